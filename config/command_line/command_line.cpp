@@ -125,8 +125,8 @@ void check_commands(CLI::App& app, const std::vector<std::string>& words) {
 
 std::string nuclide_type() {
     std::string words;
-    for (const Nuclide& nuclide : nuclides)
-        words += (words.empty() ? "" : ",") + std::string(nuclide.name);
+    for (const Nuclide& nuclide : nuclides())
+        words += (words.empty() ? "" : ",") + nuclide.name;
     return "TEXT:{" + words + "}";
 }
 

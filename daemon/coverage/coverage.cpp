@@ -49,9 +49,40 @@ void check_alike(const Coverage& a, const Coverage& b) {
     }
 }
 
+/// With the times of each, where the file is known to say when.
+std::vector<OriginRun> runs_with_times(const Coverage& of) {
+    std::vector<OriginRun> runs = of.origin.runs;
+    for (OriginRun& run : runs)
+        if (!run.times) run.times = of.intervals;
+    return runs;
+}
+
+/// A run without records in the file is none of its runs, unless the file is empty. The only one has the
+/// times of the file.
+void keep_those_with_times(std::vector<OriginRun>& runs) {
+    const auto has_none = [](const OriginRun& run) { return run.times && run.times->empty(); };
+    if (!std::all_of(runs.begin(), runs.end(), has_none)) std::erase_if(runs, has_none);
+    if (runs.size() == 1) runs.front().times.reset();
+}
+
+/// `runs` of both: each once.
+std::vector<OriginRun> runs_of_both(const Coverage& a, const Coverage& b) {
+    std::vector<OriginRun> runs = runs_with_times(a);
+    for (const OriginRun& more : runs_with_times(b)) {
+        const auto same = std::find_if(runs.begin(), runs.end(), [&](const OriginRun& run) {
+            return run.run_id == more.run_id && run.directory == more.directory;
+        });
+        if (same == runs.end()) {
+            runs.push_back(more);
+        } else {
+            same->times =
+                same->times && more.times ? std::optional(same->times->unite(*more.times)) : std::nullopt;
+        }
+    }
+    return runs;
+}
+
 void add_origin(Origin& to, const Origin& more) {
-    for (const OriginRun& run : more.runs)
-        if (std::find(to.runs.begin(), to.runs.end(), run) == to.runs.end()) to.runs.push_back(run);
     if (to.scanner_sha256.empty()) to.scanner_sha256 = more.scanner_sha256;
     // A difference of calibrations between runs is no contradiction in their records; whoever needs the
     // calibration does not know it.
@@ -106,6 +137,9 @@ double Coverage::decay_factor(double half_life_s) const {
 }
 
 Coverage part_of(Coverage whole, const Intervals& times) {
+    for (OriginRun& run : whole.origin.runs)
+        if (run.times) run.times = run.times->intersect(times);
+    keep_those_with_times(whole.origin.runs);
     if (!whole.intervals) {
         whole.intervals = times;
         return whole;
@@ -136,6 +170,7 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
     Coverage all = files.front();
     for (const Coverage& next : files.subspan(1)) {
         check_alike(all, next);
+        all.origin.runs = runs_of_both(all, next);
         add_origin(all.origin, next.origin);
         if (next.anchor && (!all.anchor || next.anchor->ticks < all.anchor->ticks)) all.anchor = next.anchor;
         if (all.activity != next.activity) all.activity.reset();
@@ -166,6 +201,7 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
             if (std::find(all.unknown.begin(), all.unknown.end(), what) == all.unknown.end())
                 all.unknown.push_back(what);
     }
+    keep_those_with_times(all.origin.runs);
     return all;
 }
 

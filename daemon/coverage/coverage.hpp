@@ -63,6 +63,8 @@ struct OriginRun {
     std::string run_id;
     /// Where the run was when the file was made. Its seconds and tags are looked for beside the file first.
     std::filesystem::path directory;
+    /// Within which its records in the file lie; absent: all that the file covers, or not known.
+    std::optional<Intervals> times{};
     bool operator==(const OriginRun&) const = default;
 };
 

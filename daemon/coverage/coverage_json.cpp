@@ -60,6 +60,25 @@ Intervals intervals_from(const json& list) {
     return Intervals(std::move(ranges));
 }
 
+json to_json(const Intervals& intervals) {
+    json list = json::array();
+    for (const gpu::TickRange& range : intervals.ranges())
+        list.push_back({range.start, range.end});
+    return list;
+}
+
+json to_json(const OriginRun& run) {
+    json out = {{"run_id", run.run_id}, {"directory", or_null(run.directory.string())}};
+    if (run.times) out["intervals"] = to_json(*run.times);
+    return out;
+}
+
+OriginRun origin_run_from(const json& document) {
+    OriginRun run{text_or_empty(member(document, "run_id")), text_or_empty(member(document, "directory"))};
+    if (const json& list = member(document, "intervals"); !list.is_null()) run.times = intervals_from(list);
+    return run;
+}
+
 json to_json(const StatedActivity& activity) {
     json out = {{"nuclide", activity.nuclide},
                 {"half_life_s", activity.half_life_s},
@@ -238,12 +257,7 @@ json to_json(const Coverage& coverage) {
     json out = {{"version", json_version}, {"tick_ps", coverage.tick_ps},
                 {"intervals", nullptr},    {"anchor", nullptr},
                 {"activity", nullptr},     {"rules", rules_json(coverage.rules)}};
-    if (coverage.intervals) {
-        json list = json::array();
-        for (const gpu::TickRange& range : coverage.intervals->ranges())
-            list.push_back({range.start, range.end});
-        out["intervals"] = std::move(list);
-    }
+    if (coverage.intervals) out["intervals"] = to_json(*coverage.intervals);
     if (coverage.open_ticks) out["open_ticks"] = *coverage.open_ticks;
     if (coverage.anchor)
         out["anchor"] = {{"ticks", coverage.anchor->ticks}, {"unix_ns", unix_ns(coverage.anchor->utc)}};
@@ -252,7 +266,7 @@ json to_json(const Coverage& coverage) {
                    {"seconds_complete", coverage.loss.seconds_complete}};
     json runs = json::array();
     for (const OriginRun& run : coverage.origin.runs)
-        runs.push_back({{"run_id", run.run_id}, {"directory", or_null(run.directory.string())}});
+        runs.push_back(to_json(run));
     out["origin"] = {{"runs", std::move(runs)},
                      {"calibration_sha256", or_null(coverage.origin.calibration_sha256)},
                      {"scanner_sha256", or_null(coverage.origin.scanner_sha256)}};
@@ -302,8 +316,7 @@ Coverage coverage_from_json(const json& document) {
         const json& origin = member(document, "origin");
         if (const json& runs = member(origin, "runs"); runs.is_array()) {
             for (const json& run : runs)
-                coverage.origin.runs.push_back(
-                    {text_or_empty(member(run, "run_id")), text_or_empty(member(run, "directory"))});
+                coverage.origin.runs.push_back(origin_run_from(run));
         }
         coverage.origin.calibration_sha256 = text_or_empty(member(origin, "calibration_sha256"));
         coverage.origin.scanner_sha256 = text_or_empty(member(origin, "scanner_sha256"));

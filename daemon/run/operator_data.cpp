@@ -60,7 +60,7 @@ std::optional<double> any_number(const json& said, const char* name) {
     return number(said, name, -most, most, "a number");
 }
 
-std::optional<config::NamedNuclide> nuclide(const json& said) {
+std::optional<config::Nuclide> nuclide(const json& said) {
     const json* const value = member(said, "nuclide");
     const auto half_life_s = any_number(said, "half_life_s");
     const auto branching_ratio = any_number(said, "branching_ratio");

@@ -13,7 +13,7 @@ namespace petacq::daemon {
 
 /// An activity comes with a nuclide and the time of its assay.
 struct OperatorData {
-    std::optional<config::NamedNuclide> nuclide;
+    std::optional<config::Nuclide> nuclide;
     std::optional<std::string> nuclide_source;  ///< of the values of a nuclide that was declared
     std::optional<double> activity_MBq;         // NOLINT(readability-identifier-naming): a unit
     std::optional<std::chrono::system_clock::time_point> assay;

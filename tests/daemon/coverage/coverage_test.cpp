@@ -2,38 +2,20 @@
 // version 1.0.
 #include "daemon/coverage/coverage.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <set>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/intervals.hpp"
 
 using namespace petacq;
 using namespace petacq::daemon;
 using nlohmann::json;
-using petacq::test::contains;
+using namespace petacq::test;
 
 namespace {
-
-using Ticks = std::set<std::uint64_t>;
-
-Ticks ticks_of(const Intervals& intervals) {
-    Ticks all;
-    for (const gpu::TickRange& range : intervals.ranges())
-        for (std::uint64_t t = range.start; t < range.end; ++t)
-            all.insert(t);
-    return all;
-}
-
-Intervals some_intervals(std::mt19937_64& random) {
-    std::vector<gpu::TickRange> ranges;
-    for (std::uint64_t i = random() % 6; i > 0; --i) {
-        const std::uint64_t start = random() % 60;
-        ranges.push_back({start, start + random() % 12});
-    }
-    return Intervals(ranges);
-}
 
 config::Coincidence some_rules() {
     config::Coincidence rules{};
@@ -69,29 +51,32 @@ std::string refusal(const std::vector<Coverage>& files) {
 }  // namespace
 
 TEST_CASE("intervals are sets of ticks") {
+    constexpr std::size_t all = 75;
     std::mt19937_64 random(1);
     for (int i = 0; i < 2000; ++i) {
-        const Intervals a = some_intervals(random);
-        const Intervals b = some_intervals(random);
-        const Ticks of_a = ticks_of(a);
-        const Ticks of_b = ticks_of(b);
-        Ticks both;
-        Ticks any = of_a;
-        for (const std::uint64_t t : of_b) {
-            any.insert(t);
-            if (of_a.contains(t)) both.insert(t);
-        }
-        REQUIRE(ticks_of(a.intersect(b)) == both);
-        REQUIRE(ticks_of(a.unite(b)) == any);
-        REQUIRE(a.intersect(b) == b.intersect(a));
-        REQUIRE(a.ticks() == of_a.size());
+        const Intervals a = some_intervals(random, {0, 60}, 5, 11);
+        const Intervals b = some_intervals(random, {0, 60}, 5, 11);
+        const auto of_a = ticks_in(a, 0, all);
+        const auto of_b = ticks_in(b, 0, all);
         const gpu::TickRange range{random() % 60, 60};
+        std::vector<bool> both(all);
+        std::vector<bool> any(all);
+        std::vector<bool> only_a(all);
         std::uint64_t inside = 0;
-        for (const std::uint64_t t : of_a)
-            inside += t >= range.start && t < range.end ? 1 : 0;
+        for (std::size_t t = 0; t < all; ++t) {
+            both[t] = of_a[t] && of_b[t];
+            any[t] = of_a[t] || of_b[t];
+            only_a[t] = of_a[t] && !of_b[t];
+            inside += of_a[t] && t >= range.start && t < range.end ? 1 : 0;
+        }
+        REQUIRE(ticks_in(a.intersect(b), 0, all) == both);
+        REQUIRE(ticks_in(a.unite(b), 0, all) == any);
+        REQUIRE(ticks_in(a.without(b), 0, all) == only_a);
+        REQUIRE(a.intersect(b) == b.intersect(a));
+        REQUIRE(a.ticks() == static_cast<std::uint64_t>(std::count(of_a.begin(), of_a.end(), true)));
         REQUIRE(a.ticks_in(range) == inside);
-        for (std::uint64_t t = 0; t < 75; ++t)
-            REQUIRE(a.contains(t) == of_a.contains(t));
+        for (std::size_t t = 0; t < all; ++t)
+            REQUIRE(a.contains(t) == of_a[t]);
         for (std::size_t k = 1; k < a.ranges().size(); ++k)
             REQUIRE(a.ranges()[k - 1].end < a.ranges()[k].start);
     }
@@ -170,6 +155,48 @@ TEST_CASE("coverage: what does not belong together is not united") {
         b.origin.calibration_sha256 = "other";
         CHECK(united(std::vector{a, b}).origin.calibration_sha256.empty());
     }
+}
+
+TEST_CASE("coverage: each of several runs has the times that it contributed") {
+    const Coverage a = some_coverage(gpu::TickRange{1000, 5000});
+    Coverage b = some_coverage(gpu::TickRange{2000, 9000});  // at the same time, by another detector
+    b.origin.runs = {{"s", "/data/s"}};
+    const auto times_of = [](const Coverage& coverage, const std::string& run_id) {
+        for (const OriginRun& run : coverage.origin.runs)
+            if (run.run_id == run_id) return run.times;
+        return std::optional(Intervals());
+    };
+    const Coverage both =
+        united(std::vector{part_of(a, gpu::TickRange{0, 3000}), part_of(b, gpu::TickRange{4000, 6000}),
+                           part_of(a, gpu::TickRange{3000, 4000})});
+    CHECK(times_of(both, "r") == Intervals(gpu::TickRange{1000, 4000}));
+    CHECK(times_of(both, "s") == Intervals(gpu::TickRange{4000, 6000}));
+    CHECK(coverage_from_json(to_json(both)).origin == both.origin);
+    const Coverage part = part_of(both, gpu::TickRange{3500, 4500});
+    CHECK(times_of(part, "r") == Intervals(gpu::TickRange{3500, 4000}));
+    CHECK(times_of(part, "s") == Intervals(gpu::TickRange{4000, 4500}));
+    CHECK(times_of(what_survived(both, gpu::TickRange{0, 4500}), "s") ==
+          Intervals(gpu::TickRange{4000, 4500}));
+    // A part of one of them belongs to that one, and has its times.
+    CHECK(part_of(both, gpu::TickRange{4500, 9000}).origin == b.origin);
+    CHECK(part_of(both, gpu::TickRange{0, 10}).origin.runs.size() == 2);
+    // Hosts that recorded at the same time.
+    const Coverage hosts = part_of(united(std::vector{a, b}, true), gpu::TickRange{3000, 7000});
+    CHECK(times_of(hosts, "r") == Intervals(gpu::TickRange{3000, 5000}));
+    CHECK(times_of(hosts, "s") == Intervals(gpu::TickRange{3000, 7000}));
+
+    // A file of an earlier version does not say which run has which times.
+    json old = to_json(both);
+    for (json& run : old["origin"]["runs"])
+        run.erase("intervals");
+    const Coverage unsaid = coverage_from_json(old);
+    CHECK_FALSE(times_of(unsaid, "r"));
+    CHECK(part_of(unsaid, gpu::TickRange{4500, 9000}).origin.runs.size() == 2);
+    Coverage more = some_coverage(gpu::TickRange{6000, 7000});
+    more.origin.runs = {{"t", "/data/t"}};
+    const Coverage three = united(std::vector{unsaid, more});
+    CHECK(times_of(three, "r") == both.intervals);
+    CHECK(times_of(three, "t") == more.intervals);
 }
 
 TEST_CASE("coverage: its JSON form reads back") {

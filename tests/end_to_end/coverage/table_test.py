@@ -24,7 +24,7 @@ SCANNER = {
     "sources": [{"id": i, "bdms": list(range(6 * i, 6 * i + 6))} for i in range(4)]}
 RULES = {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2}
 ENERGY = {"filter": True, "lower_keV": 400.0, "upper_keV": 600.0}
-HALF_LIFE_S = 75.45  # of Rb-82, in config/nuclides/nuclides.hpp
+HALF_LIFE_S = 75.45  # of Rb-82, in config/nuclides/nuclides.cpp
 TICK_S = SCANNER["tick_ps"] * 1e-12
 
 

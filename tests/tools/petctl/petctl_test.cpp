@@ -53,7 +53,7 @@ TEST_CASE("petctl: start and stop", "[control]") {
                        "--branching-ratio", "0.5549", "--nuclide-source", "ENSDF"});
         CHECK(petctl.wait() == 0);
         const OperatorData& said = server.handler.last_start().operator_data;
-        CHECK(said.nuclide == petacq::config::NamedNuclide{"Fe-52", 29790, 0.5549});
+        CHECK(said.nuclide == petacq::config::Nuclide{"Fe-52", 29790, 0.5549});
         CHECK(said.nuclide_source == "ENSDF");
     }
     {

@@ -202,6 +202,19 @@ TEST_CASE("petlm verify compares a run with its run.json", "[listmode][petlm]") 
     CHECK(run_petlm("verify" + quoted(directory.path())).status == 0);
     CHECK(run_petlm("verify" + quoted(recovered)).status == 65);
 
+    // Nor is what somebody has made from the run, whatever its name.
+    for (const char* name : {"cut.plm", "coincidences-narrow.plm", "coincidences_2.plm", "seconds.cut.plm"}) {
+        write_pairs(directory / name, pairs(30));
+        CHECK(verify_with({{"state", "complete"}, {"ledger", ledger(100)}}).status == 0);
+    }
+    const Outcome named = run_petlm("verify" + quoted(directory.path()));
+    CHECK_THAT(named.out, contains("coincidences.plm: complete") && !contains("cut.plm"));
+    CHECK_THAT(run_petlm("info" + quoted(directory.path())).out, !contains("cut.plm"));
+    const auto copy = directory / "copy";
+    REQUIRE(run_petlm("recover" + quoted(directory.path()) + "--output" + quoted(copy)).status == 0);
+    CHECK(std::filesystem::exists(copy / "coincidences.plm"));
+    CHECK_FALSE(std::filesystem::exists(copy / "cut.plm"));
+
     write_file(directory / run_file, "{ not json");
     CHECK(run_petlm("verify" + quoted(directory.path())).status == 1);
     CHECK_THAT(run_petlm("info" + quoted(directory.path())).out, contains("records      100"));

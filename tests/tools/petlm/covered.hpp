@@ -1,4 +1,4 @@
-// Files of records that say what they cover, and what a file covers, tick by tick.
+// Files of records that say what they cover.
 #pragma once
 
 #include <iostream>
@@ -11,6 +11,7 @@
 #include "daemon/coverage/coverage.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
+#include "tests/support/intervals.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
 
@@ -43,14 +44,6 @@ void write_covered(const std::filesystem::path& file, daemon::RecordKind kind, c
 
 inline daemon::Coverage coverage_in(const std::filesystem::path& target, daemon::RecordKind kind) {
     return petlm::RecordSource(target, kind).coverage();
-}
-
-/// [tick - start] whether the set has the tick.
-inline std::vector<bool> ticks_in(const daemon::Intervals& times, std::uint64_t start, std::size_t count) {
-    std::vector<bool> in(count);
-    for (std::size_t i = 0; i < count; ++i)
-        in[i] = times.contains(start + i);
-    return in;
 }
 
 /// Calls a command without what it prints.

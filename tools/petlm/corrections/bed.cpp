@@ -1,6 +1,7 @@
 #include "tools/petlm/corrections/bed.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "gpu/types.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/tags.hpp"
 
 namespace petacq::corrections {
 namespace {
@@ -21,12 +23,8 @@ struct Step {
 /// [source << 8 | channel]
 using Steps = std::map<std::uint32_t, std::vector<Step>>;
 
-void add_tags(const std::filesystem::path& run, Steps& steps) {
-    const std::string name = daemon::name_of(daemon::RecordKind::tags);
-    if (!std::filesystem::exists(run / (name + ".plm")) &&
-        !std::filesystem::exists(run / (name + "-0001.plm")))
-        return;
-    petlm::RecordSource tags(run, daemon::RecordKind::tags);
+Steps steps_in(petlm::RecordSource& tags) {
+    Steps steps;
     while (tags.next()) {
         for (const gpu::Tag& tag : tags.reader().tags()) {
             if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::position)) continue;
@@ -36,6 +34,7 @@ void add_tags(const std::filesystem::path& run, Steps& steps) {
                 of_channel.push_back({tag.time, mm});
         }
     }
+    return steps;
 }
 
 /// Where a bed was, and when.
@@ -97,20 +96,37 @@ std::string BedMovement::text() const {
 
 BedMovement bed_movement(const petlm::ExportSource& source) {
     const daemon::Coverage& coverage = source.coverage();
-    Steps steps;
-    for (const petlm::RunPlace& place : petlm::places_of_runs(source.target(), coverage))
-        if (!place.directory.empty()) add_tags(place.directory, steps);
     const daemon::Intervals covered =
         coverage.intervals.value_or(daemon::Intervals(gpu::TickRange{0, UINT64_MAX}));
     BedMovement out;
-    for (auto& [place, of_channel] : steps) {
-        // Those of several runs follow each other.
-        std::stable_sort(of_channel.begin(), of_channel.end(),
-                         [](const Step& a, const Step& b) { return a.time < b.time; });
-        look_at(stays_of(of_channel, covered, coverage.tick_ps), place & 0xFFU,
-                static_cast<double>(covered.ticks()), out);
+    std::map<std::uint32_t, std::vector<Stay>> stays;
+    for (const petlm::RunPlace& place : petlm::places_of_runs(source.target(), coverage)) {
+        if (place.directory.empty()) {
+            out.unknown.push_back(place.not_found());
+            continue;
+        }
+        if (!petlm::has_tags(place.directory)) {
+            if (petlm::wrote_tags(place.directory))
+                out.unknown.push_back(place.directory.string() + " has lost the tags of its run");
+            continue;
+        }
+        petlm::RecordSource tags(place.directory, daemon::RecordKind::tags);
+        daemon::Intervals times = covered.intersect(place.times);
+        // A file of an earlier version does not say which of its runs has which times.
+        if (coverage.origin.runs.size() > 1)
+            times = times.intersect(tags.coverage().intervals.value_or(covered));
+        for (const auto& [channel, steps] : steps_in(tags))
+            for (Stay& stay : stays_of(steps, times, coverage.tick_ps))
+                stays[channel].push_back(std::move(stay));
     }
+    for (const auto& [channel, of_channel] : stays)
+        look_at(of_channel, channel & 0xFFU, static_cast<double>(covered.ticks()), out);
     return out;
+}
+
+std::string BedMovement::unknown_text() const {
+    return unknown.empty() ? ""
+                           : fmt::format("Whether the bed moved is not known: {}.", fmt::join(unknown, "; "));
 }
 
 }  // namespace petacq::corrections

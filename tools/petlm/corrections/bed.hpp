@@ -32,14 +32,19 @@ struct BedMovement {
     std::vector<BedPosition> positions;
     /// The share of the recorded time spent at these.
     double still_share = 1;
+    /// Why the tags of some runs are not known, a phrase each. The rest says nothing of their times.
+    std::vector<std::string> unknown;
 
     [[nodiscard]] bool moved() const { return travel_mm > least_step_mm; }
     /// It moved in steps, and can be taken apart into its positions.
     [[nodiscard]] bool in_steps() const {
-        return moving_channels == 1 && positions.size() > 1 && still_share >= least_still_share;
+        return unknown.empty() && moving_channels == 1 && positions.size() > 1 &&
+               still_share >= least_still_share;
     }
     /// "The bed moved by 20 mm, as the position tags of channel 3 say: ..."; no end of the sentence.
     [[nodiscard]] std::string text() const;
+    /// "Whether the bed moved is not known: the run ... was found neither in ..." Empty if it is known.
+    [[nodiscard]] std::string unknown_text() const;
 };
 
 /// Reads the tags of the runs of `source`. Until the first tag of a channel, its bed is taken to be where

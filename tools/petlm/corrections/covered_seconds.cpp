@@ -20,7 +20,7 @@ nlohmann::json rules_of(const daemon::Coverage& coverage) {
 }  // namespace
 
 CoveredSeconds::CoveredSeconds(const std::filesystem::path& file) {
-    runs_.push_back({file, std::nullopt});
+    runs_.push_back({file, std::nullopt, {}});
 }
 
 std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
@@ -46,10 +46,13 @@ std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
                   " is neither beside it nor where it was when the file was made";
             return nullptr;
         }
-        Run run{place.directory / daemon::seconds_file, std::nullopt};
-        if (std::any_of(out->runs_.begin(), out->runs_.end(),
-                        [&](const Run& other) { return other.file == run.file; }))
+        Run run{place.directory / daemon::seconds_file, std::nullopt, place.times};
+        const auto same = std::find_if(out->runs_.begin(), out->runs_.end(),
+                                       [&](const Run& other) { return other.file == run.file; });
+        if (same != out->runs_.end()) {
+            same->told = same->told.unite(place.times);
             continue;
+        }
         if (!std::filesystem::exists(run.file)) {
             why = "the run " + json_line(place.run_id) + " has no " + daemon::seconds_file;
             return nullptr;
@@ -66,11 +69,12 @@ std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
         }
         run.recorded = of_seconds.intervals;
         if (run.recorded) {
-            if (!before.intersect(*run.recorded).intersect(*coverage.intervals).empty()) {
+            const daemon::Intervals told = run.told.intersect(*run.recorded);
+            if (!before.intersect(told).intersect(*coverage.intervals).empty()) {
                 why = "several of its runs cover the same time";
                 return nullptr;
             }
-            before = before.unite(*run.recorded);
+            before = before.unite(told);
         }
         out->runs_.push_back(std::move(run));
     }
@@ -114,7 +118,7 @@ bool CoveredSeconds::next() {
         if (!covered_) return true;
         const daemon::Intervals recorded =
             run.recorded ? run.recorded->intersect(second) : daemon::Intervals(second);
-        const std::uint64_t inside = recorded.intersect(*covered_).ticks();
+        const std::uint64_t inside = recorded.intersect(*covered_).intersect(run.told).ticks();
         if (inside == 0) continue;
         told_ += inside;
         share_ = open_ * static_cast<double>(inside) / static_cast<double>(recorded.ticks());

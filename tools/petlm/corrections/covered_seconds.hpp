@@ -47,6 +47,7 @@ class CoveredSeconds {
     struct Run {
         std::filesystem::path file;
         std::optional<daemon::Intervals> recorded;
+        daemon::Intervals told;  ///< within which it has records in the file
     };
     CoveredSeconds() = default;
     bool open_next();

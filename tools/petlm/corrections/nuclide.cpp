@@ -16,7 +16,7 @@ std::optional<daemon::StatedActivity> nuclide_of(const daemon::Coverage& coverag
         return coverage.activity;
     }
     try {
-        const config::NamedNuclide named =
+        const config::Nuclide named =
             config::declared_nuclide(*options.nuclide, options.half_life_s, options.branching_ratio);
         return daemon::StatedActivity{named.name, named.half_life_s, named.branching_ratio, {}, {}};
     } catch (const std::invalid_argument& error) {

@@ -152,8 +152,9 @@ void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, 
             "{:.4g} % of the data of the boards did not arrive; the files are not corrected for that.",
             100 * (1 - *live)));
     }
-    if (const auto bed = corrections::bed_movement(source); bed.moved())
-        exported.lost.push_back(bed.text() + "; the files do not have its positions.");
+    const corrections::BedMovement bed = corrections::bed_movement(source);
+    if (bed.moved()) exported.lost.push_back(bed.text() + "; the files do not have its positions.");
+    if (const std::string unknown = bed.unknown_text(); !unknown.empty()) exported.lost.push_back(unknown);
 }
 
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {

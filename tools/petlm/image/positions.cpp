@@ -16,8 +16,9 @@ Parts parts_of(const petlm::ExportSource& source, const std::string& bed) {
     const corrections::BedMovement movement = corrections::bed_movement(source);
     if (!movement.moved() || bed == "ignore") {
         out.list.push_back({source.coverage(), 0});
-        if (movement.moved())
-            out.sentence = movement.text() + ". That was ignored (--bed ignore): the image is smeared.";
+        out.sentence = movement.moved()
+                           ? movement.text() + ". That was ignored (--bed ignore): the image is smeared."
+                           : movement.unknown_text();
         return out;
     }
     if (!movement.in_steps() || !source.coverage().intervals) {

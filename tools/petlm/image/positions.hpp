@@ -21,7 +21,7 @@ struct Part {
 
 struct Parts {
     std::vector<Part> list;  ///< at least one
-    std::string sentence;    ///< about the bed; empty: it did not move
+    std::string sentence;    ///< about the bed; empty: it is known not to have moved
 };
 
 /// `bed`: combine, or ignore, as if it had not moved. Throws BadInput if the bed moved other

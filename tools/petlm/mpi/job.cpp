@@ -179,7 +179,7 @@ class Rank {
         const daemon::Coverage covered = daemon::part_of(
             covered_by_result(inputs_, engines_.configuration, options_.output), result.range);
         write_part(options_.output, shard, result, inputs_.singles.front().block_bytes(),
-                   engines_.description(inputs_.singles.front().description(), covered));
+                   engines_.description(inputs_, covered));
         singles_ += result.taken.received;
     }
 

@@ -86,6 +86,7 @@ std::vector<gpu::TickRange> Plan::next(Inputs& inputs) {
         if (!begin_) return {};
         position_ = *begin_;
     }
+    if (!inputs.settled) inputs.interval.start = *begin_;  // whose run the result is (Inputs::first)
     const std::uint64_t known = all_ended ? inputs.interval.end : watermark_of(inputs, options_);
     const std::uint64_t end = known == UINT64_MAX ? known : known - std::min(known, reach_);
     std::vector<gpu::TickRange> shards;

@@ -142,7 +142,9 @@ std::vector<petlm::Interval> Run::frames(double seconds) const {
 std::vector<Run::AtPosition> Run::positions(unsigned channel) const {
     std::vector<gpu::Tag> moves;
     for (const petlm::RunPlace& place : petlm::places_of_runs(source_.target(), coverage_)) {
-        if (place.directory.empty()) continue;
+        if (place.directory.empty())
+            throw petlm::BadInput(source_.target().string() + ": its tags are not known; " +
+                                  place.not_found());
         petlm::RecordSource tags(place.directory, daemon::RecordKind::tags);
         while (tags.next()) {
             for (const gpu::Tag& tag : tags.reader().tags())
@@ -224,6 +226,8 @@ std::unique_ptr<Run> background_of(const std::filesystem::path& target, const Ru
 void add_warnings(const Run& run, std::vector<std::string>& warnings) {
     for (const std::string& what : run.source().coverage().unknown)
         warnings.push_back(fmt::format("{}: not known: {}.", run.name(), what));
+    const std::string bed = corrections::bed_movement(run.source()).unknown_text();
+    if (!bed.empty()) warnings.push_back(fmt::format("{}: {}", run.name(), bed));
 }
 
 void check_output(const std::filesystem::path& directory, bool force) {

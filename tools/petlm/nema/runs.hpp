@@ -86,7 +86,7 @@ std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_ma
 /// The run without a source that is compared with `run`. Throws as runs_of() does.
 std::unique_ptr<Run> background_of(const std::filesystem::path& target, const RunOptions& options,
                                    const Run& run);
-/// What a report must name of a run: what it does not tell.
+/// What a report must name of a run: what it does not tell, and if nobody knows whether the bed moved.
 void add_warnings(const Run& run, std::vector<std::string>& warnings);
 /// Throws petlm::UsageError when the directory has results already and they are not to be replaced.
 void check_output(const std::filesystem::path& directory, bool force);

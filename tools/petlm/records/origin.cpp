@@ -1,5 +1,8 @@
 #include "tools/petlm/records/origin.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -46,18 +49,27 @@ bool may_be_origin(const nlohmann::json& run, const daemon::Coverage& coverage) 
 
 }  // namespace
 
+std::string RunPlace::not_found() const {
+    std::vector<std::string> names;
+    for (const std::filesystem::path& place : looked_in)
+        names.push_back(place.string());
+    return fmt::format("the run {} was found neither in {}", json_line(run_id), fmt::join(names, " nor in "));
+}
+
 std::vector<RunPlace> places_of_runs(const std::filesystem::path& target, const daemon::Coverage& coverage) {
     const std::filesystem::path absolute = std::filesystem::absolute(target).lexically_normal();
     const bool is_run = std::filesystem::is_directory(target);
     std::vector<RunPlace> places;
+    const auto covered = coverage.intervals.value_or(daemon::Intervals(gpu::TickRange{0, UINT64_MAX}));
     const nlohmann::json rules = daemon::to_json(coverage).at("rules");
     for (const daemon::OriginRun& run : coverage.origin.runs) {
-        RunPlace place{run.run_id, {}};
-        std::vector<std::filesystem::path> candidates;
+        RunPlace place{run.run_id, {}, {}, run.times.value_or(covered)};
+        std::vector<std::filesystem::path>& candidates = place.looked_in;
         if (is_run) candidates.push_back(absolute);
         candidates.push_back(absolute.parent_path());
         candidates.push_back(absolute.parent_path().parent_path());
         if (!run.directory.empty()) candidates.push_back(run.directory);
+        candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
         for (const std::filesystem::path& candidate : candidates) {
             std::string ignored;
             const nlohmann::json found = run_json(candidate, ignored);

@@ -15,6 +15,11 @@ namespace petacq::petlm {
 struct RunPlace {
     std::string run_id;
     std::filesystem::path directory;  ///< empty: not found
+    std::vector<std::filesystem::path> looked_in;
+    daemon::Intervals times;  ///< within which its records in the target lie
+
+    /// 'the run "r" was found neither in A nor in B'
+    [[nodiscard]] std::string not_found() const;
 };
 
 /// The runs of the coverage of `target`, a run directory or a file. Each is looked for in the directory of

@@ -1,6 +1,7 @@
 #include "tools/petlm/records/rearrange.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/records/tags.hpp"
 
@@ -75,10 +77,27 @@ daemon::Coverage part_covered(const daemon::Coverage& whole, const daemon::Inter
     return whole.intervals || wanted.span().end != UINT64_MAX ? daemon::part_of(whole, wanted) : whole;
 }
 
+/// 'records of the run "r" in /data/r'
+std::string origin_text(const daemon::Coverage& coverage) {
+    if (coverage.origin.runs.empty()) return "records of a run that it does not name";
+    std::vector<std::string> runs;
+    for (const daemon::OriginRun& run : coverage.origin.runs) {
+        runs.push_back(fmt::format("{}{}", json_line(run.run_id),
+                                   run.directory.empty() ? "" : " in " + run.directory.string()));
+    }
+    return fmt::format("records of the run{} {}", runs.size() == 1 ? "" : "s", fmt::join(runs, ", "));
+}
+
 /// Says why a cut is empty: the interval, or the times at which the gate is open, lie outside the input.
 void warn_if_outside(const CutOptions& options, const daemon::Coverage& whole,
                      const daemon::Intervals& open) {
     if (options.from >= options.to || !whole.intervals || !whole.intervals->intersect(open).empty()) return;
+    if (whole.intervals->empty()) {
+        std::cerr << fmt::format(
+            "petlm: {}: covers no time, so the file is empty, too. It is a part of the {}\n",
+            options.target.string(), origin_text(whole));
+        return;
+    }
     const auto in_s = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * whole.tick_ps * 1e-12; };
     const gpu::TickRange has = whole.span();
     const std::string wanted = fmt::format("ticks {} to {}", options.from, options.to);

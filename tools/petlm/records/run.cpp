@@ -1,10 +1,13 @@
 #include "tools/petlm/records/run.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "config/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
@@ -34,16 +37,31 @@ std::filesystem::path set_of(const std::filesystem::path& file) {
     return of_run ? daemon::set_of_file(file) : file;
 }
 
+/// Whether a file, or set, has the name of one that a run consists of: coincidences.plm, singles-0002.plm,
+/// ...
+bool has_name_of_run(const std::filesystem::path& set) {
+    const std::string stem = set.stem().string();
+    constexpr std::array kinds = {daemon::RecordKind::coincidences, daemon::RecordKind::singles,
+                                  daemon::RecordKind::tags, daemon::RecordKind::seconds};
+    return std::any_of(kinds.begin(), kinds.end(), [&](daemon::RecordKind kind) {
+        const std::string name = daemon::name_of(kind);
+        return stem == name || part_number(stem, name);
+    });
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target) {
     if (!std::filesystem::is_directory(target)) return {target};
     std::set<std::filesystem::path> files;
+    std::set<std::filesystem::path> others;
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
-        // A recovered copy beside a file of the run would count its records twice.
-        const bool recovered = entry.path().stem().extension() == ".recovered";
-        if (entry.path().extension() != ".plm" || recovered) continue;
+        if (entry.path().extension() != ".plm") continue;
         const std::filesystem::path set = set_of(entry.path());
+        if (!has_name_of_run(set)) {
+            if (entry.path().stem().extension() != ".recovered") others.insert(entry.path());
+            continue;
+        }
         // Where a file has the name of the set, the set goes by the name of its first file.
         if (set != entry.path() && std::filesystem::exists(set)) {
             files.insert(daemon::file_of_set(set, 0));
@@ -51,6 +69,8 @@ std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& t
             files.insert(set);
         }
     }
+    // What was made from a run, such as a cut or a recovered copy, has records that would count twice.
+    if (files.empty()) files = std::move(others);
     if (files.empty()) throw daemon::NotListMode(target.string() + ": a directory without list-mode files");
     return {files.begin(), files.end()};
 }

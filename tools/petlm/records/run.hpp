@@ -10,10 +10,11 @@
 
 namespace petacq::petlm {
 
-/// The list-mode files of a run directory, sorted by name, without those that `recover` made
-/// (*.recovered.plm); the files of a set appear once, by its name. If the target is a file, that file. Throws
-/// std::system_error when the target does not exist, daemon::NotListMode for a directory without list-mode
-/// files.
+/// The list-mode files of a run directory, sorted by name: those with the names that record_files() takes.
+/// What somebody has made from them and put beside them is not of the run. Of a directory that has none, as
+/// that of the phases of petlm gate, all but what `recover` made (*.recovered.plm). The files of a set appear
+/// once, by its name. If the target is a file, that file. Throws std::system_error when the target does not
+/// exist, daemon::NotListMode for a directory without list-mode files.
 std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target);
 
 /// The files of one kind in a run directory, in the order of their records: coincidences.plm or, if the run

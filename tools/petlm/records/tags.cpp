@@ -1,12 +1,16 @@
 #include "tools/petlm/records/tags.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "daemon/run/directory.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
@@ -42,11 +46,21 @@ std::uint64_t begin_of_bin(std::uint64_t bin, std::uint64_t length, std::uint64_
 
 }  // namespace
 
-std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run) {
+bool has_tags(const std::filesystem::path& run) {
     const std::string name = daemon::name_of(daemon::RecordKind::tags);
-    const bool has_tags =
-        std::filesystem::exists(run / (name + ".plm")) || std::filesystem::exists(run / (name + "-0001.plm"));
-    if (!has_tags) return {};
+    return std::filesystem::exists(run / (name + ".plm")) ||
+           std::filesystem::exists(run / (name + "-0001.plm"));
+}
+
+bool wrote_tags(const std::filesystem::path& run) {
+    std::string ignored;
+    const nlohmann::json document = run_json(run, ignored);
+    static const nlohmann::json::json_pointer written("/ledger/tags/written");
+    return document.contains(written) && document[written].is_number() && document[written] > 0;
+}
+
+std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run) {
+    if (!has_tags(run)) return {};
     std::map<unsigned, std::vector<gpu::Tag>> by_channel;
     RecordSource source(run, daemon::RecordKind::tags);
     while (source.next()) {
@@ -64,17 +78,26 @@ std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run) {
 std::vector<TagsOverTime> tags_of(const std::filesystem::path& target, const daemon::Coverage& coverage,
                                   unsigned channel) {
     std::vector<TagsOverTime> all;
-    const auto runs = run_directories(target, coverage);
-    for (const std::filesystem::path& run : runs) {
-        for (ChannelTags& found : tags_by_channel(run)) {
+    std::string lost;
+    std::vector<RunPlace> places = places_of_runs(target, coverage);
+    for (const RunPlace& place : places)
+        if (place.directory.empty()) lost += "; " + place.not_found();
+    // Those of files without a run.json lie beside them.
+    const std::filesystem::path beside = run_directories(target, {}).front();
+    if (!lost.empty() && (places.size() > 1 || std::filesystem::exists(beside / daemon::run_file)))
+        throw BadInput(fmt::format("{}: its tags are not known{}", target.string(), lost));
+    if (!lost.empty() || places.empty()) places = {{"", beside, {}, gpu::TickRange{0, UINT64_MAX}}};
+    for (const RunPlace& place : places) {
+        for (ChannelTags& found : tags_by_channel(place.directory)) {
             if (found.channel != channel) continue;
-            const auto times = RecordSource(run, daemon::RecordKind::tags).coverage().intervals;
-            all.push_back({std::move(found.tags), times.value_or(gpu::TickRange{0, UINT64_MAX})});
+            const auto times = RecordSource(place.directory, daemon::RecordKind::tags).coverage().intervals;
+            all.push_back({std::move(found.tags),
+                           times.value_or(gpu::TickRange{0, UINT64_MAX}).intersect(place.times)});
         }
     }
     if (all.empty()) {
-        throw BadInput(runs.front().string() + ": no triggers and no gates of channel " +
-                       std::to_string(channel));
+        throw BadInput(fmt::format("{}: no triggers and no gates of channel {}{}",
+                                   places.front().directory.string(), channel, lost));
     }
     std::sort(all.begin(), all.end(), [](const TagsOverTime& a, const TagsOverTime& b) {
         return a.times.span().start < b.times.span().start;

@@ -20,6 +20,11 @@ struct Interval {
     bool operator==(const Interval&) const = default;
 };
 
+/// Whether a run directory has a file of tags, or files.
+bool has_tags(const std::filesystem::path& run);
+/// Whether the run had tags, by the ledger in its run.json.
+bool wrote_tags(const std::filesystem::path& run);
+
 /// The triggers and the gate tags of one channel, whatever source sent them, in order.
 struct ChannelTags {
     unsigned channel = 0;
@@ -34,7 +39,8 @@ struct TagsOverTime {
     daemon::Intervals times;
 };
 /// Those of the runs of which `target`, a run directory or a file, has records: one after the other, and
-/// runs of the same time as one. Throws BadInput when there are none, and as RecordSource does.
+/// runs of the same time as one. Throws BadInput when there are none or a run is not found, and as
+/// RecordSource does.
 std::vector<TagsOverTime> tags_of(const std::filesystem::path& target, const daemon::Coverage& coverage,
                                   unsigned channel);
 

@@ -39,8 +39,9 @@ nlohmann::json Engines::settings() const {
             {"energy", configuration.document->at("energy")}};
 }
 
-nlohmann::json Engines::description(const nlohmann::json& of_singles, const daemon::Coverage& covered) const {
-    nlohmann::json description = of_singles;
+nlohmann::json Engines::description(const Inputs& inputs, const daemon::Coverage& covered) const {
+    nlohmann::json description = inputs.singles.front().description();
+    description["run_id"] = inputs.documents[inputs.first()].value("run_id", description["run_id"]);
     const config::Coincidence& c = configuration.coincidence;
     description["window_ticks"] = c.window_ticks;
     description["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();

@@ -12,6 +12,7 @@
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/pipeline.hpp"
 #include "tools/petlm/commands.hpp"
+#include "tools/petlm/resort/inputs.hpp"
 #include "tools/petlm/resort/shard_search.hpp"
 
 namespace petacq::petlm {
@@ -26,9 +27,9 @@ struct Engines {
 
     /// {"coincidence": ..., "energy": ...}
     [[nodiscard]] nlohmann::json settings() const;
-    /// That of a file of coincidences, made from that of the singles. `covered`: what it covers.
-    [[nodiscard]] nlohmann::json description(const nlohmann::json& of_singles,
-                                             const daemon::Coverage& covered) const;
+    /// That of a file of coincidences: of the run that the result is, with what is known of the singles.
+    /// `covered`: what it covers.
+    [[nodiscard]] nlohmann::json description(const Inputs& inputs, const daemon::Coverage& covered) const;
     [[nodiscard]] std::uint64_t ticks_per_s() const;
     /// The energies of the singles that the pipelines take.
     [[nodiscard]] gpu::EnergyWindow energies() const;

@@ -112,12 +112,12 @@ json run_document(const std::filesystem::path& target) {
     return document;
 }
 
-const json& Inputs::first() const {
+std::size_t Inputs::first() const {
     std::size_t best = 0;
     const auto start = [&](std::size_t run) { return times_of(coverages[run], singles[run]).span().start; };
     for (std::size_t run = 1; run < runs.size(); ++run)
         if (start(run) <= interval.start && start(run) > start(best)) best = run;
-    return documents[best];
+    return best;
 }
 
 void settle_interval(Inputs& inputs, const InputOptions& options) {

@@ -1,6 +1,7 @@
 // The runs whose singles are searched together: one run, or those of the hosts of one scanner.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
@@ -34,8 +35,9 @@ struct Inputs {
     std::vector<MissingData> missing;             ///< in the times that are searched
     bool whole_blocks = false;  ///< a run that was interrupted ends with its last whole block
 
-    /// run.json of the run whose start is that of the interval, or nearest before it.
-    [[nodiscard]] const nlohmann::json& first() const;
+    /// The number of the run whose start is that of the interval, or nearest before it: the result begins
+    /// with it, and has its name, its run.json and its time of day.
+    [[nodiscard]] std::size_t first() const;
 };
 
 /// What is to be searched. The time that all runs have in common, or, with `partial`, all their time.

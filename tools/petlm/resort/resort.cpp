@@ -89,8 +89,7 @@ int resort(const ResortOptions& given) {
         claim_run(outputs, options.output);
     }
     const daemon::Coverage covered = covered_by_result(inputs, engines.configuration, options.output);
-    nlohmann::json description = engines.description(inputs.singles.front().description(), covered);
-    description["run_id"] = inputs.first().value("run_id", description["run_id"]);
+    const nlohmann::json description = engines.description(inputs, covered);
     CoincidencesOut out(output, inputs.singles.front().block_bytes(), description);
     const std::filesystem::path seconds_path = options.output / daemon::seconds_file;
     std::optional<daemon::SecondsFile> seconds_file;

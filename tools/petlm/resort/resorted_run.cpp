@@ -51,8 +51,22 @@ std::optional<daemon::Ledger> sum_of_ledgers(const Inputs& inputs) {
     return sum;
 }
 
+/// Whether the ledgers count no other records of a section than those that were read: they count a whole run,
+/// and the input may be some of its files or times. True where they do not say.
+bool counts_only(const Inputs& inputs, const char* section, std::uint64_t read) {
+    std::uint64_t written = 0;
+    for (const json& run : inputs.documents) {
+        const json::json_pointer at(fmt::format("/ledger/{}/written", section));
+        if (!run.contains(at) || !run[at].is_number_unsigned()) return true;
+        written += run[at].get<std::uint64_t>();
+    }
+    return written == read;
+}
+
 json resorted_ledger(const Inputs& inputs, const ResortedRun& made, std::uint64_t tags) {
-    const std::optional<daemon::Ledger> sum = sum_of_ledgers(inputs);
+    const bool whole = inputs.whole && counts_only(inputs, "saved_singles", made.taken.received) &&
+                       counts_only(inputs, "tags", tags);
+    const std::optional<daemon::Ledger> sum = whole ? sum_of_ledgers(inputs) : std::nullopt;
     daemon::Ledger ledger = sum.value_or(daemon::Ledger{});
     ledger.frames.below_window += made.taken.below_window;
     ledger.frames.above_window += made.taken.above_window;
@@ -64,10 +78,10 @@ json resorted_ledger(const Inputs& inputs, const ResortedRun& made, std::uint64_
     ledger.pairs.written = made.singles.prompts + made.singles.delayeds;
     ledger.saved_singles = {};
     json all = to_json(ledger);
-    if (sum && inputs.whole) return all;
+    if (sum) return all;
     // Of a run that was interrupted, or of a part of one; nobody can tell whether it closes.
     json known = {{"tags", {{"written", tags}}}};
-    if (inputs.runs.size() == 1 && inputs.whole && inputs.documents[0].value("ledger", json()).is_object())
+    if (inputs.runs.size() == 1 && whole && inputs.documents[0].value("ledger", json()).is_object())
         known = inputs.documents[0]["ledger"];
     for (const char* section : {"singles", "pairs", "saved_singles"})
         known[section] = all.at(section);
@@ -127,11 +141,13 @@ daemon::Coverage covered_by_result(const Inputs& inputs, const config::Configura
     } catch (const daemon::CoverageError& error) {
         throw UsageError(fmt::format("the runs do not belong together: {}", error.what()));
     }
+    // The earliest of all may lie before the time that they have in common.
+    if (const auto& anchor = of_singles[inputs.first()].anchor) covered.anchor = anchor;
     if (covered.intervals) covered = daemon::part_of(covered, inputs.searched);
     covered = daemon::with_rules(std::move(covered), configuration.coincidence, configuration.energy);
     if (output.extension() == ".plm") return covered;
-    covered.origin.runs = {
-        {inputs.first().value("run_id", ""), std::filesystem::absolute(output).lexically_normal()}};
+    covered.origin.runs = {{inputs.documents[inputs.first()].value("run_id", ""),
+                            std::filesystem::absolute(output).lexically_normal()}};
     covered.loss.seconds_complete = true;
     return covered;
 }
@@ -182,7 +198,7 @@ void complete_run(const Inputs& inputs, const json& settings, const daemon::Cove
     const std::filesystem::path tags = output / daemon::tags_file;
     const std::uint64_t tag_count =
         merge_tags(inputs.files_at, covered, Outputs::partial(tags), tag_times, inputs.whole_blocks);
-    json content = inputs.first();
+    json content = inputs.documents[inputs.first()];
     for (const auto& [key, value] : settings.items())
         content["configuration"][key] = value;
     content["state"] = state_of(inputs);

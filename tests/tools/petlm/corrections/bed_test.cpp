@@ -78,3 +78,55 @@ TEST_CASE("bed: other movements are not steps", "[petlm][bed]") {
     CHECK_FALSE(BedRun({at(0, 7), at(5, 7.05)}).movement(0, 10).moved());
     CHECK_FALSE(BedRun({}).movement(0, 10).moved());
 }
+
+TEST_CASE("bed: that nobody knows whether it moved is said, with the run and where it was looked for",
+          "[petlm][bed]") {
+    const BedRun run({at(0, 0), at(5, 10)});
+    CHECK(run.movement(0, 10).unknown_text().empty());
+    std::filesystem::create_directories(run.directory / "a/b");
+    const auto away = run.directory / "a/b/part.plm";
+    std::filesystem::rename(run.directory / "run/part.plm", away);
+    const corrections::BedMovement gone = corrections::bed_movement(petlm::ExportSource(away));
+    CHECK_FALSE(gone.moved());
+    CHECK_THAT(gone.unknown_text(),
+               contains("Whether the bed moved is not known") && contains("\"test-run\"") &&
+                   contains((run.directory / "a/b").string()) && contains((run.directory / "a").string()));
+    const auto table = run.directory / "table";
+    const Outcome outcome = exported("csv", away, table, "2>&1");
+    CAPTURE(outcome.out);
+    CHECK_THAT(outcome.out + read_file(table.string() + ".README.txt"),
+               contains("Whether the bed moved is not known"));
+
+    // The run is there, but not the tags that it wrote.
+    auto document = nlohmann::json::parse(read_file(run.directory / "run/run.json"));
+    std::filesystem::remove(run.directory / "run/tags.plm");
+    CHECK(run.movement(0, 10).unknown_text().empty());
+    document["ledger"]["tags"]["written"] = 2;
+    write_file(run.directory / "run/run.json", document.dump());
+    CHECK_THAT(run.movement(0, 10).unknown_text(), contains("has lost the tags"));
+}
+
+TEST_CASE("bed: the tags of a run count for its own records", "[petlm][bed]") {
+    const BedRun run({at(0, 0)});
+    const auto other = run.directory / "other";
+    write_run(other, {});
+    auto document = nlohmann::json::parse(read_file(other / "run.json"));
+    document["run_id"] = "other";
+    write_file(other / "run.json", document.dump());
+    daemon::Coverage of_other = run.whole;
+    of_other.origin.runs = {{"other", other}};
+    write_tags(run.directory / "run/tags.plm", {at(0, 0)}, {{"coverage", daemon::to_json(run.whole)}});
+    write_tags(other / "tags.plm", {at(0, 10), at(5, 30)}, {{"coverage", daemon::to_json(of_other)}});
+    const std::vector<daemon::Coverage> cuts = {
+        daemon::part_of(run.whole, gpu::TickRange{0, 6 * one_second}),
+        daemon::part_of(of_other, gpu::TickRange{6 * one_second, UINT64_MAX})};
+    nlohmann::json description = file_description(export_scanner());
+    description["coverage"] = daemon::to_json(daemon::united(cuts));
+    write_plm(run.directory / "run/both.plm", {}, description);
+    const corrections::BedMovement bed =
+        corrections::bed_movement(petlm::ExportSource(run.directory / "run/both.plm"));
+    REQUIRE(bed.positions.size() == 2);
+    CHECK(bed.positions[0].times == daemon::Intervals(gpu::TickRange{0, 6 * one_second}));
+    CHECK(bed.positions[1].mm == Approx(30));
+    CHECK(bed.unknown.empty());
+}

@@ -294,6 +294,35 @@ TEST_CASE("randoms of parts: cuts and phases add up to the run", "[petlm][random
     CHECK(phases_of_pair == Approx(whole->sum(1, 40)).epsilon(1e-9));
 }
 
+TEST_CASE("randoms of cuts of two runs of the same detector time", "[petlm][randoms]") {
+    CoveredRun run;
+    const auto other = run.directory / "other";
+    std::filesystem::copy(run.directory / "run", other);
+    nlohmann::json document = nlohmann::json::parse(read_file(other / "run.json"));
+    document["run_id"] = "other";
+    write_file(other / "run.json", document.dump());
+    std::string why;
+    const double whole = run.of(run.whole, why)->total();
+
+    daemon::Coverage of_other = run.whole;
+    of_other.origin.runs = {{"other", other}};
+    const std::uint64_t middle = run.decay.seconds[5].range.start + 12345;
+    const daemon::Coverage both =
+        daemon::united(std::vector{daemon::part_of(run.whole, gpu::TickRange{0, middle}),
+                                   daemon::part_of(of_other, gpu::TickRange{middle, UINT64_MAX})});
+    const auto merged = run.of(both, why);
+    INFO(why);
+    REQUIRE(merged);
+    CHECK(merged->known() == Approx(1));
+    CHECK(merged->total() == Approx(whole).epsilon(1e-9));
+    // Where the file does not say which run has which times, nobody knows.
+    daemon::Coverage unsaid = both;
+    for (daemon::OriginRun& one : unsaid.origin.runs)
+        one.times.reset();
+    CHECK_FALSE(run.of(unsaid, why));
+    CHECK_THAT(why, contains("several of its runs cover the same time"));
+}
+
 TEST_CASE("randoms of parts: seconds that do not belong to the records are refused", "[petlm][randoms]") {
     CoveredRun run;
     std::string why;

@@ -96,6 +96,43 @@ TEST_CASE("petlm cut of an interval that the input does not cover says which it 
     CHECK(covered(out) == Intervals(TickRange{start + 100, stop}));
 }
 
+TEST_CASE("petlm cut of a file that covers no time says so, and where it comes from", "[petlm][coverage]") {
+    const CoveredRun run;
+    const auto empty = run.directory / "empty.plm";
+    REQUIRE(run_petlm("cut" + quoted(run.path) + "-o" + quoted(empty) + ticks(0, 10)).status == 0);
+    const Outcome outcome = run_petlm("cut" + quoted(empty) + "-o" + quoted(run.directory / "again.plm") +
+                                      ticks(start, stop) + "2>&1");
+    CHECK(outcome.status == 0);
+    CHECK_THAT(outcome.out, contains("empty.plm: covers no time") &&
+                                contains("of the run \"run\" in " + run.path.string()) &&
+                                !contains("ticks 0 to 0"));
+}
+
+TEST_CASE("petlm gate and cut --gate say that the run of a file was not found, and where",
+          "[petlm][coverage]") {
+    const CoveredRun run;
+    const auto away = run.directory / "a/b/cut.plm";
+    std::filesystem::create_directories(away.parent_path());
+    REQUIRE(run_petlm("cut" + quoted(run.path) + "-o" + quoted(away) + ticks(start, stop)).status == 0);
+    std::filesystem::remove_all(run.path);
+    const auto check = [&](const std::string& command) {
+        const Outcome outcome =
+            run_petlm(command + quoted(away) + "-o" + quoted(run.directory / "out") + "2>&1");
+        CHECK(outcome.status == 1);
+        for (const auto& place : {run.directory / "a/b", run.directory / "a", run.path})
+            CHECK_THAT(outcome.out,
+                       contains("the run \"run\" was found neither in ") && contains(place.string()));
+    };
+    check("gate --channel 1 --bins 2");
+    check("cut --gate 1");
+    // The tags of another run are not those of this one.
+    CoveredRun::add(run.directory / "a/b", {start, stop});
+    write_tags(run.directory / "a/b/tags.plm",
+               {tag(start, 1, gpu::TagKind::gate, 1), tag(start + 100, 1, gpu::TagKind::gate, 0)},
+               {{"run_id", "b"}, {"tick_ps", ms_ps}});
+    check("cut --gate 1");
+}
+
 TEST_CASE("petlm cut --seconds covers the seconds that it keeps", "[petlm][coverage]") {
     const CoveredRun run;
     const auto out = run.directory / "cut.plm";

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "daemon/host/utc.hpp"
+#include "daemon/run/ledger.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "tests/tools/petlm/covered.hpp"
 #include "tests/tools/petlm/resort/support.hpp"
@@ -171,6 +172,104 @@ TEST_CASE("resort: a run that was acquired with spectra, in one process and in p
     CHECK(coverage_in(directory / "parts", RecordKind::coincidences).intervals == Intervals(times));
 }
 
+TEST_CASE("resort: the ledger is that of the singles that were read", "[resort][coverage]") {
+    const TemporaryDirectory directory;
+    std::mt19937_64 random(8);
+    const Singles singles = difficult("dense", 40, random, 3000);
+    const TickRange times{0, singles.back().time + 100};
+    const std::uint64_t middle = times.end / 2;
+    daemon::Ledger ledger;
+    ledger.datagrams.received = ledger.datagrams.accepted = 30;
+    ledger.datagrams.frames = singles.size() + 2;
+    ledger.frames.received = ledger.frames.accepted = singles.size();
+    ledger.saved_singles.found = ledger.saved_singles.written = singles.size();
+    ledger.tags.received = ledger.tags.accepted = ledger.tags.ordered = 2;
+    ledger.tags.found = ledger.tags.written = 2;
+    const std::filesystem::path run = directory / "run";
+    write_covered_run(run, singles, times, {{"ledger", daemon::to_json(ledger)}});
+    const daemon::Coverage whole = covered_by_run(run, times, resort_scanner().tick_ps);
+    write_covered(run / "tags.plm", RecordKind::tags,
+                  std::vector{tag(10, 1, gpu::TagKind::gate, 1), tag(middle, 1, gpu::TagKind::gate, 0)},
+                  whole);
+    const auto ledger_of = [&](const std::filesystem::path& input) {
+        auto options = options_for(directory / "new", {input});
+        options.force = true;
+        REQUIRE(quietly_resort(options) == petlm::ok);
+        const Outcome outcome = run_petlm("verify" + quoted(options.output));
+        INFO(outcome.out);
+        CHECK(outcome.status == 0);
+        return nlohmann::json::parse(read_file(options.output / "run.json"))["ledger"];
+    };
+    const nlohmann::json of_whole = ledger_of(run);
+    CHECK(of_whole["closed"] == true);
+    CHECK(of_whole["datagrams"]["received"] == 30);
+
+    // Some of the singles: a part of a split run, and the singles of a gate.
+    std::filesystem::remove(run / "singles.plm");
+    write_covered(run / "singles-0001.plm", RecordKind::singles, between(singles, 0, middle),
+                  daemon::part_of(whole, TickRange{0, middle}), {{"part", 1}});
+    write_covered(run / "singles-0002.plm", RecordKind::singles, between(singles, middle, times.end),
+                  daemon::part_of(whole, TickRange{middle, times.end}), {{"part", 2}});
+    CHECK(ledger_of(run) == of_whole);
+    const auto gated = directory / "run" / "gated.plm";
+    REQUIRE(run_petlm("cut --singles --gate 1" + quoted(run) + "--output" + quoted(gated)).status == 0);
+    for (const auto& [input, tags] :
+         {std::pair{run / "singles-0001.plm", 1}, {run / "singles-0002.plm", 1}, {gated, 1}}) {
+        INFO(input);
+        const nlohmann::json of_part = ledger_of(input);
+        CHECK_FALSE(of_part.contains("datagrams"));
+        CHECK(of_part["tags"]["written"] == tags);
+        CHECK(of_part["singles"]["decided"] < singles.size());
+        CHECK_FALSE(of_part.value("closed", false));
+    }
+}
+
+TEST_CASE("resort: a run of several hosts begins with their common time, in one process and in parts",
+          "[resort][coverage]") {
+    const TemporaryDirectory directory;
+    std::mt19937_64 random(9);
+    const Singles singles = difficult("dense", 40, random, 3000);
+    const std::uint64_t end = singles.back().time + 100;
+    const std::uint64_t later = singles.front().time + 30;
+    std::vector<std::filesystem::path> runs;
+    for (const std::uint64_t host : {0U, 1U}) {
+        Singles of_host;
+        std::copy_if(singles.begin(), singles.end(), std::back_inserter(of_host), [&](const gpu::Single& s) {
+            return s.crystal % 2 == host && (host == 0 || s.time >= later);
+        });
+        runs.push_back(directory / ("host-" + std::to_string(host)));
+        write_covered_run(runs.back(), of_host, TickRange{host == 0 ? later - 30 : later, end});
+    }
+    const auto check = [&](const std::filesystem::path& made) {
+        const auto run = nlohmann::json::parse(read_file(made / "run.json"));
+        const daemon::Coverage coverage = daemon::coverage_of_run(run);
+        CHECK(coverage.intervals == Intervals(TickRange{later, end}));
+        REQUIRE(coverage.anchor);
+        CHECK(coverage.anchor->ticks == later);
+        CHECK(coverage.since_reference_s(coverage.span().start) == 0);
+        CHECK(run["start_utc"] == daemon::utc_text(coverage.anchor->utc));
+        CHECK(run["run_id"] == "host-1");
+        for (const RecordKind kind : {RecordKind::coincidences, RecordKind::seconds}) {
+            for (const auto& file : petlm::record_files(made, kind)) {
+                CHECK(daemon::ListModeReader(file).description()["run_id"] == "host-1");
+                const daemon::Coverage of_file = coverage_in(file, kind);
+                CHECK(of_file.anchor == coverage.anchor);
+                CHECK(of_file.origin.runs == std::vector<daemon::OriginRun>{{"host-1", made}});
+            }
+        }
+    };
+    auto options = options_for(directory / "one", runs);
+    REQUIRE(quietly_resort(options) == petlm::ok);
+    check(options.output);
+    options.output = directory / "parts";
+    options.part = petlm::Share{1, 1};
+    REQUIRE(quietly_resort(options) == petlm::ok);
+    options.part.reset();
+    options.join = true;
+    REQUIRE(quietly_resort(options) == petlm::ok);
+    check(options.output);
+}
+
 TEST_CASE("resort: up to the end of time", "[resort][coverage]") {
     std::mt19937_64 random(5);
     for (const char* mode : {"single", "every"}) {
@@ -279,12 +378,7 @@ TEST_CASE("the seconds of any times: at multiples, nowhere else, and one in a lo
     runs.emplace_back(directory / "run");
     std::mt19937_64 random(7);
     for (int round = 0; round < 200; ++round) {
-        std::vector<TickRange> ranges;
-        for (int i = 0; i < 4; ++i) {
-            const std::uint64_t at = 880'000 + random() % 20'000;
-            ranges.push_back({at, at + random() % 9000});
-        }
-        const Intervals times(ranges);
+        const Intervals times = some_intervals(random, {880'000, 900'000}, 4, 8999);
         std::uint64_t sum = 0;
         for (const TickRange& found : petlm::second_ranges(times, runs, 1000)) {
             sum += found.ticks();

@@ -25,11 +25,9 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
         outputs.claim(directory / name);
     const std::filesystem::path seconds_path = directory / daemon::seconds_file;
     std::filesystem::remove(Outputs::partial(seconds_path));  // of a program that was killed
-    daemon::SecondsFile file(
-        Outputs::partial(seconds_path), engines.scanner.geometry,
-        seconds_description(engines.description(inputs.singles.front().description(), covered),
-                            engines.rules),
-        config::Compression::none, std::chrono::minutes(1));
+    daemon::SecondsFile file(Outputs::partial(seconds_path), engines.scanner.geometry,
+                             seconds_description(engines.description(inputs, covered), engines.rules),
+                             config::Compression::none, std::chrono::minutes(1));
     ResortedSeconds seconds(inputs.files_at, parts.seconds, engines.scanner.geometry, engines.ticks_per_s(),
                             engines.rules, &file);
     ResortedRun made;

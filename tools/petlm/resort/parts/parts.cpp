@@ -77,9 +77,8 @@ std::string search(const Job& job, std::size_t from, std::size_t to, daemon::Pro
     for (std::size_t shard = from; shard < to; ++shard) {
         const ShardResult result = workers.next();
         check_taken(result.taken, job.inputs);
-        write_part(
-            job.directory, shard, result, singles.block_bytes(),
-            job.engines.description(singles.description(), daemon::part_of(job.covered, result.range)));
+        write_part(job.directory, shard, result, singles.block_bytes(),
+                   job.engines.description(job.inputs, daemon::part_of(job.covered, result.range)));
         progress.show(shard + 1);
     }
     return workers.description();
