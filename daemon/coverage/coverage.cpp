@@ -147,7 +147,8 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
                     "they overlap: both cover the ticks {} to {}; their records would count twice",
                     both.span().start, both.span().end));
             }
-            if (all.loss.live && next.loss.live && both.empty()) {
+            // Of several hosts, none has all of the modules.
+            if (all.loss.live && next.loss.live && !same_time) {
                 const auto a = static_cast<double>(all.ticks());
                 const auto b = static_cast<double>(next.ticks());
                 all.loss.live = a + b > 0 ? (a * *all.loss.live + b * *next.loss.live) / (a + b) : 1;

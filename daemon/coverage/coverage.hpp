@@ -123,7 +123,7 @@ Coverage part_of(Coverage whole, const Intervals& times);
 Coverage what_survived(Coverage whole, const Intervals& times);
 /// The records of all: what `petlm merge` and a join make. Throws CoverageError if their ticks, rules,
 /// scanners or calibrations differ, or if they overlap; with `same_time`, files of several hosts of one
-/// scanner may.
+/// scanner may, and it is not known which share of their data arrived.
 Coverage united(std::span<const Coverage> files, bool same_time = false);
 /// Records made anew by these rules from the same singles.
 Coverage with_rules(Coverage of_singles, const config::Coincidence& coincidence,
