@@ -45,7 +45,9 @@ struct RecordRules {
     std::optional<config::Energy> energy;
 };
 
-bool same_rules(const RecordRules& a, const RecordRules& b);
+/// What differs, by the names of the configuration and with both values: "coincidence.window_ticks: 320 and
+/// 640". Empty: nothing.
+std::string difference_of(const RecordRules& a, const RecordRules& b);
 
 /// Data of the boards that did not arrive. The seconds of the run have the share that did, by second and
 /// module (`module_live`).

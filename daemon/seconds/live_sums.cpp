@@ -15,7 +15,7 @@ void LiveSums::add(double weight, std::span<const double> live, const HasSingles
             modules_[m].live += weight * live[m];
             modules_[m].told = true;
         } else if (has_singles(m)) {
-            unknown_ = true;
+            modules_[m].unknown = true;
         }
     }
 }
@@ -33,18 +33,24 @@ void LiveSums::add(const Second& second, const config::Geometry& geometry) {
         }
         return counted[module];
     });
-    // Datagrams may be missing that no number shows.
-    unknown_ = unknown_ || std::isnan(second.lost);
+    datagrams_unknown_ = datagrams_unknown_ || std::isnan(second.lost);
+}
+
+std::optional<double> LiveSums::of(std::size_t module) const {
+    if (module >= modules_.size() || datagrams_unknown_ || !(weight_ > 0)) return std::nullopt;
+    const Module& m = modules_[module];
+    return m.told && !m.unknown ? std::optional(m.live / weight_) : std::nullopt;
 }
 
 std::optional<double> LiveSums::mean() const {
-    if (unknown_ || !(weight_ > 0) || modules_.empty()) return std::nullopt;
-    double live = 0;
-    for (const Module& module : modules_) {
-        if (!module.told) return std::nullopt;
-        live += module.live;
+    if (modules_.empty()) return std::nullopt;
+    double sum = 0;
+    for (std::size_t module = 0; module < modules_.size(); ++module) {
+        const auto live = of(module);
+        if (!live) return std::nullopt;
+        sum += *live;
     }
-    return live / weight_ / static_cast<double>(modules_.size());
+    return sum / static_cast<double>(modules_.size());
 }
 
 }  // namespace petacq::daemon

@@ -26,15 +26,17 @@ class LiveSums {
     void add(const Second& second, const config::Geometry& geometry);
     /// Mean over modules and time. Absent: there was none, or it is not known of all.
     [[nodiscard]] std::optional<double> mean() const;
+    [[nodiscard]] std::optional<double> of(std::size_t module) const;
 
   private:
     struct Module {
-        double live = 0;    ///< weight times share, where this is known
-        bool told = false;  ///< in any second
+        double live = 0;       ///< weight times share, where this is known
+        bool told = false;     ///< in any second
+        bool unknown = false;  ///< a second tells nothing of it, but has singles
     };
     std::vector<Module> modules_;
     double weight_ = 0;
-    bool unknown_ = false;  ///< a second tells nothing of a module that has singles
+    bool datagrams_unknown_ = false;  ///< some may be missing that no number shows
 };
 
 }  // namespace petacq::daemon
