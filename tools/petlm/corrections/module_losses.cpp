@@ -212,7 +212,7 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
                 loss.least_factor = std::min(loss.least_factor, 1 / share);
                 loss.largest_factor = std::max(loss.largest_factor, 1 / share);
             } else {
-                loss.silent_pairs = true;
+                loss.silent_pairs += 2 / static_cast<double>(modules_ * (modules_ - 1));
             }
         }
     }
@@ -244,7 +244,12 @@ std::string sentence_of(const RunLoss& loss) {
             loss.unknown_modules ? "at least " : "", 100 * loss.lost, loss.factor, loss.least_factor,
             loss.largest_factor);
     }
-    if (loss.silent_pairs) text += " Pairs of modules of which one was silent all the time count as dead.";
+    if (loss.silent_pairs > 0) {
+        text += fmt::format(
+            " Pairs of modules of which one was silent all the time count as dead: {:.3g} % of all. Where an "
+            "image has few lines left, its values are too small, however many iterations are made.",
+            100 * loss.silent_pairs);
+    }
     if (loss.unknown_modules) text += " What was lost is not known of some modules in some seconds.";
     return text;
 }

@@ -45,7 +45,7 @@ struct RunLoss {
     double factor = 1;
     double least_factor = 1;
     double largest_factor = 1;
-    bool silent_pairs = false;  ///< some delivered nothing
+    double silent_pairs = 0;  ///< share of the pairs of modules that delivered nothing
     /// Of some, in some seconds, it is not known; they are taken as if all of their data had arrived, and
     /// what is said to be lost is the least.
     bool unknown_modules = false;

@@ -94,10 +94,10 @@ TEST_CASE("loss: pairs of modules have the share of their trues that arrived", "
             lost += (1 - live) / modules / static_cast<double>(run.seconds.size());
     }
     CHECK(found.loss().lost == Approx(lost));
-    CHECK(found.loss().silent_pairs);
+    CHECK(found.loss().silent_pairs == Approx(2.0 / modules));
     const std::string sentence = sentence_of(found.loss());
     CHECK_THAT(sentence, contains("% of the data of the boards did not arrive"));
-    CHECK_THAT(sentence, contains("silent all the time"));
+    CHECK_THAT(sentence, contains("silent all the time count as dead: 25 % of all"));
 }
 
 TEST_CASE("loss: none is said to be none, and what is not known is named", "[petlm][loss]") {
