@@ -114,6 +114,9 @@ class BoardReports::Live {
         const std::uint64_t inside = daemon::Intervals(range_of(reader)).intersect(second_).ticks();
         if (inside == 0) return;
         reported_ += inside;
+        const auto* const lost = reader.find("lost");
+        const bool whole = inside == range_of(reader).ticks() && lost != nullptr;
+        lost_ += whole ? reader.values(*lost).number() : daemon::BoardReport::unknown;
         const auto* const live = reader.find("module_live");
         const auto* const singles = reader.find("module_singles");
         for (std::size_t m = 0; m < ticks_.size(); ++m) {
@@ -125,6 +128,10 @@ class BoardReports::Live {
                 unknown_[m] = true;
             }
         }
+    }
+    /// Datagrams, if the run covers the second in part or not at all.
+    [[nodiscard]] double lost() const {
+        return run_.times.ticks_in(second_) > reported_ ? daemon::BoardReport::unknown : lost_;
     }
     /// Raises the shares of all runs so far.
     void raise(std::vector<double>& shares) const {
@@ -142,6 +149,7 @@ class BoardReports::Live {
     std::vector<double> ticks_;
     std::vector<bool> unknown_;
     std::uint64_t reported_ = 0;
+    double lost_ = 0;
 };
 
 BoardReports::BoardReports(std::span<const ReportingRun> runs, const config::Geometry& geometry)
@@ -171,7 +179,7 @@ daemon::BoardReport BoardReports::of(gpu::TickRange second) {
         if (reader) live.add(*reader);
         live.raise(all.live);
         if (!reader || reader->start() > second.start) {
-            all.lost = daemon::BoardReport::unknown;
+            all.lost += live.lost();
             continue;
         }
         const auto* const lost = reader->find("lost");
