@@ -9,7 +9,7 @@
 #include "daemon/acquisition/undecided_arrivals.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/run.hpp"
-#include "daemon/seconds/second.hpp"
+#include "daemon/seconds/live_sums.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -29,6 +29,7 @@ struct ActiveRun {
     std::function<void()> started;  ///< to be called when the run starts
     Ledger at_start;
     SecondsTotal seconds;  ///< since the start
+    LiveSums live;         ///< likewise
     gpu::SinglesHistograms histograms_at_start;
     UndecidedArrivals arrivals;  ///< from which the latency of the run is measured
 };

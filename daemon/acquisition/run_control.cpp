@@ -168,6 +168,7 @@ void RunControl::measure(CollectedSlice& slice) {
     new_second_ = true;
     if (!run_.interval.running()) return;
     run_.seconds.add(*second);
+    run_.live.add(*second, options_.geometry);
     run_.run->append_second(*second);
 }
 
@@ -194,6 +195,7 @@ void RunControl::start_run() {
     flow_.mark_sources();
     run_.at_start = flow_.total(Account::Reading::one_moment);
     run_.seconds = {};
+    run_.live = {};
     run_.arrivals.clear();
     flow_.pipeline().restart_high_water();
     batches_.restart_low_water();
@@ -297,6 +299,7 @@ void RunControl::finish_run() {
     end.ledger = at_end - run_.at_start;
     run_.run->ledger_series().add_last(end.covered.end, end.covered.start, at_end);
     end.seconds = run_.seconds;
+    end.live = run_.live.mean();
     if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
     if (run_.run->counts_spectra()) {
         end.spectra = run_.run->take_spectra_memory();
@@ -345,6 +348,7 @@ void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
     run_.run->start_again();
     if (!meter_) return;
     run_.seconds = {};
+    run_.live = {};
     watch_->start_run(run_.interval.start_ticks());
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/coverage/coverage.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,12 +20,6 @@ using nlohmann::json;
 /// Differences of the clocks of hosts, and of a host and the boards in a long run, that are no contradiction.
 constexpr double largest_clock_difference_s = 60;
 
-std::string text_of(const RecordRules& rules) {
-    Coverage only;
-    only.rules = rules;
-    return to_json(only).at("rules").dump();
-}
-
 void check_alike(const Coverage& a, const Coverage& b) {
     const auto expect = [](bool same, const std::string& what) {
         if (!same) throw CoverageError(what);
@@ -34,10 +29,8 @@ void check_alike(const Coverage& a, const Coverage& b) {
     };
     expect(a.tick_ps == b.tick_ps, fmt::format("their ticks differ: {} and {} ps", a.tick_ps, b.tick_ps));
     expect(known_alike(a.origin.scanner_sha256, b.origin.scanner_sha256), "their scanners differ");
-    const std::string rules_a = text_of(a.rules);
-    const std::string rules_b = text_of(b.rules);
-    expect(rules_a == rules_b,
-           fmt::format("their records were made by different rules: {} and {}", rules_a, rules_b));
+    const std::string difference = difference_of(a.rules, b.rules);
+    expect(difference.empty(), "their records were made by different rules: " + difference);
     if (a.anchor && b.anchor) {
         const auto utc = a.utc_of(b.anchor->ticks);
         const double apart = utc ? std::chrono::duration<double>(b.anchor->utc - *utc).count()
@@ -91,8 +84,31 @@ void add_origin(Origin& to, const Origin& more) {
 
 }  // namespace
 
-bool same_rules(const RecordRules& a, const RecordRules& b) {
-    return text_of(a) == text_of(b);
+std::string difference_of(const RecordRules& a, const RecordRules& b) {
+    const auto rules_of = [](const RecordRules& rules) {
+        Coverage only;
+        only.rules = rules;
+        return to_json(only).at("rules");
+    };
+    const json all_a = rules_of(a);
+    const json all_b = rules_of(b);
+    std::vector<std::string> found;
+    const auto text = [](const json& value) { return value.is_null() ? "none" : value.dump(); };
+    for (const auto& [section, of_a] : all_a.items()) {
+        const json& of_b = all_b.at(section);
+        if (of_a.is_null() != of_b.is_null())
+            found.push_back(fmt::format("{}: {} and {}", section, text(of_a), text(of_b)));
+        if (of_a.is_null() || of_b.is_null()) continue;
+        json both = of_a;
+        both.update(of_b);
+        for (const auto& [key, value] : both.items()) {
+            const json value_a = of_a.value(key, json());
+            const json value_b = of_b.value(key, json());
+            if (value_a != value_b)
+                found.push_back(fmt::format("{}.{}: {} and {}", section, key, text(value_a), text(value_b)));
+        }
+    }
+    return fmt::format("{}", fmt::join(found, "; "));
 }
 
 std::uint64_t Coverage::ticks() const {
@@ -182,7 +198,8 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
                     "they overlap: both cover the ticks {} to {}; their records would count twice",
                     both.span().start, both.span().end));
             }
-            if (all.loss.live && next.loss.live && both.empty()) {
+            // Of several hosts, none has all of the modules.
+            if (all.loss.live && next.loss.live && !same_time) {
                 const auto a = static_cast<double>(all.ticks());
                 const auto b = static_cast<double>(next.ticks());
                 all.loss.live = a + b > 0 ? (a * *all.loss.live + b * *next.loss.live) / (a + b) : 1;

@@ -45,7 +45,9 @@ struct RecordRules {
     std::optional<config::Energy> energy;
 };
 
-bool same_rules(const RecordRules& a, const RecordRules& b);
+/// What differs, by the names of the configuration and with both values: "coincidence.window_ticks: 320 and
+/// 640". Empty: nothing.
+std::string difference_of(const RecordRules& a, const RecordRules& b);
 
 /// Data of the boards that did not arrive. The seconds of the run have the share that did, by second and
 /// module (`module_live`).
@@ -125,7 +127,7 @@ Coverage part_of(Coverage whole, const Intervals& times);
 Coverage what_survived(Coverage whole, const Intervals& times);
 /// The records of all: what `petlm merge` and a join make. Throws CoverageError if their ticks, rules,
 /// scanners or calibrations differ, or if they overlap; with `same_time`, files of several hosts of one
-/// scanner may.
+/// scanner may, and it is not known which share of their data arrived.
 Coverage united(std::span<const Coverage> files, bool same_time = false);
 /// Records made anew by these rules from the same singles.
 Coverage with_rules(Coverage of_singles, const config::Coincidence& coincidence,

@@ -1,7 +1,6 @@
 #include "daemon/run/run.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "daemon/host/logging.hpp"
@@ -274,10 +273,7 @@ std::string Run::save_spectra(const RunEnd& end) const {
 
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
-    Loss loss;
-    if (end.seconds.length_s > 0 && !std::isnan(end.seconds.live_s))
-        loss.live = end.seconds.live_s / end.seconds.length_s;
-    coverage_.end(end.covered, end.taken, loss);
+    coverage_.end(end.covered, end.taken, {end.live});
     const auto done = [&] { end_steps_.fetch_add(1, std::memory_order_relaxed); };
     for (const Writer& w : writers()) {
         w.writer->finish();

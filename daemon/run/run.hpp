@@ -68,6 +68,7 @@ struct RunEnd {
     gpu::SinglesHistograms histograms;  ///< of the singles converted during the run
     config::Spectra spectra;            ///< if requested; empty: not known, since the pipeline has failed
     SecondsTotal seconds;               ///< of the run
+    std::optional<double> live;  ///< mean share of the data of the boards that arrived; absent: unknown
 };
 
 struct CaptureStatus {

@@ -1,7 +1,5 @@
 #include "daemon/seconds/second.hpp"
 
-#include <cmath>
-
 namespace petacq::daemon {
 
 BoardReport BoardReport::none(const config::Geometry& geometry) {
@@ -19,25 +17,8 @@ Second Second::none(const config::Geometry& geometry) {
     return second;
 }
 
-namespace {
-
-/// Of the modules that somebody has heard of; NaN without any, or if loss is unknown.
-double mean_live(const Second& second) {
-    double sum = 0;
-    double modules = 0;
-    for (const double share : second.live) {
-        if (std::isnan(share)) continue;
-        sum += share;
-        ++modules;
-    }
-    return std::isnan(second.lost) || modules == 0 ? Second::unknown : sum / modules;
-}
-
-}  // namespace
-
 void SecondsTotal::add(const Second& second) {
     length_s += second.length_s;
-    live_s += second.length_s * mean_live(second);
     singles += second.sums.counts.decided;
     randoms += second.randoms.total;
     delayeds += second.sums.counts.delayeds;
@@ -46,7 +27,6 @@ void SecondsTotal::add(const Second& second) {
 
 SecondsTotal operator-(SecondsTotal a, const SecondsTotal& b) {
     a.length_s -= b.length_s;
-    a.live_s -= b.live_s;
     a.singles -= b.singles;
     a.randoms -= b.randoms;
     a.delayeds -= b.delayeds;

@@ -22,7 +22,7 @@ struct BoardReport {
     std::vector<double> temperature_C;  ///< [bdm] mean; NaN: unknown
     std::vector<double> dead_time;      ///< [bdm] ticks in which the module was blind; NaN: unknown
     /// [bdm] share of the second for which the data of its boards arrived; NaN: nobody has heard of the
-    /// module.
+    /// module so far (LiveSums says what follows).
     std::vector<double> live;
 
     /// Nothing is known.
@@ -48,7 +48,6 @@ struct Second : BoardReport {
 /// Sums over seconds. A difference of two states describes the time between them.
 struct SecondsTotal {
     double length_s = 0;
-    double live_s = 0;             ///< for which the data of the mean module arrived; NaN: unknown
     std::uint64_t singles = 0;     ///< decided
     double randoms = 0;            ///< expected among the prompts; NaN: unknown
     std::uint64_t delayeds = 0;    ///< as found

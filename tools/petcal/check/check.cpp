@@ -68,7 +68,8 @@ Verdict check(const CheckOptions& options) {
     const DailyRun run = load_daily_run(options.run);
     const DailyRun reference = load_daily_reference(options.reference, options.run);
     const DetectorChanges changes = changes_between(reference, run);
-    const auto findings = find_in_changes(run.scanner.geometry, changes, options.limits);
+    auto findings = find_in_changes(run.scanner.geometry, changes, options.limits);
+    name_loss(findings, reference.live, run.live);
     const auto unchecked = insufficient_data(run.scanner.geometry, changes, options.limits);
     // What was found stands; that nothing was found would mean nothing.
     if (findings.empty() && !unchecked.empty())

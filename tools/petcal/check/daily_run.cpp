@@ -77,6 +77,7 @@ void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
     run.module_true.resize(std::size_t{g.bdm_count} * g.bdm_count);
     while (const auto second = recorded.next()) {
         run.length_s += second->length_s;
+        run.live.add(*second, g);
         const daemon::DetectorSums sums = daemon::detector_sums(*second, g, crystals);
         run.sums += sums;
         for (std::size_t i = 0; i < run.singles.size(); ++i)

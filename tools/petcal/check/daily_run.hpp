@@ -7,6 +7,7 @@
 
 #include "config/spectra.hpp"
 #include "daemon/recorded_detector.hpp"
+#include "daemon/seconds/live_sums.hpp"
 #include "daemon/seconds/module_sums.hpp"
 
 namespace petacq::petcal {
@@ -19,6 +20,7 @@ struct DailyRun {
     double length_s = 0;
     daemon::DetectorSums sums;    ///< over the run
     std::vector<double> singles;  ///< [crystal]
+    daemon::LiveSums live;        ///< of the data of each module that arrived
     std::vector<double>
         module_true;  ///< [a * modules + b], symmetric: prompts less the randoms to be expected
 };

@@ -281,6 +281,23 @@ std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, cons
     return findings;
 }
 
+void name_loss(std::vector<CheckFinding>& findings, const daemon::LiveSums& reference,
+               const daemon::LiveSums& run) {
+    for (CheckFinding& finding : findings) {
+        if (!finding.bdm || (finding.subject != Subject::singles && finding.subject != Subject::prompts))
+            continue;
+        for (const auto& [live, where] : {std::pair(&run, "run"), std::pair(&reference, "reference")}) {
+            const auto share = live->of(*finding.bdm);
+            if (!share) {
+                finding.text += fmt::format("; whether its data arrived in the {} is not known", where);
+            } else if (*share < 1) {
+                finding.text +=
+                    fmt::format("; {:.2g} % of its data did not arrive in the {}", 100 * (1 - *share), where);
+            }
+        }
+    }
+}
+
 std::vector<std::string> insufficient_data(const config::Geometry& geometry, const DetectorChanges& changes,
                                            const CheckLimits& limits) {
     const std::size_t n = geometry.crystals_per_du();

@@ -46,6 +46,11 @@ Verdict verdict_of(const std::vector<CheckFinding>& findings);
 std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, const DetectorChanges& changes,
                                           const CheckLimits& limits);
 
+/// Findings about counts say which share of the data of their module did not arrive in the two runs: counts
+/// that were lost are no fault of the detector.
+void name_loss(std::vector<CheckFinding>& findings, const daemon::LiveSums& reference,
+               const daemon::LiveSums& run);
+
 /// What cannot be checked because errors are too large for the limits: what was expected and what was found.
 std::vector<std::string> insufficient_data(const config::Geometry& geometry, const DetectorChanges& changes,
                                            const CheckLimits& limits);

@@ -6,15 +6,23 @@
 // where p_mn is the share of the pair in all trues, without losses. T and p follow in turn from the trues
 // and the prompts by pair of modules, so a board that is silent for a part of a run is right also if the
 // source decays. In seconds in which nearly nothing arrives T is unknown and taken from the seconds around.
-// Losses of two modules in the same second are taken as independent.
+// Two modules of one board lose the same data. Losses of two boards within one second are taken as
+// independent: the seconds do not tell when within them data were lost.
+//
+// A module of which a second of the run tells anything had delivered nothing in those that tell nothing of it
+// and have no singles of it, as in daemon/seconds/live_sums.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "config/scanner.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "tools/petlm/records/source.hpp"
 
@@ -37,8 +45,10 @@ struct RunLoss {
     double factor = 1;
     double least_factor = 1;
     double largest_factor = 1;
-    bool silent_pairs = false;     ///< some delivered nothing
-    bool unknown_modules = false;  ///< taken as if all of their data had arrived
+    double silent_pairs = 0;  ///< share of the pairs of modules that delivered nothing
+    /// Of some, in some seconds, it is not known; they are taken as if all of their data had arrived, and
+    /// what is said to be lost is the least.
+    bool unknown_modules = false;
 };
 
 /// One thread at a time.
@@ -46,7 +56,7 @@ class ModuleLosses {
   public:
     /// Boards tell their dead time now and then: seconds shorter than `least_ticks` belong to the next one,
     /// or at the end of a run to the one before.
-    ModuleLosses(std::size_t modules, double least_ticks);
+    ModuleLosses(const config::Scanner& scanner, double least_ticks);
 
     /// A second of which `share` counts, recorded for `ticks`. `module_pairs`: its prompts, [m * modules +
     /// n].
@@ -64,16 +74,26 @@ class ModuleLosses {
         double trues = 0;          ///< covered
         std::vector<double> live;  ///< [module]; until the moment is complete, times ticks
         std::vector<double> seen;  ///< [module]; until then, the ticks in which it was blind
+        /// [module] for which nobody tells of it and it has no singles; likewise. Until the run has ended,
+        /// not live.
+        std::vector<double> silent;
     };
+    [[nodiscard]] Moment none() const;
     void close_moment(bool dead_time_told);
+    [[nodiscard]] double arrived(const Moment& moment, std::size_t m, std::size_t n) const {
+        return board_[m] == board_[n] ? std::min(moment.live[m], moment.live[n])
+                                      : moment.live[m] * moment.live[n];
+    }
     [[nodiscard]] double delivered(const Moment& moment, std::size_t m, std::size_t n) const {
-        return moment.live[m] * moment.live[n] * moment.seen[m] * moment.seen[n];
+        return arrived(moment, m, n) * moment.seen[m] * moment.seen[n];
     }
     /// [moment] true pairs, as if nothing were lost.
     [[nodiscard]] std::vector<double> all_trues() const;
     [[nodiscard]] std::vector<double> trues_by_share(const std::vector<double>& share_of_pair) const;
 
     std::size_t modules_;
+    std::vector<std::size_t> board_;  ///< [module]
+    std::vector<bool> told_;          ///< [module] a second of the run has its share
     double least_ticks_;
     bool dead_time_known_ = true;
     bool live_known_ = false;
@@ -82,6 +102,41 @@ class ModuleLosses {
     std::vector<Moment> moments_;
     std::size_t run_start_ = 0;
     std::vector<double> prompts_;  ///< [m * modules + n], m <= n
+};
+
+/// Dead time and losses of the pairs of crystals in the records of a file. No rule changes what the boards
+/// did not find or deliver, so they are known of a file that has been sorted again by other rules, too.
+class PairLosses {
+  public:
+    /// Seconds that tell less than this share of the time of a file are not used; others stand for all of it.
+    static constexpr double least_known = 0.8;
+
+    explicit PairLosses(const config::Geometry& geometry) : geometry_(geometry) {}
+    /// Of the records that `coverage` describes, of a file or run directory. Null if its runs have no seconds
+    /// that can be used; `why` gives the reason in that case.
+    static std::unique_ptr<PairLosses> of(const ExportSource& source, const daemon::Coverage& coverage,
+                                          const config::Scanner& scanner, std::string& why);
+
+    [[nodiscard]] const RunDeadTime& dead_time() const { return dead_time_; }
+    [[nodiscard]] const RunLoss& loss() const { return loss_; }
+    /// The share of the time of the file for which there are seconds; they stand for all of it.
+    [[nodiscard]] double known() const { return known_; }
+    /// The share of the true pairs of two crystals that dead time leaves; 1 if it is unknown.
+    [[nodiscard]] double seen(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+    /// The share of those that arrived; 1 if it is unknown, 0 if one of the modules was silent all the time.
+    [[nodiscard]] double arrived(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+    /// Of both together.
+    [[nodiscard]] double live(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
+        return seen(crystal_a, crystal_b) * arrived(crystal_a, crystal_b);
+    }
+
+  protected:
+    [[nodiscard]] std::size_t modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
+
+    config::Geometry geometry_;
+    RunDeadTime dead_time_;
+    RunLoss loss_;
+    double known_ = 1;
 };
 
 /// For people: "Loss: ...".

@@ -89,16 +89,17 @@ std::optional<double> mean_weight_of_delayeds(const ExportSource& source) {
     const double delayeds = number("/ledger/pairs/delayeds_found");
     const double randoms = number("/expected_randoms/from_delayeds");
     if (!(delayeds > 0) || !(randoms > 0)) return std::nullopt;
-    if (!daemon::same_rules(daemon::coverage_of_run(run).rules, source.coverage().rules)) return std::nullopt;
+    if (!daemon::difference_of(daemon::coverage_of_run(run).rules, source.coverage().rules).empty())
+        return std::nullopt;
     return randoms / delayeds;
 }
 
 RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
                        const gpu::CoincidenceRules& rules)
-    : geometry_(scanner.geometry), cells_(gpu::PairCells::of(scanner.geometry, rules)) {
+    : PairLosses(scanner.geometry), cells_(gpu::PairCells::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
     const Frame empty(geometry.crystal_count(), std::size_t{cells_.count()} * cells_.count());
-    ModuleLosses losses(geometry.bdm_count, 0.5e12 / scanner.tick_ps);
+    ModuleLosses losses(scanner, 0.5e12 / scanner.tick_ps);
     gpu::RandomsEstimator estimator(geometry, rules);
     gpu::ExpectedRandoms randoms;
     std::vector<Frame> frames;
@@ -189,8 +190,10 @@ std::unique_ptr<RunRandoms> RunRandoms::of(const ExportSource& source, const dae
         return nullptr;
     }
     try {
-        const auto seconds = CoveredSeconds::of(source, coverage, why);
+        const auto seconds = CoveredSeconds::of(source.target(), coverage, why);
         if (!seconds) return nullptr;
+        why = seconds->other_rules();
+        if (!why.empty()) return nullptr;
         auto randoms = std::make_unique<RunRandoms>(*seconds, scanner, daemon::coincidence_rules(*rules));
         if (randoms->known() >= least_known) return randoms;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * randoms->known());
@@ -233,25 +236,6 @@ double RunRandoms::rate(std::uint64_t time, std::uint32_t a, std::uint32_t b) co
                                   [](std::uint64_t t, const Moment& second) { return t < second.start; });
     const Moment& second = after == seconds_.begin() ? *after : *(after - 1);
     return std::max(product(second.frame, a, b), 0.0) * second.per_s;
-}
-
-std::size_t RunRandoms::modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
-    const auto module = [this](std::uint32_t crystal) {
-        const std::uint32_t ring = crystal / geometry_.crystals_in_ring();
-        const std::uint32_t row = ring / (geometry_.blocks.z * geometry_.crystals.z);
-        const std::uint32_t around =
-            crystal % geometry_.crystals_in_ring() / geometry_.crystals_per_module_y();
-        return std::size_t{row} * geometry_.modules_in_ring() + around;
-    };
-    return module(crystal_a) * geometry_.bdm_count + module(crystal_b);
-}
-
-double RunRandoms::seen(std::uint32_t a, std::uint32_t b) const {
-    return dead_time_.factor.empty() ? 1 : 1 / dead_time_.factor[modules_of(a, b)];
-}
-
-double RunRandoms::arrived(std::uint32_t a, std::uint32_t b) const {
-    return loss_.arrived.empty() ? 1 : loss_.arrived[modules_of(a, b)];
 }
 
 double RunRandoms::total() const {

@@ -26,8 +26,8 @@
 #include "config/scanner.hpp"
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/pair_cells.hpp"
-#include "tools/petlm/corrections/covered_seconds.hpp"
 #include "tools/petlm/corrections/module_losses.hpp"
+#include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::petlm {
 
@@ -47,12 +47,9 @@ std::optional<double> mean_weight_of_delayeds(const ExportSource& source);
 
 /// Both functions of a pair give 0 for pairs that the rules refuse, and where noise makes the estimate
 /// negative. The order of the crystals does not matter.
-class RunRandoms {
+class RunRandoms : public PairLosses {
   public:
     static constexpr std::size_t most_frames = 16;
-
-    /// Seconds that tell less than this share of the time of a file are not used; others stand for all of it.
-    static constexpr double least_known = 0.8;
 
     /// Reads all seconds. Throws std::invalid_argument when they lack a field or are those of another
     /// scanner.
@@ -74,18 +71,6 @@ class RunRandoms {
     /// Over all that the file covers and all pairs.
     [[nodiscard]] double total() const;
     [[nodiscard]] const RunPileUp& pile_up() const { return pile_up_; }
-    [[nodiscard]] const RunDeadTime& dead_time() const { return dead_time_; }
-    [[nodiscard]] const RunLoss& loss() const { return loss_; }
-    /// The share of the time of the file for which there are seconds; they stand for all of it.
-    [[nodiscard]] double known() const { return known_; }
-    /// The share of the true pairs of two crystals that dead time leaves; 1 if it is unknown.
-    [[nodiscard]] double seen(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
-    /// The share of those that arrived; 1 if it is unknown, 0 if one of the modules was silent all the time.
-    [[nodiscard]] double arrived(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
-    /// Of both together.
-    [[nodiscard]] double live(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
-        return seen(crystal_a, crystal_b) * arrived(crystal_a, crystal_b);
-    }
 
   private:
     struct Frame;
@@ -97,19 +82,14 @@ class RunRandoms {
     };
     void finish(const std::vector<Frame>& frames, const config::Geometry& geometry,
                 const gpu::CoincidenceRules& rules);
-    [[nodiscard]] std::size_t modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
     [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
 
-    config::Geometry geometry_;
     gpu::PairCells cells_;
     std::vector<Moment> seconds_;
     std::vector<double> totals_;   ///< [frame]
     std::vector<double> rates_;    ///< [crystal][kind of single][frame]
     std::vector<double> chances_;  ///< [pair of cells][kind][kind][frame], scaled
     RunPileUp pile_up_;
-    RunDeadTime dead_time_;
-    RunLoss loss_;
-    double known_ = 1;
 };
 
 }  // namespace petacq::petlm

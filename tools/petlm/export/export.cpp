@@ -10,8 +10,10 @@
 
 #include "daemon/settings.hpp"
 #include "tools/petlm/corrections/bed.hpp"
+#include "tools/petlm/corrections/fits.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
+#include "tools/petlm/records/covered_seconds.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/status.hpp"
 
@@ -102,6 +104,15 @@ std::string description_text(const ExportSource& source, const daemon::Coverage&
     return text;
 }
 
+std::string dead_time_sentence(const RunDeadTime& dead_time) {
+    if (dead_time.factor.empty())
+        return " Dead time: not corrected, as the boards did not report it in all seconds.";
+    const auto [least, most] = std::minmax_element(dead_time.factor.begin(), dead_time.factor.end());
+    return fmt::format(
+        " Dead time: by factors of {:.4g} to {:.4g}, by pair of modules, from the reports of the boards.",
+        *least, *most);
+}
+
 /// Dead time, pile-up and loss: sets `found` as far as they are known.
 void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair& randoms) {
     const bool pile_up = !std::isnan(of_run->pile_up().mean);
@@ -113,22 +124,14 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
     randoms.found_sentence = pile_up
                                  ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
                                  : "Pile-up: not corrected, as no formula holds for the policy on multiples.";
-    if (const auto& dead_time = of_run->dead_time().factor; dead_time.empty()) {
-        randoms.found_sentence +=
-            " Dead time: not corrected, as the boards did not report it in all seconds.";
-    } else {
-        const auto [least, most] = std::minmax_element(dead_time.begin(), dead_time.end());
-        randoms.found_sentence += fmt::format(
-            " Dead time: by factors of {:.4g} to {:.4g}, by pair of modules, from the reports of the boards.",
-            *least, *most);
-    }
+    randoms.found_sentence += dead_time_sentence(of_run->dead_time());
 }
 
 /// Adds the estimate from the seconds of the run. Returns why there is none, if there is none.
 std::string add_randoms(const ExportSource& source, ExportOptions& options) {
     std::string why;
-    const std::shared_ptr<const RunRandoms> randoms =
-        RunRandoms::of(source, source.scanner(options.scanner), why);
+    const config::Scanner scanner = source.scanner(options.scanner);
+    const std::shared_ptr<const RunRandoms> randoms = RunRandoms::of(source, scanner, why);
     if (randoms) {
         options.randoms = {[randoms](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
                                return randoms->rate(time, a, b);
@@ -138,7 +141,17 @@ std::string add_randoms(const ExportSource& source, ExportOptions& options) {
                            {},
                            {}};
         add_losses(randoms, *options.randoms);
+        return why;
     }
+    std::string ignored;
+    const std::shared_ptr<const PairLosses> losses =
+        PairLosses::of(source, source.coverage(), scanner, ignored);
+    if (!losses) return why;
+    options.randoms.emplace();
+    options.randoms->found = [losses](std::uint32_t a, std::uint32_t b) { return losses->live(a, b); };
+    options.randoms->loss_sentence = sentence_of(losses->loss());
+    options.randoms->found_sentence =
+        "Pile-up: not corrected, as " + why + "." + dead_time_sentence(losses->dead_time());
     return why;
 }
 
@@ -147,10 +160,9 @@ void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, 
                   Exported& exported) {
     for (const auto& what : coverage.unknown)
         exported.lost.push_back(source.target().string() + " does not tell " + what + ".");
-    if (const auto live = coverage.loss.live; live && *live < 1 && !loss_corrected) {
-        exported.lost.push_back(fmt::format(
-            "{:.4g} % of the data of the boards did not arrive; the files are not corrected for that.",
-            100 * (1 - *live)));
+    if (!loss_corrected && coverage.loss.live && *coverage.loss.live < 1) {
+        exported.lost.push_back(data_that_lack(source.target(), coverage) +
+                                "; the files are not corrected for that.");
     }
     const corrections::BedMovement bed = corrections::bed_movement(source);
     if (bed.moved()) exported.lost.push_back(bed.text() + "; the files do not have its positions.");
@@ -160,6 +172,10 @@ void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, 
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
     daemon::Coverage coverage = completed_coverage(source);
     coverage.activity = corrections::nuclide_of(coverage, options);
+    if (options.lines.normalisation && !options.depth_mm) {
+        options.depth_mm =
+            corrections::depth_of_normalisation(options.lines, source.scanner(options.scanner));
+    }
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"

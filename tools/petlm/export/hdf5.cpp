@@ -257,7 +257,12 @@ std::unique_ptr<CoveredSeconds> seconds_of(const ExportSource& source, std::stri
     const std::filesystem::path file = source.target() / daemon::seconds_file;
     if (std::filesystem::is_directory(source.target()) && std::filesystem::exists(file))
         return std::make_unique<CoveredSeconds>(file);
-    return CoveredSeconds::of(source, source.coverage(), why);
+    auto seconds = CoveredSeconds::of(source.target(), source.coverage(), why);
+    if (seconds && !seconds->other_rules().empty()) {
+        why = seconds->other_rules();
+        return nullptr;
+    }
+    return seconds;
 }
 
 Exported write_file(const std::filesystem::path& path, const ExportSource& source) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "config/hdf5/handle.hpp"
-#include "tools/petlm/corrections/covered_seconds.hpp"
+#include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::petlm {
 

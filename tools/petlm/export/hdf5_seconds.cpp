@@ -1,5 +1,7 @@
 // HDF5: the seconds of a run, and what all of the file is made of.
+#include <fmt/format.h>
 #include <algorithm>
+
 #include <array>
 #include <stdexcept>
 #include <vector>
@@ -68,10 +70,18 @@ daemon::SecondField covered_field() {
     return field;
 }
 
-[[noreturn]] void refuse(const daemon::SecondsReader& seconds) {
-    throw BadInput(seconds.reader().path().string() +
-                   ": its seconds have other fields than those of the first run; expected runs of one "
-                   "version of petacqd");
+/// What a second has of a field that its run does not know.
+std::vector<std::byte> unknown_values(const daemon::SecondsReader& seconds,
+                                      const daemon::SecondField& field) {
+    if (field.type != daemon::FieldType::f64) {
+        throw BadInput(fmt::format(
+            "{}: its seconds lack the field {}, which other runs of these records have, and whole numbers "
+            "cannot say that they are unknown; export each run by itself",
+            seconds.reader().path().string(), field.name));
+    }
+    const std::vector<double> unknown(field.count, std::numeric_limits<double>::quiet_NaN());
+    const auto bytes = std::as_bytes(std::span(unknown));
+    return {bytes.begin(), bytes.end()};
 }
 
 /// The data set of one field. It grows with each second.
@@ -121,27 +131,26 @@ class FieldSet {
 std::uint64_t write_hdf5_seconds(hid_t file, CoveredSeconds& seconds) {
     const Hdf5Group group(H5Gcreate2(file, "seconds", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(group));
-    const std::vector<daemon::SecondField> fields = seconds.fields();
-    std::vector<FieldSet> sets;
-    for (const daemon::SecondField& field : fields)
-        if (field.count != 0) sets.emplace_back(group.id(), field);
     FieldSet covered(group.id(), covered_field());
+    std::vector<FieldSet> sets;
     std::uint64_t second = 0;
     try {
+        for (const daemon::SecondField& field : seconds.fields())
+            if (field.count != 0) sets.emplace_back(group.id(), field);
         for (; seconds.next(); ++second) {
             const daemon::SecondsReader& reader = seconds.reader();
-            if (reader.fields().size() != fields.size()) refuse(reader);
             for (FieldSet& set : sets) {
                 const daemon::SecondField* const field = reader.find(set.field().name);
-                if (field == nullptr || field->type != set.field().type || field->count != set.field().count)
-                    refuse(reader);
-                set.write(second, reader.record().data() + field->offset);
+                if (field != nullptr)
+                    set.write(second, reader.record().data() + field->offset);
+                else
+                    set.write(second, unknown_values(reader, set.field()).data());
             }
             const double share = seconds.share();
             covered.write(second, reinterpret_cast<const std::byte*>(&share));
         }
     } catch (const std::invalid_argument& error) {
-        throw BadInput(seconds.reader().reader().path().string() + ": " + error.what());
+        throw BadInput(seconds.file().string() + ": " + error.what());
     }
     for (FieldSet& set : sets)
         set.close();

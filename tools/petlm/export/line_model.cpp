@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
+#include "tools/petlm/corrections/fits.hpp"
 #include "tools/petlm/corrections/module_losses.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/records/status.hpp"
@@ -50,6 +51,8 @@ LineModel::LineModel(const ExportSource& source, const config::Scanner& scanner,
       lines_(scanner, depth_of_interaction(options.depth_mm, scanner), options.lines),
       randoms_(options.randoms.value_or(RandomsPerPair{})),
       scale_(solid_angle_scale(scanner.dimensions)) {
+    if (lines_.normalised())
+        sentences_ = check_fit(lines_, *options.lines.normalisation, source.coverage(), scanner);
     use_lines(options);
     use_scatter(source, scanner, options, pool);
     use_run(source, options);

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "daemon/host/utc.hpp"
-#include "tools/petlm/corrections/covered_seconds.hpp"
+#include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::petlm {
 
@@ -19,37 +19,11 @@ std::string milliseconds_of(std::chrono::system_clock::time_point utc) {
     return fmt::format(".{:03} UTC", ((since_epoch % 1000) + 1000) % 1000);
 }
 
-/// Mean share of the data that arrived, over modules and covered time; absent if the seconds do not tell.
-std::optional<double> live_by_seconds(const ExportSource& source, const daemon::Coverage& coverage) {
-    std::string ignored;
-    double ticks = 0;
-    double live = 0;
-    try {
-        const auto seconds = CoveredSeconds::of(source, coverage, ignored);
-        while (seconds && seconds->next()) {
-            const daemon::SecondField* const field = seconds->reader().find("module_live");
-            if (field == nullptr) return std::nullopt;
-            const daemon::FieldValues values = seconds->reader().values(*field);
-            const double weight = seconds->share() * static_cast<double>(seconds->reader().length());
-            for (std::size_t module = 0; module < values.size(); ++module) {
-                if (std::isnan(values.number(module))) continue;
-                ticks += weight;
-                live += weight * values.number(module);
-            }
-        }
-    } catch (const std::invalid_argument&) {
-        return std::nullopt;  // seconds that are not whole: whoever uses them says so
-    } catch (const daemon::NotListMode&) {
-        return std::nullopt;
-    }
-    return ticks > 0 ? std::optional(live / ticks) : std::nullopt;
-}
-
 }  // namespace
 
 daemon::Coverage completed_coverage(const ExportSource& source) {
     daemon::Coverage coverage = source.coverage();
-    if (!coverage.loss.live) coverage.loss.live = live_by_seconds(source, coverage);
+    coverage.loss.live = live_share(source.target(), coverage);
     if (!coverage.intervals && source.records() != 0)
         coverage.intervals = gpu::TickRange{source.first_time(), source.last_time() + 1};
     return coverage;

@@ -46,10 +46,13 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
     : lines_(lines) {
     report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
+    std::string no_losses;  // why not
     of_run_ = petlm::RunRandoms::of(source, coverage, scanner, why);
     if (of_run_) {
+        losses_ = of_run_;
         use_seconds();
     } else {
+        losses_ = petlm::PairLosses::of(source, coverage, scanner, no_losses);
         use_delayeds(source, delayeds, why);
     }
     if (pairs.pairs().empty() && of_run_) {
@@ -60,8 +63,8 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
     use_scatter(scanner, rule, pairs, window, options, how.max_memory, pool);
     report_.list.push_back(randoms_made_);
     report_.list.push_back(pile_up_made_);
-    use_dead_time(why);
-    use_loss(source, coverage, why);
+    use_dead_time(no_losses);
+    use_loss(source, coverage, no_losses);
     use_quantity(coverage, options, how.grid.voxel_mm);
 }
 
@@ -134,7 +137,7 @@ void Corrections::use_lines(const petlm::ImageOptions& options) {
 
 void Corrections::use_dead_time(const std::string& why) {
     Correction out{"dead time", false, "", {}};
-    const std::vector<double>* const factors = of_run_ ? &of_run_->dead_time().factor : nullptr;
+    const std::vector<double>* const factors = losses_ ? &losses_->dead_time().factor : nullptr;
     if (!report_.asked) {
         out.sentence = "Dead time: not corrected without --normalisation or --attenuation.";
     } else if (factors == nullptr || factors->empty()) {
@@ -154,13 +157,15 @@ void Corrections::use_dead_time(const std::string& why) {
 void Corrections::use_loss(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                            const std::string& why) {
     Correction out{"loss", false, "Loss: not corrected, as " + why + ".", {}};
-    if (of_run_) {
-        const petlm::RunLoss& loss = of_run_->loss();
+    if (losses_) {
+        const petlm::RunLoss& loss = losses_->loss();
         out.made = !loss.arrived.empty();
         out.sentence = sentence_of(loss);
         if (out.made)
-            out.figures = {
-                {"lost", loss.lost}, {"factor", loss.factor}, {"largest_factor", loss.largest_factor}};
+            out.figures = {{"lost", loss.lost},
+                           {"known", loss.unknown_modules ? "not of all modules" : "of all modules"},
+                           {"factor", loss.factor},
+                           {"largest_factor", loss.largest_factor}};
     }
     if (!out.made && coverage.intervals && coverage.ticks() == 0) {
         out.made = true;
@@ -168,7 +173,7 @@ void Corrections::use_loss(const petlm::ExportSource& source, const daemon::Cove
     } else if (!out.made) {
         out.sentence += petlm::lost_datagrams(source);
     }
-    loss_made_ = of_run_ && of_run_->loss().lost > 0;
+    loss_made_ = losses_ && losses_->loss().lost > 0;
     report_.list.push_back(out);
 }
 

@@ -48,14 +48,15 @@ class Corrections {
                      std::uint64_t max_memory, gpu::WorkerPool& pool);
     void use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options, double voxel_mm);
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const {
-        if (!of_run_) return lines_.normalisation(a, b);
-        return lines_.normalisation(a, b) * of_run_->arrived(a, b) *
-               (report_.asked ? of_run_->seen(a, b) : 1);
+        if (!losses_) return lines_.normalisation(a, b);
+        return lines_.normalisation(a, b) * losses_->arrived(a, b) *
+               (report_.asked ? losses_->seen(a, b) : 1);
     }
 
     const corrections::LineFactors& lines_;
     bool loss_made_ = false;  ///< and there is some
-    std::unique_ptr<petlm::RunRandoms> of_run_;
+    std::shared_ptr<petlm::RunRandoms> of_run_;
+    std::shared_ptr<petlm::PairLosses> losses_;  ///< likewise of other rules
     std::unique_ptr<Scatter> scatter_;
     OfPair randoms_;
     double pile_up_ = 1;

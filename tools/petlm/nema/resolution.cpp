@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tools/petlm/corrections/module_losses.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/point_image.hpp"
@@ -45,6 +46,24 @@ Chart chart_of(const Run& run, const PointImage& image, const PointWidths& w, st
     return chart;
 }
 
+/// What the boards lost; a warning if it may change the widths.
+std::string named_loss(const Run& run, std::vector<std::string>& warnings) {
+    std::string why;
+    const auto losses = petlm::PairLosses::of(run.source(), run.source().coverage(), run.scanner(), why);
+    if (!losses || losses->loss().arrived.empty()) {
+        warnings.push_back(run.name() + ": whether data of the boards were lost is not known" +
+                           (losses ? "." : ": " + why + ".") + petlm::lost_datagrams(run.source()));
+        return "";
+    }
+    if (losses->loss().lost > 0) {
+        warnings.push_back(fmt::format(
+            "{}: {:.3g} % of the data of the boards did not arrive. Lines are counted as they were found, by "
+            "pair of modules up to {:.4g} times too few; if they differ, so may the widths.",
+            run.name(), 100 * losses->loss().lost, losses->loss().largest_factor));
+    }
+    return losses->loss().lost > 0 ? "" : petlm::sentence_of(losses->loss());
+}
+
 }  // namespace
 
 int resolution(const ResolutionOptions& options) {
@@ -63,7 +82,7 @@ int resolution(const ResolutionOptions& options) {
     for (const auto& run : runs) {
         const PointImage image(*run, depth, options.max_ring_difference.value_or(UINT32_MAX));
         const PointWidths widths = image.widths();
-        report.inputs.push_back(run->sentence());
+        report.inputs.push_back(run->sentence() + ' ' + named_loss(*run, report.warnings));
         add_warnings(*run, report.warnings);
         add_row(table, *run, image, widths);
         if (image.prompts() < least_prompts) {

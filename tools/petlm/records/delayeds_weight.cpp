@@ -1,17 +1,28 @@
 #include "tools/petlm/records/delayeds_weight.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tools/petlm/records/run.hpp"
 
 namespace petacq::petlm {
 
-DelayedsWeight::DelayedsWeight(const std::vector<std::filesystem::path>& runs) {
+DelayedsWeight::DelayedsWeight(const std::vector<std::filesystem::path>& runs,
+                               const daemon::RecordRules& rules) {
     for (const std::filesystem::path& directory : runs) {
         try {
             Run run{std::make_unique<daemon::SecondsReader>(
                 record_files(directory, daemon::RecordKind::seconds).front())};
+            std::string ignored;
+            const daemon::Coverage of_run =
+                daemon::coverage_of(run.reader->reader().description(), run_json(directory, ignored), true);
+            if (const std::string difference = daemon::difference_of(of_run.rules, rules);
+                !difference.empty()) {
+                trouble_ = run.reader->reader().path().string() +
+                           ": made by other rules than the records: " + difference;
+                continue;
+            }
             run.field = run.reader->find("delayeds_weight");
             if (run.field == nullptr) {
                 trouble_ = run.reader->reader().path().string() + ": no delayeds_weight";

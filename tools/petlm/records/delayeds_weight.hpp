@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
 
 namespace petacq::petlm {
@@ -14,11 +15,11 @@ namespace petacq::petlm {
 /// One pass over the seconds of runs, with the records of their list-mode. Not thread-safe.
 class DelayedsWeight {
   public:
-    /// The directories of the runs.
-    explicit DelayedsWeight(const std::vector<std::filesystem::path>& runs);
+    /// The directories of the runs. `rules`: of the records; the seconds of other rules are not used.
+    DelayedsWeight(const std::vector<std::filesystem::path>& runs, const daemon::RecordRules& rules);
 
     /// In the second that holds the time (ticks), or the last one before it. 1 before the first second, and
-    /// for runs without seconds. REQUIRES: the times do not fall.
+    /// for runs without seconds of these rules. REQUIRES: the times do not fall.
     [[nodiscard]] double at(std::uint64_t time);
     /// Why weights are not known, as far as the seconds have been read. Empty: all is well.
     [[nodiscard]] const std::string& trouble() const { return trouble_; }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/host/progress_line.hpp"
+#include "tools/petlm/records/covered_seconds.hpp"
 #include "tools/petlm/records/delayeds_weight.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"
 #include "tools/petlm/records/origin.hpp"
@@ -156,7 +157,7 @@ int gate(const GateOptions& options) {
             std::make_unique<RecordFile>(Outputs::partial(file_of(i)), daemon::RecordKind::coincidences,
                                          source.block_bytes(), description);
     }
-    DelayedsWeight weight(run_directories(options.target, whole));
+    DelayedsWeight weight(run_directories(options.target, whole), whole.rules);
     const std::uint64_t outside = sort_records(source, cycles, weight, bins);
     for (Bin& bin : bins)
         bin.file->close();
@@ -164,12 +165,8 @@ int gate(const GateOptions& options) {
     write_text(table, text);
     outputs.commit();
     const bool delayeds = std::any_of(bins.begin(), bins.end(), [](const Bin& b) { return b.delayeds != 0; });
-    if (const auto live = source.coverage().loss.live; live && *live < 1) {
-        std::cerr << fmt::format(
-            "petlm: {:.3g} % of the data of the boards did not arrive; the rates are not corrected for "
-            "that\n",
-            100 * (1 - *live));
-    }
+    if (const std::string lack = data_that_lack(options.target, whole); !lack.empty())
+        std::cerr << "petlm: " << lack << "; the rates are not corrected for that\n";
     if (delayeds && !weight.trouble().empty()) {
         std::cerr << "petlm: weights of delayeds are not known, so randoms are not exact: "
                   << weight.trouble() << '\n';

@@ -120,6 +120,15 @@ std::size_t Inputs::first() const {
     return best;
 }
 
+std::vector<ReportingRun> Inputs::reporting() const {
+    std::vector<ReportingRun> all;
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+        const auto& known = coverages[run].intervals;
+        all.push_back({files_at[run], known ? *known : times_of(coverages[run], singles[run])});
+    }
+    return all;
+}
+
 void settle_interval(Inputs& inputs, const InputOptions& options) {
     if (options.from >= options.to) {
         throw UsageError(

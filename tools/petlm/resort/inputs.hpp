@@ -11,6 +11,7 @@
 #include "daemon/coverage/coverage.hpp"
 #include "gpu/tick_range.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"
+#include "tools/petlm/resort/second_ranges.hpp"
 #include "tools/petlm/resort/singles_files.hpp"
 
 namespace petacq::petlm {
@@ -38,6 +39,8 @@ struct Inputs {
     /// The number of the run whose start is that of the interval, or nearest before it: the result begins
     /// with it, and has its name, its run.json and its time of day.
     [[nodiscard]] std::size_t first() const;
+    /// Whose boards have reported, and when.
+    [[nodiscard]] std::vector<ReportingRun> reporting() const;
 };
 
 /// What is to be searched. The time that all runs have in common, or, with `partial`, all their time.

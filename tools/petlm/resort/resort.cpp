@@ -99,7 +99,7 @@ int resort(const ResortOptions& given) {
                              seconds_description(description, engines.rules), config::Compression::none,
                              std::chrono::minutes(1));
     }
-    ResortedSeconds seconds(inputs.files_at,
+    ResortedSeconds seconds(inputs.reporting(),
                             second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s()),
                             engines.scanner.geometry, engines.ticks_per_s(), engines.rules,
                             seconds_file ? &*seconds_file : nullptr);
@@ -132,6 +132,7 @@ int resort(const ResortOptions& given) {
     if (seconds_file) {
         made.seconds_file = finish(*seconds_file, seconds_path);
         made.seconds = seconds.total();
+        made.live = seconds.live();
         complete_run(inputs, engines.settings(), covered, made, options.output);
     }
     outputs.commit();

@@ -192,7 +192,7 @@ void claim_run(Outputs& outputs, const std::filesystem::path& output) {
         outputs.claim(output / name);
 }
 
-void complete_run(const Inputs& inputs, const json& settings, const daemon::Coverage& covered,
+void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage covered,
                   const ResortedRun& made, const std::filesystem::path& output) {
     gpu::TickRange tag_times;
     const std::filesystem::path tags = output / daemon::tags_file;
@@ -208,6 +208,7 @@ void complete_run(const Inputs& inputs, const json& settings, const daemon::Cove
     content["backend"] = made.back_end;
     for (const char* of_the_daemon : {"backend_choice", "capture", "ledger_over_time", "spectra"})
         content.erase(of_the_daemon);
+    covered.loss.live = made.live;
     daemon::state_in(content, covered);
     content["ledger"] = resorted_ledger(inputs, made, tag_count);
     if (json& randoms = content["expected_randoms"]; randoms.is_object()) {

@@ -24,6 +24,7 @@ struct ResortedRun {
     gpu::SingleCounts singles;
     gpu::FrameCounts taken;  ///< the saved singles
     daemon::SecondsTotal seconds;
+    std::optional<double> live;  ///< mean share of the data of the boards that arrived; absent: unknown
     std::vector<daemon::ListModePart> coincidences_files;  ///< in order
     daemon::ListModePart seconds_file;
     std::string back_end;
@@ -54,7 +55,7 @@ void claim_run(Outputs& outputs, const std::filesystem::path& output);
 
 /// Merges the tags of the inputs, and writes run.json. The ledger is the sum of theirs, but for what depends
 /// on the settings: {"coincidence": ..., "energy": ...}.
-void complete_run(const Inputs& inputs, const nlohmann::json& settings, const daemon::Coverage& covered,
+void complete_run(const Inputs& inputs, const nlohmann::json& settings, daemon::Coverage covered,
                   const ResortedRun& made, const std::filesystem::path& output);
 
 }  // namespace petacq::petlm

@@ -4,11 +4,11 @@
 
 namespace petacq::petlm {
 
-ResortedSeconds::ResortedSeconds(std::span<const std::filesystem::path> runs,
-                                 std::vector<gpu::TickRange> ranges, const config::Geometry& geometry,
-                                 std::uint64_t ticks_per_s, const gpu::CoincidenceRules& rules,
-                                 daemon::SecondsFile* file)
+ResortedSeconds::ResortedSeconds(std::span<const ReportingRun> runs, std::vector<gpu::TickRange> ranges,
+                                 const config::Geometry& geometry, std::uint64_t ticks_per_s,
+                                 const gpu::CoincidenceRules& rules, daemon::SecondsFile* file)
     : ranges_(std::move(ranges)),
+      geometry_(geometry),
       reports_(runs, geometry),
       meter_(geometry, rules, ticks_per_s),
       file_(file),
@@ -29,6 +29,7 @@ void ResortedSeconds::finish() {
 void ResortedSeconds::measure() {
     const gpu::TickRange range = ranges_[open_++];
     const auto second = meter_.measure(range, sums_, reports_.of(range));
+    live_.add(*second, geometry_);
     if (file_ != nullptr) file_->append(*second);
     sums_ = none_;
 }

@@ -3,12 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "config/geometry.hpp"
 #include "daemon/seconds/file.hpp"
+#include "daemon/seconds/live_sums.hpp"
 #include "daemon/seconds/meter.hpp"
 #include "gpu/coincidence_rules.hpp"
 #include "gpu/interval_sums.hpp"
@@ -20,7 +21,7 @@ namespace petacq::petlm {
 class ResortedSeconds {
   public:
     /// `runs`: those that the singles are of. `file`: nullptr if the seconds are not wanted.
-    ResortedSeconds(std::span<const std::filesystem::path> runs, std::vector<gpu::TickRange> ranges,
+    ResortedSeconds(std::span<const ReportingRun> runs, std::vector<gpu::TickRange> ranges,
                     const config::Geometry& geometry, std::uint64_t ticks_per_s,
                     const gpu::CoincidenceRules& rules, daemon::SecondsFile* file);
 
@@ -30,13 +31,17 @@ class ResortedSeconds {
     /// There are no more sums.
     void finish();
     [[nodiscard]] const daemon::SecondsTotal& total() const { return meter_.total(); }
+    /// Mean share of the data of the boards that arrived; absent: unknown.
+    [[nodiscard]] std::optional<double> live() const { return live_.mean(); }
 
   private:
     void measure();
 
     const std::vector<gpu::TickRange> ranges_;
+    const config::Geometry geometry_;
     BoardReports reports_;
     daemon::SecondsMeter meter_;
+    daemon::LiveSums live_;
     daemon::SecondsFile* file_;
     const gpu::IntervalSums none_;
     gpu::IntervalSums sums_;  ///< of the second `open_`

@@ -103,20 +103,83 @@ std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
     return ranges;
 }
 
-BoardReports::BoardReports(std::span<const std::filesystem::path> runs, const config::Geometry& geometry)
+/// The share of a second for which the data of the modules arrived in one run.
+class BoardReports::Live {
+  public:
+    Live(const Run& run, gpu::TickRange second)
+        : run_(run), second_(second), ticks_(run.told.size()), unknown_(run.told.size()) {}
+
+    /// Of the second of the run that the reader is at.
+    void add(const daemon::SecondsReader& reader) {
+        const std::uint64_t inside = daemon::Intervals(range_of(reader)).intersect(second_).ticks();
+        if (inside == 0) return;
+        reported_ += inside;
+        const auto* const lost = reader.find("lost");
+        const bool whole = inside == range_of(reader).ticks() && lost != nullptr;
+        lost_ += whole ? reader.values(*lost).number() : daemon::BoardReport::unknown;
+        const auto* const live = reader.find("module_live");
+        const auto* const singles = reader.find("module_singles");
+        for (std::size_t m = 0; m < ticks_.size(); ++m) {
+            if (!run_.told[m]) continue;
+            const double share = reader.values(*live).number(m);
+            if (!std::isnan(share)) {
+                ticks_[m] += share * static_cast<double>(inside);
+            } else if (singles == nullptr || singles->count <= m || reader.values(*singles).number(m) > 0) {
+                unknown_[m] = true;
+            }
+        }
+    }
+    /// Datagrams, if the run covers the second in part or not at all.
+    [[nodiscard]] double lost() const {
+        return run_.times.ticks_in(second_) > reported_ ? daemon::BoardReport::unknown : lost_;
+    }
+    /// Raises the shares of all runs so far.
+    void raise(std::vector<double>& shares) const {
+        if (run_.times.ticks_in(second_) > reported_) return;
+        for (std::size_t m = 0; m < shares.size(); ++m) {
+            const double share = ticks_[m] / static_cast<double>(second_.ticks());
+            // Not a number is less than nothing here.
+            if (run_.told[m] && !unknown_[m] && !(shares[m] >= share)) shares[m] = share;
+        }
+    }
+
+  private:
+    const Run& run_;
+    const gpu::TickRange second_;
+    std::vector<double> ticks_;
+    std::vector<bool> unknown_;
+    std::uint64_t reported_ = 0;
+    double lost_ = 0;
+};
+
+BoardReports::BoardReports(std::span<const ReportingRun> runs, const config::Geometry& geometry)
     : geometry_(geometry) {
-    for (const std::filesystem::path& run : runs)
-        readers_.push_back(seconds_of(run));
+    for (const ReportingRun& run : runs) {
+        runs_.push_back({seconds_of(run.directory), run.times, std::vector<bool>(geometry.bdm_count)});
+        std::vector<bool>& told = runs_.back().told;
+        for (auto all = seconds_of(run.directory); all; all = all->next() ? std::move(all) : nullptr) {
+            const auto* const live = all->find("module_live");
+            if (live == nullptr || live->count != told.size()) break;
+            for (std::size_t m = 0; m < told.size(); ++m)
+                told[m] = told[m] || !std::isnan(all->values(*live).number(m));
+        }
+    }
 }
 
 daemon::BoardReport BoardReports::of(gpu::TickRange second) {
     daemon::BoardReport all = daemon::BoardReport::none(geometry_);
     all.lost = 0;
-    for (auto& reader : readers_) {
-        while (reader && range_of(*reader).end < second.end)
+    for (Run& run : runs_) {
+        auto& reader = run.reader;
+        Live live(run, second);
+        while (reader && range_of(*reader).end < second.end) {
+            live.add(*reader);
             if (!reader->next()) reader.reset();
+        }
+        if (reader) live.add(*reader);
+        live.raise(all.live);
         if (!reader || reader->start() > second.start) {
-            all.lost = daemon::BoardReport::unknown;
+            all.lost += live.lost();
             continue;
         }
         const auto* const lost = reader->find("lost");
@@ -133,7 +196,6 @@ daemon::BoardReport BoardReports::of(gpu::TickRange second) {
         };
         by_module("module_temperature", all.temperature_C);
         by_module("module_dead_time", all.dead_time);
-        by_module("module_live", all.live);
     }
     return all;
 }

@@ -1,5 +1,7 @@
 #include "tools/petcal/check/findings.hpp"
 
+#include <array>
+
 #include "tests/support/catch.hpp"
 
 using namespace petacq;
@@ -134,4 +136,21 @@ TEST_CASE("the median of changes needs half of them", "[check]") {
     const Change three = petcal::median_of(std::vector{Change{1, 1}, Change{9, 1}, Change{2, 1}});
     CHECK(three.size == 2);
     CHECK(three.error == Approx(0.72).margin(0.01));
+}
+
+TEST_CASE("a finding about counts says what did not arrive of its module", "[check]") {
+    auto changes = unchanged();
+    changes.prompts[2].size = -0.6;
+    auto findings = find_in_changes(four_modules, changes, {});
+    REQUIRE(findings.size() == 1);
+    const auto text = findings[0].text;
+    const auto none = [](std::size_t) { return false; };
+    daemon::LiveSums all;
+    all.add(1, std::array{1.0, 1.0, 1.0, 1.0}, none);
+    name_loss(findings, all, all);
+    CHECK(findings[0].text == text);
+    daemon::LiveSums lossy;
+    lossy.add(1, std::array{1.0, 1.0, 0.7, 1.0}, none);
+    name_loss(findings, all, lossy);
+    CHECK(findings[0].text == text + "; 30 % of its data did not arrive in the run");
 }

@@ -94,10 +94,10 @@ TEST_CASE("loss: pairs of modules have the share of their trues that arrived", "
             lost += (1 - live) / modules / static_cast<double>(run.seconds.size());
     }
     CHECK(found.loss().lost == Approx(lost));
-    CHECK(found.loss().silent_pairs);
+    CHECK(found.loss().silent_pairs == Approx(2.0 / modules));
     const std::string sentence = sentence_of(found.loss());
     CHECK_THAT(sentence, contains("% of the data of the boards did not arrive"));
-    CHECK_THAT(sentence, contains("silent all the time"));
+    CHECK_THAT(sentence, contains("silent all the time count as dead: 25 % of all"));
 }
 
 TEST_CASE("loss: none is said to be none, and what is not known is named", "[petlm][loss]") {
@@ -142,4 +142,39 @@ TEST_CASE("loss: dead time is that of the modules that told it, and multiplies",
     CHECK(found.seen(a, b) == Approx(0.81));
     CHECK(found.live(a, b) == Approx(0.81 * found.arrived(a, b)));
     CHECK(found.arrived(a, b) < 0.7);
+}
+
+TEST_CASE("loss: a module that is heard later lost what came before", "[petlm][loss]") {
+    const TemporaryDirectory directory;
+    Lossy run(10,
+              [](std::size_t second, std::size_t module) { return module == 3 && second < 5 ? 0.0 : 1.0; });
+    for (std::size_t i = 0; i < 5; ++i)
+        run.seconds[i].live[3] = daemon::Second::unknown;
+    const petlm::RunRandoms found = run.read(directory / "seconds.plm");
+    const config::Geometry& g = run.scanner.geometry;
+    CHECK(found.loss().lost == Approx(0.5 / modules));
+    CHECK_FALSE(found.loss().unknown_modules);
+    const double expected = run.arrived[5 + 3 * modules] / run.all[5 + 3 * modules];
+    CHECK(found.arrived(g.crystal(3, 0, 0), g.crystal(5, 0, 1)) == Approx(expected).margin(1e-3));
+}
+
+TEST_CASE("loss: what is lost beside modules of which nothing is known is the least", "[petlm][loss]") {
+    const TemporaryDirectory directory;
+    Lossy run(5, [](std::size_t, std::size_t module) { return module == 1 ? 0.5 : 1.0; });
+    for (daemon::Second& s : run.seconds)
+        s.live[3] = daemon::Second::unknown;
+    CHECK_THAT(sentence_of(run.read(directory / "seconds.plm").loss()), contains("at least"));
+}
+
+TEST_CASE("loss: modules of one board lose the same data", "[petlm][loss]") {
+    const TemporaryDirectory directory;
+    Lossy run(10, [](std::size_t, std::size_t module) { return module < 4 ? 0.5 : 1.0; });
+    run.scanner.sources.resize(2);
+    run.scanner.sources[0].bdms = {0, 1, 2, 3};
+    run.scanner.sources[1].bdms = {4, 5, 6, 7};
+    const petlm::RunRandoms found = run.read(directory / "seconds.plm");
+    const config::Geometry& g = run.scanner.geometry;
+    CHECK(found.arrived(g.crystal(0, 0, 0), g.crystal(2, 0, 0)) == Approx(0.5));
+    CHECK(found.arrived(g.crystal(0, 0, 0), g.crystal(6, 0, 0)) == Approx(0.5));
+    CHECK(found.arrived(g.crystal(4, 0, 0), g.crystal(6, 0, 0)) == Approx(1));
 }

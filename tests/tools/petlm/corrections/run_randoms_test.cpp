@@ -333,7 +333,8 @@ TEST_CASE("randoms of parts: seconds that do not belong to the records are refus
     };
     daemon::Coverage other = run.whole;
     other.rules.coincidence->max_ring_difference = 3;
-    refused(other, "made by other rules than the records");
+    refused(other, "made by other rules than the records: coincidence.max_ring_difference: 7 and 3");
+    CHECK_THAT(why, !contains("window_ticks"));
     other = run.whole;
     other.origin.runs = {{"another", {}}};
     refused(other, "\"another\" is neither beside it nor");
@@ -355,4 +356,20 @@ TEST_CASE("randoms of parts: seconds that do not belong to the records are refus
     refused(run.whole, "% of its time");
     std::filesystem::remove(run.directory / "run/seconds.plm");
     refused(run.whole, "has no seconds.plm");
+}
+
+TEST_CASE("loss of a file of other rules than its run is that of the run", "[petlm][loss]") {
+    CoveredRun run;
+    for (daemon::Second& s : run.decay.seconds)
+        s.live.assign(run.decay.scanner.geometry.bdm_count, 0.5);
+    run.write_seconds(0, run.decay.seconds.size());
+    daemon::Coverage narrow = run.whole;
+    narrow.rules.coincidence->window_ticks = 200;
+    std::string why;
+    CHECK_FALSE(run.of(narrow, why));
+    const petlm::ExportSource source(run.directory / "run/part.plm");
+    const auto losses = petlm::PairLosses::of(source, source.coverage(), run.decay.scanner, why);
+    REQUIRE(losses);
+    CHECK(losses->loss().lost == Approx(0.5));
+    CHECK(losses->arrived(1, 40) == Approx(0.25));
 }

@@ -288,6 +288,18 @@ TEST_CASE("exports refuse corrections that do not fit, before they read records"
                    s.options.branching_ratio = 0.5;
                }),
                contains("--half-life-s: expected seconds above 0"));
+    const auto made_for = [](Scene& s, const char* key, const char* value) {
+        s.factors.origin[key] = value;
+        s.options.lines.normalisation = s.directory / "other.h5";
+        normalisation::save(*s.options.lines.normalisation, s.scanner.geometry, s.factors);
+    };
+    CHECK_THAT(refusal([&](Scene& s) { made_for(s, "scanner_sha256", "another"); }),
+               contains("other.h5: made for another scanner"));
+    CHECK_THAT(refusal([&](Scene& s) {
+                   s.options.format = "stir";
+                   made_for(s, "depth_mm", "1");
+               }),
+               contains("other.h5: made for another depth of interaction"));
     CHECK_THAT(refusal([](Scene& s) { s.options.lines.normalisation = s.directory / "none.h5"; }),
                contains("none.h5"));
 }

@@ -28,8 +28,8 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
     daemon::SecondsFile file(Outputs::partial(seconds_path), engines.scanner.geometry,
                              seconds_description(engines.description(inputs, covered), engines.rules),
                              config::Compression::none, std::chrono::minutes(1));
-    ResortedSeconds seconds(inputs.files_at, parts.seconds, engines.scanner.geometry, engines.ticks_per_s(),
-                            engines.rules, &file);
+    ResortedSeconds seconds(inputs.reporting(), parts.seconds, engines.scanner.geometry,
+                            engines.ticks_per_s(), engines.rules, &file);
     ResortedRun made;
     std::optional<std::uint64_t> end;  // of the part before
     for (std::size_t shard = 0; shard < parts.count; ++shard) {
@@ -53,6 +53,7 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
     seconds.finish();
     made.seconds_file = finish(file, seconds_path);
     made.seconds = seconds.total();
+    made.live = seconds.live();
     made.back_end = parts.back_end;
     complete_run(inputs, engines.settings(), covered, made, directory);
     outputs.commit();

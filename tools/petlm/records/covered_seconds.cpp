@@ -1,4 +1,4 @@
-#include "tools/petlm/corrections/covered_seconds.hpp"
+#include "tools/petlm/records/covered_seconds.hpp"
 
 #include <fmt/format.h>
 
@@ -7,23 +7,17 @@
 #include <stdexcept>
 
 #include "daemon/run/directory.hpp"
+#include "daemon/seconds/live_sums.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
 
 namespace petacq::petlm {
-namespace {
-
-nlohmann::json rules_of(const daemon::Coverage& coverage) {
-    return daemon::to_json(coverage).at("rules");
-}
-
-}  // namespace
 
 CoveredSeconds::CoveredSeconds(const std::filesystem::path& file) {
     runs_.push_back({file, std::nullopt, {}});
 }
 
-std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
+std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const std::filesystem::path& target,
                                                    const daemon::Coverage& coverage, std::string& why) {
     if (!coverage.intervals) {
         why = "it is not known when its records were taken";
@@ -40,7 +34,7 @@ std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
             static_cast<double>(*coverage.open_ticks) / static_cast<double>(coverage.intervals->ticks());
     }
     daemon::Intervals before;
-    for (const RunPlace& place : places_of_runs(source.target(), coverage)) {
+    for (const RunPlace& place : places_of_runs(target, coverage)) {
         if (place.directory.empty()) {
             why = "its run " + json_line(place.run_id) +
                   " is neither beside it nor where it was when the file was made";
@@ -61,11 +55,10 @@ std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const ExportSource& source,
         std::string ignored;
         const daemon::Coverage of_seconds =
             daemon::coverage_of(seconds.reader().description(), run_json(place.directory, ignored), true);
-        if (!daemon::same_rules(of_seconds.rules, coverage.rules)) {
-            why = "the seconds of the run " + json_line(place.run_id) +
-                  " were made by other rules than the records: " + rules_of(of_seconds).dump() + " and " +
-                  rules_of(coverage).dump();
-            return nullptr;
+        if (const std::string difference = daemon::difference_of(of_seconds.rules, coverage.rules);
+            !difference.empty() && out->other_rules_.empty()) {
+            out->other_rules_ = "the seconds of the run " + json_line(place.run_id) +
+                                " were made by other rules than the records: " + difference;
         }
         run.recorded = of_seconds.intervals;
         if (run.recorded) {
@@ -95,9 +88,24 @@ bool CoveredSeconds::open_next() {
     return true;
 }
 
-const std::vector<daemon::SecondField>& CoveredSeconds::fields() {
-    if (!reader_) open_next();
-    return reader_->fields();
+std::vector<daemon::SecondField> CoveredSeconds::fields() const {
+    std::vector<daemon::SecondField> all;
+    for (const Run& run : runs_) {
+        const daemon::SecondsReader seconds(run.file);
+        for (const daemon::SecondField& field : seconds.fields()) {
+            const auto same = std::find_if(all.begin(), all.end(), [&](const daemon::SecondField& other) {
+                return other.name == field.name;
+            });
+            if (same == all.end()) {
+                all.push_back(field);
+            } else if (same->type != field.type || same->count != field.count) {
+                throw std::invalid_argument(fmt::format(
+                    "the field {} has {} numbers of type {}, in {} {} of type {}", field.name, field.count,
+                    name_of(field.type), runs_.front().file.string(), same->count, name_of(same->type)));
+            }
+        }
+    }
+    return all;
 }
 
 bool CoveredSeconds::next() {
@@ -129,6 +137,52 @@ bool CoveredSeconds::next() {
 double CoveredSeconds::known() const {
     if (!covered_ || covered_->empty()) return 1;
     return static_cast<double>(told_) / static_cast<double>(covered_->ticks());
+}
+
+std::optional<double> live_share(const std::filesystem::path& target, const daemon::Coverage& coverage) {
+    if (coverage.loss.live) return coverage.loss.live;
+    std::string ignored;
+    std::vector<daemon::LiveSums> runs;
+    std::vector<double> weights;
+    try {
+        const auto seconds = CoveredSeconds::of(target, coverage, ignored);
+        while (seconds && seconds->next()) {
+            const daemon::SecondsReader& reader = seconds->reader();
+            const daemon::SecondField* const live = reader.find("module_live");
+            const daemon::SecondField* const singles = reader.find("module_singles");
+            if (live == nullptr || singles == nullptr || singles->count != live->count) return std::nullopt;
+            const double weight = seconds->share() * static_cast<double>(reader.length());
+            std::vector<double> shares(live->count);
+            for (std::size_t module = 0; module < shares.size(); ++module)
+                shares[module] = reader.values(*live).number(module);
+            runs.resize(seconds->run() + 1);
+            weights.resize(runs.size());
+            weights.back() += weight;
+            runs.back().add(weight, shares,
+                            [&](std::size_t module) { return reader.values(*singles).number(module) > 0; });
+        }
+    } catch (const std::invalid_argument&) {
+        return std::nullopt;  // seconds that are not whole: whoever uses them says so
+    } catch (const daemon::NotListMode&) {
+        return std::nullopt;
+    }
+    double all = 0;
+    double arrived = 0;
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+        if (!(weights[run] > 0)) continue;
+        const auto mean = runs[run].mean();
+        if (!mean) return std::nullopt;
+        all += weights[run];
+        arrived += weights[run] * *mean;
+    }
+    return all > 0 ? std::optional(arrived / all) : std::nullopt;
+}
+
+std::string data_that_lack(const std::filesystem::path& target, const daemon::Coverage& coverage) {
+    const auto live = live_share(target, coverage);
+    if (!live) return "which share of the data of the boards arrived is not known";
+    if (*live >= 1) return "";
+    return fmt::format("{:.3g} % of the data of the boards did not arrive", 100 * (1 - *live));
 }
 
 }  // namespace petacq::petlm
