@@ -65,10 +65,22 @@ RecordedDetector::RecordedDetector(const std::filesystem::path& directory) {
     meter_.emplace(scanner_.geometry, coincidence_rules(configuration_), ticks_per_s_);
 }
 
+/// What was lost in the present second.
+BoardReport RecordedDetector::report() const {
+    BoardReport report = BoardReport::none(scanner_.geometry);
+    if (const auto* lost = reader_->find("lost")) report.lost = reader_->values(*lost).number();
+    const auto* live = reader_->find("module_live");
+    if (live != nullptr && live->count == report.live.size()) {
+        for (std::size_t bdm = 0; bdm < report.live.size(); ++bdm)
+            report.live[bdm] = reader_->values(*live).number(bdm);
+    }
+    return report;
+}
+
 std::shared_ptr<const Second> RecordedDetector::next() {
     if (!reader_->next()) return nullptr;
     const gpu::TickRange range{reader_->start(), reader_->start() + reader_->length()};
-    return meter_->measure(range, sums_->read(), {});
+    return meter_->measure(range, sums_->read(), report());
 }
 
 void check_comparable(const std::filesystem::path& directory, const RecordedDetector& recorded,

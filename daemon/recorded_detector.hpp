@@ -34,6 +34,8 @@ class RecordedDetector {
     std::shared_ptr<const Second> next();
 
   private:
+    [[nodiscard]] BoardReport report() const;
+
     config::Configuration configuration_;
     config::Scanner scanner_;
     std::optional<std::uint64_t> start_;

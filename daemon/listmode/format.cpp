@@ -12,15 +12,15 @@ namespace petacq::daemon {
 namespace {
 
 struct KindEntry {
-    RecordKind kind;
     const char* name;
+    RecordKind kind;
     std::uint32_t record_bytes;
 };
 constexpr KindEntry kinds[] = {
-    {RecordKind::coincidences, "coincidences", sizeof(gpu::Coincidence)},
-    {RecordKind::singles, "singles", sizeof(gpu::Single)},
-    {RecordKind::tags, "tags", sizeof(gpu::Tag)},
-    {RecordKind::seconds, "seconds", 0},
+    {"coincidences", RecordKind::coincidences, sizeof(gpu::Coincidence)},
+    {"singles", RecordKind::singles, sizeof(gpu::Single)},
+    {"tags", RecordKind::tags, sizeof(gpu::Tag)},
+    {"seconds", RecordKind::seconds, 0},
 };
 
 const KindEntry& entry_of(RecordKind kind) {

@@ -107,7 +107,7 @@ std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
 class BoardReports::Live {
   public:
     Live(const Run& run, gpu::TickRange second)
-        : run_(run), second_(second), ticks_(run.told.size()), unknown_(run.told.size()) {}
+        : run_(run), second_(second), shares_(run.told.size()), unknown_(run.told.size()) {}
 
     /// Of the second of the run that the reader is at.
     void add(const daemon::SecondsReader& reader) {
@@ -119,11 +119,13 @@ class BoardReports::Live {
         lost_ += whole ? reader.values(*lost).number() : daemon::BoardReport::unknown;
         const auto* const live = reader.find("module_live");
         const auto* const singles = reader.find("module_singles");
-        for (std::size_t m = 0; m < ticks_.size(); ++m) {
+        for (std::size_t m = 0; m < shares_.size(); ++m) {
             if (!run_.told[m]) continue;
             const double share = reader.values(*live).number(m);
-            if (!std::isnan(share)) {
-                ticks_[m] += share * static_cast<double>(inside);
+            if (range_of(reader) == second_) {
+                shares_[m] = share;
+            } else if (!std::isnan(share)) {
+                shares_[m] += share * (static_cast<double>(inside) / static_cast<double>(second_.ticks()));
             } else if (singles == nullptr || singles->count <= m || reader.values(*singles).number(m) > 0) {
                 unknown_[m] = true;
             }
@@ -137,16 +139,16 @@ class BoardReports::Live {
     void raise(std::vector<double>& shares) const {
         if (run_.times.ticks_in(second_) > reported_) return;
         for (std::size_t m = 0; m < shares.size(); ++m) {
-            const double share = ticks_[m] / static_cast<double>(second_.ticks());
+            const bool known = run_.told[m] && !unknown_[m] && !std::isnan(shares_[m]);
             // Not a number is less than nothing here.
-            if (run_.told[m] && !unknown_[m] && !(shares[m] >= share)) shares[m] = share;
+            if (known && !(shares[m] >= shares_[m])) shares[m] = shares_[m];
         }
     }
 
   private:
     const Run& run_;
     const gpu::TickRange second_;
-    std::vector<double> ticks_;
+    std::vector<double> shares_;  ///< those of one record as they stand there: the same bytes
     std::vector<bool> unknown_;
     std::uint64_t reported_ = 0;
     double lost_ = 0;
