@@ -149,7 +149,7 @@ void Search::spots(const std::vector<Change>& units, double limit) {
         CheckFinding finding{Subject::spots, largest, bdm, {}, {}, {}};
         if (moved.size() == 1) finding.du = moved[0];
         finding.text = moved.size() == 1
-                           ? unit_name(g_, std::size_t{bdm} * g_.du_count + moved[0]) + ": its"
+                           ? fmt::format("module {}, unit {}: its", bdm, moved[0])
                            : fmt::format("module {}: in {} detector units the", bdm, moved.size());
         finding.text += fmt::format(" spots moved by {}{:.0f} % of their distance since the reference",
                                     moved.size() == 1 ? "" : "up to ", 100 * largest);
