@@ -14,7 +14,8 @@
 namespace petacq::config {
 
 /// Adds missing keys with their defaults, in missing sections, too. Where the schema expects an integer, 5.0
-/// becomes 5, and hexadecimal text its number. Throws Error with the path of the key, what the schema expects there, and what was found.
+/// becomes 5, and hexadecimal text its number. Throws Error with the path of the key, what the schema expects
+/// there, and what was found.
 void apply_schema(const nlohmann::json& schema, nlohmann::json& document);
 
 /// An IPv4 address in dotted form, in host byte order.
