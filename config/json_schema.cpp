@@ -3,9 +3,11 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <vector>
 
 #include "config/error.hpp"
@@ -64,6 +66,16 @@ bool has_type(const json& value, const std::string& type) {
     return type == "number" && value.is_number();
 }
 
+/// The number that text such as "0x1F" stands for.
+std::optional<std::uint64_t> hexadecimal(const std::string& text) {
+    if (text.size() < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'X')) return std::nullopt;
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + 2, end, value, 16);
+    if (error != std::errc() || rest != end) return std::nullopt;
+    return value;
+}
+
 std::string range_text(const json& schema) {
     const auto bound = [&](const char* key) { return text_of(schema.at(key)); };
     if (schema.contains("minimum") && schema.contains("maximum"))
@@ -96,6 +108,7 @@ std::string expectation(const json& schema) {
         } else if (type == "boolean") {
             words.emplace_back("true or false");
         } else if (type == "string") {
+            if (schema.contains("pattern")) continue;  // another way to write the integer
             if (schema.contains("format")) {
                 words.emplace_back("an IPv4 address in quotes");
             } else {
@@ -176,6 +189,11 @@ class Application {
         if (whole && value.is_number_float()) {
             const double d = value.get<double>();
             if (std::abs(d) <= exact && std::trunc(d) == d) value = static_cast<std::int64_t>(d);
+        }
+        if (whole && value.is_string() && schema.contains("pattern")) {
+            const auto number = hexadecimal(value.get_ref<const std::string&>());
+            if (!number) refuse(schema, value, path);
+            value = *number;
         }
         if (std::none_of(types.begin(), types.end(),
                          [&](const std::string& t) { return has_type(value, t); }))

@@ -2,7 +2,8 @@
 //
 // It knows a subset of JSON Schema: type (one or several), properties, required, additionalProperties false,
 // enum, const, minimum, maximum, exclusiveMinimum, multipleOf, minLength, format ipv4, items, minItems,
-// maxItems, uniqueItems, default, and $ref within the document. It ignores every other keyword.
+// maxItems, uniqueItems, default, and $ref within the document. A string with a pattern beside an integer is
+// hexadecimal text, such as "0x1F". It ignores every other keyword.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace petacq::config {
 
 /// Adds missing keys with their defaults, in missing sections, too. Where the schema expects an integer, 5.0
-/// becomes 5. Throws Error with the path of the key, what the schema expects there, and what was found.
+/// becomes 5, and hexadecimal text its number. Throws Error with the path of the key, what the schema expects
+/// there, and what was found.
 void apply_schema(const nlohmann::json& schema, nlohmann::json& document);
 
 /// An IPv4 address in dotted form, in host byte order.

@@ -50,7 +50,7 @@ class Admission {
         const ValidTimes times = valid_times(frames_, modules_of(header, sender), first, frames);
         out.first_time = times.first;
         out.last_time = times.last;
-        out.timed_frames = times.frames;
+        out.timed_frames = static_cast<std::uint16_t>(times.frames);
         out.first_bdm = times.first_bdm;
         out.last_bdm = times.last_bdm;
         out.hits = times.hits;

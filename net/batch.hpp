@@ -32,7 +32,8 @@ struct alignas(64) Datagram {
     std::uint32_t frames = 0;  ///< 0: a heartbeat
     /// From the first valid frame to the last; 0: no frame is valid, and the datagram says nothing about
     /// time.
-    std::uint32_t timed_frames = 0;
+    std::uint16_t timed_frames = 0;
+    std::uint16_t lost = 0;     ///< blocks that the board says it lost here (Translator::translate)
     std::uint32_t bytes = 0;    ///< size of the whole UDP payload
     std::uint32_t address = 0;  ///< sender's IPv4 address, host byte order
     std::uint16_t port = 0;     ///< sender's port

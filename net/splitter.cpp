@@ -79,7 +79,7 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
             .arrival_ns = m.arrival_ns,
             .offset = static_cast<std::uint32_t>(first - into->data),
             .frames = static_cast<std::uint32_t>(frames),
-            .timed_frames = static_cast<std::uint32_t>(frames),
+            .timed_frames = static_cast<std::uint16_t>(frames),
             .bytes = static_cast<std::uint32_t>(m.segment),
             .address = m.address,
             .port = m.port,
@@ -172,9 +172,11 @@ std::size_t Splitter::translate(const Message& m, std::size_t at, Batch* into) {
         tally_.frames_dropped += frames;
         return at + size;
     }
-    translator_->translate(data, size, sender, m.arrival_ns, header, out);
+    const std::uint64_t lost = translator_->translate(data, size, sender, m.arrival_ns, header, out);
     const std::size_t own_size = admission_.header_size() + frames * frame_bytes;
-    admission_.describe(header, sender, out, own_size, add_record(m, *into, out, own_size));
+    Datagram& d = add_record(m, *into, out, own_size);
+    admission_.describe(header, sender, out, own_size, d);
+    d.lost = saturated(lost);
     into->used += frames * frame_bytes;
     ++tally_.delivered;
     tally_.frames += frames;

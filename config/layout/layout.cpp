@@ -26,9 +26,10 @@ std::uint64_t most_in(unsigned bits) {
     return bits >= 64 ? UINT64_MAX : (std::uint64_t{1} << bits) - 1;
 }
 
-unsigned bits_of(const std::vector<LayoutField>& fields) {
+template <class Field>
+unsigned bits_of(const std::vector<Field>& fields) {
     unsigned sum = 0;
-    for (const LayoutField& field : fields)
+    for (const Field& field : fields)
         sum += field.bits;
     return sum;
 }
@@ -72,9 +73,64 @@ class Reader {
         return all;
     }
 
-    [[nodiscard]] std::optional<LayoutField> optional_field(const json& j, const std::string& path) const {
+    [[nodiscard]] std::vector<LayoutCounter> counter(const json& j, const std::string& path) const {
+        const std::vector<LayoutField> parts = fields(j, LayoutSection::frame, path);
+        std::vector<LayoutCounter> all;
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            all.push_back({parts[i], j[i].at("invert").get<bool>()});
+        return all;
+    }
+
+    [[nodiscard]] std::optional<LayoutField> optional_field(
+        const json& j, const std::string& path, LayoutSection in = LayoutSection::datagram) const {
         if (j.is_null()) return std::nullopt;
-        return field(j, LayoutSection::datagram, path);
+        return field(j, in, path);
+    }
+
+    /// What the header of a datagram or block says of lost data.
+    void loss(const json& j, LayoutSection in, Layout::Section& section) const {
+        const std::string path = '/' + std::string(name_of(in));
+        section.lost = optional_field(j.at("lost"), path + "/lost", in);
+        section.number = optional_field(j.at("number"), path + "/number", in);
+    }
+
+    [[nodiscard]] std::optional<LayoutKinds> kinds(const json& frame, unsigned counter_bits) const {
+        const json& j = frame.at("kinds");
+        const json& tag = frame.at("tag");
+        const bool has_tags = !j.is_null() && !j.at("tags").empty();
+        if (has_tags == tag.is_null()) {
+            reject("/frame/tag", has_tags ? "missing; expected what the tags of /frame/kinds hold"
+                                          : "expected values of tags in /frame/kinds/tags, found none");
+        }
+        if (j.is_null()) return std::nullopt;
+        LayoutKinds k;
+        k.field = field(j, LayoutSection::frame, "/frame/kinds");
+        if (k.field.bits > 8)
+            reject("/frame/kinds/bits", "expected at most 8, found " + std::to_string(k.field.bits));
+        k.of.resize(most_in(k.field.bits) + 1, LayoutKinds::Kind::unknown);
+        for (const auto& [name, kind] :
+             {std::pair("hits", LayoutKinds::Kind::hit), std::pair("tags", LayoutKinds::Kind::tag),
+              std::pair("ignore", LayoutKinds::Kind::ignored)})
+            add_kind(j.at(name), kind, std::string("/frame/kinds/") + name, k);
+        if (!has_tags) return k;
+        k.channel = value(tag.at("channel"), 15, "/frame/tag/channel");
+        k.kind = value(tag.at("kind"), 255, "/frame/tag/kind");
+        k.value = fields(tag.at("value"), LayoutSection::frame, "/frame/tag/value");
+        if (bits_of(k.value) > 32) {
+            reject("/frame/tag/value",
+                   "expected at most 32 bits in all, found " + std::to_string(bits_of(k.value)));
+        }
+        k.counter = counter(tag.at("counter"), "/frame/tag/counter");
+        if (bits_of(k.counter) != counter_bits) {
+            reject("/frame/tag/counter", "expected the " + std::to_string(counter_bits) +
+                                             " bits of /time/counter, found " +
+                                             std::to_string(bits_of(k.counter)));
+        }
+        for (const LayoutValue* v : {&k.channel, &k.kind}) {
+            if (!v->constant && v->in != LayoutSection::frame)
+                reject(v == &k.kind ? "/frame/tag/kind/in" : "/frame/tag/channel/in", "expected \"frame\"");
+        }
+        return k;
     }
 
     [[nodiscard]] LayoutMarker marker(const json& j, LayoutSection in, const std::string& path) const {
@@ -104,6 +160,16 @@ class Reader {
         }
         v.in = from_name<LayoutSection>(j.at("in").get_ref<const std::string&>());
         v.field = field(j, v.in, path);
+        for (std::size_t i = 0; i < j.at("pick").size(); ++i) {
+            const json& p = j.at("pick")[i];
+            v.pick.push_back({p.at("low_bit").get<std::uint32_t>(), p.at("bits").get<std::uint32_t>()});
+            if (v.pick.back().low_bit + v.pick.back().bits > v.field.bits) {
+                reject(path + "/pick/" + std::to_string(i),
+                       "expected bits within the " + std::to_string(v.field.bits) + " of the field");
+            }
+        }
+        if (!v.pick.empty() && v.bits() > table_bits)
+            reject(path + "/pick", "expected at most 16 bits in all, found " + std::to_string(v.bits()));
         j.at("add").get_to(v.add);
         j.at("divide").get_to(v.divide);
         if (!j.at("modulo").is_null()) v.modulo = j.at("modulo").get<std::uint32_t>();
@@ -123,7 +189,7 @@ class Reader {
             if (v.table[i]) check_most(*v.table[i], most, path + "/table/" + std::to_string(i));
         }
         if (v.table.empty()) {
-            std::uint64_t largest = most_in(v.field.bits) / v.divide;
+            std::uint64_t largest = most_in(v.bits()) / v.divide;
             if (v.modulo) largest = std::min<std::uint64_t>(largest, *v.modulo - 1);
             if (largest > most) {
                 reject(path, "expected values of at most " + std::to_string(most) + ", found up to " +
@@ -150,7 +216,7 @@ class Reader {
 
     [[nodiscard]] LayoutTime time(const json& j) const {
         LayoutTime t;
-        t.counter = fields(j.at("counter"), LayoutSection::frame, "/time/counter");
+        t.counter = counter(j.at("counter"), "/time/counter");
         j.at("numerator").get_to(t.numerator);
         j.at("denominator").get_to(t.denominator);
         t.roll_over = from_name<RollOver>(j.at("roll_over").get_ref<const std::string&>());
@@ -185,6 +251,22 @@ class Reader {
     [[nodiscard]] std::uint32_t bytes_of(LayoutSection in) const {
         if (in == LayoutSection::datagram) return layout_.datagram.bytes;
         return in == LayoutSection::block ? layout_.block.bytes : layout_.frame.bytes;
+    }
+
+    static void add_kind(const json& values, LayoutKinds::Kind kind, const std::string& path,
+                         LayoutKinds& to) {
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            const auto value = values[i].get<std::size_t>();
+            if (value >= to.of.size()) {
+                reject(path + '/' + std::to_string(i), "expected a value of " +
+                                                           std::to_string(to.field.bits) + " bits, found " +
+                                                           std::to_string(value));
+            }
+            if (to.of[value] != LayoutKinds::Kind::unknown)
+                reject(path + '/' + std::to_string(i),
+                       "expected each value once, found " + std::to_string(value) + " again");
+            to.of[value] = kind;
+        }
     }
 
     static void check_most(std::uint32_t value, std::uint32_t most, const std::string& path) {
@@ -224,9 +306,20 @@ const json& layout_schema() {
 
 }  // namespace
 
-std::optional<std::uint32_t> LayoutValue::of(std::uint64_t bits) const {
+std::uint32_t LayoutValue::bits() const {
+    if (pick.empty()) return field.bits;
+    std::uint32_t sum = 0;
+    for (const Bits& part : pick)
+        sum += part.bits;
+    return sum;
+}
+
+std::optional<std::uint32_t> LayoutValue::of(std::uint64_t word) const {
     if (constant) return constant;
-    std::uint64_t v = ((bits + add) & most_in(field.bits)) / divide;
+    std::uint64_t picked = pick.empty() ? word : 0;
+    for (const Bits& part : pick)
+        picked = picked << part.bits | (word >> part.low_bit & most_in(part.bits));
+    std::uint64_t v = ((picked + add) & most_in(bits())) / divide;
     if (modulo) v %= *modulo;
     if (table.empty()) return static_cast<std::uint32_t>(v);
     return v < table.size() ? table[v] : std::nullopt;
@@ -262,12 +355,17 @@ Layout layout_from_json(const json& document) {
         block.at("header_bytes").get_to(l.block.bytes);
         l.block.byte_order = order(block);
         l.frames = read.field(block.at("frames"), LayoutSection::block, "/block/frames");
+        read.loss(block, LayoutSection::block, l.block);
     }
     l.datagram.markers = read.markers(datagram.at("markers"), LayoutSection::datagram, "/datagram/markers");
     l.frame.markers = read.markers(frame.at("markers"), LayoutSection::frame, "/frame/markers");
     l.length = read.optional_field(datagram.at("length"), "/datagram/length");
     l.source = read.optional_field(datagram.at("source"), "/datagram/source");
     l.sequence = read.optional_field(datagram.at("sequence"), "/datagram/sequence");
+    read.loss(datagram, LayoutSection::datagram, l.datagram);
+    if (l.datagram.number && l.sequence)
+        reject("/datagram/number", "expected null with a sequence number, which tells the same");
+    if (l.datagram.number && l.block.number) reject("/block/number", "expected null with /datagram/number");
     if (l.source && l.source->bits > 16)
         reject("/datagram/source/bits", "expected at most 16, found " + std::to_string(l.source->bits));
     if (l.source.has_value() != l.sequence.has_value()) {
@@ -285,6 +383,7 @@ Layout layout_from_json(const json& document) {
     l.energy = read.value(frame.at("energy"), 65'535, "/frame/energy");
     l.temperature = read.temperature(frame.at("temperature"), "/frame/temperature");
     l.time = read.time(full.at("time"));
+    l.kinds = read.kinds(frame, bits_of(l.time.counter));
     return l;
 }
 

@@ -34,6 +34,11 @@ struct LayoutField {
     std::uint32_t bits = 8;
 };
 
+/// A field of a time counter.
+struct LayoutCounter : LayoutField {
+    bool invert = false;  ///< the bits count down
+};
+
 struct LayoutMarker {
     LayoutField field;
     std::uint64_t value = 0;
@@ -44,15 +49,24 @@ struct LayoutValue {
     std::optional<std::uint32_t> constant;  ///< then the rest means nothing
     LayoutSection in = LayoutSection::frame;
     LayoutField field;
-    std::uint32_t add = 0;  ///< to the field, within its bits
+    struct Bits {
+        std::uint32_t low_bit = 0;  ///< in the field
+        std::uint32_t bits = 1;
+    };
+    std::vector<Bits> pick;  ///< joined in place of the field, the most significant first; empty: none
+    std::uint32_t add = 0;   ///< to the bits, modulo two to the power of their number
     std::uint32_t divide = 1;
     std::optional<std::uint32_t> modulo;
     std::vector<std::optional<std::uint32_t>> table;  ///< empty: none
 
     /// The value of these bits; nothing if there is none.
-    [[nodiscard]] std::optional<std::uint32_t> of(std::uint64_t bits) const;
+    [[nodiscard]] std::optional<std::uint32_t> of(std::uint64_t word) const;
     /// The value is the bits themselves.
-    [[nodiscard]] bool is_plain() const { return add == 0 && divide == 1 && !modulo && table.empty(); }
+    [[nodiscard]] bool is_plain() const {
+        return pick.empty() && add == 0 && divide == 1 && !modulo && table.empty();
+    }
+    /// Those of the field, or those that are picked.
+    [[nodiscard]] std::uint32_t bits() const;
 };
 
 struct LayoutTemperature {
@@ -67,9 +81,21 @@ struct LayoutTemperature {
     [[nodiscard]] std::int16_t of(std::uint64_t bits) const;
 };
 
+/// Frames of several kinds.
+struct LayoutKinds {
+    enum class Kind : std::uint8_t { unknown, hit, tag, ignored };
+
+    LayoutField field;
+    std::vector<Kind> of;  ///< for each value of the field
+    // A tag:
+    LayoutValue channel, kind;
+    std::vector<LayoutField> value;      ///< the most significant first; empty: 0
+    std::vector<LayoutCounter> counter;  ///< as in LayoutTime; empty: there are no tags
+};
+
 struct LayoutTime {
-    std::vector<LayoutField> counter;  ///< the most significant first
-    std::uint64_t numerator = 1;       ///< ticks in `denominator` counts
+    std::vector<LayoutCounter> counter;  ///< the most significant first
+    std::uint64_t numerator = 1;         ///< ticks in `denominator` counts
     std::uint64_t denominator = 1;
     std::uint64_t period = 0;  ///< counts; 0: 2^64
     RollOver roll_over = RollOver::none;
@@ -84,6 +110,9 @@ struct Layout {
         std::uint32_t bytes = 0;
         ByteOrder byte_order = ByteOrder::big;
         std::vector<LayoutMarker> markers;  ///< of a datagram or frame
+        // Of a datagram or block:
+        std::optional<LayoutField> lost;    ///< not 0: the board lost data here
+        std::optional<LayoutField> number;  ///< missing ones are lost data
     };
     Section datagram, block, frame;
     std::uint32_t trailer_bytes = 0;
@@ -94,6 +123,7 @@ struct Layout {
     LayoutField frames;  ///< in a block
     LayoutValue bdm, du, x, y, energy;
     LayoutTemperature temperature;
+    std::optional<LayoutKinds> kinds;  ///< nothing: all frames are hits
     LayoutTime time;
 };
 

@@ -31,6 +31,7 @@ class Account {
     /// A datagram that a receiver has published has reached the acquisition thread.
     void add_datagram(const net::Datagram& datagram) {
         if (datagram.admitted == net::Admitted::yes) ++datagrams_;
+        board_lost_ += datagram.lost;
         if (receivers_.empty()) count_here(datagram);
     }
     /// Frames of an accepted datagram.
@@ -62,6 +63,7 @@ class Account {
     Ledger counted_;  ///< results of the pipeline
     ReceiverTotals counted_here_;
     std::uint64_t datagrams_ = 0;  ///< accepted by the receivers
+    std::uint64_t board_lost_ = 0;
     std::uint64_t frames_ = 0;
     /// [channel][kind]
     std::vector<std::optional<gpu::Tag>> latest_tags_ =

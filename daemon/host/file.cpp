@@ -55,6 +55,15 @@ int sync_error(const std::function<int(int)>& sync, int descriptor) {
     return result == 0 || errno == EINVAL ? 0 : errno;
 }
 
+/// Renames a file unless `to` exists.
+int rename_to_new(const char* from, const char* to) {
+    const int result = ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
+    if (result == 0 || (errno != EINVAL && errno != ENOSYS)) return result;
+    // Network file systems lack it, but have links.
+    if (::link(from, to) != 0) return -1;
+    return ::unlink(from);
+}
+
 }  // namespace
 
 FileCalls& file_calls() {
@@ -181,9 +190,10 @@ void File::discard() noexcept {
     ::unlink(path().c_str());
 }
 
-void rename_file(const std::filesystem::path& from, const std::filesystem::path& to) {
-    if (file_calls().rename(from.c_str(), to.c_str()) != 0)
-        throw_errno(from, "cannot be renamed to " + to.string(), errno);
+void rename_file(const std::filesystem::path& from, const std::filesystem::path& to, IfExists if_exists) {
+    const int result = if_exists == IfExists::overwrite ? file_calls().rename(from.c_str(), to.c_str())
+                                                        : rename_to_new(from.c_str(), to.c_str());
+    if (result != 0) throw_errno(from, "cannot be renamed to " + to.string(), errno);
 }
 
 void sync_directory_of(const std::filesystem::path& file) {

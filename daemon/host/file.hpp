@@ -89,8 +89,9 @@ class File {
     int descriptor_ = -1;
 };
 
-/// Renames a file that may replace another one. Throws std::system_error.
-void rename_file(const std::filesystem::path& from, const std::filesystem::path& to);
+/// Renames a file; with `fail`, it never replaces another one. Throws std::system_error.
+void rename_file(const std::filesystem::path& from, const std::filesystem::path& to,
+                 IfExists if_exists = IfExists::overwrite);
 
 /// Returns when the name of the file is on the disk. Throws std::system_error.
 void sync_directory_of(const std::filesystem::path& file);

@@ -104,6 +104,11 @@ void Capture::write(const Item& item) {
     const auto began = std::chrono::steady_clock::now();
     const bool has_header = framing_ == net::Framing::sequenced;
     for (const net::Datagram& d : item.datagrams) {
+        if (d.bytes == 0 && d.admitted == net::Admitted::yes) {
+            // Of a foreign format, and without frames: a replay would find it malformed.
+            written_.add();
+            continue;
+        }
         if (packets_.full()) flush();
         std::array<std::byte, net::header_bytes> header;  // NOLINT(cppcoreguidelines-pro-type-member-init)
         std::span<const std::byte> head;

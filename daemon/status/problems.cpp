@@ -152,6 +152,11 @@ class Finder {
                     worst_source([](const SourceStatus& s) { return s.sequence.repeated; }),
                 "a stream is being sent a second time: find out what sends it; the copies are not used");
         }
+        if (const auto n = more(now.board_lost, before.board_lost); n > 0) {
+            add("board_lost_data", counted_text(n, "block") + " of data lost in the boards or on the way",
+                "the boards say so: lower their rate, raise their thresholds, see their own software; then "
+                "check the network");
+        }
         const std::uint64_t dropped = more(now.dropped_kernel, before.dropped_kernel) +
                                       more(now.dropped_no_buffer, before.dropped_no_buffer);
         if (dropped > 0 && seen_.now->batch_waits > seen_.before->batch_waits) {

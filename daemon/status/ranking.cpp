@@ -57,6 +57,7 @@ constexpr std::array order{
     Place{"no_free_batch", {"stage_stalled", "disk_slow"}},
     Place{"kernel_drops", {"no_free_batch", "stage_stalled", "disk_slow"}},
     Place{"datagrams_lost", {"no_free_batch", "kernel_drops"}},
+    Place{"board_lost_data", {"no_free_batch", "kernel_drops"}},
     Place{"latency_high", {"stage_stalled", "disk_slow", "source_lagging"}},
     Place{"capture_incomplete", {"disk_space_low", "disk_slow"}},
     Place{"ledger_series_incomplete", {"disk_space_low"}},

@@ -42,6 +42,51 @@ JoinedPlan plan_of(const std::vector<LayoutField>& fields, const SectionPlan& se
     return joined;
 }
 
+JoinedPlan plan_of(const std::vector<config::LayoutCounter>& fields, const SectionPlan& section) {
+    JoinedPlan joined = plan_of(std::vector<LayoutField>(fields.begin(), fields.end()), section);
+    for (const config::LayoutCounter& f : fields) {
+        const std::uint64_t ones = f.bits == 64 ? UINT64_MAX : (std::uint64_t{1} << f.bits) - 1;
+        joined.flip = (f.bits == 64 ? 0 : joined.flip << f.bits) | (f.invert ? ones : 0);
+    }
+    return joined;
+}
+
+LossPlan loss_of(const config::Layout::Section& s, const SectionPlan& section) {
+    const auto plan = [&](const std::optional<LayoutField>& f) {
+        return f ? plan_of(*f, section.bytes, section.byte_order) : FieldPlan();
+    };
+    return {s.lost.has_value(), s.number.has_value(), plan(s.lost), plan(s.number)};
+}
+
+/// A value of a tag: the words to add to it, for each value of the field.
+LookupPlan tag_lookup(const config::LayoutValue& v, const SectionPlan& frame,
+                      void (*set)(TagFrame&, std::uint32_t)) {
+    LookupPlan lookup;
+    if (!v.constant) lookup.field = plan_of(v.field, frame.bytes, frame.byte_order);
+    for (std::uint64_t bits = 0; bits <= lookup.field.mask; ++bits) {
+        TagFrame tag{0, 0, 0, 0, 0, 0};
+        set(tag, v.of(bits).value_or(0));
+        std::byte bytes[frame_bytes];
+        encode_tag(tag, bytes);
+        lookup.table.push_back(load_frame(bytes));
+    }
+    return lookup;
+}
+
+KindsPlan plan_of(const config::LayoutKinds& k, const SectionPlan& frame) {
+    KindsPlan p;
+    p.field = plan_of(k.field, frame.bytes, frame.byte_order);
+    p.of = k.of;
+    if (k.counter.empty()) return p;
+    p.channel = tag_lookup(k.channel, frame,
+                           [](TagFrame& t, std::uint32_t v) { t.channel = static_cast<std::uint8_t>(v); });
+    p.kind = tag_lookup(k.kind, frame,
+                        [](TagFrame& t, std::uint32_t v) { t.kind = static_cast<std::uint8_t>(v); });
+    p.value = plan_of(k.value, frame);
+    p.counter = plan_of(k.counter, frame);
+    return p;
+}
+
 SectionPlan plan_of(const config::Layout::Section& s) {
     SectionPlan p;
     p.bytes = s.bytes;
@@ -190,6 +235,14 @@ LayoutPlan::LayoutPlan(const config::Layout& l, const FrameCheck& check, double 
         sequence_bits = l.sequence->bits;
     }
     if (has_blocks) frames = plan_of(l.frames, block.bytes, block.byte_order);
+    datagram_loss = loss_of(l.datagram, datagram);
+    block_loss = loss_of(l.block, block);
+    if (l.kinds) {
+        kinds = plan_of(*l.kinds, frame);
+        std::byte bytes[frame_bytes];
+        encode_tag({check.tag_marker, 0, 0, 0, 0, check.tail_marker}, bytes);
+        tag = load_frame(bytes);
+    }
 
     constants = words_of([&](Frame& f) {
         f.head_marker = check.head_marker;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "config/layout/layout.hpp"
@@ -52,13 +53,14 @@ struct JoinedPlan {
         std::uint32_t bits = 0;
     };
     std::vector<Part> parts;
+    std::uint64_t flip = 0;  ///< bits that are inverted
 
     template <config::ByteOrder Order>
     [[nodiscard]] std::uint64_t of(const std::byte* section) const {
         std::uint64_t value = parts.front().field.of<Order>(section);
         for (std::size_t i = 1; i < parts.size(); ++i)
             value = value << parts[i].bits | parts[i].field.of<Order>(section);
-        return value;
+        return value ^ flip;
     }
     [[nodiscard]] std::uint64_t of(const std::byte* section, config::ByteOrder order) const {
         return order == config::ByteOrder::big ? of<config::ByteOrder::big>(section)
@@ -99,6 +101,25 @@ struct ScalePlan {
     std::uint32_t shift = 0;
 };
 
+/// Frames that are told apart by a field, and what a tag holds.
+struct KindsPlan {
+    using Kind = config::LayoutKinds::Kind;
+
+    FieldPlan field;
+    std::vector<Kind> of;  ///< for each value of the field
+    LookupPlan channel, kind;
+    JoinedPlan value;
+    JoinedPlan counter;
+};
+
+/// What the header of a datagram or block says of lost data.
+struct LossPlan {
+    bool has_flag = false;
+    bool has_number = false;
+    FieldPlan flag;
+    FieldPlan number;
+};
+
 struct TimePlan {
     JoinedPlan counter;
     JoinedPlan upper;
@@ -129,8 +150,11 @@ struct LayoutPlan {
     MarkerPlan end_of_stream;
     std::uint32_t sequence_bits = 64;
     TimePlan time;
-    FrameWords constants{};   ///< markers and constant fields of a frame of petacqd
-    FrameWords bad_marker{};  ///< a frame of petacqd with a wrong marker
+    LossPlan datagram_loss, block_loss;
+    std::optional<KindsPlan> kinds;  ///< nothing: all frames are hits
+    FrameWords tag{};                ///< a tag of petacqd that is 0 but for its markers
+    FrameWords constants{};          ///< markers and constant fields of a frame of petacqd
+    FrameWords bad_marker{};         ///< a frame of petacqd with a wrong marker
 };
 
 }  // namespace petacq::net

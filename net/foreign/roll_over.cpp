@@ -13,6 +13,8 @@ constexpr std::size_t senders = 4096;
 constexpr std::uint64_t jump_part = 8;
 // Others are told of a difference of this part of a period.
 constexpr std::uint64_t drift_part = 64;
+// Blocks may be overtaken by so many.
+constexpr std::uint64_t overtaken = 1024;
 
 std::size_t hash_of(Endpoint sender) {
     // The constant is 2^64 over the golden ratio.
@@ -98,6 +100,18 @@ void SourceCounters::seen(std::uint16_t id, Endpoint sender, std::uint64_t time,
         s.shared = now;
     }
     s.heard = true;
+}
+
+std::uint64_t SourceCounters::missing(std::uint16_t id, Endpoint sender, std::uint64_t number,
+                                      std::uint64_t mask) {
+    Source& s = source(id, sender);
+    const bool first = !s.has_number;
+    const std::uint64_t ahead = (number - s.number) & mask;
+    const std::uint64_t behind = (s.number - number) & mask;
+    s.has_number = true;
+    if (!first && behind <= std::min(overtaken, mask / 2)) return 0;  // late
+    s.number = number;
+    return first || ahead - 1 > std::min(max_missing, mask / 2) ? 0 : ahead - 1;
 }
 
 std::uint64_t SourceCounters::sequence(std::uint16_t id, std::uint64_t low, unsigned bits) {

@@ -69,6 +69,11 @@ class SourceCounters {
     /// The last good frame of that datagram has this time.
     void seen(std::uint16_t id, Endpoint sender, std::uint64_t time, std::int64_t arrival_ns);
 
+    /// How many numbers within `mask` are missing between the latest of the source and `number`. None are
+    /// if the numbers went back or ahead by more than max_missing: they started again.
+    std::uint64_t missing(std::uint16_t id, Endpoint sender, std::uint64_t number, std::uint64_t mask);
+    static constexpr std::uint64_t max_missing = (1U << 16) - 1;
+
     /// The sequence number whose low `bits` bits these are, nearest to the latest of the source.
     std::uint64_t sequence(std::uint16_t id, std::uint64_t low, unsigned bits);
 
@@ -77,9 +82,11 @@ class SourceCounters {
         Endpoint sender;
         bool heard = false;
         bool has_sequence = false;
+        bool has_number = false;
         CounterReading latest;
         CounterReading shared;  // the latest that was common
         std::uint64_t sequence = 0;
+        std::uint64_t number = 0;
     };
 
     Source& source(std::uint16_t id, Endpoint sender);

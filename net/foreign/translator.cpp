@@ -73,13 +73,16 @@ Malformed Translator::parse(const std::byte* data, std::size_t size, DatagramHea
     if (size < datagram.bytes + plan_.trailer_bytes || size == 0) return Malformed::too_short;
     if (!datagram.markers_match(data)) return Malformed::bad_magic;
     if (plan_.has_length && plan_.length.of(data, datagram.byte_order) != size) return Malformed::ragged;
-    const bool fits = each_block(
-        data, size,
-        [&](const std::byte* /*block*/, const std::byte* /*first*/, std::size_t count) { frames += count; });
+    const bool fits =
+        each_block(data, size, [&](const std::byte* /*block*/, const std::byte* first, std::size_t count) {
+            frames += plan_.kinds ? used_frames(first, count) : count;
+        });
     if (!fits) return Malformed::ragged;
     if (frames > max_foreign_frames) return Malformed::too_long;
-    // With bare framing, petacqd has no datagrams without frames.
-    if (!plan_.sequenced) return frames == 0 ? Malformed::too_short : Malformed::none;
+    if (!plan_.sequenced) {
+        const bool empty = size == datagram.bytes + plan_.trailer_bytes;
+        return empty ? Malformed::too_short : Malformed::none;
+    }
     header.source = static_cast<std::uint16_t>(plan_.source.of(data, datagram.byte_order));
     header.sequence = plan_.sequence.of(data, datagram.byte_order);
     const bool ends = plan_.has_end_of_stream &&
@@ -88,8 +91,8 @@ Malformed Translator::parse(const std::byte* data, std::size_t size, DatagramHea
     return Malformed::none;
 }
 
-void Translator::translate(const std::byte* data, std::size_t size, Endpoint sender, std::int64_t arrival_ns,
-                           DatagramHeader& header, std::byte* out) {
+std::uint64_t Translator::translate(const std::byte* data, std::size_t size, Endpoint sender,
+                                    std::int64_t arrival_ns, DatagramHeader& header, std::byte* out) {
     if (plan_.sequenced)
         header.sequence = counters_.sequence(header.source, header.sequence, plan_.sequence_bits);
     const bool counts = plan_.time.roll_over == RollOver::count;
@@ -103,20 +106,104 @@ void Translator::translate(const std::byte* data, std::size_t size, Endpoint sen
     } else if (upper_in_datagram) {
         window = window_in(data, plan_.datagram.byte_order);
     }
+    std::uint64_t lost = lost_in(plan_.datagram_loss, data, plan_.datagram.byte_order, header.source, sender);
     Last last;
     each_block(data, size, [&](const std::byte* block, const std::byte* first, std::size_t count) {
         Piece piece{first, count, base, window};
         if (block != nullptr) {
             piece.base = joined(base, fields_of(plan_.block, block));
             if (!upper_in_datagram) piece.window = window_in(block, plan_.block.byte_order);
+            lost += lost_in(plan_.block_loss, block, plan_.block.byte_order, header.source, sender);
         }
-        const Last of_piece = plan_.frame.byte_order == ByteOrder::big
-                                  ? translate_piece<ByteOrder::big>(piece, out)
-                                  : translate_piece<ByteOrder::little>(piece, out);
+        Last of_piece;
+        if (plan_.kinds) {
+            of_piece = translate_kinds(piece, out);
+        } else {
+            of_piece = translate_run(piece, out);
+            out += count * frame_bytes;
+        }
         if (of_piece.good) last = of_piece;
-        out += count * frame_bytes;
     });
     if (counts && last.good) counters_.seen(header.source, sender, last.time, arrival_ns);
+    return lost;
+}
+
+/// What a header says of lost data: 1 for its own, and the missing ones before it.
+std::uint64_t Translator::lost_in(const LossPlan& plan, const std::byte* header, ByteOrder order,
+                                  std::uint16_t id, Endpoint sender) {
+    std::uint64_t lost = plan.has_flag && plan.flag.of(header, order) != 0 ? 1 : 0;
+    if (plan.has_number)
+        lost += counters_.missing(id, sender, plan.number.of(header, order), plan.number.mask);
+    return lost;
+}
+
+KindsPlan::Kind Translator::kind_of(const std::byte* frame) const {
+    return plan_.kinds->of[plan_.kinds->field.of(frame, plan_.frame.byte_order)];
+}
+
+/// Frames that are not ignored.
+std::size_t Translator::used_frames(const std::byte* first, std::size_t count) const {
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < count; ++i)
+        used += kind_of(first + i * plan_.frame.bytes) != KindsPlan::Kind::ignored ? 1 : 0;
+    return used;
+}
+
+/// Hits alone.
+Translator::Last Translator::translate_run(const Piece& piece, std::byte* out) const {
+    return plan_.frame.byte_order == ByteOrder::big ? translate_piece<ByteOrder::big>(piece, out)
+                                                    : translate_piece<ByteOrder::little>(piece, out);
+}
+
+/// Frames of all kinds. Moves `out` behind what it writes.
+Translator::Last Translator::translate_kinds(const Piece& piece, std::byte*& out) const {
+    Last last;
+    Piece part = piece;
+    for (std::size_t i = 0; i < piece.count; i += part.count) {
+        part.frames = piece.frames + i * plan_.frame.bytes;
+        const KindsPlan::Kind kind = kind_of(part.frames);
+        part.count = 1;
+        while (i + part.count < piece.count &&
+               kind_of(part.frames + part.count * plan_.frame.bytes) == kind && kind == KindsPlan::Kind::hit)
+            ++part.count;
+        if (kind == KindsPlan::Kind::ignored) continue;
+        Last of_part;
+        if (kind == KindsPlan::Kind::hit) {
+            of_part = translate_run(part, out);
+        } else if (kind == KindsPlan::Kind::tag) {
+            of_part = translate_tag(part, out);
+        } else {
+            std::memcpy(out, &plan_.bad_marker, sizeof plan_.bad_marker);
+        }
+        if (of_part.good) last = of_part;
+        out += part.count * frame_bytes;
+    }
+    return last;
+}
+
+Translator::Last Translator::translate_tag(const Piece& piece, std::byte* out) const {
+    const KindsPlan& kinds = *plan_.kinds;
+    const TimePlan& time = plan_.time;
+    const ByteOrder order = plan_.frame.byte_order;
+    std::uint64_t counts = kinds.counter.of(piece.frames, order);
+    counts += counts < piece.window.threshold ? time.period : 0;
+    if (time.roll_over == RollOver::upper && time.upper_in == LayoutSection::frame)
+        counts += time.upper.of(piece.frames, order) * time.period;
+    counts += piece.window.base;
+    const auto ticks = static_cast<std::uint64_t>(static_cast<unsigned __int128>(counts) *
+                                                  time.scale.numerator / time.scale.denominator);
+    FrameWords words = plan_.tag;
+    for (const LookupPlan* lookup : {&kinds.channel, &kinds.kind})
+        words = joined(words, lookup->table[lookup->field.of(piece.frames, order)]);
+    const std::uint64_t swapped = swap_bytes(ticks);
+    words.low |= swapped << 16;
+    words.high |= swapped >> 48;
+    if (!kinds.value.parts.empty()) {
+        const auto value = static_cast<std::uint32_t>(kinds.value.of(piece.frames, order));
+        words.high |= std::uint64_t{__builtin_bswap32(value)} << 16;
+    }
+    std::memcpy(out, &words, sizeof words);
+    return {counts, true};
 }
 
 /// The window of times that a header with `upper` gives.
@@ -134,8 +221,11 @@ bool Translator::find_count(const std::byte* data, std::size_t size, std::uint64
     bool found = false;
     each_block(data, size, [&](const std::byte* /*block*/, const std::byte* frame, std::size_t frames) {
         for (std::size_t i = 0; i < frames && !found; ++i, frame += plan_.frame.bytes) {
-            found = plan_.frame.markers_match(frame);
-            if (found) count = plan_.time.counter.of(frame, plan_.frame.byte_order);
+            const bool tag = plan_.kinds && kind_of(frame) == KindsPlan::Kind::tag;
+            const bool hit = !plan_.kinds || kind_of(frame) == KindsPlan::Kind::hit;
+            found = tag || (hit && plan_.frame.markers_match(frame));
+            if (!found) continue;
+            count = (tag ? plan_.kinds->counter : plan_.time.counter).of(frame, plan_.frame.byte_order);
         }
     });
     return found;
@@ -168,6 +258,7 @@ Translator::Last Translator::translate_frames(const Piece& piece, std::byte* out
     const std::size_t lookup_count = frame_plan.lookups.size();
     const JoinedPlan::Part* const parts = plan_.time.counter.parts.data();
     const std::size_t part_count = plan_.time.counter.parts.size();
+    const std::uint64_t flip = plan_.time.counter.flip;
     const FrameWords bad_marker = plan_.bad_marker;
     const ScalePlan scale = plan_.time.scale;
     const std::uint64_t period = plan_.time.period;
@@ -200,6 +291,7 @@ Translator::Last Translator::translate_frames(const Piece& piece, std::byte* out
         std::uint64_t counts = get(parts[0].field);
         for (std::size_t k = 1; k < part_count; ++k)
             counts = counts << parts[k].bits | get(parts[k].field);
+        counts ^= flip;
         counts += counts < threshold ? period : 0;
         if constexpr (FrameUpper) counts += plan_.time.upper.of<Order>(frame) * period;
         std::uint64_t ticks = counts * scale.numerator;

@@ -156,7 +156,8 @@ void Replayer::translate(const CapturedDatagram& datagram) {
     Datagram& d = add_record(datagram, admitted);
     d.bytes = static_cast<std::uint32_t>(size);
     if (admitted != Admitted::yes) return;
-    translator_->translate(foreign_.data(), size, datagram.from, d.arrival_ns, header, first);
+    d.lost =
+        saturated(translator_->translate(foreign_.data(), size, datagram.from, d.arrival_ns, header, first));
     const std::size_t own_size = admission_.header_size() + frames * frame_bytes;
     admission_.describe(header, datagram.from, first, own_size, d);
     d.bytes = static_cast<std::uint32_t>(own_size);

@@ -47,7 +47,7 @@ void check_words(const json& schema) {
                                                 "minimum",    "maximum",     "exclusiveMinimum",
                                                 "minLength",  "format",      "items",
                                                 "minItems",   "maxItems",    "uniqueItems",
-                                                "multipleOf"};
+                                                "multipleOf", "pattern"};
     for (const auto& [word, value] : schema.items()) {
         INFO(word);
         CHECK(known.count(word) == 1);
@@ -58,6 +58,8 @@ void check_words(const json& schema) {
             check_words(value);
         } else if (word == "format") {
             CHECK(value == "ipv4");
+        } else if (word == "pattern") {
+            CHECK(value == "^0[xX][0-9A-Fa-f]{1,16}$");
         } else if (word == "additionalProperties") {
             CHECK(value == false);
         }

@@ -92,7 +92,7 @@ wanted "a purge leaves runs, and says so" '[ -d "$root/var/lib/petacqd/a-run" ] 
 rm -r "$root/var/lib/petacqd/a-run"
 
 inside dpkg -i /package.deb >>"$work/log" 2>&1
-inside petcal make --scanner /etc/petacqd/mouse.scanner.json --output /etc/petacqd/calibration.h5 >/dev/null
+inside petcal make --force --scanner /etc/petacqd/mouse.scanner.json --output /etc/petacqd/calibration.h5 >/dev/null
 # The daemon has run: its charts have a history, as it is and half written.
 touch "$root/var/lib/petacqd/.petacqd-history-scanner.json" "$root/var/lib/petacqd/.petacqd-history-scanner.json.tmp"
 inside dpkg -P petacqd >"$work/purge" 2>&1

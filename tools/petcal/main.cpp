@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -25,7 +27,9 @@
 #include "tools/petcal/normalisation/derive_activity.hpp"
 #include "tools/petcal/normalisation/derive_normalisation.hpp"
 #include "tools/petcal/normalisation/inspect_normalisation.hpp"
+#include "tools/petcal/outputs.hpp"
 #include "tools/petcal/raw_tables.hpp"
+#include "tools/petlm/records/status.hpp"
 
 namespace {
 
@@ -36,8 +40,10 @@ enum Status { changed = 1, usage = 64, internal = 70, io = 74, bad_input = 78 };
 
 struct Options {
     std::string scanner;
-    std::string output;
+    std::filesystem::path output;
     std::string input;
+    bool force = false;                        ///< replace the output
+    std::set<std::filesystem::path*> outputs;  ///< files that a command writes; empty: none
     bool json = false;
     petcal::RawFiles raw;
     config::CalibrationModel model;
@@ -51,10 +57,22 @@ struct Options {
     petcal::CheckOptions check;
 };
 
+/// The options of a command that writes files.
+void add_output(CLI::App* app, Options& o, std::filesystem::path& file, const char* help) {
+    app->add_option("-o,--output", file, help)->required();
+    o.outputs.insert(&file);
+    app->add_flag("--force", o.force, "Replace the output");
+}
+
+void add_report(CLI::App* app, Options& o, std::filesystem::path& file) {
+    app->add_option("--report", file, "HTML file with pictures to write");
+    o.outputs.insert(&file);
+}
+
 CLI::App* add_make(CLI::App& app, Options& o) {
     CLI::App* make = app.add_subcommand("make", "Makes the calibration of a simulated scanner");
     make->add_option("--scanner", o.scanner, "Scanner description")->required();
-    make->add_option("--output", o.output, "HDF5 file to write")->required();
+    add_output(make, o, o.output, "HDF5 file to write");
     make->add_option("--seed", o.model.seed, "The same seed gives the same tables")->capture_default_str();
     make->add_option("--energy-spread", o.model.energy_spread,
                      "Relative spread of the crystals' factors, 0 to 0.3")
@@ -79,7 +97,7 @@ CLI::App* add_import(CLI::App& app, Options& o) {
     import->add_option("--bins", o.raw.bins, "Energy bins of 10 ADC counts")
         ->required()
         ->check(CLI::Range(std::uint32_t{1}, config::max_bins));
-    import->add_option("--output", o.output, "HDF5 file to write")->required();
+    add_output(import, o, o.output, "HDF5 file to write");
     return import;
 }
 
@@ -97,8 +115,8 @@ template <class Step>
 void add_step_options(CLI::App* app, Options& o, Step& step) {
     app->add_option("--scanner", o.scanner, "Scanner description")->required();
     app->add_option("--spectra", step.spectra, "Spectra file")->required();
-    app->add_option("-o,--output", step.output, "Result file to write")->required();
-    app->add_option("--report", step.report, "HTML file with pictures to write");
+    add_output(app, o, step.output, "Result file to write");
+    add_report(app, o, step.report);
     app->add_flag("--partial", step.partial, "Leave out units that cannot be derived");
 }
 
@@ -123,8 +141,8 @@ CLI::App* add_derive_normalisation(CLI::App* derive, Options& o) {
         ->capture_default_str();
     app->add_option("--depth-mm", n.depth_mm,
                     "Mean depth of interaction behind the front face; default: half a crystal");
-    app->add_option("-o,--output", n.output, "Normalisation to write")->required();
-    app->add_option("--report", n.report, "HTML file with pictures to write");
+    add_output(app, o, n.output, "Normalisation to write");
+    add_report(app, o, n.report);
     return app;
 }
 
@@ -144,7 +162,7 @@ CLI::App* add_derive_activity(CLI::App* derive, Options& o) {
     app->add_flag(
         "--in-air", a.in_air,
         "The source neither attenuates nor scatters: take an image that was not corrected for that");
-    app->add_option("-o,--output", a.output, "Normalisation to write")->required();
+    add_output(app, o, a.output, "Normalisation to write");
     return app;
 }
 
@@ -170,8 +188,8 @@ DeriveCommands add_derive(CLI::App& app, Options& o) {
     cylinder->delimiter(',')->expected(5);
     auto* point = c.time->add_option("--point", o.time.point, "X,Y,Z in mm");
     point->delimiter(',')->expected(3)->excludes(cylinder);
-    c.time->add_option("-o,--output", o.time.output, "Calibration to write")->required();
-    c.time->add_option("--report", o.time.report, "HTML file with pictures to write");
+    add_output(c.time, o, o.time.output, "Calibration to write");
+    add_report(c.time, o, o.time.report);
     c.normalisation = add_derive_normalisation(derive, o);
     c.activity = add_derive_activity(derive, o);
     return c;
@@ -183,7 +201,7 @@ CLI::App* add_apply(CLI::App& app, Options& o) {
     apply->add_option("--calibration", o.apply.calibration, "The previous calibration")->required();
     apply->add_option("--crystals", o.apply.crystals, "Result of derive crystals");
     apply->add_option("--energy", o.apply.energy, "Result of derive energy");
-    apply->add_option("-o,--output", o.apply.output, "HDF5 file to write")->required();
+    add_output(apply, o, o.apply.output, "HDF5 file to write");
     return apply;
 }
 
@@ -206,7 +224,7 @@ CLI::App* add_check(CLI::App& app, Options& o) {
     check->add_option("run", o.check.run, "Run directory with spectra")->required();
     check->add_option("--reference", o.check.reference,
                       "Run directory; default: the detector_reference of the run");
-    check->add_option("--report", o.check.report, "HTML file with pictures to write");
+    add_report(check, o, o.check.report);
     check->add_flag("--json", o.check.json, "Print JSON");
     petcal::CheckLimits& limits = o.check.limits;
     const auto limit = [&](const char* name, double& value, const char* help) {
@@ -262,52 +280,71 @@ void check_output() {
         throw config::IoError("standard output: cannot be written");
 }
 
+struct Commands {
+    CLI::App* make;
+    CLI::App* import;
+    DeriveCommands derive;
+    CLI::App* apply;
+    CLI::App* compare;
+    CLI::App* inspect;
+    CLI::App* check;
+};
+
+int execute(const Commands& c, const Options& o) {
+    if (c.check->parsed()) {
+        const petcal::Verdict verdict = petcal::check(o.check);
+        check_output();
+        return verdict == petcal::Verdict::pass ? 0 : changed;
+    }
+    const config::Scanner scanner = config::load_scanner(o.scanner);
+    if (c.make->parsed()) return make_file(scanner, o);
+    if (c.import->parsed()) {
+        config::save_calibration(o.output, scanner.geometry,
+                                 petcal::read_raw_tables(scanner.geometry, o.raw));
+    } else if (c.derive.crystals->parsed()) {
+        petcal::derive_crystals(scanner, o.crystals);
+    } else if (c.derive.energy->parsed()) {
+        petcal::derive_energy(scanner, o.energy);
+    } else if (c.derive.time->parsed()) {
+        petcal::derive_time(scanner, o.time);
+    } else if (c.derive.normalisation->parsed()) {
+        std::cout << figures_text(scanner, petcal::derive_normalisation(scanner, o.normalisation));
+    } else if (c.derive.activity->parsed()) {
+        std::cout << figures_text(petcal::derive_activity(scanner, o.activity));
+    } else if (c.apply->parsed()) {
+        petcal::apply(scanner, o.apply);
+    } else if (c.compare->parsed()) {
+        print_comparison(scanner, o);
+    } else if (c.inspect->parsed()) {
+        print_contents(scanner.geometry, o);
+    }
+    check_output();
+    return 0;
+}
+
 int run(int argc, char** argv) {
     CLI::App app(
         "petcal: makes, imports, derives, compares and inspects calibrations, and checks the detector",
         "petcal");
     app.require_subcommand(1);
     Options o;
-    const CLI::App* make = add_make(app, o);
-    const CLI::App* import = add_import(app, o);
-    const DeriveCommands derive = add_derive(app, o);
-    const CLI::App* apply = add_apply(app, o);
-    const CLI::App* compare = add_compare(app, o);
-    const CLI::App* inspect = add_inspect(app, o);
-    const CLI::App* check = add_check(app, o);
+    const Commands commands{add_make(app, o),    add_import(app, o),  add_derive(app, o), add_apply(app, o),
+                            add_compare(app, o), add_inspect(app, o), add_check(app, o)};
     if (const auto status = config::parse_command_line(
             app, {"petcal", {}, {"--cylinder", "--point", "--nonlinearity"}}, argc, argv))
         return *status;
 
-    if (check->parsed()) {
-        const petcal::Verdict verdict = petcal::check(o.check);
-        check_output();
-        return verdict == petcal::Verdict::pass ? 0 : changed;
+    petcal::Outputs outputs(o.force);
+    for (std::filesystem::path* file : o.outputs)
+        if (!file->empty()) outputs.claim(*file);
+    try {
+        const int status = execute(commands, o);
+        outputs.publish();
+        return status;
+    } catch (...) {
+        outputs.publish();  // the report of data that were refused
+        throw;
     }
-    const config::Scanner scanner = config::load_scanner(o.scanner);
-    if (make->parsed()) return make_file(scanner, o);
-    if (import->parsed()) {
-        config::save_calibration(o.output, scanner.geometry,
-                                 petcal::read_raw_tables(scanner.geometry, o.raw));
-    } else if (derive.crystals->parsed()) {
-        petcal::derive_crystals(scanner, o.crystals);
-    } else if (derive.energy->parsed()) {
-        petcal::derive_energy(scanner, o.energy);
-    } else if (derive.time->parsed()) {
-        petcal::derive_time(scanner, o.time);
-    } else if (derive.normalisation->parsed()) {
-        std::cout << figures_text(scanner, petcal::derive_normalisation(scanner, o.normalisation));
-    } else if (derive.activity->parsed()) {
-        std::cout << figures_text(petcal::derive_activity(scanner, o.activity));
-    } else if (apply->parsed()) {
-        petcal::apply(scanner, o.apply);
-    } else if (compare->parsed()) {
-        print_comparison(scanner, o);
-    } else if (inspect->parsed()) {
-        print_contents(scanner.geometry, o);
-    }
-    check_output();
-    return 0;
 }
 
 }  // namespace
@@ -319,6 +356,8 @@ int main(int argc, char** argv) {
     };
     try {
         return run(argc, argv);
+    } catch (const petacq::petlm::UsageError& e) {
+        return fail(e, usage);
     } catch (const config::IoError& e) {
         return fail(e, io);
     } catch (const std::system_error& e) {

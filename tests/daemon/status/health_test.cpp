@@ -109,6 +109,8 @@ const std::vector<Case>& cases() {
              ++p.reading.batch_waits;
          },
          nullptr},
+        {"board_lost_data", "3 blocks of data lost",
+         [](Patient& p) { p.now.total.datagrams.board_lost += 3; }, nullptr},
         {"malformed_datagrams", "50 datagrams (0.5 %) malformed",
          [](Patient& p) { p.now.total.datagrams.malformed += 50; }, nullptr},
         {"invalid_frames", "6000 frames (0.6 %) invalid",

@@ -68,7 +68,8 @@ class Detector {
         d.sequence = bare_ ? 0 : number;
         d.first_time = first;
         d.last_time = last;
-        d.frames = d.timed_frames = frames;
+        d.frames = frames;
+        d.timed_frames = static_cast<std::uint16_t>(frames);
         d.address = 0x7F000001;
         d.port = static_cast<std::uint16_t>(10000 + id);
         d.source = bare_ ? std::uint16_t{0} : id;

@@ -26,7 +26,7 @@ OPTIONS = {
 
 IMPOSSIBLE = {
     (("format", "petsys"), ("framing", "sequenced")): "datagrams of PETsys have no sequence numbers",
-    (("format", "petsys"), ("tags", "all")): "layouts do not declare tags",
+    (("format", "petsys"), ("tags", "all")): "the layout of PETsys declares no tags",
     (("coincidences", "off"), ("singles", "no")): "petacqd refuses a run that writes nothing",
     (("source", "hosts"), ("singles", "no")): "runs of hosts are joined from their singles",
     (("source", "replay"), ("interval", "duration")): "a replay takes an interval, no duration",

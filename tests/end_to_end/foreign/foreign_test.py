@@ -10,7 +10,7 @@ import struct
 import sys
 import unittest
 
-from daemon import Site
+from daemon import Site, eventually
 
 BIN, SOURCE = sys.argv[1:3]
 EXAMPLES = os.path.join(SOURCE, "config", "examples")
@@ -182,6 +182,60 @@ class Foreign(unittest.TestCase):
             self.same(site, "r", plain, "r")
             self.assertEqual(site.run_json("r")["ledger"]["frames"]["received"], len(hits))
             self.assertEqual(site.run_json("r")["ledger"]["datagrams"]["malformed"], 1)
+
+    def test_data_that_petsys_boards_lose(self):
+        scanner = {
+            "name": "petsys", "tick_ps": 5000,
+            "geometry": {"channels": 16, "modules": {"y": 1, "z": 1}, "blocks": {"y": 2, "z": 2},
+                         "crystals": {"y": 8, "z": 8}, "bdm_count": 16, "du_count": 4, "position_size": 8},
+            "dimensions": {"ring_radius_mm": 140, "crystal_pitch_y_mm": 3.2, "crystal_pitch_z_mm": 3.2,
+                           "crystal_length_mm": 15, "block_gap_y_mm": 0, "block_gap_z_mm": 0, "module_gap_z_mm": 0}}
+        datagrams = []
+        for number in range(1000, 3000):
+            if 2000 <= number < 2007:
+                continue
+            events = [] if number % 3 == 0 else [10 << 48 | 5 << 30 | 100, 40 << 48 | 5 << 30 | 100]
+            datagrams.append((number * 1024, b"\xa5" + struct.pack(
+                f"<QQ{len(events)}Q", number | 4 << 36, len(events) | (0x8000 if number % 100 == 0 else 0), *events)))
+        rules = {"sources": {"accept_any": True}, "coincidence": {"window_ticks": 10},
+                 "receive": {"framing": "bare", "layout": os.path.join(EXAMPLES, "petsys-tofpet2.layout.json")}}
+        with Site(BIN, scanner, rules) as site:
+            def send(port, wait):
+                sender(datagrams[:400])(port, wait)
+                eventually(lambda: any(reason["code"] == "board_lost_data" for reason in site.status()["health"]["reasons"]))
+                sender(datagrams[400:])(port, lambda count: wait(400 + count))
+            write_pcap(site.file("boards.pcap"), datagrams, 5)
+            for run in (site.live("live", send), site.replay("replay", site.file("boards.pcap"))):
+                ledger = run["ledger"]
+                self.assertEqual((ledger["closed"], ledger["datagrams"]["malformed"]), (True, 0))
+                self.assertEqual(ledger["datagrams"]["board_lost"], 19 + 7)  # frame 2000, marked, is not sent
+
+    def test_a_healthy_timepix3(self):
+        scanner = {
+            "name": "timepix3", "tick_ps": 1562.5,
+            "geometry": {"channels": 8, "modules": {"y": 1, "z": 1}, "blocks": {"y": 1, "z": 1},
+                         "crystals": {"y": 8, "z": 8}, "bdm_count": 8, "du_count": 1, "position_size": 256},
+            "dimensions": {"ring_radius_mm": 60, "crystal_pitch_y_mm": 1.7, "crystal_pitch_z_mm": 1.7, "crystal_length_mm": 1}}
+        datagrams, hits, triggers = [], 0, 0
+        for i in range(500):
+            words = [0x4 << 60 | i]
+            coarse = 40_000 * i  # of 25 ns
+            if i % 5 != 0:
+                words += [0xB << 60 | (i * 77 & 0xFFFF) << 44 | (coarse + k & 0x3FFF) << 30 | 200 << 20 | coarse + k >> 14
+                          for k in range(20)]
+                words.append(0x6F << 56 | i << 44 | coarse * 8 << 9)
+                hits, triggers = hits + 20, triggers + 1
+            datagrams.append((coarse * 16, struct.pack(f"<{len(words)}Q", *words)))
+        rules = {"sources": {"accept_any": True}, "coincidence": {"window_ticks": 10},
+                 "receive": {"framing": "bare", "layout": os.path.join(EXAMPLES, "timepix3-spidr.layout.json")}}
+        with Site(BIN, scanner, rules) as site:
+            write_pcap(site.file("boards.pcap"), datagrams, 1.5625)
+            ledger = site.replay("r", site.file("boards.pcap"))["ledger"]
+            self.assertTrue(ledger["closed"])
+            self.assertEqual((ledger["frames"]["received"], ledger["tags"]["received"]), (hits, triggers))
+            self.assertEqual([ledger["frames"][key] for key in ("bad_marker", "bad_address", "late", "time_jump")], [0] * 4)
+            self.assertEqual([ledger["datagrams"][key] for key in ("malformed", "board_lost")], [0, 0])
+            self.assertEqual(ledger["tags"]["found"], triggers)
 
     def test_a_layout_that_does_not_fit_is_refused(self):
         scanner = example("small.scanner.json")

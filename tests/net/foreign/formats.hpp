@@ -47,6 +47,8 @@ struct Translated {
     net::Malformed malformed = net::Malformed::none;
     net::DatagramHeader header;
     std::vector<net::Frame> frames;
+    std::vector<net::TagFrame> as_tags;  ///< the same frames
+    std::uint64_t lost = 0;
 };
 
 inline Translated translate(net::Translator& translator, Bytes datagram, std::int64_t arrival_ns = 0,
@@ -58,9 +60,11 @@ inline Translated translate(net::Translator& translator, Bytes datagram, std::in
     result.malformed = translator.parse(datagram.data(), size, result.header, count);
     if (result.malformed != net::Malformed::none) return result;
     Bytes out(translator.most_bytes(size));
-    translator.translate(datagram.data(), size, sender, arrival_ns, result.header, out.data());
-    for (std::size_t i = 0; i < count; ++i)
+    result.lost = translator.translate(datagram.data(), size, sender, arrival_ns, result.header, out.data());
+    for (std::size_t i = 0; i < count; ++i) {
         result.frames.push_back(net::decode_frame(out.data() + i * net::frame_bytes));
+        result.as_tags.push_back(net::decode_tag(out.data() + i * net::frame_bytes));
+    }
     return result;
 }
 

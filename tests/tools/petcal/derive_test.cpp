@@ -183,7 +183,7 @@ TEST_CASE("units without data are refused, or left out on demand") {
     CHECK(!std::filesystem::exists(w.dir / "crystals.h5"));
     CHECK(lacking(read_file(w.dir / "crystals.html"), {"expected at least 200 counts"}) == "");
 
-    REQUIRE(w.petcal(derive + " --partial").status == 0);
+    REQUIRE(w.petcal(derive + " --force --partial").status == 0);
     REQUIRE(w.petcal("apply --calibration nominal.h5 --crystals crystals.h5 -o mapped.h5").status == 0);
     const auto units = w.difference("nominal.h5", "mapped.h5")["position_table"]["units"];
     REQUIRE(units.size() == 6);
@@ -225,7 +225,8 @@ TEST_CASE("a second line finds how crystals deviate from linearity") {
     const Outcome linear = w.petcal(derive);
     REQUIRE(linear.status == 0);
     REQUIRE(w.petcal("apply --calibration mapped.h5 --energy energy.h5 -o linear.h5").status == 0);
-    const Outcome both = w.petcal(derive + "--second second.h5 --second-line-keV 661.7 --report energy.html");
+    const Outcome both =
+        w.petcal(derive + "--force --second second.h5 --second-line-keV 661.7 --report energy.html");
     CAPTURE(both.out);
     REQUIRE(both.status == 0);
     CHECK(lacking(both.out, {"second line         120 of 120 crystals at 661.7 keV",
@@ -293,7 +294,8 @@ TEST_CASE("a second line finds how crystals deviate from linearity") {
 TEST_CASE("corrections by hand overrule the peaks, and bad ones are refused") {
     const Workshop w;
     w.take("nominal.h5", "flood.h5", 2000);
-    const std::string derive = "derive crystals --spectra flood.h5 -o c.h5 --corrections by-hand.json";
+    const std::string derive =
+        "derive crystals --spectra flood.h5 -o c.h5 --force --corrections by-hand.json";
     const auto correct = [&](const std::string& spots) {
         write_file(w.dir / "by-hand.json", "{\"spots\": [" + spots + "]}");
         return w.petcal(derive);

@@ -1,5 +1,6 @@
 // The program petcal as its users see it.
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ TEST_CASE("petcal import takes raw tables") {
     write_file(p.at("factor"), bytes_of(tables.energy_factor));
     write_file(p.at("offset"), bytes_of(tables.time_offset));
     const std::string command = "import " + p.scanner() + "--position-table " + p.at("pos") +
-                                " --energy-factor " + p.at("factor") + " --output " + p.at("c.h5");
+                                " --energy-factor " + p.at("factor") + " --force --output " + p.at("c.h5");
 
     REQUIRE(petcal(command + " --bins 3 --time-offset " + p.at("offset")).status == 0);
     auto found = config::load_calibration(p.at("c.h5"), tiny_scanner().geometry);
@@ -148,6 +149,43 @@ TEST_CASE("petcal inspect shows how a calibration was made, whatever the file sa
           nlohmann::json{{"made_by", "somebody"}, {"note", "a??b"}});
     CHECK(lacking(petcal("inspect " + p.at("c.h5") + " " + p.scanner()).out,
                   {"made_by         somebody", "a??b"}) == "");
+}
+
+TEST_CASE("petcal replaces a file only with --force") {
+    const Place p;
+    const std::string make = "make " + p.scanner() + "--output " + p.at("c.h5");
+    REQUIRE(petcal(make).status == 0);
+    const std::string first = read_file(p.at("c.h5"));
+    const std::vector<std::string> commands{
+        make + " --seed 2",
+        "import " + p.scanner() + "--position-table p --energy-factor e --bins 1 -o " + p.at("c.h5"),
+        "apply " + p.scanner() + "--calibration " + p.at("c.h5") + " --energy e.h5 -o " + p.at("c.h5"),
+        "derive crystals " + p.scanner() + "--spectra s.h5 -o " + p.at("c.h5"),
+        "derive crystals " + p.scanner() + "--spectra s.h5 -o n.h5 --report " + p.at("c.h5"),
+        "derive energy " + p.scanner() + "--spectra s.h5 --calibration o.h5 -o " + p.at("c.h5"),
+        "derive time " + p.scanner() + "--run r --calibration o.h5 --point 0,0,0 -o " + p.at("c.h5"),
+        "derive normalisation " + p.scanner() + "--run r --cylinder 0,0,0,1,2 -o " + p.at("c.h5"),
+        "derive activity " + p.scanner() + "--normalisation n.h5 --image i --cylinder 0,0,0,1,2 " +
+            "--concentration-kBq-ml 1 -o " + p.at("c.h5"),
+        "check r --report " + p.at("c.h5"),
+    };
+    for (const std::string& command : commands) {
+        INFO(command);
+        const Outcome refused = petcal(command);
+        CHECK(refused.status == 64);
+        CHECK(lacking(refused.out, {p.at("c.h5") + " exists and was not replaced", "--force"}) == "");
+    }
+    CHECK(read_file(p.at("c.h5")) == first);
+    std::filesystem::create_symlink("nowhere", p.at("link.h5"));
+    CHECK(petcal("make " + p.scanner() + "--output " + p.at("link.h5")).status == 64);
+    std::filesystem::remove(p.at("link.h5"));
+
+    REQUIRE(petcal(make + " --seed 2 --force").status == 0);
+    CHECK(read_file(p.at("c.h5")) != first);
+    // A command that fails leaves what was there, and nothing else.
+    CHECK(petcal(make + " --energy-spread 2 --force").status == 64);
+    CHECK(std::filesystem::exists(p.at("c.h5")));
+    CHECK(std::distance(std::filesystem::directory_iterator(p.dir.path()), {}) == 2);
 }
 
 TEST_CASE("petcal reports errors in words and by its exit status") {

@@ -52,8 +52,9 @@ void Outputs::claim(const std::filesystem::path& file) {
 void Outputs::commit() {
     for (const auto& file : claimed_) {
         if (std::filesystem::exists(partial(file))) {
-            daemon::rename_file(partial(file), file);
-        } else {
+            daemon::rename_file(partial(file), file,
+                                force_ ? daemon::IfExists::overwrite : daemon::IfExists::fail);
+        } else if (force_) {
             // A file of an earlier export would be taken for a part of this one.
             std::filesystem::remove(file);
         }

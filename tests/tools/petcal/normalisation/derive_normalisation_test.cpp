@@ -58,7 +58,7 @@ class Scans {
     [[nodiscard]] Outcome derive(const std::string& run, const std::string& more = "") const {
         return in_directory(PETCAL_PROGRAM,
                             "derive normalisation --scanner s.json --attenuation-per-cm 0 --depth-mm 0 "
-                            "-o n.h5 --run data/" +
+                            "-o n.h5 --force --run data/" +
                                 run + " " + (more.empty() ? cylinder : more));
     }
     [[nodiscard]] Outcome in_directory(const char* program, const std::string& arguments) const {
@@ -183,7 +183,7 @@ TEST_CASE("derive normalisation: insufficient or wrong data are refused, and not
     const auto with = [&](const std::string& option) {
         return scans.in_directory(
             PETCAL_PROGRAM,
-            "derive normalisation --scanner s.json -o n.h5 --run data/short " + option + Scans::cylinder);
+            "derive normalisation --scanner s.json -o n.h5 --force --run data/short " + option + Scans::cylinder);
     };
     refused(with("--depth-mm 7 "), {"--depth-mm: expected 0 to half of a crystal, 6 mm"});
     refused(with("--attenuation-per-cm 2 "), {"--attenuation-per-cm: expected 0 to 1"});

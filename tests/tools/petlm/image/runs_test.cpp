@@ -197,7 +197,7 @@ TEST_CASE("image of runs: a normalisation that does not fit is refused", "[petlm
     scanner["dimensions"]["ring_radius_mm"] = 33;
     write_file(scans.dir / "larger.json", scanner.dump());
     refused("data/flood --scanner larger.json", "scanner: expected ");
-    scans.good(PETCAL_PROGRAM, "make --scanner s.json --output c.h5 --time-offset-ticks 3");
+    scans.good(PETCAL_PROGRAM, "make --scanner s.json --output c.h5 --force --time-offset-ticks 3");
     scans.acquire("recalibrated", "--cylinder 0,0,0,10,20,0.5 --duration-s 0.5");
     refused("data/recalibrated", "calibration: expected ");
     // Without --depth-mm it is that of the normalisation.
