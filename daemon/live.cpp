@@ -332,7 +332,6 @@ int run_live(const Inputs& inputs, const std::filesystem::path& file) {
     // Beyond a file size limit a write must fail, which ends the run in order, and not kill the daemon.
     std::signal(SIGXFSZ, SIG_IGN);
     std::signal(SIGPIPE, SIG_IGN);
-    if (const std::string missing = notification_missing(); !missing.empty()) log_warning("{}", missing);
     raise_descriptor_limit(inputs.configuration);
     notify_status("starting: memory, back-end and sockets");
     return Live(inputs, file).run();

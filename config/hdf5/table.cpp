@@ -214,14 +214,13 @@ void read_hdf5_file(const std::filesystem::path& file, const std::function<void(
 void replace_hdf5_file(const std::filesystem::path& file, const std::function<void(hid_t)>& write) {
     const std::lock_guard lock(library);
     const Hdf5Silence silence;
-    std::filesystem::path partial = file;
-    partial += ".partial-" + std::to_string(getpid());
+    const std::filesystem::path partial = temporary_name(file);
     std::error_code failed;
     try {
         const Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
         // The newer layout has checksums over its own structure.
         require_written(access && H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
-        Hdf5File h5(H5Fcreate(partial.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
+        Hdf5File h5(H5Fcreate(partial.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.id()));
         require_written(static_cast<bool>(h5));
         write(h5.id());
         require_written(h5.close());  // the flush reports a full disk at the latest
