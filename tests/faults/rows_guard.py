@@ -13,7 +13,10 @@ from stage import Skipped
 from testbed import expect, wait_for
 
 LOOKERS = """
-import socket, sys
+import os, socket, sys
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
 held = []
 for _ in range(int(sys.argv[2])):
     held.append(socket.socket(socket.AF_UNIX))
@@ -61,10 +64,8 @@ def lookers(stage):
     daemon = opened(stage, {"control": {"socket_mode": "0666", "group": "root"}})
     for folder in (stage.programs.work, stage.site.directory):
         os.chmod(folder, 0o755)
-    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
     path = stage.site.path("control.sock")
-    with subprocess.Popen([sys.executable, "-c", LOOKERS, path, "127"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          cwd="/", **nobody) as crowd:
+    with subprocess.Popen([sys.executable, "-c", LOOKERS, path, "127"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as crowd:
         try:
             expect(crowd.stdout.readline() == b"ready\n", "the crowd cannot look")
             for _ in range(3):
