@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/error.hpp"
-#include "config/nearest_word.hpp"
+#include "config/spelling/nearest_word.hpp"
 
 namespace petacq::config {
 

@@ -38,8 +38,8 @@ std::string host_name() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-json event_of(const char* event, const json& status, const std::string& code, const std::string& severity,
-              const std::string& message) {
+AlarmFacts event_of(const char* event, const json& status, const std::string& code,
+                    const std::string& severity, const std::string& message) {
     const json none = json::object();
     const json& recording = status.contains("recording") ? status.at("recording") : none;
     const json& health = status.contains("health") ? status.at("health") : none;
@@ -99,15 +99,15 @@ class SpawnSettings {
 };
 
 /// The daemon's own environment, and the facts.
-std::vector<std::string> environment_of(const json& event) {
+std::vector<std::string> environment_of(const AlarmFacts& event) {
     std::vector<std::string> environment;
     for (char** entry = environ; *entry != nullptr; ++entry)
         if (std::strncmp(*entry, "NOTIFY_SOCKET=", 14) != 0) environment.emplace_back(*entry);
-    for (const auto& [key, value] : event.items()) {
+    for (const auto& [key, value] : event) {
         std::string name = "PETACQ_" + key;
         for (char& c : name)
             if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-        environment.push_back(name + "=" + value.get<std::string>());
+        environment.push_back(name + "=" + value);
     }
     return environment;
 }
@@ -134,8 +134,8 @@ bool AlarmEvents::may_tell(const std::string& key, Clock::time_point now) {
     return true;
 }
 
-std::vector<json> AlarmEvents::of(const json& status, Clock::time_point now) {
-    std::vector<json> events;
+std::vector<AlarmFacts> AlarmEvents::of(const json& status, Clock::time_point now) {
+    std::vector<AlarmFacts> events;
     std::map<std::string, json> reasons;  // one of each code
     if (const auto health = status.find("health"); health != status.end() && health->contains("reasons")) {
         for (const json& reason : health->at("reasons"))
@@ -143,18 +143,17 @@ std::vector<json> AlarmEvents::of(const json& status, Clock::time_point now) {
     }
     for (const auto& [code, reason] : reasons) {
         if (raised_.contains(code) || !may_tell("raised " + code, now)) continue;
-        raised_[code] = reason;
         events.push_back(
             event_of("raised", status, code, text_at(reason, "severity"), text_at(reason, "message")));
+        raised_[code] = events.back();
     }
     for (auto known = raised_.begin(); known != raised_.end();) {
-        const auto& [code, reason] = *known;
+        const auto& [code, told] = *known;
         if (reasons.contains(code) || !may_tell("cleared " + code, now)) {
             ++known;
             continue;
         }
-        events.push_back(
-            event_of("cleared", status, code, text_at(reason, "severity"), text_at(reason, "message")));
+        events.push_back(event_of("cleared", status, code, told.at("severity"), told.at("message")));
         known = raised_.erase(known);
     }
     const auto recording = status.find("recording");
@@ -181,10 +180,10 @@ Alarm::Alarm(const config::Alarm& settings)
 }
 
 void Alarm::observe(const json& status) {
-    std::vector<json> events = events_.of(status, AlarmEvents::Clock::now());
+    std::vector<AlarmFacts> events = events_.of(status, AlarmEvents::Clock::now());
     if (events.empty()) return;
     const net::MutexLock lock(mutex_);
-    for (json& event : events) {
+    for (AlarmFacts& event : events) {
         if (waiting_.size() == most_waiting) waiting_.pop_front();
         waiting_.push_back(std::move(event));
     }
@@ -193,7 +192,7 @@ void Alarm::observe(const json& status) {
 
 void Alarm::run(const std::stop_token& stopping) {
     for (;;) {
-        json event;
+        AlarmFacts event;
         {
             net::MutexLock lock(mutex_);
             while (waiting_.empty()) {
@@ -207,9 +206,9 @@ void Alarm::run(const std::stop_token& stopping) {
     }
 }
 
-void Alarm::tell(const json& event, const std::stop_token& stopping) const {
-    const std::string what = text_at(event, "event") + " " + text_at(event, "code");
-    const int input = file_with(event.dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+void Alarm::tell(const AlarmFacts& event, const std::stop_token& stopping) const {
+    const std::string what = event.at("event") + " " + event.at("code");
+    const int input = file_with(json(event).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
     if (input < 0) return log_error("alarm: {}: no memory for its text", what);
     pid_t child = -1;
     const int error = SpawnSettings(input).spawn(child, command_, environment_of(event));

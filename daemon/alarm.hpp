@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -16,6 +16,9 @@
 #include "net/mutex.hpp"
 
 namespace petacq::daemon {
+
+/// The facts of an event by name: event, code, message, ...
+using AlarmFacts = std::map<std::string, std::string>;
 
 /// What is told of a status document: a reason of health raised or cleared, or another word of the strip.
 /// Each is told at most once per interval; what is still so at its end is told then.
@@ -27,15 +30,15 @@ class AlarmEvents {
 
     /// What is to be told now. The first document tells its reasons; its word is what later ones are compared
     /// with.
-    std::vector<nlohmann::json> of(const nlohmann::json& status, Clock::time_point now);
+    std::vector<AlarmFacts> of(const nlohmann::json& status, Clock::time_point now);
 
   private:
     /// Whether an event of this kind may be told now; notes that it is.
     bool may_tell(const std::string& key, Clock::time_point now);
 
     const std::chrono::seconds min_interval_;
-    std::map<std::string, nlohmann::json> raised_;  ///< told as raised, by code
-    std::string recording_;                         ///< the state told last
+    std::map<std::string, AlarmFacts> raised_;  ///< told as raised, by code
+    std::string recording_;                     ///< the state told last
     std::map<std::string, Clock::time_point> told_;
 };
 
@@ -56,13 +59,13 @@ class Alarm {
 
   private:
     void run(const std::stop_token& stopping);
-    void tell(const nlohmann::json& event, const std::stop_token& stopping) const;
+    void tell(const AlarmFacts& event, const std::stop_token& stopping) const;
 
     const std::vector<std::string> command_;
     AlarmEvents events_;
     net::Mutex mutex_;
     std::condition_variable_any more_;
-    std::deque<nlohmann::json> waiting_ PETACQ_GUARDED_BY(mutex_);
+    std::deque<AlarmFacts> waiting_ PETACQ_GUARDED_BY(mutex_);
     std::jthread thread_;
 };
 

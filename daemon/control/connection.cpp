@@ -59,8 +59,7 @@ void ControlConnection::refuse(const std::string& why) {
 
 void ControlConnection::send_last_words(const std::string& why) {
     const std::string line = rpc_error_text("null", RpcError(rpc_refused, why)) + '\n';
-    static_cast<void>(
-        ::send(socket_.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+    static_cast<void>(::send(socket_.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 void ControlConnection::drop(const char* why) {

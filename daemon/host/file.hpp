@@ -98,7 +98,8 @@ void rename_file(const std::filesystem::path& from, const std::filesystem::path&
 void sync_directory_of(const std::filesystem::path& file);
 
 /// Replaces the file, or creates it. At any time, power cuts included, it has either its previous content or
-/// all of `content`. In between it has a name of its own (config::temporary_name). Throws std::system_error; the previous content then stays unless only the directory could not be synced.
+/// all of `content`. In between it has a name of its own (config::temporary_name). Throws std::system_error;
+/// the previous content then stays unless only the directory could not be synced.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace petacq::daemon

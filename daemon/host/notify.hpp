@@ -2,7 +2,8 @@
 //
 // These functions do nothing without a service manager ($NOTIFY_SOCKET is not set). A message is one
 // datagram. None of them waits: while the manager itself hangs and its socket is full, what it must know is
-// kept and sent before the next message, and a status line or a feed of the watchdog is left out. Thread-safe.
+// kept and sent before the next message, and a status line or a feed of the watchdog is left out.
+// Thread-safe.
 #pragma once
 
 #include <chrono>
