@@ -60,11 +60,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TapSettings, socket, max_clients)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuickLookSettings, interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
                                    min_disk_time_s, max_latency_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Alarm, command, min_interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, clock, data_dir, receive, sources,
                                    frame, watermark, energy, coincidence, pipeline, listmode, spectra,
-                                   control, http, tap, quick_look, health, estimates, detector_reference,
-                                   log_level)
+                                   control, http, tap, quick_look, health, alarm, estimates,
+                                   detector_reference, log_level)
 
 namespace {
 

@@ -145,6 +145,11 @@ struct Health {
     std::uint32_t max_latency_ms;
 };
 
+struct Alarm {
+    std::vector<std::string> command;  ///< program and arguments; empty: none
+    std::uint32_t min_interval_s;
+};
+
 struct Estimates {
     double scatter_fraction;
     std::optional<double> dead_time_ns;
@@ -170,6 +175,7 @@ struct Configuration {
     TapSettings tap;
     QuickLookSettings quick_look;
     Health health;
+    Alarm alarm;
     Estimates estimates;
     std::filesystem::path detector_reference;  ///< empty: none
     LogLevel log_level;

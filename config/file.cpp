@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <random>
 #include <string>
 #include <system_error>
 
@@ -32,6 +33,14 @@ FilePointer open_for_reading(const std::filesystem::path& file) {
         throw IoError(file.string() + ": cannot be opened for reading: " + why);
     }
     return f;
+}
+
+std::filesystem::path temporary_name(const std::filesystem::path& file) {
+    std::random_device random;
+    std::string name = file.string() + ".tmp-";
+    for (int i = 0; i < 16; ++i)
+        name += "0123456789abcdef"[random() % 16];
+    return name;
 }
 
 }  // namespace petacq::config

@@ -16,4 +16,8 @@ using FilePointer = std::unique_ptr<std::FILE, CloseFile>;
 /// reason.
 FilePointer open_for_reading(const std::filesystem::path& file);
 
+/// A name beside `file` that nobody can guess, for a file that is renamed to `file` once it is complete.
+/// Create it with O_EXCL: what others put into the directory is then neither followed nor overwritten.
+std::filesystem::path temporary_name(const std::filesystem::path& file);
+
 }  // namespace petacq::config

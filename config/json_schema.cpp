@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/error.hpp"
-#include "config/nearest_word.hpp"
+#include "config/spelling/nearest_word.hpp"
 
 namespace petacq::config {
 

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/alarm.hpp"
 #include "daemon/control/access.hpp"
 #include "daemon/control/server.hpp"
 #include "daemon/host/descriptor_limit.hpp"
@@ -100,6 +101,7 @@ class Live {
     boost::asio::signal_set hangups_{io_, SIGHUP};
     boost::asio::signal_set user_signals_{io_, SIGUSR1, SIGUSR2};
     StatusNotifier notifier_;
+    std::optional<Alarm> alarm_;
     ProgressWatch progress_;  ///< of the watchdog's thread
     std::optional<Watchdog> watchdog_;
     boost::asio::thread_pool file_reader_{1};  ///< reads the configuration again; joined before anything goes
@@ -132,6 +134,7 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
     });
     open_http();
     open_tap();
+    if (!configuration_.alarm.command.empty()) alarm_.emplace(configuration_.alarm);
 }
 
 std::vector<net::ReceiverOptions> Live::sockets() const {
@@ -276,6 +279,7 @@ void Live::start_receiving() {
 void Live::publish_status() {
     const auto publish = [this](const nlohmann::json& document) {
         notifier_.tell(document);
+        if (alarm_) alarm_->observe(document);
         if (!http_) return;
         const Reading& seen = service_.reading();
         http_->publish({document, seen.acquisition->histograms, seen.acquisition->histograms_taken,
@@ -332,7 +336,6 @@ int run_live(const Inputs& inputs, const std::filesystem::path& file) {
     // Beyond a file size limit a write must fail, which ends the run in order, and not kill the daemon.
     std::signal(SIGXFSZ, SIG_IGN);
     std::signal(SIGPIPE, SIG_IGN);
-    if (const std::string missing = notification_missing(); !missing.empty()) log_warning("{}", missing);
     raise_descriptor_limit(inputs.configuration);
     notify_status("starting: memory, back-end and sockets");
     return Live(inputs, file).run();

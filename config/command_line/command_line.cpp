@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <system_error>
 
-#include "config/nearest_word.hpp"
 #include "config/nuclides/nuclides.hpp"
+#include "config/spelling/nearest_word.hpp"
 
 namespace petacq::config {
 

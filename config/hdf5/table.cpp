@@ -67,6 +67,16 @@ Hdf5Shape shape_of(const Hdf5DataSet& data, const Hdf5Table& table) {
     return shape;
 }
 
+/// HDF5 takes memory for whole chunks, whatever their data set holds.
+void check_chunk(const Hdf5List& creation, const Hdf5Table& table, const Hdf5Shape& shape) {
+    Hdf5Shape chunk(shape.size());
+    const int rank = static_cast<int>(shape.size());
+    bool fits = H5Pget_chunk(creation.id(), rank, chunk.data()) == rank;
+    for (std::size_t i = 0; fits && i < shape.size(); ++i)
+        fits = chunk[i] <= shape[i];
+    if (!fits) refuse(table, "chunks " + shape_text(chunk) + " larger than it");
+}
+
 /// Returns when the file, or the names in the directory, are on the disk. (daemon/host/file.hpp does this for
 /// files that HDF5 does not write; this folder lies below it.)
 void sync(const std::filesystem::path& path) {
@@ -99,6 +109,7 @@ Hdf5DataSet open_table(hid_t file, const Hdf5Table& table, Hdf5Shape& shape) {
     if (!type || type_text(type.id()) != table.type)
         refuse(table, type ? type_text(type.id()) : hdf5_error());
     shape = shape_of(data, table);
+    if (H5Pget_layout(creation.id()) == H5D_CHUNKED) check_chunk(creation, table, shape);
     return data;
 }
 
@@ -199,7 +210,10 @@ void read_hdf5_file(const std::filesystem::path& file, const std::function<void(
     const Hdf5Silence silence;
     try {
         if (H5Fis_hdf5(file.c_str()) <= 0) throw Error("not an HDF5 file");
-        const Hdf5File h5(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
+        // Network file systems may have no locks, and reading needs none: files are replaced as a whole.
+        const Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
+        if (!access || H5Pset_file_locking(access.id(), false, true) < 0) throw Error(hdf5_error());
+        const Hdf5File h5(H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.id()));
         if (!h5) throw Error("cannot be opened as HDF5: " + hdf5_error());
         read(h5.id());
     } catch (const IoError&) {
@@ -214,14 +228,13 @@ void read_hdf5_file(const std::filesystem::path& file, const std::function<void(
 void replace_hdf5_file(const std::filesystem::path& file, const std::function<void(hid_t)>& write) {
     const std::lock_guard lock(library);
     const Hdf5Silence silence;
-    std::filesystem::path partial = file;
-    partial += ".partial-" + std::to_string(getpid());
+    const std::filesystem::path partial = temporary_name(file);
     std::error_code failed;
     try {
         const Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
         // The newer layout has checksums over its own structure.
         require_written(access && H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0);
-        Hdf5File h5(H5Fcreate(partial.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.id()));
+        Hdf5File h5(H5Fcreate(partial.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, access.id()));
         require_written(static_cast<bool>(h5));
         write(h5.id());
         require_written(h5.close());  // the flush reports a full disk at the latest

@@ -29,6 +29,11 @@ bool look_up(Entry& entry, std::vector<char>& memory, Lookup lookup) {
     return error == 0 && found != nullptr;
 }
 
+bool identify(int socket, ucred& peer) {
+    socklen_t bytes = sizeof peer;
+    return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0;
+}
+
 /// Supplementary groups of the client; empty if the kernel does not tell.
 std::vector<gid_t> groups_of(int socket) {
     std::vector<gid_t> groups(64);
@@ -63,16 +68,21 @@ std::optional<gid_t> group_id(const std::string& name) {
     return entry.gr_gid;
 }
 
-std::string ControlAccess::refusal(int socket) const {
+bool ControlAccess::allows(int socket) const {
     ucred peer{};
-    socklen_t bytes = sizeof peer;
-    if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
-        return "the kernel does not identify the client: " + std::generic_category().message(errno);
-    }
-    if (peer.uid == 0 || peer.uid == ::geteuid()) return "";
-    if (!gid) return "user " + user_name(peer.uid) + " is not root, and there is no group " + group;
+    if (!identify(socket, peer)) return false;
+    if (peer.uid == 0 || peer.uid == ::geteuid()) return true;
+    if (!gid) return false;
     const std::vector<gid_t> groups = groups_of(socket);
-    if (peer.gid == *gid || std::find(groups.begin(), groups.end(), *gid) != groups.end()) return "";
+    return peer.gid == *gid || std::find(groups.begin(), groups.end(), *gid) != groups.end();
+}
+
+std::string ControlAccess::refusal(int socket) const {
+    if (allows(socket)) return "";
+    ucred peer{};
+    if (!identify(socket, peer))
+        return "the kernel does not identify the client: " + std::generic_category().message(errno);
+    if (!gid) return "user " + user_name(peer.uid) + " is not root, and there is no group " + group;
     return "user " + user_name(peer.uid) + " is not in group " + group;
 }
 

@@ -20,6 +20,8 @@ struct ControlAccess {
     std::string group;
     std::optional<gid_t> gid;  ///< absent: the group does not exist
 
+    /// Whether the client of a connected socket may control. Cheap: looks up no names.
+    [[nodiscard]] bool allows(int socket) const;
     /// Why the client of a connected socket may not control, such as "user bob is not in group petacq"; "" if
     /// it may. The groups are those that the client had when it connected. Looks up the name of a user that
     /// it refuses.

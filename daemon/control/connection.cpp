@@ -25,14 +25,10 @@ bool other_end_closed(int descriptor) {
 
 }  // namespace
 
-void send_last_words(ControlConnection::Socket& client, const std::string& why) {
-    const std::string line = rpc_error_text("null", RpcError(rpc_refused, why)) + '\n';
-    static_cast<void>(::send(client.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
-}
-
 ControlConnection::ControlConnection(Socket socket, std::shared_ptr<ControlContext> context)
     : socket_(std::move(socket)),
       context_(std::move(context)),
+      may_control_(context_->access.allows(socket_.native_handle())),
       stall_timer_(socket_.get_executor()),
       interval_timer_(socket_.get_executor()) {}
 
@@ -55,6 +51,17 @@ void ControlConnection::close() {
     interval_timer_.cancel();
 }
 
+void ControlConnection::refuse(const std::string& why) {
+    send_last_words(why);
+    error_code ignored;
+    socket_.close(ignored);
+}
+
+void ControlConnection::send_last_words(const std::string& why) {
+    const std::string line = rpc_error_text("null", RpcError(rpc_refused, why)) + '\n';
+    static_cast<void>(::send(socket_.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
 void ControlConnection::drop(const char* why) {
     if (closed_) return;
     context_->dropped.add();
@@ -62,13 +69,15 @@ void ControlConnection::drop(const char* why) {
     close();
 }
 
-bool ControlConnection::idle() const {
-    return unanswered_ == 0 && output_.empty() && interval_.count() == 0 && !scheduled_;
+bool ControlConnection::waits_for_nothing() const {
+    return unanswered_ == 0 && !scheduled_ && (output_.empty() || subscribed());
 }
 
 void ControlConnection::give_way() {
-    send_last_words(socket_, "disconnected: others need the connection, and this one was idle");
-    drop("it was idle, and others need its connection");
+    // In the middle of a message the line would be a part of it.
+    if (output_.empty())
+        send_last_words("disconnected: others need the connection, and this one was not in use");
+    drop("others need its connection");
 }
 
 void ControlConnection::schedule() {

@@ -26,9 +26,6 @@ namespace petacq::daemon {
 
 class ControlConnection;
 
-/// Tells a client why it is disconnected, if there is room for a line in its socket. Does not wait.
-void send_last_words(boost::asio::local::stream_protocol::socket& client, const std::string& why);
-
 /// Shared by the server and its connections; each of them keeps it alive.
 struct ControlContext {
     ControlContext(boost::asio::io_context& io, ControlHandler& control_handler,
@@ -71,13 +68,18 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     /// Serves the client until close(): called when the client is gone or misbehaves, or from outside.
     void start();
     void close();
+    /// Tells a client that is not to be served why.
+    void refuse(const std::string& why);
     /// Sends the status now, if the client has subscribed to it.
     void tell();
-    /// The client has not subscribed and waits for no answer.
-    [[nodiscard]] bool idle() const;
+    /// The client waits for no answer; it may have subscribed.
+    [[nodiscard]] bool waits_for_nothing() const;
+    [[nodiscard]] bool subscribed() const { return interval_.count() != 0; }
+    /// Looked up once, as credentials do not change.
+    [[nodiscard]] bool may_control() const { return may_control_; }
     /// When the client connected, asked, or took an answer.
     [[nodiscard]] std::chrono::steady_clock::time_point last_used() const { return last_used_; }
-    /// Disconnects an idle client in favour of another one.
+    /// Disconnects the client in favour of another one.
     void give_way();
 
   private:
@@ -103,6 +105,8 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     void send(std::shared_ptr<const std::string> line, bool notification);
     void write();
     void refuse_long_line();
+    /// Why the client is disconnected, if there is room for a line in its socket. Does not wait.
+    void send_last_words(const std::string& why);
     void drop(const char* why);
     [[nodiscard]] bool paused() const;
     void notify_after_interval();
@@ -125,8 +129,7 @@ class ControlConnection : public std::enable_shared_from_this<ControlConnection>
     Socket socket_;
     const std::shared_ptr<ControlContext> context_;
 
-    std::optional<std::string>
-        refusal_;  ///< reason why the client may not control; looked up once, as credentials do not change
+    const bool may_control_;
 
     std::array<char, 16'384> chunk_{};
     std::string input_;

@@ -156,11 +156,11 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
 }
 
 void ControlConnection::require_control(const RpcCall& call) {
-    if (!refusal_) refusal_ = context_->access.refusal(socket_.native_handle());
-    if (refusal_->empty()) return;
-    context_->log_limit.log(LogLevel::warning, *refusal_, "control: {} is not allowed: {}", call.method,
-                            *refusal_);
-    throw RpcError(rpc_refused, "not allowed: " + *refusal_);
+    if (may_control_) return;
+    const std::string refusal = context_->access.refusal(socket_.native_handle());
+    context_->log_limit.log(LogLevel::warning, refusal, "control: {} is not allowed: {}", call.method,
+                            refusal);
+    throw RpcError(rpc_refused, "not allowed: " + refusal);
 }
 
 json ControlConnection::log_level(const RpcCall& call) {

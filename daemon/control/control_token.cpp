@@ -52,6 +52,12 @@ std::string read_control_token(const std::filesystem::path& path) {
                 file, info.st_mode & 07777),
             "chmod g-wx,o= " + shell_word(file));
     }
+    if (info.st_uid != 0 && info.st_uid != ::geteuid()) {
+        throw ControlTokenError(
+            fmt::format("{}: expected a file of root or of the daemon's user, found the owner {}", file,
+                        info.st_uid),
+            "sudo chown petacq: " + shell_word(file) + " gives it to the service");
+    }
     std::string_view token(text.data(), static_cast<std::size_t>(size));
     if (token.ends_with('\n')) token.remove_suffix(1);
     if (token.ends_with('\r')) token.remove_suffix(1);

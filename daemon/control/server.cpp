@@ -1,7 +1,5 @@
 #include "daemon/control/server.hpp"
 
-#include <sys/socket.h>
-
 #include <atomic>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <utility>
@@ -56,28 +54,42 @@ class ControlServer::Implementation {
     using Protocol = boost::asio::local::stream_protocol;
 
     void admit(ControlConnection::Socket client) {
+        const auto connection = std::make_shared<ControlConnection>(std::move(client), context_);
         if (context_->clients.load(std::memory_order_relaxed) >= context_->options.max_clients &&
-            !make_room()) {
-            return refuse(client);
+            !make_room(connection->may_control())) {
+            return refuse(*connection);
         }
-        std::make_shared<ControlConnection>(std::move(client), context_)->start();
+        connection->start();
     }
 
-    /// Disconnects the client that has been idle for longest. Returns false if none is idle.
-    bool make_room() {
-        std::shared_ptr<ControlConnection> longest;
+    /// The order in which clients give way, the first one first; 0: never. Nobody who may only look takes
+    /// the place of a client that may control, and every one of them gives way to such a client.
+    static int readiness(const ControlConnection& connection, bool for_control) {
+        const bool may_control = connection.may_control();
+        if (may_control && !for_control) return 0;
+        if (!connection.waits_for_nothing()) return !may_control && for_control ? 3 : 0;
+        return (may_control ? 0 : 3) + (connection.subscribed() ? 1 : 2);
+    }
+
+    /// Disconnects a client in favour of another one: of those that are equally ready, the one that has been
+    /// idle for longest. Returns false if none gives way.
+    bool make_room(bool for_control) {
+        std::shared_ptr<ControlConnection> first;
+        int most = 0;
         for (const auto& connection : context_->connections) {
-            if (connection->idle() && (!longest || connection->last_used() < longest->last_used()))
-                longest = connection;
+            const int ready = readiness(*connection, for_control);
+            if (ready == 0 || ready < most) continue;
+            if (ready > most || connection->last_used() < first->last_used()) first = connection;
+            most = ready;
         }
-        if (!longest) return false;
-        longest->give_way();
+        if (!first) return false;
+        first->give_way();
         return true;
     }
 
-    void refuse(ControlConnection::Socket& client) {
+    void refuse(ControlConnection& client) {
         context_->refused.add();
-        send_last_words(client, "too many clients, at most " + std::to_string(context_->options.max_clients));
+        client.refuse("too many clients, at most " + std::to_string(context_->options.max_clients));
         context_->log_limit.log(LogLevel::warning, "refuse",
                                 "control: a client was refused: {} are connected",
                                 context_->options.max_clients);

@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "config/file.hpp"
+
 namespace petacq::daemon {
 
 namespace {
@@ -23,8 +25,9 @@ namespace {
 }
 
 int open_for_writing(const std::filesystem::path& path, IfExists if_exists, mode_t mode) {
-    const bool must_be_new = if_exists == IfExists::fail;
-    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (must_be_new ? O_EXCL : O_TRUNC);
+    const bool must_be_new = if_exists != IfExists::overwrite;
+    if (if_exists == IfExists::discard) ::unlink(path.c_str());
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (must_be_new ? O_EXCL | O_NOFOLLOW : O_TRUNC);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
     const int descriptor = ::open(path.c_str(), flags, mode);
     if (descriptor < 0)
@@ -207,7 +210,7 @@ void sync_directory_of(const std::filesystem::path& file) {
 }
 
 void replace_file(const std::filesystem::path& path, std::string_view content) {
-    File temporary(path.string() + ".tmp", IfExists::overwrite);
+    File temporary(config::temporary_name(path));
     try {
         temporary.append(content);
         temporary.sync();

@@ -26,7 +26,9 @@ struct FileCalls {
 /// The calls that this process uses. Only tests replace them, while no other thread writes a file.
 FileCalls& file_calls();
 
-enum class IfExists : std::uint8_t { fail, overwrite };
+/// discard: what has the name is removed first, such as the temporary file of a program that was killed; a
+/// link is not followed.
+enum class IfExists : std::uint8_t { fail, overwrite, discard };
 
 /// Which file a path named when it was opened, and how much has been written to it since.
 struct FileIdentity {
@@ -97,8 +99,8 @@ void rename_file(const std::filesystem::path& from, const std::filesystem::path&
 void sync_directory_of(const std::filesystem::path& file);
 
 /// Replaces the file, or creates it. At any time, power cuts included, it has either its previous content or
-/// all of `content`. Uses the name PATH.tmp in between: one thread at a time per path. Throws
-/// std::system_error; the previous content then stays unless only the directory could not be synced.
+/// all of `content`. In between it has a name of its own (config::temporary_name). Throws std::system_error;
+/// the previous content then stays unless only the directory could not be synced.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace petacq::daemon

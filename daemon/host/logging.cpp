@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "config/printable.hpp"
 #include "daemon/host/journal.hpp"
 #include "daemon/host/recent_log.hpp"
 #include "net/mutex.hpp"
@@ -218,9 +219,9 @@ void set_log_run(std::string_view run) {
 void log_message(LogLevel level, std::string_view text, std::span<const std::uint32_t> sources) {
     if (!log_enabled(level)) return;
     std::string line(text.substr(0, max_message_bytes));
-    for (char& c : line) {
-        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-    }
+    for (char& c : line)
+        if (c == '\n' || c == '\t') c = ' ';
+    line = config::printable(line).substr(0, max_message_bytes);
     if (to_journal.load(std::memory_order_relaxed)) {
         for (const std::uint32_t source : sources)
             line += fmt::format("{}PETACQ_SOURCE={}", journal_separator, source);

@@ -1,26 +1,88 @@
 #include "daemon/host/notify.hpp"
 
 #include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#ifdef PETACQ_HAVE_LIBSYSTEMD
-#include <systemd/sd-daemon.h>
-#endif
+#include "net/mutex.hpp"
 
 namespace petacq::daemon {
 
 namespace {
 
-void send([[maybe_unused]] const std::string& state) {
-#ifdef PETACQ_HAVE_LIBSYSTEMD
-    sd_notify(0, state.c_str());
-#endif
+/// The socket of the service manager. sd_notify(3) waits while the queue of that socket is full, which is
+/// for ever if the manager hangs; this never waits.
+class Manager {
+  public:
+    Manager() {
+        const char* const path = std::getenv("NOTIFY_SOCKET");
+        if (path == nullptr || (*path != '/' && *path != '@')) return;
+        const std::size_t length = std::strlen(path);
+        if (length >= sizeof address_.sun_path) return;
+        address_.sun_family = AF_UNIX;
+        std::memcpy(address_.sun_path, path, length);
+        if (*path == '@') address_.sun_path[0] = '\0';  // an abstract name
+        address_bytes_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+        descriptor_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    }
+    Manager(const Manager&) = delete;
+    Manager& operator=(const Manager&) = delete;
+    ~Manager() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+
+    /// Sends a message that the next one of its kind replaces. Returns false if it did not reach the manager.
+    bool send(const std::string& state) {
+        const net::MutexLock lock(mutex_);
+        return descriptor_ < 0 || (send_waiting() && send_now(state));
+    }
+
+    /// Sends a message that must not be lost: before the next one if the manager takes none now.
+    void deliver(std::string state) {
+        const net::MutexLock lock(mutex_);
+        if (descriptor_ < 0) return;
+        if (waiting_.size() == most_waiting) waiting_.pop_front();
+        waiting_.push_back(std::move(state));
+        send_waiting();
+    }
+
+  private:
+    static constexpr std::size_t most_waiting = 16;
+
+    bool send_waiting() PETACQ_REQUIRES(mutex_) {
+        while (!waiting_.empty()) {
+            if (!send_now(waiting_.front())) return false;
+            waiting_.pop_front();
+        }
+        return true;
+    }
+    bool send_now(const std::string& state) {
+        return ::sendto(descriptor_, state.data(), state.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                        reinterpret_cast<const sockaddr*>(&address_), address_bytes_) >= 0;
+    }
+
+    sockaddr_un address_{};
+    socklen_t address_bytes_ = 0;
+    int descriptor_ = -1;
+    net::Mutex mutex_;
+    std::deque<std::string> waiting_ PETACQ_GUARDED_BY(mutex_);
+};
+
+Manager& manager() {
+    static Manager the_manager;
+    return the_manager;
 }
 
 std::uint64_t monotonic_us() {
@@ -62,51 +124,47 @@ std::string health_word(const nlohmann::json& health) {
 
 }  // namespace
 
-std::string notification_missing() {
-#ifndef PETACQ_HAVE_LIBSYSTEMD
-    if (std::getenv("NOTIFY_SOCKET") != nullptr) {
-        return "the service manager waits for notification (Type=notify), but petacqd was built without "
-               "libsystemd: use Type=exec and no WatchdogSec=";
-    }
-#endif
-    return "";
-}
-
 void notify_ready() {
-    send("READY=1");
+    manager().deliver("READY=1");
 }
 
 void notify_reloading() {
-    send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
+    manager().deliver(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", monotonic_us()));
 }
 
 void notify_stopping(std::chrono::microseconds within) {
-    send(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.count()));
+    manager().deliver(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}", within.count()));
 }
 
 void notify_watchdog() {
-    send("WATCHDOG=1");
+    manager().send("WATCHDOG=1");
 }
 
-void notify_status(std::string_view line) {
+bool notify_status(std::string_view line) {
     std::string state = "STATUS=" + std::string(line);
     // Text after a line break would be another assignment.
     std::replace(state.begin(), state.end(), '\n', ' ');
-    send(state);
+    return manager().send(state);
 }
 
 void StatusNotifier::tell(const nlohmann::json& status) {
     std::string line = status_line(status);
-    if (line == told_) return;
-    notify_status(line);
-    told_ = std::move(line);
+    if (line != told_ && notify_status(line)) told_ = std::move(line);
 }
 
 std::optional<std::chrono::microseconds> watchdog_interval() {
-#ifdef PETACQ_HAVE_LIBSYSTEMD
-    std::uint64_t us = 0;
-    if (sd_watchdog_enabled(0, &us) > 0) return std::chrono::microseconds(us);
-#endif
+    const auto number = [](const char* name) -> std::optional<std::int64_t> {
+        const char* const text = std::getenv(name);
+        if (text == nullptr) return std::nullopt;
+        std::int64_t value = 0;
+        const char* const end = text + std::strlen(text);
+        const auto [stop, error] = std::from_chars(text, end, value);
+        if (error != std::errc() || stop != end || value <= 0) return std::nullopt;
+        return value;
+    };
+    // Meant for another process if it names one.
+    if (const auto pid = number("WATCHDOG_PID"); pid && *pid != ::getpid()) return std::nullopt;
+    if (const auto us = number("WATCHDOG_USEC")) return std::chrono::microseconds(*us);
     return std::nullopt;
 }
 

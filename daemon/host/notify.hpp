@@ -1,8 +1,9 @@
 // Notifications to the service manager: sd_notify(3).
 //
-// These functions use libsystemd. They do nothing without a service manager ($NOTIFY_SOCKET is not set) and
-// in a build without libsystemd. A message is one datagram. If the manager itself hangs, sending waits for
-// it. The watchdog's thread sends notify_watchdog(), the control thread everything else.
+// These functions do nothing without a service manager ($NOTIFY_SOCKET is not set). A message is one
+// datagram. None of them waits: while the manager itself hangs and its socket is full, what it must know is
+// kept and sent before the next message, and a status line or a feed of the watchdog is left out.
+// Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -13,21 +14,19 @@
 
 namespace petacq::daemon {
 
-/// Why notification, though requested, is impossible; empty when all is well.
-std::string notification_missing();
-
 void notify_ready();
 void notify_reloading();
 /// Asks the manager not to kill the daemon before this time has passed, even if its own time-out is shorter.
 void notify_stopping(std::chrono::microseconds within);
 void notify_watchdog();
 /// One line for people; `systemctl status` shows it, even after the daemon has exited.
-void notify_status(std::string_view line);
+/// Returns false if the manager did not take it.
+bool notify_status(std::string_view line);
 
 /// Keeps that line up to date.
 class StatusNotifier {
   public:
-    /// Sends the line of this status document if it has changed.
+    /// Sends the line of this status document if the manager does not have it yet.
     void tell(const nlohmann::json& status);
 
   private:

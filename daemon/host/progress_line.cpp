@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "config/printable.hpp"
+
 namespace petacq::daemon {
 
 using Clock = std::chrono::steady_clock;
@@ -36,7 +38,7 @@ std::string progress_text(const std::string& what, std::uint64_t done, std::uint
 }
 
 ProgressLine::ProgressLine(std::string what, std::uint64_t total, ProgressUnit unit)
-    : what_(std::move(what)),
+    : what_(config::printable(what)),
       total_(std::max<std::uint64_t>(total, 1)),
       unit_(unit),
       terminal_(::isatty(STDERR_FILENO) == 1),

@@ -101,9 +101,17 @@ void LongHistory::mark_runs(const json& status, double now) {
         const auto text = run->find("start_utc");
         const auto start =
             text != run->end() && text->is_string() ? utc_time(text->get<std::string>()) : std::nullopt;
-        runs_.push_back({id, start ? seconds_of(*start) : now, {}, false});
+        runs_.push_back({id, start ? seconds_of(*start) : now, {}, false, false});
         ++run_changes_;
         if (runs_.size() > most_runs) runs_.pop_front();
+    }
+    if (const json* recording = object_at(status, "recording");
+        recording != nullptr && recording->value("state", std::string()) == "failed") {
+        for (RunMark& mark : runs_) {
+            if (mark.failed || recording->at("run_id") != mark.run) continue;
+            mark.failed = true;
+            ++run_changes_;
+        }
     }
     const json* interrupted = object_at(status, "interrupted");
     if (interrupted == nullptr || !interrupted->contains("runs")) return;
@@ -123,7 +131,8 @@ json LongHistory::runs_json() const {
         runs.push_back({{"run", mark.run},
                         {"start", mark.start},
                         {"stop", mark.stop ? json(*mark.stop) : json()},
-                        {"interrupted", mark.interrupted}});
+                        {"interrupted", mark.interrupted},
+                        {"failed", mark.failed}});
     return runs;
 }
 
@@ -181,7 +190,8 @@ void LongHistory::read(std::string_view text, Time now) {
             rows.push_back(row);
         }
         for (const json& mark : document.at("runs")) {
-            RunMark run{mark.at("run"), mark.at("start"), {}, mark.at("interrupted")};
+            RunMark run{
+                mark.at("run"), mark.at("start"), {}, mark.at("interrupted"), mark.value("failed", false)};
             check_run_id(run.run);
             if (!mark.at("stop").is_null()) run.stop = mark.at("stop").get<double>();
             runs.push_back(std::move(run));

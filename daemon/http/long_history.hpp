@@ -54,6 +54,7 @@ class LongHistory {
         double start = 0;            ///< seconds since 1970
         std::optional<double> stop;  ///< absent: in progress
         bool interrupted = false;
+        bool failed = false;
     };
 
     void complete();

@@ -207,6 +207,11 @@ void write_states(Exposition& out, const json& status) {
          {"backend", text_at(status, "backend")}});
     write_state(out, {"petacqd_state", "state", "1 for the state that the daemon is in."},
                 text_at(status, "state"), {"idle", "starting", "running", "stopping", "failed"});
+    if (const json& recording = at(status, "/recording"); recording.is_object()) {
+        write_state(out, {"petacqd_recording", "state", "1 for the state of the strip of the page."},
+                    text_at(recording, "state"),
+                    {"recording", "not_recording", "waiting_for_data", "no_data", "interrupted", "failed"});
+    }
     if (const json& health = at(status, "/health"); health.is_object()) {
         write_state(out, {"petacqd_health", "state", "1 for the health that the daemon is in."},
                     text_at(health, "state"), {"ok", "degraded", "failed"});

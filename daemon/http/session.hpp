@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "daemon/control/gate.hpp"
 #include "daemon/host/logging.hpp"
@@ -38,6 +39,15 @@ struct HttpContext {
           gate(std::make_shared<ControlGate>(io)),
           runs(std::make_shared<RunsView>(control.runs, gate, options.request_timeout)) {}
 
+    /// The same report for all of its readers: `text`, or an equal one that is on its way to another.
+    std::shared_ptr<const std::string> shared_report(std::shared_ptr<const std::string> text) {
+        if (!text) return text;
+        for (const auto& held : reports_held)
+            if (auto same = held.lock(); same && *same == *text) return same;
+        reports_held.push_back(text);
+        return text;
+    }
+
     const HttpOptions options;
     const HttpControl control;
     HttpContent content;
@@ -45,7 +55,8 @@ struct HttpContext {
     const std::shared_ptr<ControlGate> gate;  ///< for answers from the control thread
     const std::shared_ptr<RunsView> runs;
     std::unordered_set<std::shared_ptr<HttpSession>> sessions;
-    std::size_t reports_read = 0;  ///< by `files`, now
+    std::size_t reports_read = 0;                                ///< by `files`, now
+    std::vector<std::weak_ptr<const std::string>> reports_held;  ///< on their way to readers
     RateLimit log_limit{std::chrono::seconds(10)};
     boost::asio::thread_pool files{
         1};  ///< reads reports, and writes the history; its work keeps nothing here alive

@@ -21,6 +21,8 @@ namespace {
 constexpr const char* report_policy =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
 constexpr std::size_t most_reports_read = 4;
+/// Of the reports that are on their way to readers, however slow those are.
+constexpr std::size_t most_report_bytes = 128U << 20;
 
 std::string_view view(beast::string_view text) {
     return {text.data(), text.size()};
@@ -103,15 +105,22 @@ void HttpSession::send_runs() {
 
 // A disk may take any time: another thread reads.
 void HttpSession::read_and_send(const ReportFile& report) {
-    if (context_->reports_read >= most_reports_read)
+    std::erase_if(context_->reports_held, [](const auto& held) { return held.expired(); });
+    std::size_t bytes = 0;
+    for (const auto& held : context_->reports_held)
+        if (const auto text = held.lock()) bytes += text->size();
+    if (context_->reports_read >= most_reports_read || bytes >= most_report_bytes)
         return send_error(503, "too many reports at the same time");
     ++context_->reports_read;
     await_answer(context_->options.request_timeout);
     boost::asio::post(context_->files, [gate = context_->gate, data_dir = context_->options.data_dir, report,
                                         context = std::weak_ptr(context_), session = weak_from_this()] {
         auto text = read_report(data_dir, report);
-        gate->post([text = std::move(text), type = report.type, context, session] {
-            if (const auto known = context.lock()) --known->reports_read;
+        gate->post([text = std::move(text), type = report.type, context, session]() mutable {
+            if (const auto known = context.lock()) {
+                --known->reports_read;
+                text = known->shared_report(std::move(text));
+            }
             const auto self = session.lock();
             if (!self) return;
             self->answered([&] {
@@ -142,6 +151,9 @@ void HttpSession::handle_control(const Request& request, std::string_view path) 
     if (!is_json_type(view(request[http::field::content_type]))) {
         return send_error(415, "expected Content-Type: application/json");
     }
+    // A browser sends each of them once.
+    if (request.count(http::field::origin) > 1 || request.count("Sec-Fetch-Site") > 1)
+        return send_error(400, "expected one Origin and one Sec-Fetch-Site header at most");
     if (request.count(http::field::origin) > 0 &&
         !origin_is_host(view(request[http::field::origin]), view(request[http::field::host]))) {
         return send_error(403, "a request from another site");

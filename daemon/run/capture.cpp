@@ -26,6 +26,12 @@ std::int64_t wall_minus_steady() {
 // How often the free space is checked: well before the capture could fill the space below any sensible limit.
 constexpr std::uint64_t room_check_bytes = 16U << 20;
 constexpr std::chrono::seconds room_check_interval{1};
+/// How long the end of a run waits for what is still to be written.
+constexpr std::chrono::seconds finish_patience{5};
+
+std::int64_t steady_ns() {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -68,6 +74,7 @@ void Capture::offer(net::Batch& batch, std::span<const net::Datagram> datagrams)
 
 void Capture::finish() {
     if (!thread_.joinable()) return;
+    finishing_since_ns_.store(steady_ns(), std::memory_order_relaxed);
     queue_.enqueue(Item{});
     thread_.join();
 }
@@ -131,6 +138,7 @@ void Capture::flush() {
     const std::size_t datagrams = packets_.size();
     if (datagrams == 0) return;
     if (!failed_) check_room();
+    if (!failed_) check_time();
     if (!failed_) {
         try {
             file_.identity().check();
@@ -160,6 +168,13 @@ void Capture::check_room() {
         fmt::format("{}: stopped, to leave room for the list-mode: {} bytes are free, less than {} "
                     "(health.min_disk_free_bytes)",
                     file_.path().string(), space->free_bytes, min_free_bytes_));
+}
+
+void Capture::check_time() {
+    const std::int64_t since = finishing_since_ns_.load(std::memory_order_relaxed);
+    if (since == 0 || steady_ns() - since < std::chrono::nanoseconds(finish_patience).count()) return;
+    fail(fmt::format("{}: the disk is too slow: the capture was given up {} s after the end of the run",
+                     file_.path().string(), finish_patience.count()));
 }
 
 void Capture::fail(const std::string& why) {

@@ -51,7 +51,8 @@ class Capture {
 
     /// One thread. Some datagrams of a batch, which stays the caller's.
     void offer(net::Batch& batch, std::span<const net::Datagram> datagrams);
-    /// Any thread, after the last offer: writes everything that waits. Further calls do nothing.
+    /// Any thread, after the last offer: writes what waits, and gives up after 5 s on a disk that is too
+    /// slow. Further calls do nothing.
     void finish();
 
     /// Any thread.
@@ -72,6 +73,7 @@ class Capture {
     void write(const Item& item);
     void flush();
     void check_room();
+    void check_time();
     void fail(const std::string& why);
 
     const net::Framing framing_;
@@ -87,6 +89,8 @@ class Capture {
     std::optional<std::chrono::steady_clock::time_point> room_checked_;
     std::uint64_t room_checked_bytes_ = 0;
     moodycamel::BlockingConcurrentQueue<Item> queue_;
+    /// When finish() was called, ns of the steady clock; 0: not yet.
+    std::atomic<std::int64_t> finishing_since_ns_{0};
     std::unique_ptr<std::atomic<std::uint32_t>[]> items_of_;  ///< in the queue, for each batch of the pool
     std::atomic<std::size_t> waiting_{0};                     ///< batches with items in the queue
     std::atomic<std::size_t> waiting_high_water_{0};          ///< only the thread that offers writes it

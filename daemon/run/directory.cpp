@@ -40,12 +40,13 @@ void check_run_id(const std::string& run_id) {
         return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
                c == '_' || c == '-';
     };
-    if (!run_id.empty() && run_id.size() <= max_run_id && run_id.front() != '.' &&
+    if (!run_id.empty() && run_id.size() <= max_run_id && run_id.front() != '.' && run_id.front() != '-' &&
         std::all_of(run_id.begin(), run_id.end(), allowed)) {
         return;
     }
-    throw RunDirectoryError("run id '" + run_id.substr(0, 2 * max_run_id) +
-                            "': expected 1 to 64 characters out of A-Z a-z 0-9 . _ - with no dot in front");
+    throw RunDirectoryError(
+        "run id '" + run_id.substr(0, 2 * max_run_id) +
+        "': expected 1 to 64 characters out of A-Z a-z 0-9 . _ - with no . or - in front");
 }
 
 std::string run_id_from(std::chrono::system_clock::time_point now) {

@@ -182,6 +182,15 @@ json not_recording(const Observation& seen) {
     return strip;
 }
 
+/// No run is in progress, and the last one failed: until the next one starts.
+json failed(const Observation& seen) {
+    json strip = silent(*seen.now) ? no_data(seen) : not_recording(seen);
+    strip["state"] = "failed";
+    strip["word"] = "RUN FAILED";
+    strip["run_id"] = seen.run->ended->id;
+    return strip;
+}
+
 /// A run is in progress, but its data go nowhere.
 json held_up(const Observation& seen, const StageState& stage) {
     json strip = strip_of("not_recording", "NOT RECORDING",
@@ -210,6 +219,7 @@ json make_recording(const Observation& seen) {
         return strip;
     }
     if (!run.interrupted.empty()) return interrupted(seen);
+    if (run.ended && run.ended->failed && run.daemon != DaemonState::failed) return failed(seen);
     return silent(*seen.now) ? no_data(seen) : not_recording(seen);
 }
 

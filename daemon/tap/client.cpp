@@ -7,6 +7,7 @@
 #include <boost/asio/write.hpp>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 namespace petacq::daemon {
@@ -15,7 +16,7 @@ using boost::system::error_code;
 
 namespace {
 
-/// In which a client sends its request, or takes the reason why it is refused.
+/// In which a client sends its request, or takes a part of what it is sent.
 constexpr std::chrono::seconds patience{10};
 
 bool other_end_closed(int descriptor) {
@@ -43,6 +44,7 @@ void TapClient::guarded(Step step) {
 
 void TapClient::start() {
     context_->clients.insert(shared_from_this());
+    last_used_ = std::chrono::steady_clock::now();
     deadline_.expires_after(patience);
     deadline_.async_wait([self = shared_from_this()](error_code stopped) {
         if (!stopped) self->close();
@@ -92,12 +94,7 @@ void TapClient::take_request(const std::string& line) {
     counters.clients.fetch_add(1, std::memory_order_relaxed);
     counters.accepted.add();
     text_ = tap_answer(request, context_->source) + '\n';
-    writing_ = true;
-    boost::asio::async_write(socket_, boost::asio::buffer(text_),
-                             [self = shared_from_this()](error_code error, std::size_t) {
-                                 if (error) return self->close();
-                                 self->guarded([&] { self->sent(); });
-                             });
+    write(boost::asio::buffer(text_), [this] { sent(); });
     watch();
 }
 
@@ -113,6 +110,11 @@ void TapClient::watch() {
                                     self->go_on();
                                 });
                             });
+}
+
+std::optional<std::chrono::steady_clock::time_point> TapClient::idle_since() const {
+    if (closed_ || writing_) return std::nullopt;
+    return last_used_;
 }
 
 void TapClient::refuse(const std::string& why) {
@@ -178,25 +180,43 @@ void TapClient::say_run(TapMessage type) {
 }
 
 void TapClient::write_message() {
-    writing_ = true;
     const bool records = header_.type == TapMessage::records;
     const std::array<boost::asio::const_buffer, 2> message = {
         boost::asio::buffer(&header_, sizeof header_),
         records ? boost::asio::buffer(records_.data(), header_.payload_bytes) : boost::asio::buffer(text_)};
-    boost::asio::async_write(socket_, message, [self = shared_from_this()](error_code error, std::size_t) {
-        if (error) return self->close();
-        self->guarded([&] {
-            if (self->header_.type == TapMessage::records) {
-                self->context_->tap.counters().sent.add(self->header_.records);
-                self->piece_ = {};
-            }
-            self->sent();
-        });
+    write(message, [this] {
+        if (header_.type == TapMessage::records) {
+            context_->tap.counters().sent.add(header_.records);
+            piece_ = {};
+        }
+        sent();
     });
+}
+
+template <class Buffers, class Done>
+void TapClient::write(const Buffers& buffers, Done done) {
+    writing_ = true;
+    const auto progress = [self = shared_from_this()](error_code error, std::size_t) -> std::size_t {
+        if (error || self->closed_) return 0;
+        self->deadline_.expires_after(patience);
+        self->deadline_.async_wait([self](error_code stopped) {
+            if (stopped || !self->writing_ || self->deadline_.expiry() > std::chrono::steady_clock::now())
+                return;
+            self->guarded([] { throw std::runtime_error("it reads nothing"); });
+        });
+        return TapSubscription::piece_bytes;
+    };
+    boost::asio::async_write(socket_, buffers, progress,
+                             [self = shared_from_this(), done](error_code error, std::size_t) {
+                                 self->deadline_.cancel();
+                                 if (error) return self->close();
+                                 self->guarded(done);
+                             });
 }
 
 void TapClient::sent() {
     writing_ = false;
+    last_used_ = std::chrono::steady_clock::now();
     go_on();
 }
 

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -43,6 +44,8 @@ class TapClient : public std::enable_shared_from_this<TapClient> {
     void close();
     /// Sends the next message, if there is one and none is on its way.
     void go_on();
+    /// When the client last took a message, or connected; nothing while one is on its way to it.
+    [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> idle_since() const;
     /// Answers with an error and closes.
     void refuse(const std::string& why);
 
@@ -55,6 +58,9 @@ class TapClient : public std::enable_shared_from_this<TapClient> {
     [[nodiscard]] bool next_message();
     void say_run(TapMessage type);
     void write_message();
+    /// Writes, and disconnects a client that takes nothing for a time. Then calls `done`.
+    template <class Buffers, class Done>
+    void write(const Buffers& buffers, Done done);
     void sent();
 
     Socket socket_;
@@ -69,6 +75,7 @@ class TapClient : public std::enable_shared_from_this<TapClient> {
     std::shared_ptr<const TapRun> run_;  ///< the one that the client knows of
     bool run_ended_ = true;              ///< and whether it knows that this has ended
     bool writing_ = false;
+    std::chrono::steady_clock::time_point last_used_;
     TapPiece piece_;  ///< the next one to be sent, or the one on its way; without records: none
     std::vector<std::byte> records_;  ///< its records
     TapHeader header_;

@@ -22,6 +22,8 @@ namespace {
 
 /// Between two looks at the subscriptions. At most as much as fits into the buffers of one goes through it.
 constexpr std::chrono::milliseconds look_interval{10};
+/// After which a client to which nothing was sent gives its place to another one.
+constexpr std::chrono::seconds idle_time{10};
 
 }  // namespace
 
@@ -59,11 +61,29 @@ class TapServer::Implementation {
     using Socket = Protocol::socket;
 
     void admit(Socket socket) {
-        const bool room = context_->clients.size() < max_clients_;
+        const bool room = context_->clients.size() < max_clients_ || make_room();
         const auto client = std::make_shared<TapClient>(std::move(socket), context_);
         if (!room) return client->refuse("too many clients, at most " + std::to_string(max_clients_));
         client->start();
         if (context_->clients.size() == 1) look();
+    }
+
+    /// Disconnects the client that has had nothing to take for longest. Returns false if none has been idle
+    /// for a while.
+    bool make_room() {
+        std::shared_ptr<TapClient> longest;
+        auto since = std::chrono::steady_clock::now() - idle_time;
+        for (const auto& client : context_->clients) {
+            const auto idle = client->idle_since();
+            if (!idle || *idle > since) continue;
+            since = *idle;
+            longest = client;
+        }
+        if (!longest) return false;
+        context_->log_limit.log(LogLevel::warning, "room",
+                                "tap: an idle client was disconnected: others need its place");
+        longest->close();
+        return true;
     }
 
     /// Every few milliseconds while there are clients.

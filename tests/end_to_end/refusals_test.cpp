@@ -97,7 +97,7 @@ TEST_CASE("refused starts and stops", "[e2e][refusals]") {
     refused({"stop"}, "no run is in progress");
     refused({"start", "--run", "../up"}, "run id '../up'");
     refused({"start", "--run", "a b"}, "expected 1 to 64 characters");
-    refused({"start", "--run", ".hidden"}, "no dot in front");
+    refused({"start", "--run", ".hidden"}, "no . or - in front");
     refused({"start", "--run", std::string(65, 'x')}, "1 to 64 characters");
     std::filesystem::create_directory(site.run("taken"));
     refused({"start", "--run", "taken"}, "run id 'taken' already used");

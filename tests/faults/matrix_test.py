@@ -21,7 +21,7 @@ from testbed import Failed, Programs
 from stage import Stage, Skipped
 
 SUBJECTS = ("rows_time", "rows_senders", "rows_arrival", "rows_counters", "rows_replay", "rows_control", "rows_disk",
-            "rows_small", "rows_kill")
+            "rows_small", "rows_kill", "rows_guard")
 
 
 def attempt(programs, row, variant, kills):

@@ -6,12 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "config/printable.hpp"
+
 namespace petacq {
 
 /// The text as HTML shows it, whatever it contains.
 inline std::string escaped(std::string_view text) {
     std::string out;
-    for (const char c : text) {
+    for (const char c : config::printable(text, "\n\t\r")) {
         const std::size_t special = std::string_view("&<>\"").find(c);
         if (special != std::string_view::npos) {
             out += std::array{"&amp;", "&lt;", "&gt;", "&quot;"}[special];

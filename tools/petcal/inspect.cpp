@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "tools/petcal/text.hpp"
+#include "config/printable.hpp"
 
 namespace petacq::petcal {
 
@@ -54,7 +54,7 @@ json inspect(const config::Geometry& g, const config::Calibration& c) {
     figures["sha256"] = c.sha256;
     figures["origin"] = json::object();
     for (const auto& [name, text] : c.origin)
-        figures["origin"][printable(name)] = printable(text);
+        figures["origin"][config::printable(name)] = config::printable(text);
     const std::uint32_t positions = g.position_size * g.position_size;
     figures["position_table"] = {
         {"shape", {g.bdm_count, g.du_count, positions}},

@@ -16,6 +16,7 @@
 #include "config/command_line/command_line.hpp"
 #include "config/error.hpp"
 #include "config/make_calibration.hpp"
+#include "config/printable.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petcal/apply.hpp"
 #include "tools/petcal/check/check.hpp"
@@ -243,7 +244,7 @@ int make_file(const config::Scanner& scanner, const Options& o) {
     try {
         calibration = config::make_calibration(scanner, o.model);
     } catch (const config::Error& e) {  // the model comes from the command line
-        std::fprintf(stderr, "petcal: %s\n", e.what());
+        std::cerr << "petcal: " << e.what() << '\n';
         return usage;
     }
     config::save_calibration(o.output, scanner.geometry, calibration);
@@ -350,6 +351,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    const config::PrintableOutput output;
     const auto fail = [](const std::exception& e, int status) {
         std::fprintf(stderr, "petcal: %s\n", e.what());
         return status;

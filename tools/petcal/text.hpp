@@ -7,15 +7,6 @@
 
 namespace petacq::petcal {
 
-/// Text of a file, whatever it contains, for JSON and a terminal.
-inline std::string printable(std::string text) {
-    const auto other = [](char c) {
-        return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E;
-    };
-    std::replace_if(text.begin(), text.end(), other, '?');
-    return text;
-}
-
 /// Indented, one a line; how many more there are after the first 20.
 inline std::string first_lines(const std::vector<std::string>& lines) {
     constexpr std::size_t most = 20;

@@ -24,7 +24,7 @@ using nlohmann::json;
 namespace {
 
 void print_json(const json& document) {
-    print(document.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    print(printable(document.dump(2, ' ', false, json::error_handler_t::replace), "\n") + "\n");
 }
 
 void show(const json& document, bool as_json, Lines (*as_lines)(const json&)) {
@@ -55,7 +55,7 @@ int start_run(ControlClient& client, json parameters) {
                           start.empty() ? "started" : "waits for its start at " + start));
         if (const std::string note = config::prompt_gamma_note(parameters.value("nuclide", ""));
             !note.empty())
-            print(note + "\n");
+            print(printable(note) + "\n");
     } catch (const daemon::RpcError& error) {
         if (!seconds) throw;
         // The daemon speaks of ticks.
@@ -71,7 +71,7 @@ int stop_run(ControlClient& client, const json& parameters) {
     print(stop_line(result) + "\n");
     const auto problems = stop_problems(result);
     for (const std::string& problem : problems)
-        fmt::print(stderr, "petctl: {}\n", problem);
+        fmt::print(stderr, "petctl: {}\n", printable(problem));
     return problems.empty() ? 0 : exit_refused;
 }
 

@@ -286,13 +286,13 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "{}\n", petctl::printable(error.what()));
         return EX_UNAVAILABLE;
     } catch (const petacq::config::Error& error) {
-        fmt::print(stderr, "petctl: {}\n", error.what());
+        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return petacq::config::usage_error;
     } catch (const petctl::OutputError& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return EX_IOERR;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "petctl: {}\n", error.what());
+        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return EX_SOFTWARE;
     }
 }

@@ -102,20 +102,19 @@ Lines facts(const json& status) {
     return lines;
 }
 
-/// The reasons in at most `most` lines: each in full if there is room, else each on one line, and if that is
-/// too much, the first of them.
+/// The first reasons, each in full, in about `most` lines, and how many more there are.
 Lines brief_reasons(const json& health, std::size_t width, std::size_t most) {
     const Lines whole = reason_lines(health);
-    Lines full;
-    for (const Line& line : whole)
-        append(full, wrapped(line, width, 6));
-    if (full.size() <= most) return full;
     Lines brief;
-    const std::size_t room = whole.size() > most ? most - 1 : whole.size();
-    for (std::size_t i = 0; i < room; ++i)
-        brief.push_back(clipped(whole[i], width));
-    if (whole.size() > room)
-        brief.push_back({{fmt::format("    and {} more", whole.size() - room), Style::warning}});
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+        const Lines full = wrapped(whole[i], width, 6);
+        const std::size_t room_for_rest = i + 1 < whole.size() ? 1 : 0;
+        if (i > 0 && brief.size() + full.size() + room_for_rest > most) {
+            brief.push_back({{fmt::format("    and {} more", whole.size() - i), Style::warning}});
+            break;
+        }
+        append(brief, full);
+    }
     return brief;
 }
 

@@ -21,9 +21,9 @@ struct Look {
     Style style;
 };
 constexpr std::array looks{
-    Look{"recording", "\u25CF", "*", Style::good}, Look{"not_recording", "\u25A0", "o", Style::title},
+    Look{"recording", "\u25CF", "*", Style::good},         Look{"not_recording", "\u25A0", "o", Style::title},
     Look{"waiting_for_data", "\u25CB", "-", Style::title}, Look{"no_data", "\u2715", "x", Style::bad},
-    Look{"interrupted", "\u25B2", "!", Style::warning}};
+    Look{"interrupted", "\u25B2", "!", Style::warning},    Look{"failed", "\u2715", "x", Style::bad}};
 constexpr Look unknown{"", "?", "?", Style::plain};
 
 const Look& look_of(const json& recording) {

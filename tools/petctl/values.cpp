@@ -34,19 +34,11 @@ const json& at(const json& document, std::initializer_list<const char*> path) {
     return *here;
 }
 
-std::string printable(std::string text) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto c = static_cast<unsigned char>(text[i]);
-        // U+0080 to U+009F, C2 80 to C2 9F in UTF-8, are control characters for some terminals.
-        const bool high = c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-        if (high) text.erase(i + 1, 1);
-        if (high || c < ' ' || c == 0x7F) text[i] = '?';
-    }
-    return text;
-}
-
 std::string text_of(const json& value) {
-    if (value.is_string()) return value.get_ref<const std::string&>().empty() ? "-" : printable(value);
+    if (value.is_string()) {
+        const auto& text = value.get_ref<const std::string&>();
+        return text.empty() ? "-" : printable(text);
+    }
     if (value.is_number_integer()) return grouped(value.dump());
     if (value.is_number()) return fmt::format("{:.6g}", value.get<double>());
     if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";

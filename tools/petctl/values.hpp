@@ -6,13 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include "config/printable.hpp"
+
 namespace petacq::petctl {
 
 /// The value at the end of a path of keys; null if a key of the path is missing.
 const nlohmann::json& at(const nlohmann::json& document, std::initializer_list<const char*> path);
 
-/// Text from outside, with control characters (terminal escapes) replaced.
-std::string printable(std::string text);
+using config::printable;
+
 /// Strings unchanged, integers in groups of three digits, booleans as yes or no.
 std::string text_of(const nlohmann::json& value);
 /// "1,234 prompts", "1 prompt"

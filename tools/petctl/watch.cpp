@@ -32,13 +32,14 @@ volatile std::sig_atomic_t stop_requested = 0;
 
 void show(const json& status, Form form, bool redraw) {
     if (redraw) {
-        const std::string text = form == Form::document
-                                     ? status.dump(2, ' ', false, json::error_handler_t::replace) + "\n"
-                                     : joined(status_text(status, form), colour_wanted());
+        const std::string text =
+            form == Form::document
+                ? printable(status.dump(2, ' ', false, json::error_handler_t::replace), "\n") + "\n"
+                : joined(status_text(status, form), colour_wanted());
         fmt::print("\x1b[H\x1b[2J{}", text);
     } else {
         fmt::print("{}\n", form == Form::document
-                               ? status.dump(-1, ' ', false, json::error_handler_t::replace)
+                               ? printable(status.dump(-1, ' ', false, json::error_handler_t::replace))
                                : status_line(status));
     }
     std::fflush(stdout);

@@ -11,6 +11,7 @@
 
 #include "config/choices.hpp"
 #include "config/command_line/command_line.hpp"
+#include "config/printable.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -356,5 +357,6 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
+    const petacq::config::PrintableOutput output;
     return status_of("petlm", [&] { return run(argc, argv); });
 }

@@ -34,13 +34,14 @@ const marks = {
       if (run.to < x.min || run.from > x.max) continue;
       const left = x.getPixelForValue(run.from);
       const right = x.getPixelForValue(run.to);
-      ctx.fillStyle = ctx.strokeStyle = colour(run.interrupted ? "bad" : "trues");
+      ctx.fillStyle = ctx.strokeStyle = colour(run.interrupted || run.failed ? "bad" : "trues");
       ctx.globalAlpha = 0.1;
       ctx.fillRect(left, area.top, right - left, area.height);
       ctx.globalAlpha = 0.8;
       ctx.fillRect(left, area.top, 1, area.height);
       if (run.to < 0) ctx.fillRect(right, area.top, 1, area.height);
-      const text = run.interrupted ? `${run.run} (interrupted)` : run.run;
+      const ending = run.interrupted ? " (interrupted)" : run.failed ? " (failed)" : "";
+      const text = run.run + ending;
       const width = ctx.measureText(text).width;
       const at = Math.max(Math.min(Math.max(left, area.left) + 3, area.right - width - 3), area.left + 3);
       if (at < free) continue;

@@ -75,12 +75,12 @@ class Day {
     return points;
   }
 
-  /** Runs as {run, from, to, interrupted}; seconds, 0 is now. */
+  /** Runs as {run, from, to, interrupted, failed}; seconds, 0 is now. */
   runs() {
     if (!this.document) return [];
     const now = this.now();
     return this.document.runs.map((run) => ({run: run.run, from: run.start - now, to: run.stop === null ? 0 : run.stop - now,
-      interrupted: run.interrupted}));
+      interrupted: run.interrupted, failed: run.failed}));
   }
 }
 

@@ -11,11 +11,27 @@ let announced = null;
 
 /** Screen readers announce it only when `kind` changes, since the numbers in a message change every second. */
 function announce(kind, text) {
-  if (kind !== announced) document.getElementById("announcement").textContent = text;
+  if (kind !== announced) {
+    document.getElementById("announcement").textContent = text;
+    if (announced && notifying()) new Notification(document.title, {body: text, tag: "petacqd"});
+  }
   announced = kind;
 }
 
-const symbols = {recording: "●", not_recording: "■", waiting_for_data: "○", interrupted: "▲", no_data: "✕", unknown: "?"};
+const notify = document.getElementById("notify");
+const notifying = () => notify.getAttribute("aria-pressed") === "true";
+
+// Browsers ask the user, and allow it only in a secure context.
+if (!window.isSecureContext || !("Notification" in window)) {
+  notify.disabled = true;
+  notify.title = "Browsers show notifications only for pages of https:// and http://localhost";
+}
+notify.addEventListener("click", async () => {
+  const wanted = !notifying() && await Notification.requestPermission() === "granted";
+  notify.setAttribute("aria-pressed", String(wanted));
+});
+
+const symbols = {recording: "●", not_recording: "■", waiting_for_data: "○", interrupted: "▲", failed: "✕", no_data: "✕", unknown: "?"};
 
 /** The strip and the title of the page say whether data are being recorded. `state`: of symbols. */
 function show_strip(state, word, text) {

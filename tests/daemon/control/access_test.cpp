@@ -188,3 +188,29 @@ TEST_CASE("access: the socket has the mode and the group it is given", "[control
         CHECK(connects(no_group) == (mode == 0666));
     }
 }
+
+TEST_CASE("access: who may only look keeps nobody out who may control", "[control]") {
+    if (!is_root()) return;
+    petacq::config::Control options = open_to_all();
+    options.max_clients = 3;
+    TestServer server(options);
+    server.open_directory();
+    std::vector<std::unique_ptr<ControlClient>> lookers;
+    as(nobody, no_group, {}, [&] {
+        for (int i = 0; i < 3; ++i) {
+            lookers.push_back(std::make_unique<ControlClient>(server.socket()));
+            lookers.back()->call("subscribe", {{"interval_s", 3600}});
+        }
+    });
+    std::vector<std::unique_ptr<ControlClient>> operators;
+    for (int i = 0; i < 3; ++i) {
+        operators.push_back(std::make_unique<ControlClient>(server.socket()));
+        CHECK(operators.back()->call("status")["state"] == "idle");
+    }
+    // And nobody who may only look takes the place of an idle client that may control.
+    as(nobody, no_group, {}, [&] {
+        ControlClient late(server.socket());
+        CHECK_THROWS_AS(late.call("status"), RpcError);
+    });
+    CHECK(operators.front()->call("status")["state"] == "idle");
+}

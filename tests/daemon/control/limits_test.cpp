@@ -66,8 +66,11 @@ TEST_CASE("control: clients above the limit are refused with a reason", "[contro
     for (int i = 0; i < 200; ++i) {
         clients.push_back(std::make_unique<ControlClient>(server.socket()));
         try {
-            // A subscriber keeps its place.
-            served += clients.back()->call("subscribe", {{"interval_s", 3600}})["state"] == "idle" ? 1 : 0;
+            served += clients.back()->call("status")["state"] == "idle" ? 1 : 0;
+            // A client that waits for an answer keeps its place.
+            clients.back()->send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"stop"})"
+                                       "\n");
+            REQUIRE(eventually([&] { return server.handler.stops() == static_cast<std::size_t>(served); }));
         } catch (const RpcError& error) {
             refused += std::string(error.what()) == "too many clients, at most 128" ? 1 : 0;
         }
@@ -97,7 +100,8 @@ TEST_CASE("control: idle clients give way to others, the one idle for longest fi
     CHECK(operator_.call("status")["state"] == "idle");
     CHECK(second.call("status")["state"] == "idle");
     const json reason = json::parse(third.read_line().value());
-    CHECK(reason["error"]["message"] == "disconnected: others need the connection, and this one was idle");
+    CHECK(reason["error"]["message"] ==
+          "disconnected: others need the connection, and this one was not in use");
     CHECK_THROWS_AS(third.read_line(), ControlUnavailable);
     CHECK(server.statistics().dropped == 1);
     CHECK(server.statistics().refused == 0);
@@ -108,6 +112,13 @@ TEST_CASE("control: idle clients give way to others, the one idle for longest fi
     operator_.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"stop"})"
                          "\n");
     REQUIRE(eventually([&] { return server.handler.stops() == 2; }));
+    // Where no client is idle, a subscriber gives way; where there is none either, nobody does.
+    ControlClient served(server.socket());
+    CHECK(served.call("status")["state"] == "idle");
+    CHECK_THROWS_AS(subscriber.call("status"), ControlUnavailable);
+    served.send_bytes(R"({"jsonrpc":"2.0","id":1,"method":"stop"})"
+                      "\n");
+    REQUIRE(eventually([&] { return server.handler.stops() == 3; }));
     ControlClient refused(server.socket());
     CHECK_THROWS_AS(refused.call("status"), RpcError);
     CHECK(server.statistics().clients == 3);

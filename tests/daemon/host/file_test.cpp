@@ -210,11 +210,33 @@ TEST_CASE("A file is replaced as a whole or not at all, whichever call fails", "
         CHECK_THAT(failure_of([&] { replace_file(path, "new content"); }), contains(fault.what));
         CHECK(read_file(path) == (fault.replaced ? "new content" : existed ? "previous" : ""));
         CHECK(std::filesystem::exists(path) == (existed || fault.replaced));
-        CHECK_FALSE(std::filesystem::exists(path.string() + ".tmp"));
+        CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) ==
+              (existed || fault.replaced ? 1 : 0));
     }
     replace_file(path, "new content");
     CHECK(read_file(path) == "new content");
     CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
+}
+
+TEST_CASE("What others put beside a file is neither followed nor waited for when the file is replaced",
+          "[file]") {
+    const TemporaryDirectory directory;
+    const auto path = directory / "run.json";
+    const auto victim = directory / "victim";
+    write_file(victim, "precious");
+    const auto beside = path.string() + ".tmp";
+    const bool link = GENERATE(true, false);
+    if (link) std::filesystem::create_symlink(victim, beside);
+    if (!link) REQUIRE(::mkfifo(beside.c_str(), 0600) == 0);
+    replace_file(path, "new content");
+    CHECK(read_file(path) == "new content");
+    CHECK(std::filesystem::symlink_status(path).type() == std::filesystem::file_type::regular);
+    CHECK(read_file(victim) == "precious");
+
+    File fresh(beside, IfExists::discard);
+    fresh.append("fresh");
+    CHECK(read_file(victim) == "precious");
+    CHECK(std::filesystem::symlink_status(beside).type() == std::filesystem::file_type::regular);
 }
 
 TEST_CASE("The new content is on the disk before it gets its name", "[file]") {

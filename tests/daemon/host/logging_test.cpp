@@ -60,7 +60,7 @@ TEST_CASE("log: one line per message, with UTC time and level", "[control]") {
     CHECK_THAT(text, Catch::Matchers::Matches(
                          "(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z [a-z]+ +[^\\n]+\\n){4}"));
     CHECK(text.find("Z info    run r1 started\n") != std::string::npos);
-    CHECK(text.find("Z warning two lines  [31m and a tab .\n") != std::string::npos);
+    CHECK(text.find("Z warning two lines \\u001b[31m and a tab .\n") != std::string::npos);
     CHECK(text.find("Z trace   now 1\n") != std::string::npos);
     CHECK(text.find(std::string(4000, 'x') + "\n") != std::string::npos);
     CHECK(text.find("not") == std::string::npos);

@@ -170,7 +170,11 @@ TEST_CASE("the day has a mean for each half minute, the largest loss, and the ru
     CHECK(document["prompts_per_s"] == json::array({14.5, 44.5}));
     CHECK(document["lost_fraction"] == json::array({29e-6, 59e-6}));
     CHECK(document["singles_per_s"] == json::array({nullptr, nullptr}));
-    const json night = {{"run", "night"}, {"start", 300'040.0}, {"stop", 300'070.0}, {"interrupted", false}};
+    const json night = {{"run", "night"},
+                        {"start", 300'040.0},
+                        {"stop", 300'070.0},
+                        {"interrupted", false},
+                        {"failed", false}};
     CHECK(document["runs"] == json::array({night}));
     // A clock that was set back.
     day.add(status_with(1), at_second(300'000));

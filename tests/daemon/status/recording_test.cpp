@@ -152,6 +152,22 @@ TEST_CASE("recording: how the last run ended") {
     CHECK_FALSE(contains(night.strip()["text"], "last run"));
 }
 
+TEST_CASE("recording: a failed run looks failed until the next one starts, whether frames arrive or not") {
+    const double quiet = GENERATE(0.0, 65.0);
+    Night night(quiet);
+    night.run.ended = {"night-3", {}, "No space left on device", true};
+    const json strip = night.strip();
+    CHECK(strip["state"] == "failed");
+    CHECK(strip["word"] == "RUN FAILED");
+    CHECK(strip["run_id"] == "night-3");
+    CHECK(contains(strip["text"], "the last run, night-3, failed: No space left on device"));
+    CHECK(contains(strip["text"], "no frames have arrived for 1 min 05 s") == (quiet > 0));
+    night.run.interrupted = {{"night-1", "/data/night-1", ""}};
+    CHECK(night.strip()["state"] == "interrupted");
+    night.start_run();
+    CHECK(night.strip()["state"] != "failed");
+}
+
 TEST_CASE("recording: a run in progress for which nothing arrives is no data") {
     Night night(65);
     night.start_run();

@@ -50,7 +50,7 @@ TEST_CASE("dashboard: every size shows its most important lines", "[control]") {
     CHECK(dashboard.draw(80, 0, true, 0).size() <= 1);
     const std::string small = drawn(dashboard, 80, 14);
     CHECK(contains(small, "prompts"));
-    CHECK(contains(small, "note: evil ?[31m\n"));
+    CHECK(contains(small, "note: evil \\u001b[31m\n"));
     CHECK_FALSE(contains(small, "in multiples"));
     CHECK(contains(small, "sources 1 to"));
     const std::string large = drawn(dashboard, 80, 60);

@@ -146,7 +146,7 @@ TEST_CASE("petctl: stop reports an incomplete run", "[control]") {
     std::string errors;
     SECTION("it failed") {
         result["failure"] = "coincidences.plm: No space left on device\x1b[31m";
-        errors = "petctl: the run failed: coincidences.plm: No space left on device?[31m\n";
+        errors = "petctl: the run failed: coincidences.plm: No space left on device\\u001b[31m\n";
     }
     SECTION("its ledger does not close") {
         result["ledger_closed"] = false;
@@ -233,7 +233,7 @@ TEST_CASE("petctl: the full status for people", "[control]") {
         "  uptime            1 h 02 min",
         "  back-end          cpu (asked for)",
         "  run               mouse-7",
-        "    note            evil ?[31m",
+        "    note            evil \\u001b[31m",
         "  latency           p50 12.3 ms, p99 40 ms, max 1.5 s",
         "  disk              1.235 TB of 4 TB free in /data, 10 MB/s written, 1 d 10 h left",
         "  dead time         3.4 % at 120 ns (non-paralysable)",

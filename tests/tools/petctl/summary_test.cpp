@@ -68,7 +68,7 @@ TEST_CASE("summary: one screen, however much is wrong", "[control]") {
         const std::string text = shown(large_scanner(problems));
         INFO(text);
         CHECK(text.starts_with("* RECORDING  run mouse-7: 1 h 02 min of 2 h 00 min"));
-        CHECK(contains(text, "\n             note: evil ?[31m\n"));
+        CHECK(contains(text, "\n             note: evil \\u001b[31m\n"));
         CHECK(lines_of(text) <= 25);
         CHECK(widest(text) <= 80);
         CHECK(contains(text, "  sources           76: 74 active, 2 silent\n"));

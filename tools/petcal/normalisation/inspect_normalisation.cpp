@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/hdf5/table.hpp"
+#include "config/printable.hpp"
 #include "tools/petcal/normalisation/dead_units.hpp"
 #include "tools/petcal/text.hpp"
 #include "tools/petcal/units.hpp"
@@ -102,7 +103,7 @@ json inspect_normalisation(const config::Geometry& g, const normalisation::Norma
     for (const std::uint32_t unit : dead.units)
         figures["dead_units"].push_back({{"bdm", unit / g.du_count}, {"du", unit % g.du_count}});
     for (const auto& [name, text] : n.origin)
-        figures["origin"][printable(name)] = printable(text);
+        figures["origin"][config::printable(name)] = config::printable(text);
     return figures;
 }
 

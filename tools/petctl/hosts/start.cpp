@@ -129,7 +129,7 @@ int start_group(HostGroup& group, json parameters) {
         complain("", "no host tells watermark and tick; no run was started on any host");
         return exit_refused;
     }
-    const std::string run = printable(parameters["run"]);
+    const std::string run = printable(parameters["run"].get<std::string>());
     heed_interrupts();
     const std::vector<HostAnswer> answers = group.ask(group.names(), "start", parameters);
     bool failed = interrupted;

@@ -63,7 +63,7 @@ void Outputs::commit() {
 }
 
 OutputFile::OutputFile(const std::filesystem::path& file)
-    : file_(Outputs::partial(file), daemon::IfExists::overwrite),
+    : file_(Outputs::partial(file), daemon::IfExists::discard),
       buffer_(new char[capacity]),  // NOLINT(modernize-make-unique): left uninitialised
       at_(buffer_.get()) {}
 

@@ -49,6 +49,15 @@ bool has_name_of_run(const std::filesystem::path& set) {
     });
 }
 
+/// Whether it is a further part that was made just before its run was cut off: without a byte, not even a
+/// header. What run.json and the ledger say of the run shows whether records are missing.
+bool is_unwritten_part(const std::filesystem::path& set) {
+    const std::string stem = set.stem().string();
+    const std::size_t dash = stem.find('-');
+    const auto number = dash == std::string::npos ? std::nullopt : part_number(stem, stem.substr(0, dash));
+    return number && *number > 1 && daemon::bytes_of_files(set) == 0;
+}
+
 }  // namespace
 
 std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& target) {
@@ -58,6 +67,7 @@ std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& t
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
         if (entry.path().extension() != ".plm") continue;
         const std::filesystem::path set = set_of(entry.path());
+        if (is_unwritten_part(set)) continue;
         if (!has_name_of_run(set)) {
             if (entry.path().stem().extension() != ".recovered") others.insert(entry.path());
             continue;
@@ -93,6 +103,7 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& tar
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
         if (entry.path().extension() != ".plm") continue;
         const std::filesystem::path set = set_of(entry.path());
+        if (is_unwritten_part(set)) continue;
         const Part part{set, set != entry.path()};
         has_singles = has_singles || set.stem().string().starts_with("singles");
         if (set.stem() == name) {

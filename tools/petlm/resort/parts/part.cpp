@@ -157,7 +157,7 @@ PartState write_part(const std::filesystem::path& directory, std::size_t shard, 
     std::filesystem::rename(partial, file);
     const std::vector<std::byte> bytes = encode(state);
     const std::filesystem::path state_file = directory / state_name(shard);
-    daemon::File state_out(own_partial(state_file), daemon::IfExists::overwrite);
+    daemon::File state_out(own_partial(state_file), daemon::IfExists::discard);
     state_out.append(bytes);
     state_out.sync();
     state_out.close();

@@ -1,4 +1,4 @@
-#include "config/nearest_word.hpp"
+#include "config/spelling/nearest_word.hpp"
 
 #include <algorithm>
 #include <cstddef>
