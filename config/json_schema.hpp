@@ -1,7 +1,7 @@
 // Checks a JSON document against a JSON Schema and fills in the defaults.
 //
 // It knows a subset of JSON Schema: type (one or several), properties, required, additionalProperties false,
-// enum, const, minimum, maximum, exclusiveMinimum, multipleOf, minLength, format ipv4, items, minItems,
+// enum, const, minimum, maximum, exclusiveMinimum, multipleOf, minLength, format ip, items, minItems,
 // maxItems, uniqueItems, default, and $ref within the document. It ignores every other keyword.
 #pragma once
 
@@ -18,5 +18,6 @@ void apply_schema(const nlohmann::json& schema, nlohmann::json& document);
 
 /// An IPv4 address in dotted form, in host byte order.
 std::optional<std::uint32_t> parse_ipv4(const std::string& text);
+bool is_ipv6(const std::string& text);
 
 }  // namespace petacq::config
