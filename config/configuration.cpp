@@ -35,7 +35,7 @@ void from_json(const json& j, E& value) {
 }
 
 void to_json(json& j, const Texts& texts) {
-    j = texts.all;
+    j = texts.all.empty() ? json("") : texts.all.size() == 1 ? json(texts.all.front()) : json(texts.all);
 }
 void from_json(const json& j, Texts& texts) {
     if (j.is_array()) {

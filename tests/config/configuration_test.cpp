@@ -136,8 +136,10 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about_key("/pipeline/max_pending_singles", "1073741825") ==
           "/pipeline/max_pending_singles: expected an integer from 1024 to 1073741824, found 1073741825");
     CHECK(about_key("/receive/sockets/0/port", "65536").starts_with("/receive/sockets/0/port: expected"));
-    CHECK(about_key("/receive/sockets/0/address", "\"localhost\"") ==
-          "/receive/sockets/0/address: expected an IPv4 address in quotes, found the string \"localhost\"");
+    CHECK(
+        about_key("/receive/sockets/0/address", "\"localhost\"") ==
+        "/receive/sockets/0/address: expected an IPv4 or IPv6 address, such as 192.168.1.1 or fd00::1; found "
+        "\"localhost\"");
     CHECK(
         about_key("/sources/addresses", "[\"1.2.3\"]").starts_with("/sources/addresses/0: expected an IPv4"));
     CHECK(about_key("/sources/ids", "[65536]").starts_with("/sources/ids/0: expected"));
