@@ -34,9 +34,21 @@ void from_json(const json& j, E& value) {
     value = from_name<E>(j.get_ref<const std::string&>());
 }
 
+void to_json(json& j, const Texts& texts) {
+    j = texts.all.empty() ? json("") : texts.all.size() == 1 ? json(texts.all.front()) : json(texts.all);
+}
+void from_json(const json& j, Texts& texts) {
+    if (j.is_array()) {
+        j.get_to(texts.all);
+    } else if (j != "") {
+        texts.all = {j.get<std::string>()};
+    }
+}
+
 // The keys of each section. A key of the schema that is missing here fails
 // tests/config/configuration_test.cpp.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Socket, address, port, count, multicast_group, multicast_interface, cpus)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Socket, address, port, count, multicast_group, multicast_interface,
+                                   multicast_sources, free_bind, cpus)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Receive, framing, layout, sockets, receive_buffer_bytes, gro, batch_bytes,
                                    batch_count, huge_pages, lock_memory, flush_interval_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sources, ids, addresses, accept_any)
@@ -73,21 +85,98 @@ namespace {
     throw Error(path + ": " + message);
 }
 
+bool is_ipv6_socket(const Socket& s) {
+    return s.address.find(':') != std::string::npos;
+}
+
+bool is_any(const std::string& address) {
+    in6_addr ipv6{};
+    return parse_ipv4(address) == 0U ||
+           (inet_pton(AF_INET6, address.c_str(), &ipv6) == 1 && IN6_IS_ADDR_UNSPECIFIED(&ipv6));
+}
+
+bool is_group(const std::string& address) {
+    in6_addr ipv6{};
+    if (inet_pton(AF_INET6, address.c_str(), &ipv6) == 1) return IN6_IS_ADDR_MULTICAST(&ipv6);
+    const auto ipv4 = parse_ipv4(address);
+    return ipv4 && *ipv4 >> 28 == 0xE;
+}
+
+void check_address(const Socket& s, const std::string& path) {
+    if (parse_ipv4(s.address) || is_ipv6(s.address.substr(0, s.address.find('%')))) return;
+    refuse(path + "/address",
+           "expected an IPv4 or IPv6 address, such as 192.168.1.1 or fd00::1; found \"" + s.address + '"');
+}
+
+void check_group(const Socket& s, const std::string& group, const std::string& path) {
+    if (!is_group(group)) {
+        refuse(
+            path + "/multicast_group",
+            "expected a multicast address, 224.0.0.0 to 239.255.255.255 or one that begins with ff, a list "
+            "of them, or \"\"; found \"" +
+                group + '"');
+    }
+    const bool ipv6 = group.find(':') != std::string::npos;
+    const std::string any = ipv6 ? "::" : "0.0.0.0";
+    const bool alone = s.multicast_group.all.size() == 1;
+    const bool right = ipv6 == is_ipv6_socket(s) && (is_any(s.address) || (alone && s.address == group));
+    if (right) return;
+    refuse(path + "/address", "expected " + any + (alone ? ", or the group " + group : "") +
+                                  ": a socket with another address receives nothing that is sent to the " +
+                                  "group (multicast_interface chooses the interface); found \"" + s.address +
+                                  '"');
+}
+
 void check_multicast(const Socket& s, const std::string& path) {
-    if (s.multicast_group.empty()) {
+    if (s.multicast_group.all.empty()) {
         if (!s.multicast_interface.empty())
             refuse(path + "/multicast_interface", "given without a multicast_group");
+        if (!s.multicast_sources.empty())
+            refuse(path + "/multicast_sources", "given without a multicast_group");
+        if (is_group(s.address))
+            refuse(path + "/address", "found a multicast address: it belongs into multicast_group, too");
         return;
     }
-    const auto group = parse_ipv4(s.multicast_group);
-    if (!group || *group >> 28 != 0xE) {
-        refuse(path + "/multicast_group",
-               "expected an IPv4 multicast address, 224.0.0.0 to 239.255.255.255, or \"\"; found \"" +
-                   s.multicast_group + '"');
+    for (const std::string& group : s.multicast_group.all)
+        check_group(s, group, path);
+    for (const std::string& source : s.multicast_sources) {
+        if ((source.find(':') != std::string::npos) == is_ipv6_socket(s)) continue;
+        refuse(path + "/multicast_sources",
+               "expected addresses of the family of the group, found \"" + source + '"');
     }
-    if (!s.multicast_interface.empty() && !parse_ipv4(s.multicast_interface)) {
-        refuse(path + "/multicast_interface",
-               "expected an IPv4 address or \"\", found \"" + s.multicast_interface + '"');
+    if (s.count > 1) {
+        refuse(path + "/count",
+               "expected 1 with a multicast_group, found " + std::to_string(s.count) +
+                   ": each socket would get every datagram of the group. To use several threads, give the "
+                   "boards several groups, each in an entry of its own; they may use one port");
+    }
+}
+
+/// Both join one group on interfaces that are not known to differ.
+bool join_the_same(const Socket& a, const Socket& b) {
+    const bool apart = !a.multicast_interface.empty() && !b.multicast_interface.empty() &&
+                       a.multicast_interface != b.multicast_interface;
+    const auto& others = b.multicast_group.all;
+    return !apart && std::any_of(a.multicast_group.all.begin(), a.multicast_group.all.end(),
+                                 [&](const std::string& group) {
+                                     return std::find(others.begin(), others.end(), group) != others.end();
+                                 });
+}
+
+void check_shared_port(const Socket& s, const std::string& path, const Socket& other, std::size_t other_at) {
+    if (!share_port(s, other)) return;
+    const std::string there = "/receive/sockets/" + std::to_string(other_at);
+    if (s.multicast_group.all.empty() || other.multicast_group.all.empty()) {
+        refuse(path + "/port", "expected a port of its own for each address; " + std::to_string(s.port) +
+                                   " is taken by " + there +
+                                   (s.multicast_group.all.empty() && other.multicast_group.all.empty()
+                                        ? " (several sockets on one port: count)"
+                                        : " (only entries with multicast groups may share a port)"));
+    }
+    if (join_the_same(s, other)) {
+        refuse(path + "/multicast_group", "expected other groups than in " + there +
+                                              ", which uses this port: both would get every "
+                                              "datagram of a group that both join");
     }
 }
 
@@ -96,6 +185,7 @@ void check_receive(const Receive& r) {
     for (std::size_t i = 0; i < r.sockets.size(); ++i) {
         const Socket& s = r.sockets[i];
         const std::string path = "/receive/sockets/" + std::to_string(i);
+        check_address(s, path);
         check_multicast(s, path);
         if (!s.cpus.empty() && s.cpus.size() != s.count) {
             refuse(path + "/cpus", "expected one CPU for each of the " + std::to_string(s.count) +
@@ -104,16 +194,8 @@ void check_receive(const Receive& r) {
         // Port 0 with several sockets would give each a port of its own.
         if (s.port == 0 && s.count > 1)
             refuse(path + "/count", "expected 1 with port 0, found " + std::to_string(s.count));
-        for (std::size_t k = 0; k < i && s.port != 0; ++k) {
-            const Socket& other = r.sockets[k];
-            const bool overlap =
-                s.address == other.address || s.address == "0.0.0.0" || other.address == "0.0.0.0";
-            if (s.port == other.port && overlap) {
-                refuse(path + "/port", "expected a port of its own for each address; " +
-                                           std::to_string(s.port) + " is taken by /receive/sockets/" +
-                                           std::to_string(k) + " (several sockets on one port: count)");
-            }
-        }
+        for (std::size_t k = 0; k < i; ++k)
+            check_shared_port(s, path, r.sockets[k], k);
         threads += s.count;
     }
     // A receiver fills one batch while another one is in the queue.
@@ -260,6 +342,16 @@ void check_senders(const Configuration& c, const Scanner& scanner) {
 }
 
 }  // namespace
+
+bool share_port(const Socket& a, const Socket& b) {
+    if (a.port != b.port || a.port == 0) return false;
+    if (a.address == b.address) return true;
+    // :: stands for all addresses of both families, 0.0.0.0 for those of IPv4.
+    const auto covers = [](const Socket& all, const Socket& one) {
+        return is_any(all.address) && (is_ipv6_socket(all) || !is_ipv6_socket(one));
+    };
+    return covers(a, b) || covers(b, a);
+}
 
 const json& configuration_schema() {
     static const json schema = json::parse(petacqd_schema_text());

@@ -16,12 +16,19 @@
 
 namespace petacq::config {
 
+/// In JSON a text, "" for none, or a list of texts.
+struct Texts {
+    std::vector<std::string> all;
+};
+
 struct Socket {
     std::string address;
     std::uint16_t port;
     std::uint32_t count;
-    std::string multicast_group;
+    Texts multicast_group;
     std::string multicast_interface;
+    std::vector<std::string> multicast_sources;
+    bool free_bind;
     std::vector<int> cpus;
 };
 
@@ -37,6 +44,9 @@ struct Receive {
     bool lock_memory;
     std::uint32_t flush_interval_ms;
 };
+
+/// Whether two sockets would receive on one address and port, be it only some of their addresses.
+bool share_port(const Socket& a, const Socket& b);
 
 struct Sources {
     std::vector<std::uint16_t> ids;

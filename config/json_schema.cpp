@@ -110,7 +110,7 @@ std::string expectation(const json& schema) {
         } else if (type == "string") {
             if (schema.contains("pattern")) continue;  // another way to write the integer
             if (schema.contains("format")) {
-                words.emplace_back("an IPv4 address in quotes");
+                words.emplace_back("an IPv4 or IPv6 address in quotes");
             } else {
                 words.emplace_back(schema.contains("minLength") ? "a string that is not empty" : "a string");
             }
@@ -220,7 +220,7 @@ class Application {
             const auto& text = value.get_ref<const std::string&>();
             if (schema.contains("minLength") && text.size() < schema.at("minLength").get<std::size_t>())
                 return false;
-            if (schema.contains("format") && !parse_ipv4(text)) return false;
+            if (schema.contains("format") && !parse_ipv4(text) && !is_ipv6(text)) return false;
         }
         if (value.is_array()) {
             if (schema.contains("minItems") && value.size() < schema.at("minItems").get<std::size_t>())
@@ -284,6 +284,11 @@ std::optional<std::uint32_t> parse_ipv4(const std::string& text) {
     in_addr address{};
     if (inet_pton(AF_INET, text.c_str(), &address) != 1) return std::nullopt;
     return ntohl(address.s_addr);
+}
+
+bool is_ipv6(const std::string& text) {
+    in6_addr address{};
+    return inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
 }  // namespace petacq::config

@@ -1,7 +1,7 @@
 // Checks a JSON document against a JSON Schema and fills in the defaults.
 //
 // It knows a subset of JSON Schema: type (one or several), properties, required, additionalProperties false,
-// enum, const, minimum, maximum, exclusiveMinimum, multipleOf, minLength, format ipv4, items, minItems,
+// enum, const, minimum, maximum, exclusiveMinimum, multipleOf, minLength, format ip, items, minItems,
 // maxItems, uniqueItems, default, and $ref within the document. A string with a pattern beside an integer is
 // hexadecimal text, such as "0x1F". It ignores every other keyword.
 #pragma once
@@ -20,5 +20,6 @@ void apply_schema(const nlohmann::json& schema, nlohmann::json& document);
 
 /// An IPv4 address in dotted form, in host byte order.
 std::optional<std::uint32_t> parse_ipv4(const std::string& text);
+bool is_ipv6(const std::string& text);
 
 }  // namespace petacq::config

@@ -15,7 +15,19 @@ namespace {
 
 /// 0 for "".
 std::uint32_t address_of(const std::string& text) {
-    return text.empty() ? 0 : config::parse_ipv4(text).value();  // the schema has checked it
+    return text.empty() ? 0 : net::parse_address(text, "address of a source");
+}
+
+/// For socket `n` of entry `i`.
+net::PortUse port_use(const std::vector<config::Socket>& sockets, std::size_t i, std::uint32_t n) {
+    const auto shared = [&](std::size_t begin, std::size_t end) {
+        for (std::size_t k = begin; k < end; ++k)
+            if (config::share_port(sockets[i], sockets[k])) return true;
+        return false;
+    };
+    if (n > 0 || shared(0, i)) return net::PortUse::follows;
+    const bool first = sockets[i].count > 1 || shared(i + 1, sockets.size());
+    return first ? net::PortUse::first : net::PortUse::alone;
 }
 
 }  // namespace
@@ -46,14 +58,18 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
             allowed.modules.set(bdm);
     }
     std::vector<net::ReceiverOptions> all;
-    for (const config::Socket& socket : configuration.receive.sockets) {
+    const std::vector<config::Socket>& sockets = configuration.receive.sockets;
+    for (std::size_t entry = 0; entry < sockets.size(); ++entry) {
+        const config::Socket& socket = sockets[entry];
         for (std::uint32_t i = 0; i < socket.count; ++i) {
             net::ReceiverOptions o;
             o.address = socket.address;
             o.port = socket.port;
-            o.multicast_group = socket.multicast_group;
+            o.multicast_groups = socket.multicast_group.all;
             o.multicast_interface = socket.multicast_interface;
-            o.reuse_port = socket.count > 1;
+            o.multicast_sources = socket.multicast_sources;
+            o.port_use = port_use(sockets, entry, i);
+            o.free_bind = socket.free_bind;
             o.receive_buffer_bytes = configuration.receive.receive_buffer_bytes;
             o.gro = configuration.receive.gro;
             o.cpu = socket.cpus.empty() ? -1 : socket.cpus.at(i);

@@ -1,5 +1,12 @@
-// IPv4 addresses and ports, and a table of them.
+// Addresses and ports, and a table of them.
+//
+// An address is one number wherever datagrams pass. An IPv4 address is its own number, in host byte order. An
+// IPv6 address gets one of 255.0.0.0/8, where no host of IPv4 lives, when this process first meets it; the
+// number says nothing to other processes, and must not be written anywhere.
 #pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <compare>
 #include <cstddef>
@@ -9,21 +16,43 @@
 
 namespace petacq::net {
 
-/// In host byte order.
+/// The port is in host byte order.
 struct Endpoint {
-    std::uint32_t address = 0;
+    std::uint32_t address = 0;  ///< its number
     std::uint16_t port = 0;
 
     // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of a comparison for a pointer.
     auto operator<=>(const Endpoint&) const = default;
 };
 
-/// "192.168.1.10:9601"
+/// "192.168.1.10:9601", "[fd00::2]:9601"
 std::string to_text(Endpoint endpoint);
+/// "192.168.1.10", "fd00::2"
+std::string address_text(std::uint32_t address);
 
-/// An IPv4 address in host byte order from dotted text. Throws std::runtime_error, whose message starts with
-/// `what`: the purpose of the address.
+/// Most IPv6 addresses of strangers and boards that get numbers of their own. Those that come later share
+/// one, so that they cannot fill the memory; those of a configuration are not among them.
+inline constexpr std::size_t most_met_addresses = 65536;
+
+/// The number of an address that datagrams come from, or go to. IPv4-mapped ones are those of IPv4. Any
+/// thread; takes a lock.
+std::uint32_t number_of(const in6_addr& address);
+/// Whether the number is one of an IPv6 address.
+bool is_ipv6(std::uint32_t number);
+/// The address with that number; an IPv4 address is mapped. All bits 0 for the number that late ones share.
+in6_addr ipv6_of(std::uint32_t number);
+
+/// The number of an address in text. Throws std::runtime_error, whose message starts with `what`: the purpose
+/// of the address.
 std::uint32_t parse_address(const std::string& text, const std::string& what);
+/// The same for a system call, with port 0: also with the scope of a link-local address, "fe80::1%eth1".
+sockaddr_storage parse_socket_address(const std::string& text, const std::string& what);
+/// Whether the text is an address; fills it in if so.
+bool is_address(const std::string& text, sockaddr_storage& address);
+bool is_multicast(const sockaddr_storage& address);
+void set_port(sockaddr_storage& address, std::uint16_t port);
+socklen_t size_of(const sockaddr_storage& address);
+Endpoint endpoint_of(const sockaddr_storage& address);
 
 /// Numbers of senders: a hash table with a fixed room. Each operation takes a constant time on average, and
 /// only the constructor allocates. Users that know senders by their address alone leave the port 0. Not

@@ -174,11 +174,23 @@ unsigned Intake::read() {
     return call_count_;
 }
 
+Endpoint Intake::sender_of(unsigned i) {
+    const sockaddr_in6& name = senders_[i];
+    const std::uint16_t port = ntohs(name.sin6_port);  // at the same place in both families
+    if (name.sin6_family == AF_INET) {
+        // Where IPv6 has the flow.
+        static_assert(offsetof(sockaddr_in, sin_addr) == offsetof(sockaddr_in6, sin6_flowinfo));
+        return {ntohl(name.sin6_flowinfo), port};
+    }
+    const auto* const words = name.sin6_addr.s6_addr32;
+    Numbered& known = numbered_.at(((words[3] ^ words[1]) * 0x9E3779B9U) >> 24);
+    if (known.number == 0 || std::memcmp(&known.address, &name.sin6_addr, sizeof(in6_addr)) != 0)
+        known = {name.sin6_addr, number_of(name.sin6_addr)};
+    return {known.number, port};
+}
+
 // Of the messages of this call, the first from a sender of whom there is no sample, else the last.
 void Intake::take_sample() {
-    const auto sender_of = [&](unsigned i) {
-        return Endpoint{ntohl(senders_[i].sin_addr.s_addr), ntohs(senders_[i].sin_port)};
-    };
     unsigned i = 0;
     while (i + 1 < call_count_ && samples_.has(sender_of(i)))
         ++i;
@@ -215,7 +227,7 @@ unsigned Intake::prepare_slots() {
     }
     for (unsigned i = 0; i < count; ++i) {
         pieces_[2 * i] = {slots_ + i * call_stride_, call_stride_};
-        headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in);
+        headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in6);
         headers_[i].msg_hdr.msg_controllen = sizeof(Control);
     }
     return static_cast<unsigned>(count);
@@ -228,19 +240,16 @@ bool Intake::process(unsigned i, WithoutBatch without) {
     const MessageFacts facts = facts_of(header, size);
     const std::size_t segments = size == 0 ? 1 : (size + facts.segment - 1) / facts.segment;
     segments_ = std::max(segments_, segments);
+    const Endpoint sender = sender_of(i);
     if (splitter_.translates()) {
-        return translate({overflow(i), size, facts.segment, ntohl(senders_[i].sin_addr.s_addr),
-                          ntohs(senders_[i].sin_port), arrival_of(facts.realtime_ns)},
-                         without);
+        return translate(
+            {overflow(i), size, facts.segment, sender.address, sender.port, arrival_of(facts.realtime_ns)},
+            without);
     }
     std::byte* const room = find_room(i, size, segments);
     if (room == nullptr && without == WithoutBatch::wait) return false;
-    Splitter::Message m{room,
-                        size,
-                        facts.segment,
-                        ntohl(senders_[i].sin_addr.s_addr),
-                        ntohs(senders_[i].sin_port),
-                        arrival_of(facts.realtime_ns)};
+    Splitter::Message m{room,           size,        facts.segment,
+                        sender.address, sender.port, arrival_of(facts.realtime_ns)};
     if (room == nullptr) {
         m.data = join(i);
         splitter_.split(m, nullptr);

@@ -75,6 +75,7 @@ class Intake {
   private:
     static constexpr unsigned max_messages = 64;  // of one recvmmsg
 
+    Endpoint sender_of(unsigned i);
     unsigned read();
     void take_sample();
     unsigned prepare_slots();
@@ -98,10 +99,16 @@ class Intake {
     Splitter splitter_;
     Samples samples_;
     Endpoint local_;
+    // The number of the latest IPv6 sender of each slot of a hash; most senders are found there.
+    struct Numbered {
+        in6_addr address{};
+        std::uint32_t number = 0;  // 0: none
+    };
+    std::array<Numbered, 256> numbered_{};
 
     std::array<mmsghdr, max_messages> headers_{};
     std::array<iovec, 2 * std::size_t{max_messages}> pieces_{};
-    std::array<sockaddr_in, max_messages> senders_{};
+    std::array<sockaddr_in6, max_messages> senders_{};  // of either family
     std::array<Control, max_messages> controls_{};
     // One area per message.
     std::unique_ptr<std::byte[]> overflow_;

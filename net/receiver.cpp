@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "net/intake.hpp"
-#include "net/udp_socket.hpp"
+#include "net/sockets/udp_socket.hpp"
 
 namespace petacq::net {
 
@@ -38,10 +38,8 @@ constexpr auto batch_wait = std::chrono::milliseconds(5);
 // A stop gives up when no batch has come back for so long.
 constexpr auto stop_wait = std::chrono::milliseconds(100);
 
-Endpoint local_endpoint(const asio::ip::udp::socket& socket) {
-    const asio::ip::udp::endpoint name = socket.local_endpoint();
-    return {name.address().to_v4().to_uint(), name.port()};
-}
+// Interfaces are looked at after so many polls.
+constexpr unsigned polls_of_groups = 4;
 
 }  // namespace
 
@@ -49,8 +47,7 @@ struct Receiver::Impl {
     Impl(ReceiverOptions o, BatchPool& pool, BatchLane& output)
         : options(std::move(o)),
           socket(io, options),
-          intake(socket.socket.native_handle(), local_endpoint(socket.socket), options, pool, output,
-                 counters),
+          intake(socket.socket.native_handle(), socket.local(), options, pool, output, counters),
           lane(output),
           look_timer(io),
           poll_timer(io) {}
@@ -90,6 +87,8 @@ struct Receiver::Impl {
 
     void poll() {
         poll_kernel();
+        if (!socket.groups.empty() && ++polls % polls_of_groups == 0)
+            socket.groups.refresh(socket.socket.native_handle());
         poll_timer.expires_after(poll_interval);
         poll_timer.async_wait([this](boost::system::error_code error) {
             if (!error && !stopping) poll();
@@ -179,6 +178,7 @@ struct Receiver::Impl {
     asio::steady_timer poll_timer;
     bool stopping = false;
     std::uint32_t drops_seen = 0;
+    unsigned polls = 0;
     std::thread thread;
     bool started = false;
 };
@@ -226,6 +226,10 @@ const std::vector<std::string>& Receiver::warnings() const {
 
 const ReceiverCounters& Receiver::counters() const {
     return impl_->counters;
+}
+
+std::vector<Membership> Receiver::memberships() const {
+    return impl_->socket.groups.published();
 }
 
 std::vector<Stranger> Receiver::strangers() const {

@@ -10,6 +10,7 @@
 #include "net/counter.hpp"
 #include "net/endpoint.hpp"
 #include "net/samples.hpp"
+#include "net/sockets/multicast.hpp"
 #include "net/strangers.hpp"
 #include "net/wire.hpp"
 
@@ -25,15 +26,27 @@ struct AllowedSource {
     Modules modules{};  ///< whose frames it carries; none: not known
 };
 
+/// Several receivers of this process may share a port; the kernel distributes the senders over them.
+/// Multicast is not distributed: each receiver that joins a group gets every datagram. No other process gets
+/// a share.
+enum class PortUse : std::uint8_t {
+    alone,
+    first,   ///< others will follow; refused like `alone` if anybody holds the port
+    follows  ///< after the first
+};
+
 struct ReceiverOptions {
-    std::string address = "0.0.0.0";  ///< IPv4 address to bind
+    std::string address = "0.0.0.0";  ///< to bind; ::, too, receives from IPv4 senders
     std::uint16_t port = 0;           ///< 0: any free port (see Receiver::port)
-    std::string multicast_group;      ///< joined if not empty
-    /// IPv4 address of the interface to join on; empty: the system chooses.
+    /// Joined. The address is then 0.0.0.0, :: or a group: a socket of a unicast address gets none of them.
+    std::vector<std::string> multicast_groups;
+    /// Name or address of the interface to join on; empty: the system chooses.
     std::string multicast_interface;
-    /// Lets several receivers share one port; the kernel distributes the senders over them. Multicast is not
-    /// distributed: each receiver that joins the group gets every datagram.
-    bool reuse_port = false;
+    /// Joined are the datagrams of these senders to the groups; empty: all.
+    std::vector<std::string> multicast_sources;
+    PortUse port_use = PortUse::alone;
+    /// The address, and the interface of a group, need not exist yet.
+    bool free_bind = false;
     std::size_t receive_buffer_bytes = 64U << 20;
     bool gro = true;  ///< let the kernel coalesce datagrams; the receiver splits them again
     int cpu = -1;     ///< core the thread is pinned to; -1: not pinned
@@ -43,7 +56,7 @@ struct ReceiverOptions {
     std::shared_ptr<ForeignFormat> foreign;
     /// A receiver that hears nothing looks this often, and publishes that it has read everything.
     int flush_interval_ms = 5;
-    /// Addresses that may send (host byte order); empty: all.
+    /// Addresses that may send; empty: all.
     std::vector<std::uint32_t> allowed_addresses;
     /// Sources that may send; empty: all. Datagrams of others are counted and take no room in a batch.
     std::vector<AllowedSource> allowed_sources;
@@ -110,6 +123,8 @@ class Receiver {
     /// Warnings of the set-up that an operator can act on: buffer too small, pinning refused, no GRO.
     [[nodiscard]] const std::vector<std::string>& warnings() const;
     [[nodiscard]] const ReceiverCounters& counters() const;
+    /// Its multicast groups, as of a moment ago. Any thread.
+    [[nodiscard]] std::vector<Membership> memberships() const;
     /// The strangers heard last, as of a moment ago. Any thread.
     [[nodiscard]] std::vector<Stranger> strangers() const;
     /// Datagrams of the latest seconds, of strangers and of others, as of a moment ago. Any thread.

@@ -81,8 +81,10 @@ struct Sender::Impl {
 };
 
 Sender::Impl::Impl(const SenderOptions& options)
-    : name(options.address + ":" + std::to_string(options.port)),
-      socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    : name((options.address.find(':') == std::string::npos ? options.address : '[' + options.address + ']') +
+           ":" + std::to_string(options.port)),
+      socket(::socket(parse_socket_address(options.address, "cannot send to " + name).ss_family,
+                      SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
     const std::string what = "cannot send to " + name;
     const auto check = [&](bool good) {
         if (!good) throw std::runtime_error(what + ": " + std::generic_category().message(errno));
@@ -90,10 +92,8 @@ Sender::Impl::Impl(const SenderOptions& options)
     const auto set = [&](int level, int option, int value) {
         return setsockopt(socket.fd, level, option, &value, sizeof value) == 0;
     };
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_addr.s_addr = htonl(parse_address(options.address, what));
-    to.sin_port = htons(options.port);
+    sockaddr_storage to = parse_socket_address(options.address, what);
+    set_port(to, options.port);
     if (options.port == 0) throw std::runtime_error(what + ": no port; expected 1 to 65535");
     check(socket.fd >= 0);
     const int buffer = static_cast<int>(std::min<std::size_t>(options.send_buffer_bytes, 1U << 30));
@@ -102,7 +102,7 @@ Sender::Impl::Impl(const SenderOptions& options)
         in_addr from{htonl(parse_address(options.multicast_interface, what))};
         check(setsockopt(socket.fd, IPPROTO_IP, IP_MULTICAST_IF, &from, sizeof from) == 0);
     }
-    check(connect(socket.fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
+    check(connect(socket.fd, reinterpret_cast<const sockaddr*>(&to), size_of(to)) == 0);
     if (options.gso && set(IPPROTO_UDP, UDP_SEGMENT, 0)) largest_segment = max_datagram_bytes;
 }
 

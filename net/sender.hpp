@@ -13,11 +13,11 @@ namespace petacq::net {
 inline constexpr std::size_t max_segments = 64;
 
 struct SenderOptions {
-    std::string address = "127.0.0.1";  ///< IPv4 destination (unicast or multicast)
+    std::string address = "127.0.0.1";  ///< destination (unicast or multicast)
     std::uint16_t port = 0;
     bool gso = true;  ///< hand runs of datagrams of equal size to the kernel as one, if it supports that
     std::size_t send_buffer_bytes = 4U << 20;
-    /// IPv4 address to send multicast from; empty: the system chooses.
+    /// IPv4 address to send IPv4 multicast from; empty: the system chooses.
     std::string multicast_interface = {};
 };
 

@@ -11,9 +11,10 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ip/udp.hpp>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <system_error>
@@ -21,7 +22,7 @@
 
 #include "daemon/check/port_holder.hpp"
 #include "daemon/control/control_token.hpp"
-#include "net/udp_socket.hpp"
+#include "net/sockets/udp_socket.hpp"
 
 namespace petacq::daemon {
 
@@ -30,26 +31,39 @@ namespace {
 namespace asio = boost::asio;
 
 /// Binds for a moment. TCP may follow a daemon that has just stopped, as the HTTP server does.
-template <class Protocol>
-boost::system::error_code bind_error(const typename Protocol::endpoint& endpoint, bool reuse) {
+boost::system::error_code bind_error(const asio::ip::tcp::endpoint& endpoint) {
     asio::io_context io;
-    typename Protocol::socket socket(io);
+    asio::ip::tcp::socket socket(io);
     boost::system::error_code error;
     socket.open(endpoint.protocol(), error);
-    if (!error && reuse) socket.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) socket.set_option(asio::socket_base::reuse_address(true), error);
     if (!error) socket.bind(endpoint, error);
     return error;
 }
 
+/// The daemon that listens on the control socket of this configuration.
+struct RunningDaemon {
+    bool runs = false;
+    std::int64_t process = 0;  // 0: not known
+};
+
 Finding in_use(const std::string& subject, const std::string& name, Transport transport, std::uint16_t port,
-               bool daemon_running) {
+               const RunningDaemon& daemon) {
     const auto holder = port_holder(transport, port);
     // petacqd sees the user of somebody else's process, but not its program.
-    const bool own = !holder || holder->program.empty() || holder->program.starts_with("petacqd");
-    if (daemon_running && own)
+    const bool seen = holder && holder->process != 0;
+    const bool own = !seen || (daemon.process != 0 ? holder->process == daemon.process
+                                                   : holder->program.starts_with("petacqd"));
+    if (daemon.runs && own)
         return {Level::good, subject, name + ": in use by the petacqd that is running", ""};
     if (holder && holder->program == "systemd") {
         return {Level::good, subject, name + ": held open by systemd (petacqd.socket) for the daemon", ""};
+    }
+    if (seen && holder->program.starts_with("petacqd")) {
+        return {Level::problem, subject,
+                name + ": taken by another petacqd, which has another control socket: " + holder->text(),
+                "stop it, or choose another port (/receive/sockets, /http/listen): two daemons never share "
+                "one"};
     }
     const std::string letters = transport == Transport::udp ? "ulpn" : "tlpn";
     std::string fix = fmt::format(
@@ -58,72 +72,114 @@ Finding in_use(const std::string& subject, const std::string& name, Transport tr
         fix += ". systemctl status petacqd.socket tells whether systemd holds it";
     return {Level::problem, subject,
             name + ": taken by " + (holder ? holder->text() : "another program") +
-                (daemon_running ? "" : ", and no petacqd is running"),
+                (daemon.runs ? "" : ", and no petacqd of this configuration is running"),
             fix};
 }
 
 Finding bind_finding(const std::string& subject, const std::string& name, const std::string& key,
-                     const boost::system::error_code& error) {
+                     const std::error_code& error) {
     std::string fix = "correct " + key;
-    if (error == asio::error::access_denied) {
+    if (error == std::errc::permission_denied) {
         fix = "use a port from 1024 on (" + key +
               "): lower ones need a privilege that the service does not have";
     } else if (error == std::errc::address_not_available) {
         fix = "ip -brief address shows the addresses of this host; correct " + key +
-              ", or use 0.0.0.0 for all of them";
+              ", or use 0.0.0.0 for all of them; with free_bind: true the address may come later";
     }
     return {Level::problem, subject, name + ": " + error.message(), fix};
 }
 
-Finding check_receiver(const net::ReceiverOptions& receiver, bool daemon_running) {
-    constexpr const char* subject = "receive";
-    const std::string name = fmt::format("{}:{}", receiver.address, receiver.port);
-    if (receiver.descriptor >= 0) return {Level::good, subject, name + ": handed over by systemd", ""};
-    const asio::ip::udp::endpoint endpoint(asio::ip::make_address_v4(receiver.address), receiver.port);
-    const auto error = bind_error<asio::ip::udp>(endpoint, false);
-    if (!error) return {Level::good, subject, name + ": free", ""};
-    if (error == asio::error::address_in_use)
-        return in_use(subject, name, Transport::udp, receiver.port, daemon_running);
-    return bind_finding(subject, name, "/receive/sockets", error);
+Finding group_finding(const net::ReceiverOptions& receiver, const std::string& what) {
+    return {Level::problem, "multicast", what,
+            receiver.multicast_interface.empty()
+                ? "set multicast_interface in /receive/sockets to the name or address of the interface "
+                  "(ip -brief address)"
+                : "ip -brief address shows the interfaces that are up and their addresses; correct "
+                  "multicast_interface in /receive/sockets; with free_bind: true it may come later"};
 }
 
-/// On another port, and thus with a running daemon, too.
-Finding check_group(net::ReceiverOptions receiver) {
-    constexpr const char* subject = "multicast";
-    receiver.port = 0;
-    receiver.address = "0.0.0.0";
-    const std::string name = receiver.multicast_group + (receiver.multicast_interface.empty()
-                                                             ? " on the interface that the system chooses"
-                                                             : " on " + receiver.multicast_interface);
-    try {
-        asio::io_context io;
-        const net::ReceiveSocket joined(io, receiver);
-        return {Level::good, subject, name + ": can be joined", ""};
-    } catch (const std::exception& error) {
-        return {Level::problem, subject, name + ": " + error.what(),
-                receiver.multicast_interface.empty()
-                    ? "set multicast_interface in /receive/sockets to the address of the interface "
-                      "(ip -brief address)"
-                    : "ip -brief address shows the interfaces that are up and their addresses; correct "
-                      "multicast_interface in /receive/sockets"};
+/// What the daemon will do, by the same code; the sockets stay open in `held` meanwhile, as in the daemon.
+class ReceiverCheck {
+  public:
+    explicit ReceiverCheck(const RunningDaemon& daemon) : daemon_(daemon) {}
+
+    void look_at(const net::ReceiverOptions& receiver) {
+        const std::string name = fmt::format("{}:{}", receiver.address, receiver.port);
+        if (receiver.descriptor >= 0)
+            return say({Level::good, "receive", name + ": handed over by systemd", ""});
+        // What was found of the first of a port holds for those that follow it.
+        if (receiver.port_use == net::PortUse::follows && refused_.contains(name)) return;
+        try {
+            held_.push_back(std::make_unique<net::ReceiveSocket>(io_, receiver));
+            say({Level::good, "receive", name + ": free", ""});
+            groups(*held_.back());
+        } catch (const net::BindError& error) {
+            refused_.insert(name);
+            say(error.code == std::errc::address_in_use
+                    ? in_use("receive", name, Transport::udp, receiver.port, daemon_)
+                    : bind_finding("receive", name, "/receive/sockets", error.code));
+            groups_elsewhere(receiver);
+        } catch (const net::JoinError& error) {
+            say({Level::good, "receive", name + ": free", ""});
+            say(group_finding(receiver, error.what()));
+        } catch (const std::exception& error) {
+            say({Level::problem, "receive", error.what(), "correct /receive/sockets"});
+        }
     }
-}
+    [[nodiscard]] Findings findings() && { return std::move(findings_); }
 
-Finding check_http(const std::string& listen, bool daemon_running) {
+  private:
+    /// Sockets that share an address and port have one line.
+    void say(Finding finding) {
+        const auto same = [&](const Finding& f) {
+            return f.subject == finding.subject && f.text == finding.text;
+        };
+        if (std::none_of(findings_.begin(), findings_.end(), same)) findings_.push_back(std::move(finding));
+    }
+    void groups(const net::ReceiveSocket& socket) {
+        for (const net::Membership& one : socket.groups.published()) {
+            const std::string name =
+                one.group + (one.interface_name.empty() ? " on the interface that the system chooses"
+                                                        : " on " + one.interface_name);
+            say(one.trouble.empty()
+                    ? Finding{Level::good, "multicast", name + ": can be joined", ""}
+                    : Finding{Level::note, "multicast",
+                              name + ": " + one.trouble + "; it is joined when that has changed", ""});
+        }
+    }
+    /// On another port, since that of the configuration cannot be had now.
+    void groups_elsewhere(net::ReceiverOptions receiver) {
+        if (receiver.multicast_groups.empty()) return;
+        receiver.port = 0;
+        try {
+            const net::ReceiveSocket socket(io_, receiver);
+            groups(socket);
+        } catch (const std::exception& error) {
+            say(group_finding(receiver, error.what()));
+        }
+    }
+
+    RunningDaemon daemon_;
+    asio::io_context io_;
+    std::vector<std::unique_ptr<net::ReceiveSocket>> held_;
+    std::set<std::string> refused_;
+    Findings findings_;
+};
+
+Finding check_http(const std::string& listen, const RunningDaemon& daemon) {
     constexpr const char* subject = "http";
     const std::size_t colon = listen.rfind(':');
     std::string address = listen.substr(0, colon);
     if (address.front() == '[') address = address.substr(1, address.size() - 2);
     const auto port = static_cast<std::uint16_t>(std::stoul(listen.substr(colon + 1)));
-    const auto error = bind_error<asio::ip::tcp>({asio::ip::make_address(address), port}, true);
+    const auto error = bind_error({asio::ip::make_address(address), port});
     if (!error) {
         // SO_REUSEADDR allows the bind, not the listening.
         if (port == 0 || !port_holder(Transport::tcp, port))
             return {Level::good, subject, listen + ": free", ""};
-        return in_use(subject, listen, Transport::tcp, port, daemon_running);
+        return in_use(subject, listen, Transport::tcp, port, daemon);
     }
-    if (error == asio::error::address_in_use)
-        return in_use(subject, listen, Transport::tcp, port, daemon_running);
+    if (error == asio::error::address_in_use) return in_use(subject, listen, Transport::tcp, port, daemon);
     return bind_finding(subject, listen, "/http/listen", error);
 }
 
@@ -164,31 +220,42 @@ Finding check_unix_socket(const char* subject, const std::filesystem::path& path
             path.string() + (exists && daemon_running ? ": a petacqd is running" : ": free"), ""};
 }
 
-/// A petacqd holds the lock of its control socket.
-bool listens(const config::Control& control) {
+/// Who listens there; absent: nobody, or nobody whom this user may ask.
+std::optional<std::int64_t> listener(const std::string& path) {
+    sockaddr_un address{};
+    if (path.size() >= sizeof address.sun_path) return std::nullopt;
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, path.size());
+    const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    std::optional<std::int64_t> process;
+    if (::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+        ucred peer{};
+        socklen_t size = sizeof peer;
+        process = ::getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+    } else if (errno == EAGAIN) {
+        process = 0;
+    }
+    ::close(probe);
+    return process;
+}
+
+/// A petacqd holds the lock of its control socket, or listens on it.
+RunningDaemon running_daemon(const config::Control& control) {
+    const std::optional<std::int64_t> process = listener(control.socket);
+    if (process) return {true, *process};
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
     const int lock = ::open((control.socket + ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (lock >= 0) {
-        const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-        ::close(lock);
-        return held;
-    }
-    sockaddr_un address{};
-    if (errno != EACCES || control.socket.size() >= sizeof address.sun_path) return false;
-    address.sun_family = AF_UNIX;
-    control.socket.copy(address.sun_path, control.socket.size());
-    const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const bool listening =
-        ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
-    ::close(probe);
-    return listening;
+    if (lock < 0) return {};
+    const bool held = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    ::close(lock);
+    return {held, 0};
 }
 
 }  // namespace
 
 bool daemon_runs(const config::Configuration& configuration) {
     const auto& sockets = configuration.receive.sockets;
-    return listens(configuration.control) ||
+    return running_daemon(configuration.control).runs ||
            std::any_of(sockets.begin(), sockets.end(), [](const config::Socket& socket) {
                const auto holder = socket.port == 0 ? std::nullopt : port_holder(Transport::udp, socket.port);
                return holder && holder->program.starts_with("petacqd");
@@ -196,26 +263,22 @@ bool daemon_runs(const config::Configuration& configuration) {
 }
 
 Findings check_addresses(const config::Configuration& configuration,
-                         const std::vector<net::ReceiverOptions>& receivers, bool daemon_running) {
+                         const std::vector<net::ReceiverOptions>& receivers) {
+    const RunningDaemon daemon = running_daemon(configuration.control);
     Findings findings{
-        check_unix_socket("control socket", configuration.control.socket, "/control/socket", daemon_running)};
+        check_unix_socket("control socket", configuration.control.socket, "/control/socket", daemon.runs)};
     if (!configuration.tap.socket.empty()) {
         findings.push_back(
-            check_unix_socket("tap socket", configuration.tap.socket, "/tap/socket", daemon_running));
+            check_unix_socket("tap socket", configuration.tap.socket, "/tap/socket", daemon.runs));
     }
-    std::set<std::pair<std::string, std::uint16_t>> bound;
-    std::set<std::pair<std::string, std::string>> joined;
-    for (const net::ReceiverOptions& receiver : receivers) {
-        if (bound.emplace(receiver.address, receiver.port).second)
-            findings.push_back(check_receiver(receiver, daemon_running));
-        if (!receiver.multicast_group.empty() &&
-            joined.emplace(receiver.multicast_group, receiver.multicast_interface).second) {
-            findings.push_back(check_group(receiver));
-        }
-    }
+    ReceiverCheck check(daemon);
+    for (const net::ReceiverOptions& receiver : receivers)
+        check.look_at(receiver);
+    for (Finding& finding : std::move(check).findings())
+        findings.push_back(std::move(finding));
     const config::Http& http = configuration.http;
     if (http.listen.empty()) return findings;
-    findings.push_back(check_http(http.listen, daemon_running));
+    findings.push_back(check_http(http.listen, daemon));
     if (http.allow_control) findings.push_back(check_token(http.control_token_file));
     return findings;
 }

@@ -9,12 +9,12 @@
 
 namespace petacq::daemon {
 
-/// Whether a petacqd listens on the control socket, or is about to, or holds a port of reception.
+/// Whether a petacqd listens on the control socket, or is about to, or any holds a port of reception.
 bool daemon_runs(const config::Configuration& configuration);
 
-/// Binds the addresses of reception and HTTP for a moment, never one that is in use, and joins multicast
-/// groups on another port. `receivers`: as the daemon would open them.
+/// Opens the sockets of reception for a moment as the daemon would, with their multicast groups, and binds
+/// the address of HTTP. Never disturbs a socket that is in use.
 Findings check_addresses(const config::Configuration& configuration,
-                         const std::vector<net::ReceiverOptions>& receivers, bool daemon_running);
+                         const std::vector<net::ReceiverOptions>& receivers);
 
 }  // namespace petacq::daemon

@@ -11,7 +11,7 @@ namespace petacq::daemon {
 Findings check_host(const config::Configuration& configuration,
                     const std::vector<net::ReceiverOptions>& receivers, const FrameRate& rate) {
     const bool running = daemon_runs(configuration);
-    Findings findings = check_addresses(configuration, receivers, running);
+    Findings findings = check_addresses(configuration, receivers);
     for (const Findings& more : {check_memory(configuration), check_disk(configuration, rate, running)})
         std::copy(more.begin(), more.end(), std::back_inserter(findings));
     return findings;

@@ -125,6 +125,11 @@ void Monitor::read(const RunState& run) {
         std::exchange(now_.acquisition, with_receivers_of_now(published, receivers_, now_.taken));
     note_arrival(earlier.get(), now_.acquisition != published);
     now_.strangers = strangers_of(receivers_);
+    now_.groups.clear();
+    for (const net::Receiver* receiver : receivers_) {
+        for (net::Membership& one : receiver->memberships())
+            now_.groups.push_back(std::move(one));
+    }
     now_.samples.clear();
     for (const net::Receiver* receiver : receivers_) {
         for (const net::DatagramSample& sample : receiver->samples())

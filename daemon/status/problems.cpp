@@ -65,6 +65,7 @@ class Finder {
 
     std::vector<Problem> find() {
         failures();
+        groups();
         datagrams();
         frames();
         for (Problem& problem : find_source_problems(seen_))
@@ -109,6 +110,19 @@ class Finder {
             !anything_heard(acquisition_)) {
             add("no_data", "a run is in progress and no data have arrived",
                 "check that the boards have power, the address and port they send to, and the firewall");
+        }
+    }
+
+    void groups() {
+        const std::vector<net::Membership>& all = seen_.now->groups;
+        for (std::uint32_t i = 0; i < all.size(); ++i) {
+            if (all[i].trouble.empty()) continue;
+            add("multicast_not_joined",
+                "multicast group " + all[i].group + " is not joined: " + all[i].trouble,
+                "its boards cannot be heard: check the interface (ip -brief address); the daemon joins again "
+                "by itself",
+                i)
+                .is_one_of("multicast groups are not joined", all[i].group, 0);
         }
     }
 

@@ -18,6 +18,7 @@
 #include "daemon/run/list.hpp"
 #include "daemon/run/run.hpp"
 #include "net/samples.hpp"
+#include "net/sockets/multicast.hpp"
 #include "net/strangers.hpp"
 
 namespace petacq::daemon {
@@ -50,6 +51,7 @@ struct Reading {
     std::shared_ptr<const AcquisitionSnapshot> acquisition;
     std::optional<RunReading> run;             ///< while the files of a run are open
     std::vector<net::Stranger> strangers;      ///< heard last, by all receivers; the latest first
+    std::vector<net::Membership> groups;       ///< multicast groups of all receivers
     std::vector<net::DatagramSample> samples;  ///< of datagrams, by all receivers
     std::size_t free_batches = 0;
     std::uint64_t batch_waits = 0;  ///< how often a receiver has waited for a free batch

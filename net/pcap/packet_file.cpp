@@ -39,6 +39,7 @@ bool is_known(std::uint32_t link_type) {
         case pcap::link_raw:
         case pcap::link_linux_cooked:
         case pcap::link_ipv4:
+        case pcap::link_ipv6:
         case pcap::link_linux_cooked_v2:
             return true;
         default:
@@ -140,8 +141,9 @@ void PacketFile::read_header() {
     link_type_ =
         u32(data_ + offsetof(pcap::FileHeader, link_type)) & 0xFFFF;  // the upper bits describe checksums
     if (!is_known(link_type_)) {
-        refuse("link type " + std::to_string(link_type_) +
-               "; expected Ethernet (1), Linux cooked (113, 276), BSD loopback (0) or raw IP (101, 228)");
+        refuse(
+            "link type " + std::to_string(link_type_) +
+            "; expected Ethernet (1), Linux cooked (113, 276), BSD loopback (0) or raw IP (101, 228, 229)");
     }
     ours_ = u32(data_ + offsetof(pcap::FileHeader, accuracy)) == pcap::our_mark;
     at_ = sizeof(pcap::FileHeader);

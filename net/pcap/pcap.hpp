@@ -1,4 +1,4 @@
-// The pcap file format, as far as UDP over IPv4 needs it:
+// The pcap file format, as far as UDP over IP needs it:
 // https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-05.html and https://www.tcpdump.org/linktypes.html.
 // Internal to net/.
 #pragma once
@@ -23,6 +23,7 @@ enum LinkType : std::uint32_t {
     link_raw = 101,  ///< the IP packet itself
     link_linux_cooked = 113,
     link_ipv4 = 228,
+    link_ipv6 = 229,
     link_linux_cooked_v2 = 276
 };
 
@@ -45,7 +46,8 @@ struct RecordHeader {
 };
 static_assert(sizeof(RecordHeader) == 16);
 
-inline constexpr std::size_t ip_header_bytes = 20;  ///< without options
+inline constexpr std::size_t ip_header_bytes = 20;    ///< of IPv4, without options
+inline constexpr std::size_t ipv6_header_bytes = 40;  ///< without extensions
 inline constexpr std::size_t udp_header_bytes = 8;
 inline constexpr std::uint8_t protocol_udp = 17;
 

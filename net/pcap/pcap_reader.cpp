@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "net/pcap/pcap.hpp"
 
@@ -24,7 +25,20 @@ std::uint32_t big32(std::span<const std::byte> bytes, std::size_t at) {
     return static_cast<std::uint32_t>(big16(bytes, at)) << 16 | big16(bytes, at + 2);
 }
 
-constexpr std::uint16_t type_ipv4 = 0x0800;
+in6_addr ipv6_at(std::span<const std::byte> bytes, std::size_t at) {
+    in6_addr address{};
+    std::memcpy(&address, bytes.subspan(at, sizeof address).data(), sizeof address);
+    return address;
+}
+
+bool is_ip(std::uint16_t type) {
+    return type == 0x0800 || type == 0x86DD;
+}
+
+/// Of BSD loopback: IPv4, and IPv6 as Linux, the BSDs and macOS number it.
+bool is_ip_family(std::uint32_t family) {
+    return family == pcap::family_ipv4 || family == 10 || family == 24 || family == 28 || family == 30;
+}
 
 bool is_vlan(std::uint16_t type) {
     return type == 0x8100 || type == 0x88A8 || type == 0x9100;
@@ -54,19 +68,19 @@ bool PcapReader::next(CapturedDatagram& out) {
     return false;
 }
 
-/// The offset of the IPv4 packet, at most the size of the packet; nothing for another protocol.
+/// The offset of the IP packet, at most the size of the packet; nothing for another protocol.
 std::optional<std::size_t> PcapReader::ip_offset(const CapturedPacket& captured) {
     const std::span<const std::byte> packet = captured.bytes;
     std::size_t at = 0;
     switch (captured.link_type) {
         case pcap::link_raw:
         case pcap::link_ipv4:
+        case pcap::link_ipv6:
             return 0;
         case pcap::link_null:
             // In the byte order of the capturing host, which may differ from that of the file.
             if (packet.size() < 4) return {};
-            return big32(packet, 0) == pcap::family_ipv4 ||
-                           __builtin_bswap32(big32(packet, 0)) == pcap::family_ipv4
+            return is_ip_family(big32(packet, 0)) || is_ip_family(__builtin_bswap32(big32(packet, 0)))
                        ? std::optional<std::size_t>(4)
                        : std::nullopt;
         case pcap::link_linux_cooked:
@@ -74,7 +88,7 @@ std::optional<std::size_t> PcapReader::ip_offset(const CapturedPacket& captured)
             break;
         case pcap::link_linux_cooked_v2:
             if (packet.size() < 20) return {};
-            return big16(packet, 0) == type_ipv4 ? std::optional<std::size_t>(20) : std::nullopt;
+            return is_ip(big16(packet, 0)) ? std::optional<std::size_t>(20) : std::nullopt;
         case pcap::link_ethernet:
             at = 12;
             break;
@@ -83,7 +97,7 @@ std::optional<std::size_t> PcapReader::ip_offset(const CapturedPacket& captured)
     }
     while (packet.size() >= at + 2) {
         const std::uint16_t type = big16(packet, at);
-        if (type == type_ipv4) return at + 2;
+        if (is_ip(type)) return at + 2;
         if (!is_vlan(type)) return {};
         at += 4;
     }
@@ -96,6 +110,8 @@ bool PcapReader::take_ip(std::span<const std::byte> packet, std::size_t missing,
         ++counts_.other;
         return false;
     };
+    if (packet.size() >= pcap::ipv6_header_bytes && static_cast<unsigned>(packet[0]) >> 4 == 6)
+        return take_ipv6(packet, missing, out);
     if (packet.size() < pcap::ip_header_bytes || static_cast<unsigned>(packet[0]) >> 4 != 4) return other();
     const std::size_t header = (static_cast<std::size_t>(packet[0]) & 0xF) * 4;
     std::size_t length = big16(packet, 2);
@@ -116,6 +132,32 @@ bool PcapReader::take_ip(std::span<const std::byte> packet, std::size_t missing,
     if (offset == 0 && !more) return take_udp(body, missing, out) || other();
     ++counts_.fragments;
     return join(body, missing, offset, !more, big16(packet, 4), out);
+}
+
+bool PcapReader::take_ipv6(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out) {
+    constexpr unsigned hop_by_hop = 0, routing = 43, fragment = 44, destination = 60;
+    std::size_t length = pcap::ipv6_header_bytes + big16(packet, 4);
+    // Zero means a packet above 64 KiB, which the network card segments.
+    if (length == pcap::ipv6_header_bytes) length = packet.size() + missing;
+    if (length > packet.size() + missing) return ++counts_.other, false;
+    out.from.address = number_of(ipv6_at(packet, 8));
+    out.to.address = number_of(ipv6_at(packet, 24));
+    const std::size_t present = std::min(length, packet.size());
+    missing = length - present;
+    unsigned kind = static_cast<unsigned>(packet[6]);
+    std::size_t at = pcap::ipv6_header_bytes;
+    while (at + 8 <= present && (kind == hop_by_hop || kind == routing || kind == destination)) {
+        kind = static_cast<unsigned>(packet[at]);
+        at += 8 + 8 * static_cast<std::size_t>(packet[at + 1]);
+    }
+    if (at + 8 <= present && kind == fragment && packet[at] == std::byte{pcap::protocol_udp}) {
+        const std::uint16_t place = big16(packet, at + 2);
+        ++counts_.fragments;
+        return join(packet.subspan(at + 8, present - at - 8), missing, std::size_t{place & 0xFFF8U},
+                    (place & 1U) == 0, big32(packet, at + 4), out);
+    }
+    const bool udp = at < present && kind == pcap::protocol_udp;
+    return (udp && take_udp(packet.subspan(at, present - at), missing, out)) || (++counts_.other, false);
 }
 
 bool PcapReader::take_udp(std::span<const std::byte> udp, std::size_t missing, CapturedDatagram& out) {
@@ -150,7 +192,7 @@ void PcapReader::give_up_stale(const CapturedDatagram& now) {
     }
 }
 
-PcapReader::Fragments& PcapReader::fragments_of(std::uint16_t identification,
+PcapReader::Fragments& PcapReader::fragments_of(std::uint32_t identification,
                                                 const CapturedDatagram& packet) {
     const auto found = std::find_if(waiting_.begin(), waiting_.end(), [&](const Fragments& f) {
         return f.identification == identification && f.from == packet.from.address &&
@@ -172,7 +214,7 @@ PcapReader::Fragments& PcapReader::fragments_of(std::uint16_t identification,
 /// Adds a fragment; true if it completes a datagram. A fragment whose end was not captured counts as present:
 /// whether the datagram was requested is known only from the fragment with its port.
 bool PcapReader::join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
-                      std::uint16_t identification, CapturedDatagram& out) {
+                      std::uint32_t identification, CapturedDatagram& out) {
     constexpr std::size_t unit = 8;
     const std::size_t end = offset + part.size() + missing;
     if (end == offset || end > 65535 || (!last && end % unit != 0)) return false;

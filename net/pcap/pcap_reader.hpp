@@ -25,7 +25,7 @@ struct CapturedDatagram {
 /// The contents of a file. packets = datagrams + other + fragments that did not complete a datagram.
 struct PcapCounts {
     std::uint64_t packets = 0;
-    std::uint64_t datagrams = 0;  ///< UDP over IPv4, returned by next()
+    std::uint64_t datagrams = 0;  ///< UDP over IPv4 or IPv6, returned by next()
     std::uint64_t other = 0;      ///< other protocols, other ports, damaged headers
     std::uint64_t fragments = 0;  ///< of IP packets
     std::uint64_t fragments_incomplete =
@@ -55,7 +55,7 @@ class PcapReader {
     struct Fragments {
         std::uint32_t from = 0;
         std::uint32_t to = 0;
-        std::uint16_t identification = 0;
+        std::uint32_t identification = 0;
         std::int64_t first_ns = 0;  // time of the fragment that was captured first
         std::size_t distance = 0;   // fragments of other packets of the sender since the latest
         std::vector<std::byte> bytes;
@@ -66,11 +66,12 @@ class PcapReader {
 
     [[nodiscard]] static std::optional<std::size_t> ip_offset(const CapturedPacket& packet);
     bool take_ip(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out);
+    bool take_ipv6(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out);
     bool take_udp(std::span<const std::byte> udp, std::size_t missing, CapturedDatagram& out);
     void give_up_stale(const CapturedDatagram& now);
-    Fragments& fragments_of(std::uint16_t identification, const CapturedDatagram& packet);
+    Fragments& fragments_of(std::uint32_t identification, const CapturedDatagram& packet);
     bool join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
-              std::uint16_t identification, CapturedDatagram& out);
+              std::uint32_t identification, CapturedDatagram& out);
 
     PacketFile file_;
     std::vector<std::uint16_t> ports_;  // sorted

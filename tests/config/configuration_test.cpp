@@ -136,8 +136,10 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about_key("/pipeline/max_pending_singles", "1073741825") ==
           "/pipeline/max_pending_singles: expected an integer from 1024 to 1073741824, found 1073741825");
     CHECK(about_key("/receive/sockets/0/port", "65536").starts_with("/receive/sockets/0/port: expected"));
-    CHECK(about_key("/receive/sockets/0/address", "\"localhost\"") ==
-          "/receive/sockets/0/address: expected an IPv4 address in quotes, found the string \"localhost\"");
+    CHECK(
+        about_key("/receive/sockets/0/address", "\"localhost\"") ==
+        "/receive/sockets/0/address: expected an IPv4 or IPv6 address, such as 192.168.1.1 or fd00::1; found "
+        "\"localhost\"");
     CHECK(
         about_key("/sources/addresses", "[\"1.2.3\"]").starts_with("/sources/addresses/0: expected an IPv4"));
     CHECK(about_key("/sources/ids", "[65536]").starts_with("/sources/ids/0: expected"));
@@ -194,15 +196,46 @@ TEST_CASE("multicast") {
     };
     CHECK(group("224.0.0.0").empty());
     CHECK(group("239.255.255.255").empty());
-    CHECK(group("223.255.255.255")
-              .starts_with("/receive/sockets/0/multicast_group: expected an IPv4 multicast"));
+    CHECK(group("223.255.255.255").starts_with("/receive/sockets/0/multicast_group: expected a multicast"));
     CHECK(group("240.0.0.0").starts_with("/receive/sockets/0/multicast_group: "));
     CHECK(group("all").starts_with("/receive/sockets/0/multicast_group: "));
     CHECK(about_key("/receive/sockets/0/multicast_interface", "\"10.0.0.1\"")
               .find("without a multicast_group") != std::string::npos);
-    CHECK(about_key("/receive/sockets",
-                    R"([{"port": 5, "multicast_group": "239.0.0.1", "multicast_interface": "eth0"}])")
-              .starts_with("/receive/sockets/0/multicast_interface: expected an IPv4"));
+    const auto sockets = [](const char* json) { return about_key("/receive/sockets", json); };
+    CHECK(sockets(R"([{"port": 5, "multicast_group": ["239.0.0.1", "239.0.0.2"],
+                       "multicast_interface": "eth0", "multicast_sources": ["10.0.0.1"]}])")
+              .empty());
+    CHECK(sockets(R"([{"port": 5, "address": "239.0.0.1", "multicast_group": "239.0.0.1"},
+                      {"port": 5, "address": "239.0.0.2", "multicast_group": "239.0.0.2"}])")
+              .empty());
+    CHECK(sockets(
+              R"([{"port": 5, "multicast_group": "239.0.0.1"}, {"port": 5, "multicast_group": "239.0.0.2"}])")
+              .empty());
+    CHECK(sockets(
+              R"([{"port": 5, "multicast_group": "239.0.0.1"}, {"port": 5, "multicast_group": "239.0.0.1"}])")
+              .starts_with("/receive/sockets/1/multicast_group: expected other groups"));
+    const std::string mixed = sockets(R"([{"port": 5, "multicast_group": "239.0.0.1"}, {"port": 5}])");
+    CHECK(mixed.starts_with("/receive/sockets/1/port: "));
+    CHECK(mixed.find("count") == std::string::npos);
+    CHECK(sockets(R"([{"port": 5, "address": "127.0.0.1", "multicast_group": "239.0.0.1"}])")
+              .starts_with("/receive/sockets/0/address: expected 0.0.0.0, or the group 239.0.0.1"));
+    CHECK(sockets(R"([{"port": 5, "count": 2, "multicast_group": "239.0.0.1"}])")
+              .starts_with("/receive/sockets/0/count: expected 1 with a multicast_group"));
+    CHECK(sockets(R"([{"port": 5, "multicast_group": "ff05::1"}])")
+              .starts_with("/receive/sockets/0/address: expected ::"));
+    CHECK(sockets(R"([{"port": 5, "address": "::", "multicast_group": "ff05::1"}])").empty());
+    CHECK(sockets(R"([{"port": 5, "multicast_sources": ["10.0.0.1"]}])")
+              .starts_with("/receive/sockets/0/multicast_sources: given without"));
+}
+
+TEST_CASE("addresses of reception") {
+    const auto sockets = [](const char* json) { return about_key("/receive/sockets", json); };
+    CHECK(sockets(R"([{"port": 5, "address": "fd00::1"}, {"port": 5, "address": "0.0.0.0"}])").empty());
+    CHECK(sockets(R"([{"port": 5, "address": "fe80::1%eth1", "free_bind": true}])").empty());
+    CHECK(sockets(R"([{"port": 5, "address": "::"}, {"port": 5, "address": "10.0.0.1"}])")
+              .starts_with("/receive/sockets/1/port: expected a port of its own"));
+    CHECK(sockets(R"([{"port": 5, "address": "board"}])")
+              .starts_with("/receive/sockets/0/address: expected an IPv4 or IPv6 address"));
 }
 
 TEST_CASE("source ids need sequenced framing") {

@@ -57,7 +57,7 @@ void check_words(const json& schema) {
         } else if (word == "items") {
             check_words(value);
         } else if (word == "format") {
-            CHECK(value == "ipv4");
+            CHECK(value == "ip");
         } else if (word == "pattern") {
             CHECK(value == "^0[xX][0-9A-Fa-f]{1,16}$");
         } else if (word == "additionalProperties") {

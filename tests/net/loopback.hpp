@@ -128,7 +128,7 @@ class Loopback {
 
   private:
     static net::ReceiverOptions local(net::ReceiverOptions options) {
-        if (options.multicast_group.empty()) options.address = "127.0.0.1";
+        if (options.multicast_groups.empty() && options.address == "0.0.0.0") options.address = "127.0.0.1";
         return options;
     }
 };

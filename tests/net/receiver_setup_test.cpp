@@ -38,21 +38,19 @@ TEST_CASE("refusals name the address, the port and the reason") {
         net::ReceiverOptions options;
         options.port = 4711;
         options.address = "scanner";
-        CHECK_THAT(receiver_refusal(options), contains("scanner:4711: 'scanner' is not an IPv4 address"));
-        options.address = "::1";
-        CHECK_THAT(receiver_refusal(options), contains("IPv6 address, which is not supported"));
+        CHECK_THAT(receiver_refusal(options), contains("scanner:4711: 'scanner' is not an address"));
         options.address = "192.0.2.1";
         CHECK_THAT(receiver_refusal(options), contains("192.0.2.1:4711: Cannot assign requested address"));
     }
     SECTION("not a multicast group") {
         net::ReceiverOptions options;
-        options.multicast_group = "10.1.2.3";
+        options.multicast_groups = {"10.1.2.3"};
         CHECK_THAT(receiver_refusal(options),
                    contains("0.0.0.0:0: multicast group: 10.1.2.3 is not a multicast address"));
-        options.multicast_group = "239.255.0.1";
+        options.multicast_groups = {"239.255.0.1"};
         options.multicast_interface = "192.0.2.1";
         CHECK_THAT(receiver_refusal(options),
-                   contains("239.255.0.1 on the interface with address 192.0.2.1: "));
+                   contains("239.255.0.1 is not joined: no interface has the address 192.0.2.1"));
     }
 }
 
@@ -97,9 +95,10 @@ TEST_CASE("a core that does not exist gives a warning") {
 
 TEST_CASE("several receivers share a port") {
     net::ReceiverOptions options;
-    options.reuse_port = true;
+    options.port_use = net::PortUse::first;
     Loopback first(options);
     options.port = first.receiver.port();
+    options.port_use = net::PortUse::follows;
     Loopback second(options);
     first.receiver.start();
     second.receiver.start();
@@ -138,14 +137,14 @@ TEST_CASE("several receivers share a port") {
 
 TEST_CASE("multicast") {
     net::ReceiverOptions options;
-    options.multicast_group = "239.255.77.13";
+    options.multicast_groups = {"239.255.77.13"};
     options.multicast_interface = "127.0.0.1";
     std::unique_ptr<Loopback> loop;
     std::unique_ptr<net::Sender> sender;
     try {
         loop = std::make_unique<Loopback>(options);
-        sender = std::make_unique<net::Sender>(
-            net::SenderOptions{options.multicast_group, loop->receiver.port(), true, 1U << 20, "127.0.0.1"});
+        sender = std::make_unique<net::Sender>(net::SenderOptions{
+            options.multicast_groups.front(), loop->receiver.port(), true, 1U << 20, "127.0.0.1"});
     } catch (const std::runtime_error& e) {
         WARN("skipped: no multicast on loopback here: " << e.what());
         return;
@@ -158,4 +157,34 @@ TEST_CASE("multicast") {
     sender->send(Burst(sent).views());
     REQUIRE(loop->collect_datagrams(sent.size()));
     CHECK(same(sent, loop->received));
+}
+
+TEST_CASE("IPv6 boards, and IPv4 boards on a socket of both families") {
+    net::ReceiverOptions options;
+    options.address = "::";
+    options.allowed_sources = {{3, {net::parse_address("::1", "test"), 0}, {}},
+                               {4, {net::parse_address("127.0.0.1", "test"), 0}, {}}};
+    std::unique_ptr<Loopback> loop;
+    std::unique_ptr<net::Sender> six;
+    try {
+        loop = std::make_unique<Loopback>(options);
+        six = std::make_unique<net::Sender>(net::SenderOptions{"::1", loop->receiver.port()});
+    } catch (const std::runtime_error& e) {
+        WARN("skipped: no IPv6 here: " << e.what());
+        return;
+    }
+    net::Sender four(net::SenderOptions{"127.0.0.1", loop->receiver.port()});
+    loop->receiver.start();
+    std::mt19937_64 random(22);
+    const std::vector<Bytes> good{sequenced_datagram(3, 0, 20, random)};
+    six->send(Burst(good).views());
+    REQUIRE(loop->collect_datagrams(1));
+    const std::vector<Bytes> others{sequenced_datagram(4, 0, 20, random)};
+    six->send(Burst(others).views());  // an id of another address
+    four.send(Burst(others).views());
+    REQUIRE(loop->collect_datagrams(2));
+    CHECK(net::address_text(loop->received[0].record.address) == "::1");
+    CHECK(net::address_text(loop->received[1].record.address) == "127.0.0.1");
+    REQUIRE(loop->wait_received(3));
+    CHECK(loop->counters().datagrams_unknown_source.value() == 1);
 }

@@ -23,7 +23,7 @@ std::vector<net::Endpoint> capture_senders(const std::vector<config::Source>& so
     std::vector<net::Endpoint> senders;
     for (const config::Source& source : sources) {
         net::Endpoint from{loopback, static_cast<std::uint16_t>(first_port + senders.size())};
-        if (!source.address.empty()) from.address = config::parse_ipv4(source.address).value();
+        if (!source.address.empty()) from.address = net::parse_address(source.address, "source");
         if (source.port != 0) from.port = source.port;
         senders.push_back(from);
     }

@@ -295,8 +295,12 @@ TransmitOptions transmit_options(const Command& command, double tick_ps) {
         std::string_view host;
         std::string_view port;
         net::SenderOptions sender;
-        if (!cut(text, ':', host, port) || host.empty() || !read_whole(port, sender.port) ||
-            sender.port == 0) {
+        // [ADDRESS]:PORT of IPv6
+        const bool good = text.starts_with('[') ? cut(std::string_view(text).substr(1), ']', host, port) &&
+                                                      port.starts_with(':')
+                                                : cut(text, ':', host, port);
+        if (good && text.starts_with('[')) port.remove_prefix(1);
+        if (!good || host.empty() || !read_whole(port, sender.port) || sender.port == 0) {
             refuse("--to", text, "HOST:PORT");
         }
         sender.address = host == "localhost" ? "127.0.0.1" : std::string(host);
@@ -313,9 +317,10 @@ std::vector<net::Endpoint> capture_destinations(const Command& command) {
     if (command.destinations.empty()) return {{loopback, usual_port}};
     std::vector<net::Endpoint> to;
     for (const net::SenderOptions& o : transmit_options(command, 1).destinations) {
-        const auto address = config::parse_ipv4(o.address);
-        if (!address) refuse("--to", o.address, "an IPv4 address");
-        to.push_back({*address, o.port});
+        sockaddr_storage address{};
+        if (!net::is_address(o.address, address)) refuse("--to", o.address, "an IPv4 or IPv6 address");
+        net::set_port(address, o.port);
+        to.push_back(net::endpoint_of(address));
     }
     return to;
 }

@@ -44,3 +44,25 @@ TEST_CASE("pcap: packets that are written are read back") {
                 static_cast<std::int64_t>(1'700'000'000'123'456'789 + n / bodies.size() * 1000 + i));
     }
 }
+
+TEST_CASE("a capture keeps the addresses of IPv6 senders") {
+    const PcapFile file;
+    const Endpoint six{net::parse_address("fd00::2", "test"), 9602};
+    const Endpoint any{net::parse_address("::", "test"), 9601};
+    const Endpoint four{0x0A000005, 9603};
+    std::mt19937_64 random(5);
+    const Bytes head = random_bytes(16, random);
+    const Bytes body = random_bytes(1456, random);
+    {
+        CaptureOut out(file.name());
+        out.add(1, six, any, head, body);
+        out.add(2, four, any, head, body);
+    }
+    const std::vector<Read> all = read_all(file.name());
+    REQUIRE(all.size() == 2);
+    CHECK(net::to_text(all[0].datagram.from) == "[fd00::2]:9602");
+    CHECK(net::to_text(all[0].datagram.to) == "[::]:9601");
+    CHECK(net::to_text(all[1].datagram.from) == "10.0.0.5:9603");
+    for (const Read& one : all)
+        CHECK(one.payload.size() == head.size() + body.size());
+}

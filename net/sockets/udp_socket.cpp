@@ -1,11 +1,9 @@
-#include "net/udp_socket.hpp"
+#include "net/sockets/udp_socket.hpp"
 
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
-
-#include <boost/asio/ip/multicast.hpp>
 
 #include <algorithm>
 #include <array>
@@ -45,66 +43,91 @@ std::array<std::uint32_t, SK_MEMINFO_VARS> memory_info(int fd) {
     return info;
 }
 
+/// "192.168.1.10:9601", "[::]:9601"
+std::string name_of(const ReceiverOptions& options) {
+    const bool ipv6 = options.address.find(':') != std::string::npos;
+    return (ipv6 ? '[' + options.address + ']' : options.address) + ':' + std::to_string(options.port);
+}
+
+sockaddr_storage bound_address(const ReceiverOptions& options) {
+    sockaddr_storage address = parse_socket_address(options.address, "address");
+    set_port(address, options.port);
+    return address;
+}
+
 }  // namespace
 
-ReceiveSocket::ReceiveSocket(asio::io_context& io, const ReceiverOptions& options) : socket(io) {
-    const std::string name = options.address + ":" + std::to_string(options.port);
-    const std::string what = "cannot receive on " + name;
-    const udp::endpoint endpoint(asio::ip::address_v4(parse_address(options.address, what)), options.port);
+ReceiveSocket::ReceiveSocket(asio::io_context& io, const ReceiverOptions& options)
+    : socket(io), groups(options, "cannot receive on " + name_of(options)) {
+    const std::string what = "cannot receive on " + name_of(options);
     try {
-        if (options.descriptor >= 0) {
-            adopt(endpoint, options);
-        } else {
-            open(endpoint, options);
-        }
-        if (!options.multicast_group.empty()) join_group(options);
+        options.descriptor >= 0 ? adopt(options) : open(options);
+        join_groups(options);
         if (!set_option(socket.native_handle(), SOL_SOCKET, SO_TIMESTAMPNS, 1))
             throw std::runtime_error("SO_TIMESTAMPNS: " + reason());
         socket.non_blocking(true);
-        port = socket.local_endpoint().port();
+        port = local().port;
     } catch (const boost::system::system_error& e) {
-        throw std::runtime_error(what + ": " + e.code().message());
+        throw BindError(what, e.code());
     } catch (const std::invalid_argument& e) {
         throw std::invalid_argument(what + ": " + e.what());
+    } catch (const JoinError& e) {
+        throw JoinError(what + ": " + e.what());
     } catch (const std::runtime_error& e) {
         throw std::runtime_error(what + ": " + e.what());
     }
 }
 
-void ReceiveSocket::open(const udp::endpoint& endpoint, const ReceiverOptions& options) {
-    socket.open(udp::v4());
-    if (options.reuse_port && !set_option(socket.native_handle(), SOL_SOCKET, SO_REUSEPORT, 1)) {
-        throw std::runtime_error("SO_REUSEPORT: " + reason());
-    }
-    grow_buffer(options);  // before bind: nothing is queued under the small limit
-    gro = options.gro && set_option(socket.native_handle(), IPPROTO_UDP, UDP_GRO, 1);
-    if (options.gro && !gro) {
-        warnings.push_back(options.address + ":" + std::to_string(options.port) + ": no UDP_GRO (" +
-                           reason() + "); continuing without it");
-    }
-    socket.bind(endpoint);
+Endpoint ReceiveSocket::local() {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    getsockname(socket.native_handle(), reinterpret_cast<sockaddr*>(&address), &size);
+    return endpoint_of(address);
 }
 
-void ReceiveSocket::adopt(const udp::endpoint& endpoint, const ReceiverOptions& options) {
+void ReceiveSocket::open(const ReceiverOptions& options) {
+    const sockaddr_storage address = bound_address(options);
+    socket.open(address.ss_family == AF_INET6 ? udp::v6() : udp::v4());
+    const int fd = socket.native_handle();
+    const auto must_set = [fd](int level, int name, const char* text) {
+        if (!set_option(fd, level, name, 1)) throw std::runtime_error(text + (": " + reason()));
+    };
+    // :: stands for the addresses of both families, whatever net.ipv6.bindv6only says.
+    if (address.ss_family == AF_INET6) set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (options.free_bind) must_set(IPPROTO_IP, IP_FREEBIND, "IP_FREEBIND");
+    grow_buffer(options);  // before bind: nothing is queued under the small limit
+    gro = options.gro && set_option(fd, IPPROTO_UDP, UDP_GRO, 1);
+    if (options.gro && !gro)
+        warnings.push_back(name_of(options) + ": no UDP_GRO (" + reason() + "); continuing without it");
+    // Whoever binds without SO_REUSEPORT is refused if anybody holds the port, and so two daemons never share
+    // one. Only those that follow the first bind with it, which the first allows when it holds the port.
+    if (options.port_use == PortUse::follows) must_set(SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size_of(address)) != 0)
+        throw boost::system::system_error(errno, boost::system::system_category());
+    if (options.port_use == PortUse::first) must_set(SOL_SOCKET, SO_REUSEPORT, "SO_REUSEPORT");
+}
+
+void ReceiveSocket::adopt(const ReceiverOptions& options) {
     const int fd = options.descriptor;
     const auto refuse = [](const std::string& why) {
         throw std::invalid_argument("the inherited socket " + why);
     };
+    const sockaddr_storage expected = bound_address(options);
+    const bool ipv6 = expected.ss_family == AF_INET6;
     if (option_of(fd, SO_TYPE) < 0) refuse("is not a socket");
-    if (option_of(fd, SO_DOMAIN) != AF_INET) {
-        refuse("is not an IPv4 socket; expected ListenDatagram=" + options.address +
-               ":PORT, with the address");
+    if (option_of(fd, SO_DOMAIN) != expected.ss_family) {
+        refuse(std::string(ipv6 ? "is not an IPv6" : "is not an IPv4") +
+               " socket; expected ListenDatagram=" + options.address + ":PORT, with the address");
     }
     if (option_of(fd, SO_TYPE) != SOCK_DGRAM || option_of(fd, SO_PROTOCOL) != IPPROTO_UDP) {
         refuse("is not a UDP socket; expected ListenDatagram=");
     }
-    socket.assign(udp::v4(), fd);
-    const udp::endpoint bound = socket.local_endpoint();
-    if (bound.port() == 0) refuse("has no port");
-    if (bound.address() != endpoint.address() || (endpoint.port() != 0 && bound.port() != endpoint.port())) {
-        refuse("is " + bound.address().to_string() + ":" + std::to_string(bound.port()) +
-               "; the configuration and the socket unit must agree");
-    }
+    socket.assign(ipv6 ? udp::v6() : udp::v4(), fd);
+    const Endpoint bound = local();
+    const Endpoint wanted = endpoint_of(expected);
+    if (bound.port == 0) refuse("has no port");
+    if (bound.address != wanted.address || (wanted.port != 0 && bound.port != wanted.port))
+        refuse("is " + to_text(bound) + "; the configuration and the socket unit must agree");
     grow_buffer(options);
     // If GRO is already on, queued datagrams are coalesced, and can be split only while it stays on.
     int joined = 0;
@@ -129,36 +152,21 @@ void ReceiveSocket::grow_buffer(const ReceiverOptions& options) {
     }
     if (buffer_bytes >= options.receive_buffer_bytes) return;
     const std::string requested = std::to_string(options.receive_buffer_bytes);
-    warnings.push_back(options.address + ":" + std::to_string(options.port) + ": receive buffer of " +
-                       requested + " bytes requested, " + std::to_string(buffer_bytes) + " granted; " +
+    warnings.push_back(name_of(options) + ": receive buffer of " + requested + " bytes requested, " +
+                       std::to_string(buffer_bytes) + " granted; " +
                        (own ? "to allow more: sysctl -w net.core.rmem_max=" + requested
                             : "to raise it, set ReceiveBuffer= in the socket unit"));
 }
 
-void ReceiveSocket::join_group(const ReceiverOptions& options) {
-    const asio::ip::address_v4 group(parse_address(options.multicast_group, "multicast group"));
-    if (!group.is_multicast()) {
-        throw std::runtime_error("multicast group: " + options.multicast_group +
-                                 " is not a multicast address; expected 224.0.0.0 to 239.255.255.255");
+void ReceiveSocket::join_groups(const ReceiverOptions& options) {
+    if (groups.empty()) return;
+    groups.refresh(socket.native_handle());
+    for (const Membership& one : groups.published()) {
+        if (one.trouble.empty()) continue;
+        const std::string what = "multicast group " + one.group + " is not joined: " + one.trouble;
+        if (!options.free_bind) throw JoinError(what);
+        warnings.push_back(name_of(options) + ": " + what);
     }
-    asio::ip::address_v4 interface_address;  // any: the system chooses
-    if (!options.multicast_interface.empty()) {
-        interface_address =
-            asio::ip::address_v4(parse_address(options.multicast_interface, "multicast interface"));
-    }
-    boost::system::error_code error;
-    socket.set_option(asio::ip::multicast::join_group(group, interface_address), error);
-    // An inherited socket may already be a member.
-    const bool member = options.descriptor >= 0 && error == asio::error::address_in_use;
-    if (error && !member) {
-        throw std::runtime_error("cannot join multicast group " + options.multicast_group +
-                                 (options.multicast_interface.empty()
-                                      ? std::string()
-                                      : " on the interface with address " + options.multicast_interface) +
-                                 ": " + error.message());
-    }
-    // Otherwise datagrams for groups that other programs joined would arrive here, too.
-    set_option(socket.native_handle(), IPPROTO_IP, IP_MULTICAST_ALL, 0);
 }
 
 std::uint32_t ReceiveSocket::kernel_drops() {

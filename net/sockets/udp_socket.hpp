@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "net/receiver.hpp"
@@ -15,9 +17,24 @@ namespace petacq::net {
 /// The kernel charges at least this much memory for a message in addition to its payload.
 inline constexpr std::size_t least_overhead = 256;
 
+/// The address cannot be bound.
+struct BindError : std::runtime_error {
+    BindError(const std::string& what, std::error_code why)
+        : std::runtime_error(what + ": " + why.message()), code(why) {}
+    std::error_code code;
+};
+/// A multicast group cannot be joined.
+struct JoinError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 /// The bound and configured socket of a receiver.
 struct ReceiveSocket {
+    /// Throws BindError, JoinError, std::invalid_argument if an inherited socket does not match the options,
+    /// std::runtime_error for the rest.
     ReceiveSocket(boost::asio::io_context& io, const ReceiverOptions& options);
+
+    [[nodiscard]] Endpoint local();
 
     /// Datagrams that the kernel has dropped since the socket was created, modulo 2^32. With GRO it counts
     /// coalesced datagrams as one.
@@ -33,12 +50,13 @@ struct ReceiveSocket {
     std::size_t buffer_bytes = 0;  ///< granted
     bool gro = false;              ///< granted
     std::vector<std::string> warnings;
+    Memberships groups;
 
   private:
-    void open(const boost::asio::ip::udp::endpoint& endpoint, const ReceiverOptions& options);
-    void adopt(const boost::asio::ip::udp::endpoint& endpoint, const ReceiverOptions& options);
+    void open(const ReceiverOptions& options);
+    void adopt(const ReceiverOptions& options);
     void grow_buffer(const ReceiverOptions& options);
-    void join_group(const ReceiverOptions& options);
+    void join_groups(const ReceiverOptions& options);
 };
 
 }  // namespace petacq::net
