@@ -237,7 +237,7 @@ json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& befor
         {"interval_s", seconds},
         {"bytes_per_s", rate(now.bytes_received, before.bytes_received, seconds)},
         {"datagrams_per_s", received},
-        {"lost_fraction", number_if(a.loss_known && received + lost > 0, lost / (received + lost))},
+        {"lost_fraction", number_if(a.loss_known() && received + lost > 0, lost / (received + lost))},
         {"frames_per_s", rate(a.frames.received, b.frames.received, seconds)},
         {"singles_raw_per_s", rate(raw_singles(a.frames), raw_singles(b.frames), seconds)},
         {"singles_per_s", rate(a.frames.accepted, b.frames.accepted, seconds)},

@@ -88,7 +88,9 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
         s.state = state_of(source, now_ns);
         s.datagrams = source.datagrams;
         s.frames = source.frames;
-        if (options_.framing == net::Framing::sequenced) s.lost = source.sequence.lost();
+        s.numbers = source.watch.pattern(source.sequence);
+        if (options_.framing == net::Framing::sequenced && !s.numbers)
+            s.lost = source.watch.lost(source.sequence);
         s.sequence = source.sequence.counts();
         s.jumped_datagrams = source.jumped_datagrams;
         s.clock_jumps = source.clock_jumps;

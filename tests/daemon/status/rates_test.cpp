@@ -91,7 +91,7 @@ TEST_CASE("randoms are null until a second has been measured") {
 
 TEST_CASE("an unknown loss is null") {
     AcquisitionSnapshot bare = busy_snapshot();
-    bare.total.loss_known = false;
+    bare.total.numbered = false;
     CHECK(make_rates(bare, snapshot_at(0), {}, {})["lost_fraction"].is_null());
     CHECK(make_rates(snapshot_at(1), snapshot_at(0), {}, {})["lost_fraction"].is_null());
 }
