@@ -155,6 +155,7 @@ void NumberWatch::take(const NumberPattern& found, const SequenceTracker& number
     }
     // What has been recognised stays until the numbers are healthy.
     if (!pattern_ || found.fault != NumberFault::no_order) pattern_ = found;
+    latest_pattern_ = pattern_;
     latest_ = numbers.counts().accepted;
 }
 

@@ -73,6 +73,8 @@ class NumberWatch {
     [[nodiscard]] NumberPattern pattern(const SequenceTracker& numbers) const {
         return meaningless(numbers) ? pattern_ : NumberPattern{};
     }
+    /// Also one that is over.
+    [[nodiscard]] const NumberPattern& latest_pattern() const { return latest_pattern_; }
     /// Datagrams missing, without those that only the pattern made look so.
     [[nodiscard]] std::uint64_t lost(const SequenceTracker& numbers) const;
     /// Datagrams accepted while the numbers said nothing, the first block included. Only grows.
@@ -91,6 +93,7 @@ class NumberWatch {
     void take(const NumberPattern& found, const SequenceTracker& numbers);
 
     NumberPattern pattern_;
+    NumberPattern latest_pattern_;
     std::uint64_t latest_ = 0;      ///< accepted when the pattern was seen last
     std::uint64_t from_ = 0;        ///< accepted before it
     std::uint64_t known_lost_ = 0;  ///< before it

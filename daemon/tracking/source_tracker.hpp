@@ -131,6 +131,8 @@ struct SourceStatus {
     std::uint64_t datagrams = 0;             ///< accepted
     std::uint64_t frames = 0;                ///< in accepted datagrams
     std::optional<std::uint64_t> lost;       ///< absent: unknown (bare framing, or `numbers` says why)
+    std::uint64_t unnumbered = 0;            ///< accepted while the numbers said nothing
+    NumberPattern latest_numbers;            ///< what was wrong with them last
     NumberPattern numbers;                   ///< what is wrong with its sequence numbers
     SequenceCounts sequence;                 ///< all zero with bare framing
     std::uint64_t jumped_datagrams = 0;      ///< accepted datagrams whose frames are all time jumps
@@ -146,6 +148,7 @@ struct SourceStatus {
 struct TrackerStatus {
     std::vector<SourceStatus> sources;       ///< expected sources first; each keeps its position
     std::optional<std::uint64_t> reference;  ///< as of the latest watermark()
+    std::size_t expected = 0;                ///< how many of them
     std::uint64_t watermark = 0;
     std::optional<std::size_t> holding;  ///< index in `sources` of the source that holds back the watermark
     bool behind_watermark = false;       ///< the sources agree on a time below the watermark

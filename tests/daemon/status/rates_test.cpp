@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "daemon/host/progress.hpp"
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 #include "daemon/status/health.hpp"
 #include "daemon/status/status.hpp"
 #include "tests/daemon/status/helpers.hpp"
