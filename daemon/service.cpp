@@ -346,7 +346,7 @@ void Service::finalised(const RunEnd& end, const RunResult& result) {
                   !result.failure.empty() ? result.failure
                   : closed                ? end.reason
                                           : "the ledger does not close",
-                  run_failed_};
+                  run_failed_, name_of(result.verdict.state)};
     if (!result.failure.empty()) find_interrupted_runs();  // run.json may not be final
     monitor_.read(run_);
     monitor_.assess(run_);

@@ -207,6 +207,9 @@ void write_states(Exposition& out, const json& status) {
          {"backend", text_at(status, "backend")}});
     write_state(out, {"petacqd_state", "state", "1 for the state that the daemon is in."},
                 text_at(status, "state"), {"idle", "starting", "running", "stopping", "failed"});
+    if (const json& last = at(status, "/last_run"); last.is_object())
+        write_state(out, {"petacqd_last_run_verdict", "state", "1 for the verdict on the last run."},
+                    text_at(last, "verdict"), {"good", "doubtful", "bad"});
     if (const json& health = at(status, "/health"); health.is_object()) {
         write_state(out, {"petacqd_health", "state", "1 for the health that the daemon is in."},
                     text_at(health, "state"), {"ok", "degraded", "failed"});

@@ -153,6 +153,18 @@ std::string source_name(const Observation& seen, const SourceStatus& source) {
     return bare ? net::to_text({source.address, source.port}) : fmt::to_string(source.id);
 }
 
+std::uint64_t invalid_frames_arrived(const Observation& seen) {
+    const auto sum = [](const AcquisitionSnapshot& a) {
+        std::uint64_t frames = 0;
+        for (const SourceStatus& source : a.sources.sources)
+            frames += source.invalid_frames;
+        return frames;
+    };
+    const std::uint64_t before = sum(*seen.before->acquisition);
+    const std::uint64_t now = sum(*seen.now->acquisition);
+    return now > before ? now - before : 0;  // another source may have taken a slot
+}
+
 bool anything_heard(const AcquisitionSnapshot& now) {
     return std::any_of(now.sources.sources.begin(), now.sources.sources.end(),
                        [](const SourceStatus& s) { return s.last_seen.has_value(); });

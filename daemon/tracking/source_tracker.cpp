@@ -180,7 +180,10 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     } else if (index < options_.expected_senders.size()) {
         verdict.tag_source = static_cast<std::uint16_t>(index);
     }
-    if (datagram.timed_frames == 0) return verdict;
+    if (datagram.timed_frames == 0) {
+        source.invalid_frames += datagram.frames;
+        return verdict;
+    }
     if (datagram.hits) source.bdms[datagram.first_bdm] = source.bdms[datagram.last_bdm] = true;
     const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
     decide_if_due(now_ns);

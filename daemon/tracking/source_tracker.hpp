@@ -131,6 +131,7 @@ struct SourceStatus {
     std::uint64_t datagrams = 0;             ///< accepted
     std::uint64_t frames = 0;                ///< in accepted datagrams
     std::optional<std::uint64_t> lost;       ///< absent: unknown (bare framing, or `numbers` says why)
+    std::uint64_t invalid_frames = 0;        ///< in datagrams without any valid frame
     std::uint64_t unnumbered = 0;            ///< accepted while the numbers said nothing
     NumberPattern latest_numbers;            ///< what was wrong with them last
     NumberPattern numbers;                   ///< what is wrong with its sequence numbers
@@ -277,6 +278,7 @@ class SourceTracker {
         std::bitset<256> bdms;
         std::uint64_t datagrams = 0;
         std::uint64_t frames = 0;
+        std::uint64_t invalid_frames = 0;  ///< in datagrams without any valid frame
         std::uint64_t jumped_datagrams = 0;
         std::uint64_t clock_jumps = 0;
         std::uint64_t steps_back = 0;

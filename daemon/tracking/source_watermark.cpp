@@ -89,6 +89,7 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
         s.state = state_of(source, now_ns);
         s.datagrams = source.datagrams;
         s.frames = source.frames;
+        s.invalid_frames = source.invalid_frames;
         s.numbers = source.watch.pattern(source.sequence);
         s.latest_numbers = source.watch.latest_pattern();
         s.unnumbered = source.watch.unnumbered(source.sequence);
