@@ -107,8 +107,11 @@ std::string useless_text(const Observation& seen) {
     if (invalid_frames_arrived(seen) > 0)
         return "datagrams arrive, but none of their frames is valid: check frame.head_marker, "
                "frame.tail_marker and the byte order of the frames (`petctl doctor`)";
-    const DatagramLedger& now = seen.now->acquisition->total.datagrams;
-    if (now.frames > seen.before->acquisition->total.datagrams.frames)
+    const Ledger& now = seen.now->acquisition->total;
+    const Ledger& before = seen.before->acquisition->total;
+    if (now.tags.received > before.tags.received)
+        return "only tag frames arrive: do the boards send their singles with frame.tag_marker?";
+    if (now.datagrams.frames > before.datagrams.frames)
         return "datagrams arrive, but the times of their frames make no sense: check the byte order and the "
                "unit of the time (`petctl doctor`)";
     return "";

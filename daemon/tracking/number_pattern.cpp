@@ -53,6 +53,7 @@ std::string NumberPattern::text() const {
 
 std::int64_t NumberWatch::observe(const NumberedDatagram& datagram, const SequenceTracker& numbers) {
     judge(datagram, numbers);
+    missing_ = numbers.lost();
     const std::uint64_t before = std::exchange(told_lost_, lost(numbers));
     return static_cast<std::int64_t>(told_lost_ - before);
 }
@@ -88,7 +89,7 @@ void NumberWatch::begin_block(const SequenceTracker& numbers) {
     swapped_ = swapped_half_ = frames_ = frames_before_ = down_ = strays_ = 0;
     divisor_ = 0;
     block_from_ = numbers.counts().accepted - 1;
-    block_lost_ = numbers.lost();
+    block_lost_ = missing_;
 }
 
 void NumberWatch::add_step(const NumberedDatagram& datagram) {
@@ -113,7 +114,7 @@ void NumberWatch::add_collision(const NumberedDatagram& datagram, const Sequence
     if (from_other && pattern_.fault == NumberFault::two_boards) latest_ = numbers.counts().accepted;
     if (collisions_ == 0) {
         collisions_from_ = numbers.counts().accepted - 1;
-        collisions_lost_ = numbers.lost();
+        collisions_lost_ = missing_;
         from_others_ = 0;
     }
     ++collisions_;
@@ -161,8 +162,7 @@ void NumberWatch::take(const NumberPattern& found, const SequenceTracker& number
 
 void NumberWatch::end_pattern(const SequenceTracker& numbers) {
     unnumbered_ = unnumbered(numbers);
-    const std::uint64_t missing = numbers.lost();
-    never_lost_ = missing > known_lost_ ? missing - known_lost_ : 0;
+    never_lost_ = missing_ > known_lost_ ? missing_ - known_lost_ : 0;
     pattern_ = {};
     steps_ = collisions_ = 0;
 }

@@ -99,6 +99,7 @@ class NumberWatch {
     std::uint64_t known_lost_ = 0;  ///< before it
     std::uint64_t never_lost_ = 0;  ///< numbers of earlier patterns that count as missing
     std::uint64_t unnumbered_ = 0;  ///< in earlier patterns
+    std::uint64_t missing_ = 0;     ///< numbers missing after the latest observe()
     std::uint64_t told_lost_ = 0;   ///< lost() after the latest observe()
 
     // The block.
