@@ -17,6 +17,7 @@
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/host/logging.hpp"
 #include "daemon/host/progress_line.hpp"
+#include "daemon/host/quantity_text.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/settings.hpp"
 #include "net/pcap/replayer.hpp"
@@ -157,9 +158,10 @@ class Replay {
             finished.end.reason = broken.empty() ? "interrupted" : broken;
             finished.end.failed = finished.end.failed || !broken.empty();
         }
+        note_unread(finished.end.seen.reported);
         std::string failure;
         const Ledger ledger = finished.run->finish(finished.end, failure);
-        return report(ledger, finished.end, failure);
+        return report(ledger, finished.end, failure, finished.run->verdict());
     }
 
   private:
@@ -173,7 +175,18 @@ class Replay {
         return finished.get();
     }
 
-    int report(const Ledger& ledger, const RunEnd& end, const std::string& failure) const {
+    /// Packets of the captures that say that data are missing.
+    void note_unread(std::vector<Problem>& problems) const {
+        const net::PcapCounts packets = replayer_->packets();
+        if (packets.fragments_incomplete == 0) return;
+        problems.push_back({"packets_unread", 0,
+                            counted_text(packets.fragments_incomplete, "packet") +
+                                " of the captures could not be put together from fragments",
+                            "the captures lack fragments: capture without a filter on ports"});
+    }
+
+    int report(const Ledger& ledger, const RunEnd& end, const std::string& failure,
+               const RunVerdict& verdict) const {
         const double seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
         const std::vector<std::string> open = ledger.open_identities();
@@ -192,7 +205,10 @@ class Replay {
         }
         log_info("run {} in {}: {}, {} ({})", id_, path_, records_text(ledger, coincidences_), end.reason,
                  open.empty() ? "ledger closed" : "ledger NOT closed");
-        if (failure.empty()) return open.empty() ? 0 : EX_SOFTWARE;
+        for (const RunVerdict::Reason& reason : verdict.reasons)
+            log_warning("run {}: {}", id_, reason.message);
+        if (failure.empty() && open.empty()) return verdict.state == RunVerdict::State::bad ? EX_DATAERR : 0;
+        if (failure.empty()) return EX_SOFTWARE;
         log_error("run {} failed: {}", id_, failure);
         return acquisition_.snapshot()->failure.empty() ? EX_IOERR : EX_SOFTWARE;
     }

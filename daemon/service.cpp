@@ -269,6 +269,7 @@ void Service::finalise(const std::shared_ptr<FinishedRun>& finished) {
         result.seconds =
             static_cast<double>(finished->end.covered.ticks()) * setting_.scanner->tick_ps * 1e-12;
         result.ledger = run.finish(finished->end, result.failure);
+        result.verdict = run.verdict();
         result.capture = run.capture_status();
         boost::asio::post(io_, [this, finished, result] {
             finalised(finished->end, result);
@@ -288,6 +289,8 @@ void Service::log_result(const std::string& id, const RunEnd& end, const RunResu
         log_warning("run {}: the raw capture lacks {} of {} datagrams", id, result.capture->counts.dropped,
                     result.capture->counts.offered);
     }
+    for (const RunVerdict::Reason& reason : result.verdict.reasons)
+        log_warning("run {}: {}", id, reason.message);
     for (const std::string& identity : result.ledger.open_identities())
         log_error("run {}: the ledger does not close: {}", id, identity);
 }
@@ -307,6 +310,7 @@ nlohmann::json Service::stop_answer(const RunEnd& end, const RunResult& result) 
         {"singles", if_saved(listmode.write_singles, result.ledger.saved_singles.found)},
         {"ledger_closed", result.ledger.open_identities().empty()},
         {"ledger", to_json(result.ledger)},
+        {"verdict", to_json(result.verdict)},
         {"failure", nullptr},
         {"capture", nullptr}};
     if (!result.failure.empty()) answer["failure"] = result.failure;
@@ -342,7 +346,7 @@ void Service::finalised(const RunEnd& end, const RunResult& result) {
                   !result.failure.empty() ? result.failure
                   : closed                ? end.reason
                                           : "the ledger does not close",
-                  run_failed_};
+                  run_failed_, name_of(result.verdict.state)};
     if (!result.failure.empty()) find_interrupted_runs();  // run.json may not be final
     monitor_.read(run_);
     monitor_.assess(run_);

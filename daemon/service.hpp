@@ -80,6 +80,7 @@ class Service : public ControlHandler {
     struct RunResult {
         Ledger ledger;
         std::string failure;
+        RunVerdict verdict;
         std::optional<CaptureStatus> capture;
         double seconds = 0;
     };

@@ -6,7 +6,7 @@ namespace petacq::daemon {
 
 Account::Account(std::vector<const net::ReceiverCounters*> receivers, net::Framing framing)
     : receivers_(std::move(receivers)) {
-    counted_.loss_known = framing == net::Framing::sequenced;
+    counted_.numbered = framing == net::Framing::sequenced;
 }
 
 void Account::add(const gpu::SliceResult& result) {
@@ -48,6 +48,7 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
     d.repeated = sources.repeated;
     d.too_many_sources = sources.too_many_sources;
     d.lost = sources.lost;
+    d.unnumbered = sources.unnumbered;
     d.recovered = sources.recovered;
     d.reordered = sources.reordered;
     d.stray = sources.stray;
@@ -64,6 +65,7 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
     d.in_flight_at_end = sum.datagrams_delivered - datagrams_;
     d.frames = frames_;
     d.frames_in_flight_at_end = frames_under_way;
+    ledger.count_drops_as_lost();
     ledger.singles.pending_at_end = waiting.singles;
     ledger.tags.pending_at_end = waiting.tags;
     return ledger;

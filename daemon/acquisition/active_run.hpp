@@ -30,6 +30,7 @@ struct ActiveRun {
     Ledger at_start;
     SecondsTotal seconds;  ///< since the start
     LiveSums live;         ///< likewise
+    SeenInRun seen;        ///< likewise; complete when the run has stopped
     gpu::SinglesHistograms histograms_at_start;
     UndecidedArrivals arrivals;  ///< from which the latency of the run is measured
 };

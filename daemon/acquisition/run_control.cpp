@@ -167,6 +167,7 @@ void RunControl::measure(CollectedSlice& slice) {
     watch_->observe(*second);
     new_second_ = true;
     if (!run_.interval.running()) return;
+    if (watch_->faults()) note_faults(run_.seen.detector, *watch_->faults());
     run_.seconds.add(*second);
     run_.live.add(*second, options_.geometry);
     run_.run->append_second(*second);
@@ -196,6 +197,9 @@ void RunControl::start_run() {
     run_.at_start = flow_.total(Account::Reading::one_moment);
     run_.seconds = {};
     run_.live = {};
+    run_.seen = {};
+    run_.seen.sources_at_start = flow_.sources(limits_.host_ns());
+    given_up_at_start_ = given_up_;
     run_.arrivals.clear();
     flow_.pipeline().restart_high_water();
     batches_.restart_low_water();
@@ -300,6 +304,11 @@ void RunControl::finish_run() {
     run_.run->ledger_series().add_last(end.covered.end, end.covered.start, at_end);
     end.seconds = run_.seconds;
     end.live = run_.live.mean();
+    end.seen = std::move(run_.seen);
+    end.seen.sources = flow_.sources(limits_.host_ns());
+    end.seen.taken_from = end.taken.start;
+    end.seen.given_up = given_up_ - given_up_at_start_;
+    end.seen.live = end.live;
     if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
     if (run_.run->counts_spectra()) {
         end.spectra = run_.run->take_spectra_memory();
@@ -349,6 +358,7 @@ void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
     if (!meter_) return;
     run_.seconds = {};
     run_.live = {};
+    run_.seen.detector.clear();
     watch_->start_run(run_.interval.start_ticks());
 }
 

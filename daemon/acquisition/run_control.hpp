@@ -95,8 +95,9 @@ class RunControl {
     std::optional<SecondsMeter> meter_;   ///< absent: nothing is measured by second
     std::optional<DetectorWatch> watch_;  ///< likewise
     bool new_second_ = false;
-    std::uint64_t late_ = 0;      ///< frames since the last second
-    std::uint64_t given_up_ = 0;  ///< slices whose watermark passed waiting sources to save memory
+    std::uint64_t late_ = 0;               ///< frames since the last second
+    std::uint64_t given_up_ = 0;           ///< slices whose watermark passed waiting sources to save memory
+    std::uint64_t given_up_at_start_ = 0;  ///< of the run
 };
 
 }  // namespace petacq::daemon

@@ -139,6 +139,8 @@ void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& 
         readings_->add_temperature(time, datagram.last_bdm, datagram.temperature_16ths);
     if (verdict.lost != 0)
         readings_->add_lost(timed && tracker_.established() ? time : tracker_.newest(), verdict.lost);
+    if (!verdict.loss_known)
+        readings_->add_unnumbered(timed && tracker_.established() ? time : tracker_.newest());
     if (!timed) return;
     if (!tracker_.established()) return presence_->hold(verdict.source, datagram.first_time, time);
     presence_->add({verdict.source, datagram.first_time, time, datagram.timed_frames, verdict.lost,

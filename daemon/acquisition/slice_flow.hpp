@@ -104,7 +104,6 @@ class SliceFlow {
     [[nodiscard]] BoardReport report_on(gpu::TickRange second);
     /// Submits the slice, and returns a time past everything received, decided or not.
     std::uint64_t end_of_input();
-    [[nodiscard]] TrackerStatus sources(std::int64_t now_ns) const { return tracker_.status(now_ns); }
     /// Everything since the daemon started; without what only the run knows.
     [[nodiscard]] Ledger total(Account::Reading reading) const;
     /// A run that holds the times from `from` on starts to wait for its data.
@@ -123,6 +122,7 @@ class SliceFlow {
     /// Past everything that has arrived; 0: nothing has.
     [[nodiscard]] std::uint64_t data_end() const;
     /// Fills in what is known here.
+    [[nodiscard]] TrackerStatus sources(std::int64_t now_ns) const { return tracker_.status(now_ns); }
     void describe(AcquisitionSnapshot& snapshot, std::int64_t now_ns) const;
 
   private:

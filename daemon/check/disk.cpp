@@ -20,7 +20,7 @@
 
 #include "daemon/control/access.hpp"
 #include "daemon/host/quantity_text.hpp"
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 #include "gpu/types.hpp"
 #include "net/wire.hpp"
 

@@ -212,6 +212,9 @@ void write_states(Exposition& out, const json& status) {
                     text_at(recording, "state"),
                     {"recording", "not_recording", "waiting_for_data", "no_data", "interrupted", "failed"});
     }
+    if (const json& last = at(status, "/last_run"); last.is_object())
+        write_state(out, {"petacqd_last_run_verdict", "state", "1 for the verdict on the last run."},
+                    text_at(last, "verdict"), {"good", "doubtful", "bad"});
     if (const json& health = at(status, "/health"); health.is_object()) {
         write_state(out, {"petacqd_health", "state", "1 for the health that the daemon is in."},
                     text_at(health, "state"), {"ok", "degraded", "failed"});

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "daemon/host/logging.hpp"
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 
 namespace petacq::daemon {
 

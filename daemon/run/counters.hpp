@@ -21,11 +21,12 @@
     X(datagrams, frames_in_flight_at_end, at_end, "frames", 0, no_metric, "Frames handed over that the pipeline had not processed when the run stopped.") \
     X(datagrams, reordered, growth, "datagrams", 9, "petacqd_datagrams_reordered_total", "Accepted datagrams that came after one with a higher sequence number.") \
     X(datagrams, stray, growth, "datagrams", 10, "petacqd_datagrams_stray_total", "Accepted datagrams far from the sequence of their source.") \
+    X(datagrams, unnumbered, growth, "datagrams", 0, "petacqd_datagrams_unnumbered_total", "Accepted datagrams whose sequence numbers say nothing: nobody knows how many of their source were lost.") \
     X(datagrams, dropped_kernel, growth, "datagrams", 3, "petacqd_datagrams_dropped_kernel_total", "Datagrams dropped by the kernel because the socket queue was full.") \
     X(datagrams, discarded_backlog, growth, "datagrams", 0, "petacqd_datagrams_discarded_backlog_total", "Datagrams that waited in a systemd socket before the daemon was ready; not counted as received.") \
     X(datagrams, restarted, growth, "times", 11, "petacqd_source_restarts_total", "Times a source restarted its sequence numbers.") \
     X(datagrams, stepped_back, growth, "times", 0, "petacqd_source_steps_back_total", "Times the clock of a source stepped back by more than `watermark.max_disorder_us` and at most `watermark.max_jump_ms`.") \
-    X(datagrams, lost, growth, "datagrams", 2, "petacqd_datagrams_lost", "Datagrams missing from the sequences; decreases when a late one arrives.") \
+    X(datagrams, lost, growth, "datagrams", 2, "petacqd_datagrams_lost", "Datagrams missing from the sequences, and at least those that kernel and daemon dropped; decreases when a late one arrives.") \
     X(datagrams, recovered, growth, "datagrams", 33, "petacqd_datagrams_recovered_total", "Datagrams that were missing when the run started and arrived in it; they do not count in its `lost`.") \
     X(datagrams, board_lost, growth, "blocks", 0, "petacqd_board_lost_total", "Blocks of foreign frames, or datagrams without blocks, that the board marked as incomplete, and those missing from its numbers.") \
     X(datagrams, end_of_stream, growth, "datagrams", 0, no_metric, "Accepted datagrams with the end-of-stream flag.")

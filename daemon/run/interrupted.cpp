@@ -13,7 +13,7 @@
 #include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/list.hpp"
-#include "daemon/run/reserve.hpp"
+#include "daemon/space/reserve.hpp"
 
 namespace petacq::daemon {
 

@@ -1,7 +1,7 @@
 // Runs that were interrupted: a crash or a power cut ended the process that wrote them.
 //
 // The run.json of such a run still says "running". It counts as interrupted until an operator acknowledges
-// it: then run.json says "interrupted", and the file .reserve (daemon/run/reserve.hpp) goes.
+// it: then run.json says "interrupted", and the file .reserve (daemon/space/reserve.hpp) goes.
 #pragma once
 
 #include <filesystem>

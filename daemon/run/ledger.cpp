@@ -33,7 +33,7 @@ constexpr auto counters = std::to_array<LedgerCounter>({
 });
 // clang-format on
 static_assert(sizeof(Ledger) == (counters.size() + 1) * sizeof(std::uint64_t),
-              "every section is in the table; loss_known takes the last word");
+              "every section is in the table; `numbered` takes the last word");
 
 LedgerTerm term(std::string_view name, std::string_view section, std::uint64_t times) {
     if (const std::size_t dot = name.find('.'); dot != std::string_view::npos) {
@@ -138,7 +138,14 @@ Ledger operator-(const Ledger& later, const Ledger& earlier) {
             value = counters[i + 1].of(earlier);
         }
     }
+    difference.count_drops_as_lost();
     return difference;
+}
+
+void Ledger::count_drops_as_lost() {
+    // Less is missing than before if more arrived than was found missing.
+    const auto missing = std::max<std::int64_t>(static_cast<std::int64_t>(datagrams.lost), 0);
+    if (static_cast<std::uint64_t>(missing) < dropped()) datagrams.lost = dropped();
 }
 
 std::vector<std::string> Ledger::open_identities() const {
@@ -166,8 +173,8 @@ json to_json(const Ledger& ledger) {
     json document = json::object();
     for (const LedgerCounter& counter : counters)
         document[counter.section][counter.name] = counter.of(ledger);
-    if (!ledger.loss_known) document["datagrams"]["lost"] = nullptr;
-    document["loss_known"] = ledger.loss_known;
+    if (!ledger.loss_known()) document["datagrams"]["lost"] = nullptr;
+    document["loss_known"] = ledger.loss_known();
     const auto open = ledger.open_identities();
     document["closed"] = open.empty();
     document["open"] = open;

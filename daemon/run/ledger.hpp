@@ -56,9 +56,17 @@ struct Ledger {
     PairLedger pairs;
     SavedSinglesLedger saved_singles;
     TagLedger tags;
-    bool loss_known = true;  ///< false with bare framing: `lost` says nothing and is null in JSON
+    bool numbered = true;  ///< false with bare framing: no datagram has a number
 
     bool operator==(const Ledger&) const = default;
+
+    /// Whether `lost` says something; else it is null in JSON.
+    [[nodiscard]] bool loss_known() const { return numbered && datagrams.unnumbered == 0; }
+    [[nodiscard]] std::uint64_t dropped() const {
+        return datagrams.dropped_kernel + datagrams.dropped_no_buffer;
+    }
+    /// What kernel and daemon dropped is lost, also where no later number shows it.
+    void count_drops_as_lost();
 
     /// One line for each identity that does not close, with its numbers; empty when all close.
     [[nodiscard]] std::vector<std::string> open_identities() const;

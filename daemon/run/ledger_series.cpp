@@ -39,7 +39,8 @@ LedgerSeries::~LedgerSeries() {
 
 void LedgerSeries::start(std::uint64_t ticks, std::uint64_t row, const Ledger& total) {
     cadence_ = {ticks, row};
-    total_ = total;
+    start_ = total;
+    run_ = {};
 }
 
 bool LedgerSeries::row_ends(std::uint64_t watermark, std::uint64_t first_frame) {
@@ -67,18 +68,20 @@ void LedgerSeries::add_last(std::uint64_t ticks, std::uint64_t first_frame, cons
 
 void LedgerSeries::append(std::uint64_t ticks, const Ledger& total) {
     assert(ticks_);
+    const Ledger run = total - start_;
     fmt::memory_buffer row;
     fmt::format_to(std::back_inserter(row), "{},{}", *ticks_, ticks);
     for (const LedgerCounter* column : ledger_columns()) {
-        if (!total.loss_known && column->name == std::string_view("lost")) {
+        if (!run.loss_known() && column->name == std::string_view("lost")) {
             row.push_back(',');
             continue;
         }
-        fmt::format_to(std::back_inserter(row), ",{}", growth_of(*column, total, total_));
+        fmt::format_to(std::back_inserter(row), ",{}",
+                       static_cast<std::int64_t>(column->of(run) - column->of(run_)));
     }
     row.push_back('\n');
     ticks_ = ticks;
-    total_ = total;
+    run_ = run;
     const net::MutexLock lock(mutex_);
     waiting_.append(row.data(), row.size());
     ++waiting_rows_;

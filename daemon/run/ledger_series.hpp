@@ -73,7 +73,8 @@ class LedgerSeries {
     File file_;  ///< used by the writing thread alone
     RowCadence cadence_;
     std::optional<std::uint64_t> ticks_;  ///< where the latest row ended, or the first one starts
-    Ledger total_;                        ///< as of ticks_
+    Ledger start_;                        ///< the totals when the run started
+    Ledger run_;                          ///< the ledger of the run as of ticks_
 
     mutable net::Mutex mutex_;
     std::condition_variable changed_;

@@ -14,7 +14,7 @@
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
-#include "daemon/run/reserve.hpp"
+#include "daemon/space/reserve.hpp"
 
 namespace petacq::daemon {
 
@@ -45,7 +45,7 @@ json state_of(const json& content, const std::filesystem::path& directory, const
 json summary_of(const std::filesystem::path& directory, const std::string& run) {
     json summary = {{"run", run}};
     for (const char* key : {"state", "start_utc", "stop_utc", "seconds", "prompts", "delayeds", "singles",
-                            "reason", "ledger_closed"})
+                            "reason", "ledger_closed", "verdict"})
         summary[key] = nullptr;
     try {
         const json content = read_run_json(directory / run_file);
@@ -65,6 +65,7 @@ json summary_of(const std::filesystem::path& directory, const std::string& run) 
             summary["singles"] = value_at(content, "/ledger/saved_singles/found");
         summary["reason"] = value_at(content, "/stop_reason");
         summary["ledger_closed"] = value_at(content, "/ledger/closed");
+        summary["verdict"] = value_at(content, "/verdict");
     } catch (const std::exception& error) {
         summary["state"] = "unreadable";
         summary["reason"] = error.what();
@@ -129,8 +130,10 @@ std::optional<EndedRun> last_ended_run(const std::filesystem::path& data_dir) {
         const bool failed = open || state == "failed";
         if (!failed && state != "complete") continue;
         const json reason = open ? json("the ledger does not close") : value_at(run, "/stop_reason");
+        const json verdict = value_at(run, "/verdict/state");
         return EndedRun{directory.filename(), time_of(value_at(run, "/stop_utc")),
-                        reason.is_string() ? reason.get<std::string>() : "", failed};
+                        reason.is_string() ? reason.get<std::string>() : "", failed,
+                        verdict.is_string() ? verdict.get<std::string>() : ""};
     }
     return {};
 }

@@ -22,6 +22,7 @@ struct EndedRun {
     std::optional<std::chrono::system_clock::time_point> stopped;
     std::string reason;  ///< why it stopped, or what failed
     bool failed = false;
+    std::string verdict{};  ///< its state; empty: runs of earlier versions have none
 };
 
 /// The one whose run.json was written last. Absent: there is none, or a run was interrupted since. Throws
@@ -36,7 +37,7 @@ class RunList {
     /// The latest `limit` runs of those that started before the run `before` (absent: of all), the latest
     /// last:
     /// {"data_dir", "earlier": how many started before these, "runs": [{"run", "state", "start_utc",
-    /// "stop_utc", "seconds", "prompts", "delayeds", "singles", "reason", "ledger_closed", "bytes",
+    /// "stop_utc", "seconds", "prompts", "delayeds", "singles", "reason", "ledger_closed", "verdict", "bytes",
     /// "report"}]}. Unknown values, and counts of records that a run does not write, are null. The state of
     /// an unfinished run that nobody writes is "interrupted"; that of a run with an unreadable run.json is
     /// "unreadable", and "reason" says why. Throws RunDirectoryError when the directory cannot be read or

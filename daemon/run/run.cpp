@@ -271,6 +271,16 @@ std::string Run::save_spectra(const RunEnd& end) const {
     }
 }
 
+RunVerdict Run::verdict_on(const RunEnd& end, const Ledger& ledger, const std::string& failure) const {
+    RunFacts facts{ledger, end.seen, setting_.configuration->health.max_loss_fraction, failure, {}, {}, 0};
+    facts.ledger_series_failure = ledger_series_failure();
+    if (const auto capture = capture_status()) {
+        facts.capture_failure = capture->failure;
+        facts.capture_dropped = capture->counts.dropped;
+    }
+    return judge(facts);
+}
+
 Ledger Run::finish(const RunEnd& end, std::string& failure) {
     Ledger ledger = end.ledger;
     coverage_.end(end.covered, end.taken, {end.live});
@@ -326,12 +336,16 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     const LedgerSeriesStatus series = ledger_series_->status();
     content["ledger_over_time"] = {
         {"file", ledger_file}, {"rows", series.rows}, {"failure", failure_or_null(series.failure)}};
+    verdict_ = verdict_on(end, ledger, failure);
+    content["verdict"] = to_json(verdict_);
     content["state"] = !failure.empty() ? "failed" : !open.empty() ? "bad-ledger" : "complete";
     try {
         write_json_atomically(directory_.file(run_file), content);
         reserve_->remove();
     } catch (const std::exception& e) {
         if (failure.empty()) failure = e.what();
+        verdict_ = verdict_on(end, ledger, failure);
+        content["verdict"] = to_json(verdict_);
         content["state"] = "failed";
         content["stop_reason"] = failure;
         try {

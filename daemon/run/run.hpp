@@ -23,10 +23,11 @@
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/ledger_series.hpp"
 #include "daemon/run/operator_data.hpp"
-#include "daemon/run/reserve.hpp"
 #include "daemon/run/run_coverage.hpp"
+#include "daemon/run/verdict.hpp"
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/second.hpp"
+#include "daemon/space/reserve.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -69,6 +70,7 @@ struct RunEnd {
     config::Spectra spectra;            ///< if requested; empty: not known, since the pipeline has failed
     SecondsTotal seconds;               ///< of the run
     std::optional<double> live;  ///< mean share of the data of the boards that arrived; absent: unknown
+    SeenInRun seen;
 };
 
 struct CaptureStatus {
@@ -136,6 +138,8 @@ class Run {
     /// Returns the complete ledger. Waits for the disk. Does not throw for I/O errors: `failure` receives the
     /// reason, or stays empty.
     Ledger finish(const RunEnd& end, std::string& failure);
+    /// After finish().
+    [[nodiscard]] const RunVerdict& verdict() const { return verdict_; }
 
     /// Instead of finish(): removes the run, which has no data, so that its id can be used again. Nobody else
     /// may use the run any more.
@@ -165,6 +169,8 @@ class Run {
     /// Files that another program has removed, replaced or cut since they were written, with the reason.
     [[nodiscard]] std::string lost_files() const;
     void open_files();
+    [[nodiscard]] RunVerdict verdict_on(const RunEnd& end, const Ledger& ledger,
+                                        const std::string& failure) const;
     void write_description(nlohmann::json content);
     struct Writer {
         RecordKind kind;
@@ -191,6 +197,7 @@ class Run {
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done
     std::unique_ptr<LedgerSeries> ledger_series_;
+    RunVerdict verdict_;
     config::Spectra spectra_memory_;  ///< if requested
 };
 

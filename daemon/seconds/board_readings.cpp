@@ -66,6 +66,12 @@ void BoardReadings::add_lost(std::uint64_t time, std::int64_t change) {
     }
 }
 
+void BoardReadings::add_unnumbered(std::uint64_t time) {
+    // One in a part is enough, and the latest ones are the likeliest to be of the same.
+    if (!losses_.empty() && !losses_.back().known && losses_.back().time / part_ == time / part_) return;
+    if (losses_.size() < most_losses) losses_.push_back({time, 0, false});
+}
+
 void BoardReadings::add(std::span<const gpu::Tag> tags) {
     for (const gpu::Tag& tag : tags) {
         if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::dead_time)) continue;
@@ -82,12 +88,14 @@ void BoardReadings::take(gpu::TickRange range, BoardReport& report) {
     take_temperatures(range, report.temperature_C);
     take_dead_time(range, report.dead_time);
     std::int64_t lost = 0;
+    bool known = loss_known_;
     std::erase_if(losses_, [&](const Loss& loss) {
         if (loss.time >= range.end) return false;
         lost += loss.change;
+        known = known && loss.known;
         return true;
     });
-    report.lost = loss_known_ ? static_cast<double>(lost) : BoardReport::unknown;
+    report.lost = known ? static_cast<double>(lost) : BoardReport::unknown;
 }
 
 void BoardReadings::take_temperatures(gpu::TickRange range, std::vector<double>& means) {

@@ -47,6 +47,8 @@ class BoardReadings {
     }
     /// `change`: datagrams that one of this time shows to be missing; -1: it had been missing.
     void add_lost(std::uint64_t time, std::int64_t change);
+    /// The number of a datagram of this time says nothing: what is lost in its second is unknown.
+    void add_unnumbered(std::uint64_t time);
     /// Tags of the segment that the next range lies in. Those of other kinds than dead time mean nothing
     /// here.
     void add(std::span<const gpu::Tag> tags);
@@ -70,6 +72,7 @@ class BoardReadings {
     struct Loss {
         std::uint64_t time = 0;
         std::int64_t change = 0;
+        bool known = true;
     };
     // More than this is kept only if boards are far apart in time; what is later is left out, or added to
     // what was there before.

@@ -21,8 +21,8 @@ using nlohmann::json;
 /// Why the source is degraded: a reason of health, or its own loss. Empty if it is well.
 std::string trouble(const Observation& seen, std::uint32_t index, const SourceStatus& now,
                     const SourceStatus& before) {
-    for (const char* code : {"source_silent", "source_lagging", "source_leading", "source_jumping",
-                             "source_stepped_back", "source_restarted"}) {
+    for (const char* code : {"sequence_meaningless", "source_silent", "source_lagging", "source_leading",
+                             "source_jumping", "source_stepped_back", "source_restarted"}) {
         if (const HealthReason* reason = seen.health->find(code, index)) return reason->problem.message();
     }
     const std::uint64_t received = now.datagrams - before.datagrams;
@@ -165,6 +165,7 @@ json make_sources(const Observation& seen) {
                     {"steps_back", s.steps_back},
                     {"progress_s", static_cast<double>(s.progress) * tick_s},
                     {"bdms", ranges_of(s.bdms)}};
+        one["sequence_fault"] = s.numbers ? json(name_of(s.numbers.fault)) : json();
         one["lost"] = s.lost ? json(*s.lost) : json();
         const double lost = rate(s.lost.value_or(0), b.lost.value_or(0), seconds);
         const double sent = lost + rate(s.datagrams, b.datagrams, seconds);

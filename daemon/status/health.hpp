@@ -14,29 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/run/ledger_problems.hpp"
+
 namespace petacq::daemon {
-
-/// Something wrong, in one reading.
-struct Problem {
-    const char* code = "";      ///< fixed word, docs/reference/status.md
-    std::uint32_t subject = 0;  ///< which of several: position of the source, module or stage
-    std::string what;           ///< "source 3 has been silent for 2.1 s"
-    std::string advice;         ///< what to look at; may be empty
-    bool failed = false;        ///< else degraded
-    /// The reason disappears when the problem has not been seen for this long.
-    std::chrono::steady_clock::duration lasts = std::chrono::seconds(5);
-    std::string several{};  ///< what several have in common: "modules above 50 C"; empty: there is only one
-    std::string name{};     ///< of the subject among several: "7"
-    double size = 0;        ///< the larger, the worse, among several
-
-    Problem& is_one_of(std::string all, std::string this_one, double how_bad) {
-        several = std::move(all);
-        name = std::move(this_one);
-        size = how_bad;
-        return *this;
-    }
-    [[nodiscard]] std::string message() const { return advice.empty() ? what : what + ": " + advice; }
-};
 
 struct HealthReason {
     Problem problem;  ///< as last seen

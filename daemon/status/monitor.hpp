@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/host/progress.hpp"
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 #include "daemon/status/health.hpp"
 #include "daemon/status/reading.hpp"
 #include "daemon/status/stages.hpp"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/host/quantity_text.hpp"
+#include "daemon/run/ledger_problems.hpp"
 #include "net/endpoint.hpp"
 
 namespace petacq::daemon {
@@ -18,44 +19,9 @@ namespace {
 /// A start takes a few syncs, and with a raw capture some detector time.
 constexpr std::chrono::seconds longest_start{3};
 
-struct DetectorAdvice {
-    const char* code;
-    const char* advice;
-    const char* several;  ///< what several modules have in common
-};
-/// In the order of DetectorFault::Kind.
-constexpr std::array detector_advice{
-    DetectorAdvice{"detector_time_step", "check the clock; the run may need another time calibration",
-                   "modules: their times moved since the start"},
-    DetectorAdvice{"detector_gain_step", "check high voltage and temperature",
-                   "modules: their photopeaks moved since the start"},
-    DetectorAdvice{"detector_few_prompts", "check clock, energies and shielding",
-                   "modules have fewer prompts than their singles let expect"},
-    DetectorAdvice{"detector_time_off", "check its clock; the time calibration may no longer hold",
-                   "modules: their times differ from the reference"},
-    DetectorAdvice{"detector_gain_off",
-                   "check its high voltage and temperature; the energy calibration may no longer hold",
-                   "modules: their photopeaks differ from the reference"},
-    DetectorAdvice{"detector_prompts_off", "check clock, energies and shielding",
-                   "modules have fewer prompts than the reference lets expect"},
-    DetectorAdvice{"detector_unit_silent", "check power, cables and thresholds",
-                   "modules have detector units that do not count"},
-    DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off",
-                   "modules have noisy crystals"},
-};
-
 /// Growth since the previous reading.
 std::uint64_t more(std::uint64_t now, std::uint64_t before) {
     return now > before ? now - before : 0;
-}
-
-double fraction(std::uint64_t part, std::uint64_t whole) {
-    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-
-/// "12 datagrams (0.12 %)"
-std::string share_text(std::uint64_t n, std::uint64_t of, const char* what) {
-    return fmt::format("{} ({:.3g} %)", counted_text(n, what), 100 * fraction(n, of));
 }
 
 class Finder {
@@ -66,8 +32,7 @@ class Finder {
     std::vector<Problem> find() {
         failures();
         groups();
-        datagrams();
-        frames();
+        ledger();
         for (Problem& problem : find_source_problems(seen_))
             found_.push_back(std::move(problem));
         temperatures();
@@ -139,66 +104,27 @@ class Finder {
             .lasts = {};
     }
 
-    /// Adds a problem if more than max_loss_fraction of the things are affected.
-    void add_share(const char* code, std::uint64_t affected, std::uint64_t all, const char* thing,
-                   const std::string& how, const char* advice) {
-        constexpr double margin = 0.5;
-        const double limit = seen_.configuration().health.max_loss_fraction;
-        const double share = fraction(affected, all);
-        if (affected == 0 || share <= limit * (raised(code) ? margin : 1)) return;
-        add(code,
-            share_text(affected, all, thing) + how +
-                (share > limit ? "" : fmt::format(", not yet below {:.3g} %", 100 * limit * margin)),
-            advice);
-    }
-
-    void datagrams() {
-        const DatagramLedger& now = acquisition_.total.datagrams;
-        const DatagramLedger& before = acquisition_before_.total.datagrams;
-        const std::uint64_t received = more(now.received, before.received);
-        const std::uint64_t lost = more(now.lost, before.lost);
-        add_share("datagrams_lost", lost, lost + received, "datagram",
-                  " lost" + worst_source([](const SourceStatus& s) { return s.lost.value_or(0); }),
-                  "check cables, switch and network card, and whether the kernel drops datagrams");
-        if (const auto n = more(now.repeated, before.repeated); n > 0) {
-            add("stream_repeated",
-                counted_text(n, "datagram") + " received again" +
-                    worst_source([](const SourceStatus& s) { return s.sequence.repeated; }),
-                "a stream is being sent a second time: find out what sends it; the copies are not used");
+    /// What the growth of the ledger says.
+    void ledger() {
+        LedgerView view{seen_.configuration().health.max_loss_fraction};
+        view.raised = [&](const char* code) { return raised(code); };
+        view.lost_by = worst_source([](const SourceStatus& s) { return s.lost.value_or(0); });
+        view.repeated_by = worst_source([](const SourceStatus& s) { return s.sequence.repeated; });
+        view.batches_waited = seen_.now->batch_waits > seen_.before->batch_waits;
+        view.stranger = latest_stranger();
+        view.sources_replaced = acquisition_.sources.replaced > acquisition_before_.sources.replaced;
+        view.gave_up = acquisition_.given_up > acquisition_before_.given_up;
+        Ledger growth = acquisition_.total - acquisition_before_.total;
+        // Nothing is processed before a valid frame has told the time of the detector.
+        if (growth.frames.received == 0)
+            growth.frames.received = growth.frames.bad_marker = invalid_frames_arrived(seen_);
+        for (Problem& problem : find_ledger_problems(growth, view))
+            found_.push_back(std::move(problem));
+        if (acquisition_.sources.behind_watermark) {
+            add("sources_behind",
+                "the sources agree on an earlier time than that of the run: their frames are late",
+                "stop the run and start another");
         }
-        if (const auto n = more(now.board_lost, before.board_lost); n > 0) {
-            add("board_lost_data", counted_text(n, "block") + " of data lost in the boards or on the way",
-                "the boards say so: lower their rate, raise their thresholds, see their own software; then "
-                "check the network");
-        }
-        const std::uint64_t dropped = more(now.dropped_kernel, before.dropped_kernel) +
-                                      more(now.dropped_no_buffer, before.dropped_no_buffer);
-        if (dropped > 0 && seen_.now->batch_waits > seen_.before->batch_waits) {
-            add("no_free_batch",
-                counted_text(dropped, "datagram") +
-                    " dropped: no batch was free, and the socket buffer overflowed",
-                "more data arrive than can be processed or written: see stages and queues; a higher "
-                "receive.batch_count bridges short spells");
-        } else if (const auto n = more(now.dropped_kernel, before.dropped_kernel); n > 0) {
-            add("kernel_drops",
-                "the kernel dropped " + counted_text(n, "datagram") + ": the socket buffer overflowed",
-                "raise net.core.rmem_max and receive.receive_buffer_bytes, or spread the sources over more "
-                "sockets");
-        }
-        if (const auto n = more(now.unknown_source, before.unknown_source); n > 0) {
-            add("unknown_source", counted_text(n, "datagram") + " from unknown senders" + latest_stranger(),
-                "petctl sources shows them; list boards among the sources of the scanner description, stop "
-                "others");
-        }
-        const std::uint64_t discarded = more(now.too_many_sources, before.too_many_sources);
-        if (discarded > 0 || acquisition_.sources.replaced > acquisition_before_.sources.replaced) {
-            add("too_many_sources",
-                fmt::format("more than {} senders: {} discarded", SourceTracker::max_sources,
-                            counted_text(discarded, "datagram")),
-                "list the sources in the scanner description, so that no others are tracked");
-        }
-        add_share("malformed_datagrams", more(now.malformed, before.malformed), received, "datagram",
-                  " malformed", "check receive.framing, and what else sends to this port");
     }
 
     [[nodiscard]] std::string latest_stranger() const {
@@ -227,33 +153,6 @@ class Finder {
         return fmt::format(", {} of them from {}", most, "source " + source_name(seen_, now[worst]));
     }
 
-    void frames() {
-        const gpu::FrameCounts& now = acquisition_.total.frames;
-        const gpu::FrameCounts& before = acquisition_before_.total.frames;
-        const std::uint64_t received = more(now.received, before.received);
-        const std::uint64_t invalid = more(now.bad_marker + now.bad_address + now.bad_time,
-                                           before.bad_marker + before.bad_address + before.bad_time);
-        add_share(
-            "invalid_frames", invalid, received, "frame", " invalid",
-            "check frame.head_marker, frame.tail_marker and the scanner description against the boards");
-        add_share("late_frames", more(now.late, before.late), received, "frame", " too late to be paired",
-                  "look at the skew of the sources; raise watermark.max_disorder_us if the network reorders "
-                  "datagrams");
-        add_share("time_jumps", more(now.time_jump, before.time_jump), received, "frame",
-                  " far from the time of their source",
-                  "check the clocks and the common reset of the boards");
-        if (acquisition_.sources.behind_watermark) {
-            add("sources_behind",
-                "the sources agree on an earlier time than that of the run: their frames are late",
-                "stop the run and start another");
-        }
-        if (acquisition_.given_up > acquisition_before_.given_up) {
-            add("sources_given_up",
-                "more than pipeline.max_pending_singles singles waited for slow sources: they wait no longer",
-                "find the source that lags; raise pipeline.max_pending_singles to wait longer for it");
-        }
-    }
-
     void temperatures() {
         const double limit = seen_.configuration().health.max_temperature_C;
         constexpr double margin = 2;
@@ -277,11 +176,8 @@ class Finder {
 
     void detector() {
         if (!acquisition_.detector_faults) return;
-        for (const DetectorFault& fault : *acquisition_.detector_faults) {
-            const DetectorAdvice& known = detector_advice.at(static_cast<std::size_t>(fault.kind));
-            add(known.code, fault.text(), known.advice, fault.bdm)
-                .is_one_of(known.several, fmt::to_string(fault.bdm), std::abs(fault.size));
-        }
+        for (const DetectorFault& fault : *acquisition_.detector_faults)
+            found_.push_back(detector_problem(fault));
     }
 
     void run_files() {

@@ -13,7 +13,7 @@
 #include "daemon/host/progress.hpp"
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/writer.hpp"
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 #include "daemon/run/interrupted.hpp"
 #include "daemon/run/list.hpp"
 #include "daemon/run/run.hpp"

@@ -66,6 +66,7 @@ std::string ended_text(const Observation& seen) {
     const std::optional<EndedRun>& last = seen.run->ended;
     if (!last) return "";
     std::string text = "; the last run, " + last->id + (last->failed ? ", failed" : ", ended");
+    if (!last->failed && last->verdict == "bad") text += " with bad data (`petctl runs` says why)";
     if (last->stopped) text += " at " + clock_text(*last->stopped, utc_now(seen));
     return last->reason.empty() ? text : text + ": " + last->reason;
 }
@@ -101,14 +102,32 @@ void add_run(json& strip, const Observation& seen) {
     strip["disk_time_left_s"] = number_if(left.has_value(), left.value_or(0));
 }
 
+/// What arrives although no frame can be used; empty: nothing does.
+std::string useless_text(const Observation& seen) {
+    if (invalid_frames_arrived(seen) > 0)
+        return "datagrams arrive, but none of their frames is valid: check frame.head_marker, "
+               "frame.tail_marker and the byte order of the frames (`petctl doctor`)";
+    const Ledger& now = seen.now->acquisition->total;
+    const Ledger& before = seen.before->acquisition->total;
+    if (now.tags.received > before.tags.received)
+        return "only tag frames arrive: do the boards send their singles with frame.tag_marker?";
+    if (now.datagrams.frames > before.datagrams.frames)
+        return "datagrams arrive, but the times of their frames make no sense: check the byte order and the "
+               "unit of the time (`petctl doctor`)";
+    return "";
+}
+
 json no_data(const Observation& seen) {
     const Arrival& arrival = seen.now->arrival;
     const std::chrono::duration<double> quiet = seen.now->taken - arrival.latest;
     std::string text = run_text(*seen.run);
     if (!text.empty()) text += ", but ";
-    text += fmt::format("no frames have arrived for {}, since {}{}", duration_text(quiet.count()),
-                        arrival.any ? "" : "the daemon started at ",
-                        clock_text(arrival.latest_utc, utc_now(seen)));
+    const std::string useless = useless_text(seen);
+    text += !useless.empty()
+                ? useless
+                : fmt::format("no frames have arrived for {}, since {}{}", duration_text(quiet.count()),
+                              arrival.any ? "" : "the daemon started at ",
+                              clock_text(arrival.latest_utc, utc_now(seen)));
     if (!seen.run->current) text += ended_text(seen);
     json strip = strip_of("no_data", "NO DATA", std::move(text));
     if (in_progress(*seen.run)) add_run(strip, seen);
@@ -122,8 +141,10 @@ json waiting_for_data(const Observation& seen) {
     add_run(strip, seen);
     const std::chrono::duration<double> quiet = seen.now->taken - seen.now->arrival.latest;
     std::string text = "run " + seen.run->current->id + " begins with its first data: ";
-    text += silent(*seen.now) ? "no frames have arrived for " + duration_text(quiet.count())
-                              : "frames arrive, but the time of their boards is not known yet";
+    const std::string useless = silent(*seen.now) ? useless_text(seen) : "";
+    text += !useless.empty()    ? useless
+            : silent(*seen.now) ? "no frames have arrived for " + duration_text(quiet.count())
+                                : "frames arrive, but the time of their boards is not known yet";
     if (!strip["requested_s"].is_null())
         text += "; its " + duration_text(strip["requested_s"].get<double>()) + " count from then";
     strip["text"] = text;

@@ -36,22 +36,23 @@ class SourceFinder {
         found_.back().is_one_of(several, name, size);
     }
 
+    void add_source(const SourceTrouble& trouble, std::uint32_t i, const std::string& does, double size = 0) {
+        found_.push_back(
+            source_problem(trouble, i, source_name(seen_, acquisition_.sources.sources[i]), does, size));
+    }
+
     void source(std::uint32_t i) {
         const SourceStatus& s = acquisition_.sources.sources[i];
         const auto& sources_before = acquisition_before_.sources.sources;
-        if (i < sources_before.size() && s.steps_back > sources_before[i].steps_back) {
-            add_source("source_stepped_back", i, "stepped back in time",
-                       "frames are late until the step has been made up for: check the clock",
-                       "sources stepped back in time");
-        }
+        if (s.numbers) found_.push_back(sequence_problem(i, source_name(seen_, s), s.numbers));
+        if (i < sources_before.size() && s.steps_back > sources_before[i].steps_back)
+            add_source(source_stepped_back, i, source_stepped_back.does);
         // After an end of stream, numbers may start anywhere.
         const SequenceCounts before =
             i < sources_before.size() ? sources_before[i].sequence : SequenceCounts{};
-        if (s.sequence.restarted - s.sequence.new_streams > before.restarted - before.new_streams) {
-            add_source("source_restarted", i, "has restarted its sequence numbers",
-                       "the board was reset or replaced, or two boards use one id: check them",
-                       "sources have restarted their sequence numbers");
-        }
+        if (!s.numbers &&
+            s.sequence.restarted - s.sequence.new_streams > before.restarted - before.new_streams)
+            add_source(source_restarted, i, source_restarted.does);
         if (s.state == SourceState::silent) silent_source(i);
         if (s.state == SourceState::jumping) {
             add_source("source_jumping", i, "jumps in time", "check clock and reset", "sources jump in time");
@@ -66,10 +67,11 @@ class SourceFinder {
         // A detector that is off is no fault; one board of it is.
         if (!s.last_seen && !anything_heard(acquisition_)) return;
         const double silent_s = silent_ms(s) / 1000;
-        add_source("source_silent", i,
-                   "has been silent " + (s.last_seen ? fmt::format("for {:.1f} s", silent_s)
-                                                     : std::string("since the daemon started")),
-                   "check power and cable", "sources are silent", silent_s);
+        add_source(
+            source_silent, i,
+            fmt::format("{} {}", source_silent.does,
+                        s.last_seen ? fmt::format("for {:.1f} s", silent_s) : "since the daemon started"),
+            silent_s);
     }
 
     /// Time since its latest datagram; 0 before the first one.
@@ -149,6 +151,18 @@ std::vector<Problem> find_source_problems(const Observation& seen) {
 std::string source_name(const Observation& seen, const SourceStatus& source) {
     const bool bare = seen.configuration().receive.framing == config::Framing::bare;
     return bare ? net::to_text({source.address, source.port}) : fmt::to_string(source.id);
+}
+
+std::uint64_t invalid_frames_arrived(const Observation& seen) {
+    const auto sum = [](const AcquisitionSnapshot& a) {
+        std::uint64_t frames = 0;
+        for (const SourceStatus& source : a.sources.sources)
+            frames += source.invalid_frames;
+        return frames;
+    };
+    const std::uint64_t before = sum(*seen.before->acquisition);
+    const std::uint64_t now = sum(*seen.now->acquisition);
+    return now > before ? now - before : 0;  // another source may have taken a slot
 }
 
 bool anything_heard(const AcquisitionSnapshot& now) {

@@ -237,7 +237,7 @@ json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& befor
         {"interval_s", seconds},
         {"bytes_per_s", rate(now.bytes_received, before.bytes_received, seconds)},
         {"datagrams_per_s", received},
-        {"lost_fraction", number_if(a.loss_known && received + lost > 0, lost / (received + lost))},
+        {"lost_fraction", number_if(a.loss_known() && received + lost > 0, lost / (received + lost))},
         {"frames_per_s", rate(a.frames.received, b.frames.received, seconds)},
         {"singles_raw_per_s", rate(raw_singles(a.frames), raw_singles(b.frames), seconds)},
         {"singles_per_s", rate(a.frames.accepted, b.frames.accepted, seconds)},
@@ -266,6 +266,11 @@ json make_second(const Second* second, const RateSetting& setting, double tick_s
             {"mean_abs_dt_ns", number_if(ends > 0, static_cast<double>(abs_dt) / ends * tick_s * 1e9)}};
 }
 
+json make_last_run(const std::optional<EndedRun>& run) {
+    if (!run) return nullptr;
+    return {{"id", run->id}, {"verdict", run->verdict.empty() ? json() : json(run->verdict)}};
+}
+
 }  // namespace
 
 json make_status(const Observation& seen, const Installation& installation) {
@@ -290,6 +295,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"common", make_common(seen, installation)},
             {"health", make_health(seen)},
             {"run", make_run(seen)},
+            {"last_run", make_last_run(seen.run->ended)},
             {"interrupted", make_interrupted(seen.run->interrupted)},
             {"rates", make_rates(a, *seen.before->acquisition, setting, recent)},
             {"average", make_rates(a, *seen.start, setting, a.seconds - seen.start->seconds)},

@@ -70,6 +70,8 @@ std::vector<Problem> find_source_problems(const Observation& seen);
 /// The id of the source, or its address with bare framing.
 std::string source_name(const Observation& seen, const SourceStatus& source);
 /// Whether any source has been heard since the daemon started.
+/// Frames of the last second that came in datagrams without any valid frame.
+std::uint64_t invalid_frames_arrived(const Observation& seen);
 bool anything_heard(const AcquisitionSnapshot& now);
 
 /// Mean over a module since the previous histograms, degrees C; absent without frames. `bdm` is below

@@ -143,8 +143,8 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
         return verdict;
     }
     Source& source = sources_[index];
-    source.address = datagram.address;
-    source.port = datagram.port;
+    const net::Endpoint sender_before{std::exchange(source.address, datagram.address),
+                                      std::exchange(source.port, datagram.port)};
     if (!source.first_seen_ns) source.first_seen_ns = now_ns;
     source.seen_ns = now_ns;
     source.succeeded = false;
@@ -157,6 +157,14 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
             verdict.use = false;
             return verdict;
         }
+        if (number != SequenceVerdict::in_order || verdict.lost != 0) [[unlikely]]
+            watch_numbers(source,
+                          {datagram.sequence,
+                           datagram.frames,
+                           {datagram.address, datagram.port},
+                           sender_before,
+                           number},
+                          verdict);
         if (last) ++end_of_stream_;
         if (number == SequenceVerdict::new_stream) {
             source.time = Source(options_).time;
@@ -172,13 +180,22 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     } else if (index < options_.expected_senders.size()) {
         verdict.tag_source = static_cast<std::uint16_t>(index);
     }
-    if (datagram.timed_frames == 0) return verdict;
+    if (datagram.timed_frames == 0) {
+        source.invalid_frames += datagram.frames;
+        return verdict;
+    }
     if (datagram.hits) source.bdms[datagram.first_bdm] = source.bdms[datagram.last_bdm] = true;
     const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
     decide_if_due(now_ns);
     ++undecided_;
     if (!goes_on(source, times, now_ns, verdict)) judge(source, times, guard(source, times, now_ns), verdict);
     return verdict;
+}
+
+/// The datagram does not simply follow the one before.
+void SourceTracker::watch_numbers(Source& source, const NumberedDatagram& datagram, Verdict& verdict) {
+    verdict.lost = source.watch.observe(datagram, source.sequence);
+    verdict.loss_known = !source.watch.meaningless(source.sequence);
 }
 
 /// Not of a wild time: a frame further back than the disorder allows is late, whatever its time says.
@@ -227,7 +244,8 @@ void SourceTracker::mark() {
 void SourceTracker::add(const Source& source, TrackerTotals& t) {
     const SequenceCounts& c = source.sequence.counts();
     t.accepted += source.datagrams;
-    t.lost += source.sequence.lost();
+    t.lost += source.watch.lost(source.sequence);
+    t.unnumbered += source.watch.unnumbered(source.sequence);
     t.duplicate += c.duplicate;
     t.repeated += c.repeated;
     t.recovered += c.recovered;

@@ -65,6 +65,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/tracking/number_pattern.hpp"
 #include "daemon/tracking/sequence_tracker.hpp"
 #include "daemon/tracking/time_guard.hpp"
 #include "net/batch.hpp"
@@ -102,6 +103,7 @@ struct Verdict {
     bool use = true;  ///< false: discard the frames (a copy, or too many sources)
     /// Datagrams that this one shows to be missing. Negative: they were thought missing.
     std::int64_t lost = 0;
+    bool loss_known = true;  ///< false: its number says nothing
 
     /// All frames are time jumps.
     void refuse_all() {
@@ -128,7 +130,11 @@ struct SourceStatus {
     SourceState state = SourceState::silent;
     std::uint64_t datagrams = 0;             ///< accepted
     std::uint64_t frames = 0;                ///< in accepted datagrams
-    std::optional<std::uint64_t> lost;       ///< absent: unknown (bare framing)
+    std::optional<std::uint64_t> lost;       ///< absent: unknown (bare framing, or `numbers` says why)
+    std::uint64_t invalid_frames = 0;        ///< in datagrams without any valid frame
+    std::uint64_t unnumbered = 0;            ///< accepted while the numbers said nothing
+    NumberPattern latest_numbers;            ///< what was wrong with them last
+    NumberPattern numbers;                   ///< what is wrong with its sequence numbers
     SequenceCounts sequence;                 ///< all zero with bare framing
     std::uint64_t jumped_datagrams = 0;      ///< accepted datagrams whose frames are all time jumps
     std::uint64_t clock_jumps = 0;           ///< confirmed
@@ -143,6 +149,7 @@ struct SourceStatus {
 struct TrackerStatus {
     std::vector<SourceStatus> sources;       ///< expected sources first; each keeps its position
     std::optional<std::uint64_t> reference;  ///< as of the latest watermark()
+    std::size_t expected = 0;                ///< how many of them
     std::uint64_t watermark = 0;
     std::optional<std::size_t> holding;  ///< index in `sources` of the source that holds back the watermark
     bool behind_watermark = false;       ///< the sources agree on a time below the watermark
@@ -152,7 +159,8 @@ struct TrackerStatus {
 /// Sums over the sources. All but `lost` only grow.
 struct TrackerTotals {
     std::uint64_t accepted = 0;
-    std::uint64_t lost = 0;  ///< 0 with bare framing, where it is unknown
+    std::uint64_t lost = 0;        ///< 0 with bare framing, where it is unknown
+    std::uint64_t unnumbered = 0;  ///< accepted while their numbers said nothing
     std::uint64_t recovered = 0;
     std::uint64_t duplicate = 0;
     std::uint64_t repeated = 0;
@@ -270,10 +278,12 @@ class SourceTracker {
         std::bitset<256> bdms;
         std::uint64_t datagrams = 0;
         std::uint64_t frames = 0;
+        std::uint64_t invalid_frames = 0;  ///< in datagrams without any valid frame
         std::uint64_t jumped_datagrams = 0;
         std::uint64_t clock_jumps = 0;
         std::uint64_t steps_back = 0;
         SequenceTracker sequence;
+        NumberWatch watch;
     };
     /// Sources that agree: their progress lies from low to high.
     struct Group {
@@ -293,6 +303,7 @@ class SourceTracker {
     void vacate(std::size_t index);
     void enter(std::size_t index, const net::Datagram& first);
 
+    static void watch_numbers(Source& source, const NumberedDatagram& datagram, Verdict& verdict);
     static void add(const Source& source, TrackerTotals& totals);
     // Parts of observe().
     inline bool goes_on(Source& source, const DatagramTimes& times, std::int64_t now_ns, Verdict& verdict);

@@ -75,6 +75,7 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
     t.watermark = watermark_;
     t.reference = reference_;
     t.replaced = replacements_;
+    t.expected = expected_;
     // The sources have advanced since the reference was determined.
     const auto agreed = reference_ ? median_vote(now_ns) : std::nullopt;
     t.sources.reserve(sources_.size());
@@ -88,7 +89,12 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
         s.state = state_of(source, now_ns);
         s.datagrams = source.datagrams;
         s.frames = source.frames;
-        if (options_.framing == net::Framing::sequenced) s.lost = source.sequence.lost();
+        s.invalid_frames = source.invalid_frames;
+        s.numbers = source.watch.pattern(source.sequence);
+        s.latest_numbers = source.watch.latest_pattern();
+        s.unnumbered = source.watch.unnumbered(source.sequence);
+        if (options_.framing == net::Framing::sequenced && !s.numbers)
+            s.lost = source.watch.lost(source.sequence);
         s.sequence = source.sequence.counts();
         s.jumped_datagrams = source.jumped_datagrams;
         s.clock_jumps = source.clock_jumps;

@@ -173,6 +173,16 @@ bool never_began(const json& result) {
     return reason.is_string() && reason.get_ref<const std::string&>().ends_with(" before its start_ticks");
 }
 
+/// The messages of its reasons.
+std::string verdict_text(const json& verdict) {
+    std::string text;
+    if (const json& reasons = at(verdict, {"reasons"}); reasons.is_array()) {
+        for (const json& reason : reasons)
+            text += (text.empty() ? "" : "; ") + text_of(at(reason, {"message"}));
+    }
+    return text;
+}
+
 std::string stop_line(const json& result) {
     if (never_began(result))
         return fmt::format("run {} had not begun: nothing is left of it", text_of(at(result, {"run"})));
@@ -188,6 +198,8 @@ std::string stop_line(const json& result) {
         line += fmt::format(", raw capture lacks {} of {}", text_of(dropped),
                             counted(at(result, {"capture", "datagrams_offered"}), "datagram", "datagrams"));
     }
+    if (at(result, {"verdict", "state"}) == "doubtful")
+        line += ", doubtful: " + verdict_text(at(result, {"verdict"}));
     return line;
 }
 
@@ -204,6 +216,8 @@ std::vector<std::string> stop_problems(const json& result) {
         }
         problems.push_back(problem);
     }
+    if (problems.empty() && at(result, {"verdict", "state"}) == "bad")
+        problems.push_back("the data are bad: " + verdict_text(at(result, {"verdict"})));
     return problems;
 }
 
@@ -223,6 +237,9 @@ Lines runs_lines(const json& runs) {
             end = end.empty() || end == "-" ? text_of(state) : fmt::format("{}: {}", text_of(state), end);
             style = state == "running" ? Style::good : Style::warning;
             if (state == "failed" || state == "unreadable") style = Style::bad;
+        } else if (const json& data = at(run, {"verdict", "state"}); data == "bad" || data == "doubtful") {
+            end = fmt::format("{}: {}", text_of(data), verdict_text(at(run, {"verdict"})));
+            style = data == "bad" ? Style::bad : Style::warning;
         }
         table.rows.push_back({{text_of(at(run, {"run"}))},
                               {text_of(at(run, {"start_utc"}))},

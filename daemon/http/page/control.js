@@ -48,6 +48,7 @@ class Control {
       if (!answer) return;
       if (answer.failure) this.say(`Run ${run} has failed: ${answer.failure}.`, true);
       else if (!answer.ledger_closed) this.say(`Run ${run} is stopped and on disk, but its ledger does not close.`, true);
+      else if (answer.verdict?.state === "bad") this.say(`Run ${run} is stopped and on disk, but its data are bad: ${answer.verdict.reasons[0].message}.`, true);
       else this.say(`Run ${run} is stopped and on disk.`);
     });
   }

@@ -11,14 +11,15 @@ function link(href, text) {
 function run_row(run) {
   const row = document.createElement("tr");
   const known = (value, format) => (value === null || value === undefined ? "–" : formats[format](value));
-  row.classList.toggle("unwell", ["interrupted", "failed", "unreadable"].includes(run.state) || run.ledger_closed === false ||
-    run.verdict?.state === "bad");
-  const doubt = run.verdict && run.verdict.state !== "good" ? `${run.state}, ${run.verdict.state}` : run.state;
+  row.classList.toggle("unwell", ["interrupted", "failed", "unreadable"].includes(run.state) || run.ledger_closed === false || run.verdict?.state === "bad");
+  const judged = run.state === "complete" && run.verdict && run.verdict.state !== "good";
+  const state = judged ? `${run.state}, ${run.verdict.state}` : run.state;
+  const reason = judged ? run.verdict.reasons.map((one) => one.message).join("; ") : run.reason;
   const report = run.report ? link(`/reports/${encodeURIComponent(run.run)}/report.html`, "report") : "–";
   if (run.report) report.setAttribute("aria-label", `Report of run ${run.run}`);
-  row.append(cell("th", run.run), cell("td", known(doubt, "text"), true), cell("td", known(run.start_utc, "utc"), true),
+  row.append(cell("th", run.run), cell("td", known(state, "text"), true), cell("td", known(run.start_utc, "utc"), true),
     cell("td", known(run.seconds, "duration")), cell("td", known(run.prompts, "count")), cell("td", known(run.bytes, "bytes")),
-    cell("td", known(run.ledger_closed, "truth"), true), cell("td", report, true), cell("td", known(run.reason, "text"), true));
+    cell("td", known(run.ledger_closed, "truth"), true), cell("td", report, true), cell("td", known(reason, "text"), true));
   return row;
 }
 

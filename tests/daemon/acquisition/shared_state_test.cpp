@@ -122,10 +122,10 @@ TEST_CASE("the account adds up receivers, sources and pipeline, and closes") {
     CHECK(ledger.datagrams.accepted == 6);
     CHECK(ledger.pairs.prompts_found == 40);
     CHECK(ledger.saved_singles.found == 480);
-    CHECK(ledger.loss_known);
+    CHECK(ledger.loss_known());
     Ledger written = ledger;
     written.pairs.written = 40;
     written.saved_singles.written = 480;
     CHECK(written.open_identities().empty());
-    CHECK_FALSE(Account({}, net::Framing::bare).total(Account::Reading::quick, {}, 0, {}).loss_known);
+    CHECK_FALSE(Account({}, net::Framing::bare).total(Account::Reading::quick, {}, 0, {}).loss_known());
 }

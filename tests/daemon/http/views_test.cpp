@@ -74,7 +74,7 @@ TEST_CASE("status document and metrics have the same value of every counter", "[
 
 TEST_CASE("a loss that cannot be known is in no view", "[http][metrics]") {
     AcquisitionSnapshot snapshot = counted();
-    snapshot.total.loss_known = false;
+    snapshot.total.numbered = false;
     const json status = status_of(snapshot);
     CHECK(status["total"]["datagrams"]["lost"].is_null());
     CHECK(parse_exposition(daemon_metrics(status)).count("petacqd_datagrams_lost") == 0);

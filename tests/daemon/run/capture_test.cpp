@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 #include "net/pcap/pcap_reader.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/faulty_disk.hpp"

@@ -11,7 +11,7 @@
 
 #include "daemon/run/directory.hpp"
 #include "daemon/run/list.hpp"
-#include "daemon/run/reserve.hpp"
+#include "daemon/space/reserve.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/faulty_disk.hpp"
 #include "tests/support/files.hpp"

@@ -131,7 +131,7 @@ TEST_CASE("the first row starts with the first frame of the run", "[ledger]") {
 TEST_CASE("loss that cannot be known has no number", "[ledger]") {
     const TemporaryDirectory directory;
     daemon::Ledger bare = ledger_number(3);
-    bare.loss_known = false;
+    bare.numbered = false;
     daemon::LedgerSeries series(directory / "ledger.csv");
     series.start(0, 0, daemon::Ledger{});
     series.add_last(10, 0, bare);

@@ -144,7 +144,7 @@ TEST_CASE("an open identity is reported with its numbers", "[ledger]") {
 
 TEST_CASE("loss that cannot be known is null, never zero", "[ledger]") {
     Ledger l = closed_ledger(1);
-    l.loss_known = false;
+    l.numbered = false;
     const json document = to_json(l);
     CHECK(document["datagrams"]["lost"].is_null());
     CHECK(document["loss_known"] == false);

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "daemon/host/progress.hpp"
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 #include "daemon/status/health.hpp"
 #include "daemon/status/status.hpp"
 #include "tests/daemon/status/helpers.hpp"
@@ -91,7 +91,7 @@ TEST_CASE("randoms are null until a second has been measured") {
 
 TEST_CASE("an unknown loss is null") {
     AcquisitionSnapshot bare = busy_snapshot();
-    bare.total.loss_known = false;
+    bare.total.numbered = false;
     CHECK(make_rates(bare, snapshot_at(0), {}, {})["lost_fraction"].is_null());
     CHECK(make_rates(snapshot_at(1), snapshot_at(0), {}, {})["lost_fraction"].is_null());
 }

@@ -81,6 +81,10 @@ json row_of(const std::string& id, const OnHosts& runs) {
         row[count] = sum_of(runs, count);
     for (const auto& [host, run] : runs) {
         row["hosts"].push_back(host);
+        const json& verdict = at(*run, {"verdict"});
+        if (verdict.is_object() && (!row.contains("verdict") || at(verdict, {"state"}) == "bad" ||
+                                    at(row["verdict"], {"state"}) == "good"))
+            row["verdict"] = verdict;
         const json& state = at(*run, {"state"});
         if (!row.contains("state") || rank_of(state) > rank_of(row["state"])) row["state"] = state;
         if (!row.contains("start_utc") || start_of(*run) < start_of(row)) row["start_utc"] = start_of(*run);

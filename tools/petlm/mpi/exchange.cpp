@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "daemon/run/directory.hpp"
-#include "daemon/run/reserve.hpp"
+#include "daemon/space/reserve.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {

@@ -220,7 +220,7 @@ Picture loss_over_time(const PictureData& data) {
     p.name = "loss";
     p.title = "Loss over time";
     p.caption = loss_known ? fmt::format("Above: datagrams lost, {} sent.", of_text(lost))
-                           : std::string("Above: datagrams lost cannot be known (bare framing).");
+                           : std::string("Above: datagrams lost are unknown: their numbers do not show them.");
     p.caption += fmt::format(
         " Dropped: lost by this host because a socket queue was full or no batch was free, {}. Below: frames "
         "that were "

@@ -44,6 +44,21 @@ std::optional<Judgement> judgement_of_loss(const json& run) {
                                  grouped(static_cast<std::uint64_t>(*lost)), grouped(sent), 100 * fraction)};
 }
 
+/// What the daemon found, besides what the state of the run says. Runs of earlier versions have no verdict.
+std::vector<Judgement> reasons_of(const json& run) {
+    std::vector<Judgement> judgements;
+    const json* state = value_at(run, "/verdict/state");
+    const json* reasons = value_at(run, "/verdict/reasons");
+    if (state == nullptr || reasons == nullptr || !reasons->is_array()) return judgements;
+    if (*state == "good") judgements.push_back({true, "The verdict on this run is good."});
+    for (const json& reason : *reasons) {
+        const std::string code = string_at(reason, "/code");
+        if (code == "run_failed" || code == "ledger_open") continue;
+        judgements.push_back({false, string_at(reason, "/message") + '.'});
+    }
+    return judgements;
+}
+
 }  // namespace
 
 std::vector<Judgement> verdict_of(const json& run, const PictureData& data) {
@@ -58,7 +73,10 @@ std::vector<Judgement> verdict_of(const json& run, const PictureData& data) {
                               ? Judgement{true, "The ledger is closed: everything is accounted for."}
                               : Judgement{false, "The ledger is not closed."});
     }
-    if (auto judgement = judgement_of_loss(run)) verdict.push_back(std::move(*judgement));
+    const std::vector<Judgement> reasons = reasons_of(run);
+    verdict.insert(verdict.end(), reasons.begin(), reasons.end());
+    if (auto judgement = judgement_of_loss(run); judgement && (judgement->good || reasons.empty()))
+        verdict.push_back(std::move(*judgement));
     for (const std::string* trouble : {&data.ledger_trouble, &data.seconds_trouble}) {
         if (!trouble->empty()) verdict.push_back({false, *trouble});
     }

@@ -13,7 +13,7 @@
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"
-#include "daemon/run/reserve.hpp"
+#include "daemon/space/reserve.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -20,9 +20,15 @@ namespace {
 
 using nlohmann::json;
 
+/// Versions before 1.1 do not count these.
+bool later_counter(const daemon::LedgerCounter& counter, const json& section) {
+    return counter.name == std::string_view("unnumbered") && section.is_object() && !section.empty() &&
+           !section.contains("unnumbered");
+}
+
 /// False if the ledger of the run lacks a counter.
 bool read(const json& document, daemon::Ledger& ledger) {
-    ledger.loss_known = document.value("loss_known", true);
+    ledger.numbered = document.value("loss_known", true);
     for (const daemon::LedgerCounter& counter : daemon::ledger_counters()) {
         const json section = document.value(counter.section, json::object());
         const json number = section.is_object() ? section.value(counter.name, json()) : json();
@@ -30,7 +36,7 @@ bool read(const json& document, daemon::Ledger& ledger) {
             counter.in(ledger) = number.is_number_unsigned()
                                      ? number.get<std::uint64_t>()
                                      : static_cast<std::uint64_t>(number.get<std::int64_t>());
-        } else if (ledger.loss_known) {
+        } else if (ledger.numbered && !later_counter(counter, section)) {
             return false;
         }
     }
@@ -46,7 +52,7 @@ std::optional<daemon::Ledger> sum_of_ledgers(const Inputs& inputs) {
         if (!document.is_object() || !read(document, one)) return std::nullopt;
         for (const daemon::LedgerCounter& counter : daemon::ledger_counters())
             counter.in(sum) += counter.of(one);
-        sum.loss_known = sum.loss_known && one.loss_known;
+        sum.numbered = sum.numbered && one.numbered;
     }
     return sum;
 }

@@ -15,7 +15,7 @@
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"
-#include "daemon/run/reserve.hpp"
+#include "daemon/space/reserve.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/recovery/recovered_run.hpp"
 #include "tools/petlm/records/recovery/surviving_times.hpp"

@@ -1,4 +1,4 @@
-#include "daemon/run/disk_space.hpp"
+#include "daemon/space/disk_space.hpp"
 
 #include <sys/statvfs.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/run/reserve.hpp"
+#include "daemon/space/reserve.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,0 +1,174 @@
+#include "daemon/run/ledger_problems.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "daemon/host/quantity_text.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+struct DetectorAdvice {
+    const char* code;
+    const char* advice;
+    const char* several;  ///< what several modules have in common
+};
+/// In the order of DetectorFault::Kind.
+constexpr std::array detector_advice{
+    DetectorAdvice{"detector_time_step", "check the clock; the run may need another time calibration",
+                   "modules: their times moved since the start"},
+    DetectorAdvice{"detector_gain_step", "check high voltage and temperature",
+                   "modules: their photopeaks moved since the start"},
+    DetectorAdvice{"detector_few_prompts", "check clock, energies and shielding",
+                   "modules have fewer prompts than their singles let expect"},
+    DetectorAdvice{"detector_time_off", "check its clock; the time calibration may no longer hold",
+                   "modules: their times differ from the reference"},
+    DetectorAdvice{"detector_gain_off",
+                   "check its high voltage and temperature; the energy calibration may no longer hold",
+                   "modules: their photopeaks differ from the reference"},
+    DetectorAdvice{"detector_prompts_off", "check clock, energies and shielding",
+                   "modules have fewer prompts than the reference lets expect"},
+    DetectorAdvice{"detector_unit_silent", "check power, cables and thresholds",
+                   "modules have detector units that do not count"},
+    DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off",
+                   "modules have noisy crystals"},
+};
+
+double fraction(std::uint64_t part, std::uint64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
+/// "12 datagrams (0.12 %)"
+std::string share_text(std::uint64_t n, std::uint64_t of, const char* what) {
+    return fmt::format("{} ({:.3g} %)", counted_text(n, what), 100 * fraction(n, of));
+}
+
+class LedgerFinder {
+  public:
+    LedgerFinder(const Ledger& growth, const LedgerView& view) : growth_(growth), view_(view) {}
+
+    std::vector<Problem> find() {
+        datagrams();
+        frames();
+        return std::move(found_);
+    }
+
+  private:
+    void add(const char* code, std::string what, std::string advice) {
+        found_.push_back({code, 0, std::move(what), std::move(advice)});
+    }
+
+    /// Adds a problem if more than max_fraction of the things are affected.
+    void add_share(const char* code, std::uint64_t affected, std::uint64_t all, const char* thing,
+                   const std::string& how, const char* advice) {
+        constexpr double margin = 0.5;
+        const double limit = view_.max_fraction;
+        const double share = fraction(affected, all);
+        if (affected == 0 || share <= limit * (view_.raised(code) ? margin : 1)) return;
+        add(code,
+            share_text(affected, all, thing) + how +
+                (share > limit ? "" : fmt::format(", not yet below {:.3g} %", 100 * limit * margin)),
+            advice);
+    }
+
+    void datagrams() {
+        const DatagramLedger& d = growth_.datagrams;
+        // Fewer are missing than before if more arrived than were found missing.
+        const std::uint64_t lost = static_cast<std::int64_t>(d.lost) < 0 ? 0 : d.lost;
+        if (growth_.numbered)
+            add_share("datagrams_lost", lost, lost + d.received, "datagram", " lost" + view_.lost_by,
+                      "check cables, switch and network card, and whether the kernel drops datagrams");
+        if (d.repeated > 0) {
+            add("stream_repeated",
+                counted_text(d.repeated, "datagram") + " received again" + view_.repeated_by,
+                "a stream is being sent a second time: find out what sends it; the copies are not used");
+        }
+        if (d.board_lost > 0) {
+            add("board_lost_data",
+                counted_text(d.board_lost, "block") + " of data lost in the boards or on the way",
+                "the boards say so: lower their rate, raise their thresholds, see their own software; then "
+                "check "
+                "the network");
+        }
+        if (growth_.dropped() > 0 && view_.batches_waited) {
+            add("no_free_batch",
+                counted_text(growth_.dropped(), "datagram") +
+                    " dropped: no batch was free, and the socket buffer overflowed",
+                "more data arrive than can be processed or written: see stages and queues; a higher "
+                "receive.batch_count bridges short spells");
+        } else if (d.dropped_kernel > 0) {
+            add("kernel_drops",
+                "the kernel dropped " + counted_text(d.dropped_kernel, "datagram") +
+                    ": the socket buffer overflowed",
+                "raise net.core.rmem_max and receive.receive_buffer_bytes, or spread the sources over more "
+                "sockets");
+        }
+        if (d.unknown_source > 0) {
+            add("unknown_source",
+                counted_text(d.unknown_source, "datagram") + " from unknown senders" + view_.stranger,
+                "petctl sources shows them; list boards among the sources of the scanner description, stop "
+                "others");
+        }
+        if (d.too_many_sources > 0 || view_.sources_replaced) {
+            add("too_many_sources",
+                fmt::format("more than {} senders: {} discarded", SourceTracker::max_sources,
+                            counted_text(d.too_many_sources, "datagram")),
+                "list the sources in the scanner description, so that no others are tracked");
+        }
+        add_share("malformed_datagrams", d.malformed, d.received, "datagram", " malformed",
+                  "check receive.framing, and what else sends to this port");
+    }
+
+    void frames() {
+        const gpu::FrameCounts& f = growth_.frames;
+        add_share(
+            "invalid_frames", f.bad_marker + f.bad_address + f.bad_time, f.received, "frame", " invalid",
+            "check frame.head_marker, frame.tail_marker and the scanner description against the boards");
+        add_share("late_frames", f.late, f.received, "frame", " too late to be paired",
+                  "look at the skew of the sources; raise watermark.max_disorder_us if the network reorders "
+                  "datagrams");
+        add_share("time_jumps", f.time_jump, f.received, "frame", " far from the time of their source",
+                  "check the clocks and the common reset of the boards");
+        if (view_.gave_up) {
+            add("sources_given_up",
+                "more than pipeline.max_pending_singles singles waited for slow sources: they wait no longer",
+                "find the source that lags; raise pipeline.max_pending_singles to wait longer for it");
+        }
+    }
+
+    const Ledger& growth_;
+    const LedgerView& view_;
+    std::vector<Problem> found_;
+};
+
+}  // namespace
+
+Problem source_problem(const SourceTrouble& trouble, std::uint32_t subject, const std::string& name,
+                       const std::string& does, double size) {
+    Problem problem{trouble.code, subject, "source " + name + " " + does, trouble.advice};
+    problem.is_one_of(trouble.several, name, size);
+    return problem;
+}
+
+Problem sequence_problem(std::uint32_t subject, const std::string& name, const NumberPattern& pattern) {
+    Problem problem = source_problem(sequence_meaningless, subject, name, "");
+    problem.what = "source " + name + ": " + pattern.text();
+    return problem;
+}
+
+Problem detector_problem(const DetectorFault& fault) {
+    const DetectorAdvice& known = detector_advice.at(static_cast<std::size_t>(fault.kind));
+    Problem problem{known.code, fault.bdm, fault.text(), known.advice};
+    problem.is_one_of(known.several, fmt::to_string(fault.bdm), std::abs(fault.size));
+    return problem;
+}
+
+std::vector<Problem> find_ledger_problems(const Ledger& growth, const LedgerView& view) {
+    return LedgerFinder(growth, view).find();
+}
+
+}  // namespace petacq::daemon
