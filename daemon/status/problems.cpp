@@ -69,6 +69,8 @@ class Finder {
         frames();
         for (Problem& problem : find_source_problems(seen_))
             found_.push_back(std::move(problem));
+        for (Problem& problem : find_network_problems(seen_))
+            found_.push_back(std::move(problem));
         temperatures();
         detector();
         run_files();
@@ -160,7 +162,8 @@ class Finder {
                     " dropped: no batch was free, and the socket buffer overflowed",
                 "more data arrive than can be processed or written: see stages and queues; a higher "
                 "receive.batch_count bridges short spells");
-        } else if (const auto n = more(now.dropped_kernel, before.dropped_kernel); n > 0) {
+        } else if (const auto n = dropped_for_room(seen_, more(now.dropped_kernel, before.dropped_kernel));
+                   n > 0) {
             add("kernel_drops",
                 "the kernel dropped " + counted_text(n, "datagram") + ": the socket buffer overflowed",
                 "raise net.core.rmem_max and receive.receive_buffer_bytes, or spread the sources over more "
