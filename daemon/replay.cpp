@@ -193,16 +193,13 @@ class Replay {
         for (const std::string& identity : open)
             log_error("run {}: the ledger does not close: {}", id_, identity);
         const net::PcapCounts packets = replayer_->packets();
-        log_info(
-            "run {}: {} packets read ({} other, {} incomplete), {} datagrams, {} frames, {:.1f} M frames/s",
-            id_, packets.packets, packets.other, packets.fragments_incomplete, ledger.datagrams.received,
-            ledger.frames.received, static_cast<double>(ledger.frames.received) / seconds * 1e-6);
-        if (end.covered.ticks() == 0 && ledger.frames.received == 0 && packets.packets > packets.other)
+        log_info("run {}: {} packets read, {} datagrams, {} frames, {:.1f} M frames/s", id_, packets.packets,
+                 ledger.datagrams.received, ledger.frames.received,
+                 static_cast<double>(ledger.frames.received) / seconds * 1e-6);
+        report_captures(packets);
+        if (end.covered.ticks() == 0 && ledger.frames.received == 0 && packets.packets > packets.other())
             log_warning("run {}: the captures have no data from {} to {} ticks, which it was to take", id_,
                         end.taken.start, end.taken.end);
-        if (packets.packets > 0 && packets.other == packets.packets) {
-            log_warning("run {}: no packet of the capture is for a port of receive.sockets", id_);
-        }
         log_info("run {} in {}: {}, {} ({})", id_, path_, records_text(ledger, coincidences_), end.reason,
                  open.empty() ? "ledger closed" : "ledger NOT closed");
         for (const RunVerdict::Reason& reason : verdict.reasons)
@@ -211,6 +208,20 @@ class Replay {
         if (failure.empty()) return EX_SOFTWARE;
         log_error("run {} failed: {}", id_, failure);
         return acquisition_.snapshot()->failure.empty() ? EX_IOERR : EX_SOFTWARE;
+    }
+
+    /// What of the captures was not used, and what they lack.
+    void report_captures(const net::PcapCounts& packets) const {
+        const std::string unused = net::unused_text(packets);
+        if (!unused.empty()) log_info("run {}: packets that were not used: {}", id_, unused);
+        if (packets.fragments_incomplete > 0)
+            log_warning("run {}: the captures lack fragments of {} IP packets", id_,
+                        packets.fragments_incomplete);
+        if (packets.packets > 0 && packets.other() == packets.packets)
+            log_warning("run {}: no packet of the capture is for a port of receive.sockets: {}", id_, unused);
+        if (const auto dropped = replayer_->dropped(); dropped && *dropped > 0)
+            log_warning("run {}: the program that captured lost {} packets; its capture says so", id_,
+                        *dropped);
     }
 
     Assembly assembly_;

@@ -299,6 +299,14 @@ void write_memory(Exposition& out, const json& status) {
         out.sample(at(status, pointer), {{"use", use}});
 }
 
+void write_network(Exposition& out, const json& network) {
+    out.family({"petacqd_kernel_network_total", "counter",
+                "Counters of the kernel for received packets, by their names in nstat."});
+    if (!network.is_object()) return;
+    for (const auto& [counter, value] : network.items())
+        out.sample(value, {{"counter", counter}});
+}
+
 void write_stages(Exposition& out, const json& stages) {
     const auto name = [](const json& stage) { return text_at(stage, "name"); };
     write_items(out, stages, "stage", name, of_stage);
@@ -334,6 +342,7 @@ std::string daemon_metrics(const json& status) {
     write_values(out, status, after_ledger);
     write_reasons(out, status);
     write_memory(out, status);
+    write_network(out, at(status, "/network"));
     write_stages(out, at(status, "/stages"));
     write_sources(out, at(status, "/sources"));
     write_items(

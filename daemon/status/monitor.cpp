@@ -106,6 +106,7 @@ void Monitor::attach(const Acquisition& acquisition, const RunState& run) {
     daemon_start_ = now_.acquisition;
     space_ = disk_space(setting_.configuration->data_dir);
     read_slow();
+    now_.network_earlier = now_.network;
     before_ = latest_observed_ = now_;
 }
 
@@ -169,6 +170,8 @@ void Monitor::read_slow() {
         write_rate_.clear();
     }
     now_.disk = {space_, write_rate_.per_second()};
+    now_.network_earlier =
+        std::exchange(now_.network, {read_network_counters(), std::chrono::steady_clock::now()});
 }
 
 Observation Monitor::observation(const RunState& run) const {

@@ -35,6 +35,8 @@ class Finder {
         ledger();
         for (Problem& problem : find_source_problems(seen_))
             found_.push_back(std::move(problem));
+        for (Problem& problem : find_network_problems(seen_))
+            found_.push_back(std::move(problem));
         temperatures();
         detector();
         run_files();
@@ -115,6 +117,7 @@ class Finder {
         view.sources_replaced = acquisition_.sources.replaced > acquisition_before_.sources.replaced;
         view.gave_up = acquisition_.given_up > acquisition_before_.given_up;
         Ledger growth = acquisition_.total - acquisition_before_.total;
+        growth.datagrams.dropped_kernel = dropped_for_room(seen_, growth.datagrams.dropped_kernel);
         // Nothing is processed before a valid frame has told the time of the detector.
         if (growth.frames.received == 0)
             growth.frames.received = growth.frames.bad_marker = invalid_frames_arrived(seen_);

@@ -10,6 +10,7 @@
 
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/host/logging.hpp"
+#include "daemon/host/network_counters.hpp"
 #include "daemon/host/progress.hpp"
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/writer.hpp"
@@ -45,6 +46,11 @@ struct Arrival {
     std::chrono::system_clock::time_point latest_utc;
 };
 
+struct NetworkReading {
+    NetworkCounters counters;
+    std::chrono::steady_clock::time_point taken;
+};
+
 struct Reading {
     std::chrono::steady_clock::time_point taken;
     Arrival arrival;
@@ -59,6 +65,8 @@ struct Reading {
     // Read once a second, since they cost more than a counter:
     DiskStatus disk;
     std::vector<StageState> stages;
+    NetworkReading network;
+    NetworkReading network_earlier;  ///< an interval before that
 };
 
 enum class DaemonState : std::uint8_t { idle, starting, running, stopping, failed };

@@ -307,6 +307,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"sources", make_sources(seen)},
             {"unknown_sources", make_unknown_sources(seen)},
             {"reception", make_reception(seen)},
+            {"network", seen.now->network.counters},
             {"modules", make_modules(seen)},
             {"dead_time", make_dead_time(seen)},
             {"tags", make_tags(seen)},

@@ -66,6 +66,11 @@ double dead_time_fraction(const std::vector<double>& rates, double dead_time_s);
 std::vector<Problem> find_problems(const Observation& seen);
 /// Those among them that single sources have.
 std::vector<Problem> find_source_problems(const Observation& seen);
+/// Those of the kernel's network counters.
+std::vector<Problem> find_network_problems(const Observation& seen);
+/// How many of the datagrams that sockets have `dropped` lately found no room in the buffer. Datagrams with
+/// wrong checksums are among the drops, too.
+std::uint64_t dropped_for_room(const Observation& seen, std::uint64_t dropped);
 
 /// The id of the source, or its address with bare framing.
 std::string source_name(const Observation& seen, const SourceStatus& source);

@@ -1,18 +1,11 @@
 // pcapng: https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html
 #include "net/pcap/packet_file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <system_error>
 
 #include "net/pcap/pcap.hpp"
 
@@ -26,10 +19,15 @@ constexpr std::uint32_t byte_order_magic = 0x1A2B3C4D;
 constexpr std::uint32_t interface_block = 1;
 constexpr std::uint32_t packet_block = 2;  // obsolete
 constexpr std::uint32_t simple_packet_block = 3;
+constexpr std::uint32_t statistics_block = 5;
 constexpr std::uint32_t enhanced_packet_block = 6;
 constexpr std::uint16_t option_end = 0;
 constexpr std::uint16_t option_resolution = 9;
 constexpr std::uint16_t option_offset = 14;
+constexpr std::uint16_t option_dropped_by_interface = 5;  // of statistics
+constexpr std::uint16_t option_dropped_by_system = 7;
+constexpr std::uint32_t longest_block = 1U << 24;
+constexpr std::uint32_t magic_zstd = 0xFD2FB528;
 constexpr std::size_t block_frame = 12;  // type and length before the body, length behind it
 
 bool is_known(std::uint32_t link_type) {
@@ -66,38 +64,28 @@ std::int64_t ns_of(std::uint64_t units, std::uint8_t resolution, std::int64_t of
     return static_cast<std::int64_t>(std::clamp<Wide>(ns, 0, most));
 }
 
-}  // namespace
-
-PacketFile::PacketFile(const std::string& file) : file_(file) {
-    const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (fd < 0 || ::fstat(fd, &status) != 0) {
-        const int error = errno;
-        if (fd >= 0) ::close(fd);
-        throw std::system_error(error, std::generic_category(), file);
-    }
-    size_ = S_ISREG(status.st_mode) ? static_cast<std::uint64_t>(status.st_size) : 0;
-    if (size_ < sizeof(pcap::FileHeader)) {
-        ::close(fd);
-        throw PcapError(file + ": not a pcap file: expected a header of 24 bytes, found a file of " +
-                        std::to_string(size_));
-    }
-    void* const mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    const int error = errno;
-    ::close(fd);
-    if (mapped == MAP_FAILED) throw std::system_error(error, std::generic_category(), file);
-    ::madvise(mapped, size_, MADV_SEQUENTIAL);
-    data_ = static_cast<const std::byte*>(mapped);
-    try {
-        read_header();
-    } catch (...) {
-        ::munmap(mapped, size_);
-        throw;
+/// Calls `take` with code and value of each option.
+template <class Number, class Take>
+void each_option(std::span<const std::byte> options, const Number& number, const Take& take) {
+    while (options.size() >= 4) {
+        const std::uint16_t code = number(options.data());
+        const std::size_t length = number(options.data() + 2);
+        options = options.subspan(4);
+        if (code == option_end || length > options.size()) return;
+        take(code, options.first(length));
+        options = options.subspan(std::min((length + 3) / 4 * 4, options.size()));
     }
 }
 
-PacketFile::~PacketFile() {
-    ::munmap(const_cast<std::byte*>(data_), size_);
+/// Unknown only if both are.
+std::optional<std::uint64_t> sum(std::optional<std::uint64_t> a, std::optional<std::uint64_t> b) {
+    return a || b ? std::optional(a.value_or(0) + b.value_or(0)) : std::nullopt;
+}
+
+}  // namespace
+
+PacketFile::PacketFile(const std::string& file) : file_(file), content_(file) {
+    read_header();
 }
 
 void PacketFile::refuse(const std::string& why) const {
@@ -105,7 +93,7 @@ void PacketFile::refuse(const std::string& why) const {
 }
 
 std::string PacketFile::place() const {
-    return " (packet " + std::to_string(packets_ + 1) + " at byte " + std::to_string(at_) + ")";
+    return " (packet " + std::to_string(packets_ + 1) + " at byte " + std::to_string(content_.passed()) + ")";
 }
 
 std::uint16_t PacketFile::u16(const std::byte* at) const {
@@ -120,15 +108,36 @@ std::uint32_t PacketFile::u32(const std::byte* at) const {
     return swapped_ ? __builtin_bswap32(v) : v;
 }
 
+std::uint64_t PacketFile::u64(const std::byte* at) const {
+    const std::uint64_t first = u32(at);
+    const std::uint64_t second = u32(at + 4);
+    return swapped_ == (std::endian::native == std::endian::little) ? first << 32 | second
+                                                                    : second << 32 | first;
+}
+
+std::optional<std::uint64_t> PacketFile::dropped() const {
+    std::optional<std::uint64_t> all = dropped_before_;
+    for (const Interface& interface : interfaces_)
+        all = sum(all, interface.dropped);
+    return all;
+}
+
 void PacketFile::read_header() {
-    std::uint32_t magic = u32(data_);
+    const std::span<const std::byte> header = content_.ahead(sizeof(pcap::FileHeader));
+    if (header.size() < sizeof(pcap::FileHeader)) {
+        refuse("not a pcap file: expected a header of 24 bytes, found a file of " +
+               std::to_string(header.size()));
+    }
+    const std::byte* const data = header.data();
+    std::uint32_t magic = u32(data);
+    if (magic == magic_zstd) refuse("compressed with zstd; expected pcap, pcapng, or one of them with gzip");
     if (magic == pcap::magic_pcapng) {
         blocks_ = true;
         return;
     }
     swapped_ = magic == __builtin_bswap32(pcap::magic_microseconds) ||
                magic == __builtin_bswap32(pcap::magic_nanoseconds);
-    magic = u32(data_);
+    magic = u32(data);
     if (magic != pcap::magic_microseconds && magic != pcap::magic_nanoseconds) {
         refuse(
             "not a pcap file: expected it to start with A1 B2 C3 D4 or A1 B2 3C 4D, in either byte order "
@@ -136,17 +145,17 @@ void PacketFile::read_header() {
             "0A 0D 0D 0A (pcapng)");
     }
     fraction_ns_ = magic == pcap::magic_nanoseconds ? 1 : 1'000;
-    const std::uint16_t version = u16(data_ + offsetof(pcap::FileHeader, version_major));
+    const std::uint16_t version = u16(data + offsetof(pcap::FileHeader, version_major));
     if (version != 2) refuse("pcap version " + std::to_string(version) + ", expected 2");
     link_type_ =
-        u32(data_ + offsetof(pcap::FileHeader, link_type)) & 0xFFFF;  // the upper bits describe checksums
+        u32(data + offsetof(pcap::FileHeader, link_type)) & 0xFFFF;  // the upper bits describe checksums
     if (!is_known(link_type_)) {
         refuse(
             "link type " + std::to_string(link_type_) +
             "; expected Ethernet (1), Linux cooked (113, 276), BSD loopback (0) or raw IP (101, 228, 229)");
     }
-    ours_ = u32(data_ + offsetof(pcap::FileHeader, accuracy)) == pcap::our_mark;
-    at_ = sizeof(pcap::FileHeader);
+    ours_ = u32(data + offsetof(pcap::FileHeader, accuracy)) == pcap::our_mark;
+    content_.pass(sizeof(pcap::FileHeader));
 }
 
 std::optional<CapturedPacket> PacketFile::next() {
@@ -154,59 +163,64 @@ std::optional<CapturedPacket> PacketFile::next() {
 }
 
 std::optional<CapturedPacket> PacketFile::next_record() {
-    if (at_ == size_) return {};
-    if (size_ - at_ < sizeof(pcap::RecordHeader)) {
+    const std::span<const std::byte> header = content_.ahead(sizeof(pcap::RecordHeader));
+    if (header.empty()) return {};
+    if (header.size() < sizeof(pcap::RecordHeader)) {
         refuse("ends within the header of a packet: the capture was cut" + place());
     }
-    const std::byte* const record = data_ + at_;
+    const std::byte* const record = header.data();
     const std::uint32_t captured = u32(record + offsetof(pcap::RecordHeader, captured));
     const std::uint32_t length = u32(record + offsetof(pcap::RecordHeader, length));
     if (captured > longest_packet || captured > length) {
         refuse("damaged: a packet of " + std::to_string(captured) + " of " + std::to_string(length) +
                " bytes" + place());
     }
-    if (captured > size_ - at_ - sizeof(pcap::RecordHeader)) {
-        refuse("ends within a packet: the capture was cut" + place());
-    }
     CapturedPacket packet;
     packet.time_ns = std::int64_t{u32(record)} * 1'000'000'000 +
                      std::int64_t{u32(record + offsetof(pcap::RecordHeader, fraction))} * fraction_ns_;
     packet.link_type = link_type_;
-    packet.bytes = {record + sizeof(pcap::RecordHeader), captured};
+    const std::size_t size = sizeof(pcap::RecordHeader) + captured;
+    const std::span<const std::byte> whole = content_.ahead(size);
+    if (whole.size() < size) refuse("ends within a packet: the capture was cut" + place());
+    packet.bytes = whole.subspan(sizeof(pcap::RecordHeader));
     packet.missing = length - captured;
-    at_ += sizeof(pcap::RecordHeader) + captured;
+    content_.pass(size);
     ++packets_;
     return packet;
 }
 
 std::optional<CapturedPacket> PacketFile::next_block() {
-    while (at_ < size_) {
-        if (size_ - at_ < block_frame) refuse("ends within a block: the capture was cut" + place());
-        if (u32(data_ + at_) == pcap::magic_pcapng) read_section(at_);
-        const std::uint32_t type = u32(data_ + at_);
-        const std::uint32_t length = u32(data_ + at_ + 4);
-        if (length < block_frame || length % 4 != 0)
+    while (true) {
+        const std::span<const std::byte> head = content_.ahead(block_frame);
+        if (head.empty()) return {};
+        if (head.size() < block_frame) refuse("ends within a block: the capture was cut" + place());
+        if (u32(head.data()) == pcap::magic_pcapng) read_section();
+        const std::uint32_t type = u32(head.data());
+        const std::uint32_t length = u32(head.data() + 4);
+        if (length < block_frame || length % 4 != 0 || length > longest_block)
             refuse("damaged: a block of " + std::to_string(length) + " bytes" + place());
-        if (length > size_ - at_) refuse("ends within a block: the capture was cut" + place());
-        if (u32(data_ + at_ + length - 4) != length)
+        const std::span<const std::byte> block = content_.ahead(length);
+        if (block.size() < length) refuse("ends within a block: the capture was cut" + place());
+        if (u32(block.data() + length - 4) != length)
             refuse("damaged: the two lengths of a block differ" + place());
-        const std::span body(data_ + at_ + 8, length - block_frame);
+        const std::span<const std::byte> body = block.subspan(8, length - block_frame);
         if (type == interface_block) read_interface(body);
+        if (type == statistics_block) read_statistics(body);
         const std::optional<CapturedPacket> packet = packet_of(type, body);
-        at_ += length;
+        content_.pass(length);
         if (!packet) continue;
         ++packets_;
         return packet;
     }
-    return {};
 }
 
-/// The block at `at` starts a section, whose byte order and interfaces are its own.
-void PacketFile::read_section(std::uint64_t at) {
+/// The block ahead starts a section, whose byte order and interfaces are its own.
+void PacketFile::read_section() {
+    const std::byte* const order = content_.ahead(block_frame).data() + 8;
     swapped_ = false;
-    const std::uint32_t order = u32(data_ + at + 8);
-    swapped_ = order == __builtin_bswap32(byte_order_magic);
-    if (u32(data_ + at + 8) != byte_order_magic) refuse("damaged: a section without a byte order" + place());
+    swapped_ = u32(order) == __builtin_bswap32(byte_order_magic);
+    if (u32(order) != byte_order_magic) refuse("damaged: a section without a byte order" + place());
+    dropped_before_ = dropped();
     interfaces_.clear();
 }
 
@@ -215,23 +229,31 @@ void PacketFile::read_interface(std::span<const std::byte> body) {
     Interface interface;
     interface.link_type = u16(body.data());
     interface.snap_length = u32(body.data() + 4);
-    for (std::size_t at = 8; at + 4 <= body.size();) {
-        const std::uint16_t code = u16(body.data() + at);
-        const std::size_t length = u16(body.data() + at + 2);
-        at += 4;
-        if (code == option_end || length > body.size() - at) break;
-        if (code == option_resolution && length == 1)
-            interface.resolution = static_cast<std::uint8_t>(body[at]);
-        if (code == option_offset && length == 8) {
-            const std::uint64_t first = u32(body.data() + at);
-            const std::uint64_t second = u32(body.data() + at + 4);
-            interface.offset_s = static_cast<std::int64_t>(
-                swapped_ == (std::endian::native == std::endian::little) ? first << 32 | second
-                                                                         : second << 32 | first);
-        }
-        at += (length + 3) / 4 * 4;
-    }
+    each_option(
+        body.subspan(8), [&](const std::byte* at) { return u16(at); },
+        [&](std::uint16_t code, std::span<const std::byte> value) {
+            if (code == option_resolution && value.size() == 1)
+                interface.resolution = static_cast<std::uint8_t>(value[0]);
+            if (code == option_offset && value.size() == 8)
+                interface.offset_s = static_cast<std::int64_t>(u64(value.data()));
+        });
     interfaces_.push_back(interface);
+}
+
+/// The latest of an interface counts: its counters grow.
+void PacketFile::read_statistics(std::span<const std::byte> body) {
+    if (body.size() < 12) refuse("damaged: the statistics of an interface are too short" + place());
+    const std::size_t index = u32(body.data());
+    if (index >= interfaces_.size()) return;
+    std::optional<std::uint64_t> dropped;
+    each_option(
+        body.subspan(12), [&](const std::byte* at) { return u16(at); },
+        [&](std::uint16_t code, std::span<const std::byte> value) {
+            if ((code == option_dropped_by_interface || code == option_dropped_by_system) &&
+                value.size() == 8)
+                dropped = sum(dropped, u64(value.data()));
+        });
+    if (dropped) interfaces_[index].dropped = dropped;
 }
 
 const PacketFile::Interface& PacketFile::interface(std::size_t index) const {

@@ -22,18 +22,41 @@ struct CapturedDatagram {
     std::span<const std::byte> payload;
 };
 
-/// The contents of a file. packets = datagrams + other + fragments that did not complete a datagram.
+// Why packets are not used: name and what they are.
+#define PETACQ_UNUSED_PACKETS(X)             \
+    X(other_port, "for other ports")         \
+    X(not_udp, "not UDP")                    \
+    X(not_ip, "not IP")                      \
+    X(tunnel, "in tunnels of unknown kinds") \
+    X(cut_short, "cut within their headers") \
+    X(damaged, "with headers that make no sense")
+
+/// The contents of a file. packets = datagrams + other() + fragments that did not complete a datagram.
 struct PcapCounts {
     std::uint64_t packets = 0;
-    std::uint64_t datagrams = 0;  ///< UDP over IPv4 or IPv6, returned by next()
-    std::uint64_t other = 0;      ///< other protocols, other ports, damaged headers
+    std::uint64_t datagrams = 0;  ///< returned by next()
+#define PETACQ_DECLARE(name, text) std::uint64_t name = 0;
+    PETACQ_UNUSED_PACKETS(PETACQ_DECLARE)
+#undef PETACQ_DECLARE
     std::uint64_t fragments = 0;  ///< of IP packets
     std::uint64_t fragments_incomplete =
         0;  ///< packets given up because a fragment was missing or did not fit
+
+    /// Packets that are not used.
+    [[nodiscard]] std::uint64_t other() const {
+#define PETACQ_ADD(name, text) +name
+        return 0 PETACQ_UNUSED_PACKETS(PETACQ_ADD);
+#undef PETACQ_ADD
+    }
+    PcapCounts& operator+=(const PcapCounts& more);
 };
 
+/// "12 for other ports, 3 not UDP, 1 with missing fragments"; empty if everything is used.
+std::string unused_text(const PcapCounts& counts);
+
 /// Reads files (packet_file.hpp) that hold Ethernet (also with VLAN tags), Linux cooked (1 and 2), BSD
-/// loopback or raw IP packets. For one thread at a time.
+/// loopback or raw IP packets. Packets in VXLAN, GRE or ERSPAN, as switches mirror them, are taken out of it.
+/// For one thread at a time.
 class PcapReader {
   public:
     /// `ports`: destination ports to return; empty: all. Throws std::system_error if the file cannot be
@@ -45,6 +68,8 @@ class PcapReader {
     bool next(CapturedDatagram& out);
 
     [[nodiscard]] const PcapCounts& counts() const { return counts_; }
+    /// Packets that the capturing program did not get, by what the file says; absent: it says nothing.
+    [[nodiscard]] std::optional<std::uint64_t> dropped() const { return file_.dropped(); }
     [[nodiscard]] std::uint64_t size() const { return file_.size(); }          ///< bytes of the file
     [[nodiscard]] std::uint64_t position() const { return file_.position(); }  ///< bytes read so far
     /// A packet is never several datagrams that the kernel has coalesced.
@@ -64,18 +89,33 @@ class PcapReader {
         std::optional<std::size_t> length;  // known from the last fragment
     };
 
-    [[nodiscard]] static std::optional<std::size_t> ip_offset(const CapturedPacket& packet);
-    bool take_ip(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out);
-    bool take_ipv6(std::span<const std::byte> packet, std::size_t missing, CapturedDatagram& out);
-    bool take_udp(std::span<const std::byte> udp, std::size_t missing, CapturedDatagram& out);
+    /// A piece of a packet, as captured.
+    struct Piece {
+        std::span<const std::byte> bytes;
+        std::size_t missing = 0;  // bytes behind them that were not captured
+
+        [[nodiscard]] Piece behind(std::size_t header) const { return {bytes.subspan(header), missing}; }
+    };
+
+    // True if `out` is a complete datagram; else what was taken is counted.
+    bool take_link(std::uint32_t link_type, Piece packet, CapturedDatagram& out);
+    bool take_network(std::uint16_t type, Piece packet, CapturedDatagram& out);
+    bool take_ip(Piece packet, CapturedDatagram& out);
+    bool take_ipv6(Piece packet, CapturedDatagram& out);
+    bool take_transport(std::uint8_t protocol, Piece body, CapturedDatagram& out);
+    bool take_udp(Piece udp, CapturedDatagram& out);
+    bool take_gre(Piece gre, CapturedDatagram& out);
+    bool skip(std::uint64_t& kind);
+    bool skip_short(const Piece& piece);
     void give_up_stale(const CapturedDatagram& now);
     Fragments& fragments_of(std::uint32_t identification, const CapturedDatagram& packet);
-    bool join(std::span<const std::byte> part, std::size_t missing, std::size_t offset, bool last,
-              std::uint32_t identification, CapturedDatagram& out);
+    bool join(std::uint8_t protocol, Piece part, std::size_t offset, bool last, std::uint32_t identification,
+              CapturedDatagram& out);
 
     PacketFile file_;
     std::vector<std::uint16_t> ports_;  // sorted
     PcapCounts counts_;
+    int depth_ = 0;                     // of tunnels
     std::list<Fragments> waiting_;      // the oldest first; few
     std::vector<std::byte> assembled_;  // the datagram returned last, if it came in fragments
 };

@@ -66,14 +66,15 @@ void Replayer::stop() {
 
 PcapCounts Replayer::packets() const {
     PcapCounts all;
-    for (const auto& input : inputs_) {
-        const PcapCounts& c = input->reader.counts();
-        all.packets += c.packets;
-        all.datagrams += c.datagrams;
-        all.other += c.other;
-        all.fragments += c.fragments;
-        all.fragments_incomplete += c.fragments_incomplete;
-    }
+    for (const auto& input : inputs_)
+        all += input->reader.counts();
+    return all;
+}
+
+std::optional<std::uint64_t> Replayer::dropped() const {
+    std::optional<std::uint64_t> all;
+    for (const auto& input : inputs_)
+        if (const auto dropped = input->reader.dropped()) all = all.value_or(0) + *dropped;
     return all;
 }
 

@@ -47,6 +47,8 @@ class Replayer {
 
     /// Sums over all files. Valid when done().
     [[nodiscard]] PcapCounts packets() const;
+    /// Packets that the capturing programs did not get, by what the files say; absent: none says anything.
+    [[nodiscard]] std::optional<std::uint64_t> dropped() const;
     [[nodiscard]] std::uint64_t bytes() const;  ///< size of all files together
     [[nodiscard]] std::uint64_t bytes_read() const { return read_.value(); }
 

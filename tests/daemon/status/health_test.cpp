@@ -92,6 +92,66 @@ const std::vector<Case>& cases() {
          nullptr, "degraded", 1},
         {"kernel_drops", "the kernel dropped 1 datagram:",
          [](Patient& p) { p.now.total.datagrams.dropped_kernel += 1; }, nullptr},
+        {"udp_checksum_errors", "wrong UDP checksums",
+         [](Patient& p) {
+             p.reading.network.counters["UdpInCsumErrors"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"udp_length_errors", "their UDP header",
+         [](Patient& p) {
+             p.reading.network.counters["UdpInErrors"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"ip_header_errors", "damaged IP headers",
+         [](Patient& p) {
+             p.reading.network.counters["IpInHdrErrors"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"fragments_lost", "could not be joined",
+         [](Patient& p) {
+             p.reading.network.counters["IpReasmFails"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"softnet_drops", "queue of a core",
+         [](Patient& p) {
+             p.reading.network.counters["SoftnetDropped"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"udp_memory", "used up their memory",
+         [](Patient& p) {
+             p.reading.network.counters["UdpMemErrors"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"udp_no_port", "nobody listens",
+         [](Patient& p) {
+             p.reading.network.counters["UdpNoPorts"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"reverse_path_filter", "reverse-path filter",
+         [](Patient& p) {
+             p.reading.network.counters["TcpExtIPReversePathFilter"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"multicast_ignored", "no socket takes",
+         [](Patient& p) {
+             p.reading.network.counters["UdpIgnoredMulti"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
+        {"address_unknown", "does not have",
+         [](Patient& p) {
+             p.reading.network.counters["IpInAddrErrors"] += 500;
+             p.now.total.datagrams.lost += 1;
+         },
+         nullptr},
         {"unknown_source", "3 datagrams from unknown senders, the latest is id 9 from 10.0.0.7:4000",
          [](Patient& p) {
              p.now.total.datagrams.unknown_source += 3;

@@ -34,6 +34,9 @@ class Patient {
         }
         reading.disk = DiskStatus{DiskSpace{100ULL << 30, 200ULL << 30}, 0};
         reading.stages = {{"acquisition", Activity::busy, 0.5, 0}, {"writer", Activity::idle, 0, 0}};
+        for (const NetworkFault& fault : network_faults())
+            reading.network.counters[fault.counters[0]] = 0;
+        reading.network.taken = at(time);
         second();
     }
 
@@ -41,7 +44,9 @@ class Patient {
     std::vector<HealthChange> second(const std::function<void(Patient&)>& happens = nullptr) {
         before = now;
         Reading reading_before = reading;
+        reading.network_earlier = reading.network;
         time += 1;
+        reading.network.taken = at(time);
         now.taken = at(time);
         now.total.datagrams.received += 10'000;
         now.total.frames.received += 1'000'000;

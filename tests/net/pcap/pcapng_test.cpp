@@ -65,6 +65,20 @@ class Blocks {
         body.insert(body.end(), bytes.begin(), bytes.end());
         block(3, body);
     }
+    /// Statistics with these options, each of 8 bytes.
+    void statistics(std::uint32_t interface,
+                    const std::vector<std::pair<std::uint16_t, std::uint64_t>>& options) {
+        Content body;
+        put(body, interface, 4);
+        put(body, 0, 8);
+        for (const auto& [code, value] : options) {
+            put(body, code, 2);
+            put(body, 8, 2);
+            put(body, value, 8);
+        }
+        put(body, 0, 4);
+        block(5, body);
+    }
     void block(std::uint32_t type, Content body) {
         body.resize((body.size() + 3) / 4 * 4);
         put(content, type, 4);
@@ -188,4 +202,33 @@ TEST_CASE("pcapng: damage and cuts are named, and nothing outside the file is re
         blocks.packet(1, 0, udp("x"));
         CHECK_THROWS_WITH(read(blocks.write(directory)), test::contains("interface 1, which is not"));
     }
+}
+
+TEST_CASE("pcapng: what the capturing program lost is known if the file says so") {
+    const test::TemporaryDirectory directory;
+    const bool swapped = GENERATE(false, true);
+    Blocks blocks(swapped);
+    const auto dropped = [&] {
+        PcapReader reader(blocks.write(directory), {});
+        CapturedDatagram d;
+        while (reader.next(d)) {
+        }
+        return reader.dropped();
+    };
+    blocks.section();
+    blocks.interface(101);
+    blocks.interface(101);
+    blocks.packet(0, 1, udp("a"));
+    blocks.statistics(0, {{4, 100}});  // only how many were received
+    CHECK_FALSE(dropped().has_value());
+    blocks.statistics(0, {{4, 100}, {5, 0}});
+    CHECK(dropped() == 0U);
+    blocks.statistics(1, {{5, 3}, {7, 4}});
+    blocks.statistics(0, {{5, 10}});
+    blocks.statistics(0, {{5, 12}});  // replaces the one before
+    CHECK(dropped() == 19U);
+    blocks.section();
+    blocks.interface(101);
+    blocks.statistics(0, {{7, 1}});
+    CHECK(dropped() == 20U);
 }

@@ -58,7 +58,7 @@ bool judge_arrival(const Evidence& evidence, Diagnosis& diagnosis) {
                   fmt::format("{:.4g} datagrams/s, {}, datagrams of {} B", datagrams / seconds,
                               scaled(at(evidence.after, {"rates", "bytes_per_s"}), "B/s"),
                               sizes_text(evidence.seen.sizes)));
-    const double dropped = evidence.gained("datagrams", "dropped_kernel");
+    const double dropped = evidence.gained("datagrams", "dropped_kernel") - discarded_at_socket(evidence);
     if (dropped > 0) {
         diagnosis.add(Level::warning, "arriving", fmt::format("the kernel dropped {:.0f} datagrams", dropped),
                       "petacqd --check tells whether the socket buffers are as large as configured");

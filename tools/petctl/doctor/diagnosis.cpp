@@ -10,7 +10,9 @@ Diagnosis diagnose(const nlohmann::json& before, const nlohmann::json& after,
                    const std::set<Sample>& samples) {
     const Evidence evidence(before, after, samples);
     Diagnosis diagnosis;
-    if (!judge_arrival(evidence, diagnosis)) return diagnosis;
+    const bool arriving = judge_arrival(evidence, diagnosis);
+    judge_kernel(evidence, diagnosis);
+    if (!arriving) return diagnosis;
     bool sources = judge_senders(evidence, diagnosis);
     sources = judge_format(evidence, diagnosis) || sources;
     sources = judge_modules(evidence, diagnosis) || sources;

@@ -43,6 +43,10 @@ const nlohmann::json* listed(const Evidence& evidence, const SenderName& name);
 
 // Each adds its findings, and what is to be written into the files.
 
+void judge_kernel(const Evidence& evidence, Diagnosis& diagnosis);
+/// Datagrams that the kernel has discarded at a socket for other reasons than a full buffer; the drops of the
+/// sockets count these, too.
+double discarded_at_socket(const Evidence& evidence);
 /// False if nothing arrives: there is nothing more to judge.
 bool judge_arrival(const Evidence& evidence, Diagnosis& diagnosis);
 // These three return whether the sources of the scanner description are to be written anew.
