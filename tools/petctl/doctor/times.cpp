@@ -51,7 +51,7 @@ const Arrangement& arrangement_of(const Sender& sender) {
         const double step = usual_step(sender.frames, one);
         if (step >= least) continue;
         best = &one;
-        least = step;
+        least = step - far_nearer;
     }
     return *best;
 }
