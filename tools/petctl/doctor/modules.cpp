@@ -133,8 +133,7 @@ void write_sources(const Evidence& evidence, Diagnosis& diagnosis) {
     if (!complete.consistent) return;  // boards would have to share a BDM: it is for them to be put right
     const std::string changes =
         complete.changes.empty() ? "as it is" : "changed: " + joined(complete.changes);
-    diagnosis.write("the scanner description (" + changes + ")",
-                    "    \"sources\": " + list_text(complete.sources));
+    diagnosis.write("the scanner description (" + changes + ")", "    \"sources\": " + complete.sources);
 }
 
 }  // namespace petacq::petctl

@@ -109,7 +109,7 @@ CompleteList complete_sources(const json& status, const Impression& seen) {
         entries.push_back(
             {{"id", at(board.entry, {"id"})}, {"address", at(board.entry, {"address"})}, {"bdms", text}});
     }
-    complete.sources = sources_heard({{"sources", entries}});
+    complete.sources = list_text(sources_heard({{"sources", entries}}));
     return complete;
 }
 

@@ -1,7 +1,7 @@
 // The `sources` of a scanner description, of those who are heard.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace petacq::petctl {
 
 /// All that the scanner description lists and all that are heard.
 struct CompleteList {
-    nlohmann::json sources;
+    std::string sources;               ///< as the description has them
     std::vector<std::string> changes;  ///< against the description, in words
     bool consistent = true;            ///< no BDM belongs to two of them
 };
