@@ -167,7 +167,12 @@ unsigned Intake::read() {
         tail_ = batch_->used + slots;
         packing_ = 2 * in_slots < slots;
     }
-    if (samples_.wanted()) take_sample();
+    sampled_ = max_messages;
+    if (samples_.wanted()) {
+        take_sample();
+    } else if (samples_.wants_next()) {
+        take_next(0);
+    }
     segments_ = 1;
     // The stride shrinks slowly: only a long message in a short slot costs a copy.
     stride_ = std::clamp(rounded_up(longest), rounded_up(stride_ - stride_ / 16), overflow_bytes);
@@ -189,18 +194,46 @@ Endpoint Intake::sender_of(unsigned i) {
     return {known.number, port};
 }
 
+// Copies bytes of message i from its slot and its overflow area.
+void Intake::copy_of(unsigned i, std::size_t from, std::span<std::byte> to) const {
+    for (std::byte& byte : to) {
+        byte = from < call_stride_ ? slots_[i * call_stride_ + from] : overflow(i)[from - call_stride_];
+        ++from;
+    }
+}
+
 // Of the messages of this call, the first from a sender of whom there is no sample, else the last.
 void Intake::take_sample() {
     unsigned i = 0;
     while (i + 1 < call_count_ && samples_.has(sender_of(i)))
         ++i;
     const MessageFacts facts = facts_of(headers_[i].msg_hdr, headers_[i].msg_len);
-    DatagramSample sample{sender_of(i), facts.segment, {}, read_ns_};
-    const std::size_t wanted = std::min(facts.segment, sample.head.size());
-    const std::size_t in_slot = std::min(wanted, call_stride_);
-    if (in_slot > 0) std::memcpy(sample.head.data(), slots_ + i * call_stride_, in_slot);
-    if (in_slot < wanted) std::memcpy(sample.head.data() + in_slot, overflow(i), wanted - in_slot);
+    DatagramSample sample;
+    sample.sender = sender_of(i);
+    sample.bytes = facts.segment;
+    sample.arrival_ns = read_ns_;
+    copy_of(i, 0, std::span(sample.head).first(std::min(facts.segment, sample.head.size())));
+    if (const std::size_t size = headers_[i].msg_len; facts.segment < size) {
+        sample.next_bytes = std::min(size - facts.segment, sample.next.size());
+        copy_of(i, facts.segment, std::span(sample.next).first(sample.next_bytes));
+    }
     samples_.add(sample);
+    sampled_ = i;
+    if (samples_.wants_next()) take_next(i + 1);
+}
+
+// The next datagram of the sender of the latest sample, if a message of this call from `first` on has it.
+void Intake::take_next(unsigned first) {
+    const Endpoint sender = samples_.latest().sender;
+    for (unsigned i = first; i < call_count_; ++i) {
+        const Endpoint other = sender_of(i);
+        if (other.address != sender.address || other.port != sender.port) continue;
+        std::array<std::byte, DatagramSample::most_next> beginning{};
+        const std::size_t size =
+            std::min(facts_of(headers_[i].msg_hdr, headers_[i].msg_len).segment, beginning.size());
+        copy_of(i, 0, std::span(beginning).first(size));
+        return samples_.add_next(std::span(beginning).first(size));
+    }
 }
 
 // Divides the free part of the batch into slots. Returns the number of messages that the call may take.
@@ -286,10 +319,19 @@ bool Intake::translate(const Splitter::Message& m, WithoutBatch without) {
         }
         if (full || batch_ == nullptr) batch_ = take_batch();
         if (batch_ == nullptr && without == WithoutBatch::wait) return false;
+        const bool sampled = next_ == sampled_ && translated_ == 0 && batch_ != nullptr;
+        const std::size_t records = batch_ == nullptr ? 0 : batch_->datagrams.size();
         translated_ = splitter_.translate(m, translated_, batch_);
+        if (sampled && batch_->datagrams.size() > records) add_translated_sample(batch_->datagrams.back());
     } while (translated_ < m.size);
     translated_ = 0;
     return true;
+}
+
+void Intake::add_translated_sample(const Datagram& d) {
+    if (d.admitted != Admitted::yes) return;
+    samples_.add_translated({d.flags, d.source, d.sequence},
+                            {batch_->data + d.offset, d.frames * frame_bytes});
 }
 
 // The place for message i in batch_, or in a fresh batch if it is full; nullptr if no batch is free.

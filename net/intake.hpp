@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "net/batch_queue.hpp"
 #include "net/receiver.hpp"
@@ -77,7 +78,11 @@ class Intake {
 
     Endpoint sender_of(unsigned i);
     unsigned read();
+    [[nodiscard]] Endpoint sender_of(unsigned i) const;
+    void copy_of(unsigned i, std::size_t from, std::span<std::byte> to) const;
     void take_sample();
+    void take_next(unsigned first);
+    void add_translated_sample(const Datagram& d);
     unsigned prepare_slots();
     bool process(unsigned i, WithoutBatch without);
     bool translate(const Splitter::Message& m, WithoutBatch without);
@@ -126,6 +131,7 @@ class Intake {
     std::size_t call_stride_ = 0;
     unsigned call_count_ = 0;
     unsigned next_ = 0;           // the message to be processed next
+    unsigned sampled_ = 0;        // the message of which a sample was taken; max_messages: none
     std::size_t translated_ = 0;  // bytes of it that have been translated
     bool more_ = false;           // the socket may hold more
     std::int64_t call_ns_ = 0;    // steady clock before the call

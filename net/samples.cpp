@@ -15,11 +15,34 @@ void Samples::add(const DatagramSample& sample) {
     taken_.next = (taken_.next + 1) % most;
     taken_.count = std::min(taken_.count + 1, most);
     wanted_ = false;
+    wants_next_ = sample.next_bytes == 0;
+    changed_ = true;
+}
+
+const DatagramSample& Samples::latest() const {
+    return taken_.all.at(latest_place());
+}
+
+void Samples::add_next(std::span<const std::byte> beginning) {
+    DatagramSample& sample = taken_.all.at(latest_place());
+    sample.next_bytes = std::min(beginning.size(), sample.next.size());
+    std::copy_n(beginning.data(), sample.next_bytes, sample.next.data());
+    wants_next_ = false;
+    changed_ = true;
+}
+
+void Samples::add_translated(const DatagramHeader& header, std::span<const std::byte> frames) {
+    DatagramSample& sample = taken_.all.at(latest_place());
+    encode_header(header, sample.translated.data());
+    const std::size_t bytes = std::min(frames.size(), sample.translated.size() - header_bytes);
+    std::copy_n(frames.data(), bytes, sample.translated.data() + header_bytes);
+    sample.translated_bytes = header_bytes + bytes;
     changed_ = true;
 }
 
 void Samples::publish() {
     wanted_ = true;
+    wants_next_ = false;
     if (!changed_) return;
     changed_ = false;
     const MutexLock lock(mutex_);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "config/configuration.hpp"
 #include "daemon/status/status.hpp"
@@ -27,9 +28,9 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
     return text;
 }
 
-json make_listed(const Observation& seen) {
+json entries_of(const std::vector<config::Source>& sources) {
     json listed = json::array();
-    for (const config::Source& source : config::listed_sources(seen.configuration(), seen.scanner())) {
+    for (const config::Source& source : sources) {
         std::bitset<256> bdms;
         for (const std::uint32_t bdm : source.bdms)
             bdms.set(bdm);
@@ -45,10 +46,13 @@ json make_samples(const Reading& now) {
     json samples = json::array();
     for (const net::DatagramSample& sample : now.samples) {
         const auto head = std::span(sample.head).first(std::min(sample.bytes, sample.head.size()));
-        samples.push_back({{"address", net::to_text(sample.sender)},
-                           {"bytes", sample.bytes},
-                           {"head", hexadecimal(head)},
-                           {"arrived_s", static_cast<double>(sample.arrival_ns) * 1e-9}});
+        samples.push_back(
+            {{"address", net::to_text(sample.sender)},
+             {"bytes", sample.bytes},
+             {"head", hexadecimal(head)},
+             {"next", hexadecimal(std::span(sample.next).first(sample.next_bytes))},
+             {"translated", hexadecimal(std::span(sample.translated).first(sample.translated_bytes))},
+             {"arrived_s", static_cast<double>(sample.arrival_ns) * 1e-9}});
     }
     return samples;
 }
@@ -57,9 +61,16 @@ json make_samples(const Reading& now) {
 
 json make_reception(const Observation& seen) {
     const config::Configuration& c = seen.configuration();
-    return {{"framing", name_of(c.receive.framing)}, {"layout", c.receive.layout.string()},
-            {"head_marker", c.frame.head_marker},    {"tail_marker", c.frame.tail_marker},
-            {"tag_marker", c.frame.tag_marker},      {"listed", make_listed(seen)},
+    return {{"framing", name_of(c.receive.framing)},
+            {"layout", c.receive.layout.string()},
+            {"head_marker", c.frame.head_marker},
+            {"tail_marker", c.frame.tail_marker},
+            {"tag_marker", c.frame.tag_marker},
+            {"bdm_count", seen.scanner().geometry.bdm_count},
+            {"du_count", seen.scanner().geometry.du_count},
+            {"position_size", seen.scanner().geometry.position_size},
+            {"listed", entries_of(config::listed_sources(c, seen.scanner()))},
+            {"described", entries_of(seen.scanner().sources)},
             {"samples", make_samples(*seen.now)}};
 }
 

@@ -43,7 +43,7 @@ int log_level(daemon::ControlClient& client, const std::string& level);
 // doctor/doctor.cpp
 /// Listens for so many seconds, and says what arrives, what is wrong with it and how to put it right. Exit
 /// status exit_refused if something does not work.
-int doctor(daemon::ControlClient& client, double seconds);
+int doctor(daemon::ControlClient& client, double seconds, bool as_json);
 
 // relay.cpp
 /// Passes bytes on between the standard input and output and the daemon, until either ends.

@@ -201,7 +201,9 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     doctor->add_option("--seconds", a.seconds, "Listen for so long, in seconds")
         ->check(CLI::Range(longest_listening_s))
         ->capture_default_str();
-    doctor->callback(with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds); }));
+    doctor->add_flag("--json", a.as_json, "Print JSON");
+    doctor->callback(
+        with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds, a.as_json); }));
 
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
     watch->callback(

@@ -209,7 +209,7 @@ TEST_CASE("doctor: a silent sender is one that is listed, or was heard earlier",
           "warning: nothing from source 2, source 3, heard earlier\n");
 }
 
-TEST_CASE("doctor: the list of sources names what is configured but silent", "[doctor]") {
+TEST_CASE("doctor: the list of sources is complete, and names what is new or silent", "[doctor]") {
     json before = status(10, Framing::sequenced, 4);
     json after = status(15, Framing::sequenced, 4);
     for (json* document : {&before, &after}) {
@@ -220,13 +220,12 @@ TEST_CASE("doctor: the list of sources names what is configured but silent", "[d
     }
     const Diagnosis diagnosis = diagnose(as_sent(before), as_sent(after), {});
     CHECK(diagnosis.to_write ==
-          "In the scanner description (bdms: seen so far; configured but silent, and not in this list: BDM 1 "
-          "of "
-          "source 0, source 3 (BDM 6,7)):\n"
+          "In the scanner description (changed: source 9 is new, source 3 is silent, and kept as it is):\n"
           "    \"sources\": [\n"
-          "    {\"bdms\":[0],\"id\":0},\n"
+          "    {\"bdms\":[0,1],\"id\":0},\n"
           "    {\"bdms\":[2,3],\"id\":1},\n"
           "    {\"bdms\":[4,5],\"id\":2},\n"
+          "    {\"bdms\":[6,7],\"id\":3},\n"
           "    {\"bdms\":[8],\"id\":9}\n"
           "]\n\n");
 }

@@ -1,6 +1,7 @@
 // What arrives, and from whom.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -21,6 +22,14 @@ constexpr const char* how_to_look =
     "whether datagrams reach this host. If it shows some: is their destination one of ip -brief address, and "
     "does the firewall let them pass (sudo nft list ruleset)? If not: the destination that the boards are "
     "set to, cables, switch";
+
+/// "123 at eth0, 0 at eth1": packets that came in at the interfaces besides that of the host itself.
+std::string interfaces_text(const Evidence& evidence) {
+    std::vector<std::string> names;
+    for (const auto& [name, packets] : evidence.packets)
+        if (name != "lo" && packets > 0) names.push_back(fmt::format("{:.0f} at {}", packets, name));
+    return joined(names);
+}
 
 std::string sizes_text(const std::set<std::size_t>& sizes) {
     std::vector<std::string> names;
@@ -49,14 +58,19 @@ bool judge_arrival(const Evidence& evidence, Diagnosis& diagnosis) {
     const double seconds = evidence.seconds();
     const double datagrams = evidence.gained("datagrams", "received");
     if (datagrams <= 0) {
+        const std::string packets = interfaces_text(evidence);
+        const std::string arrived = evidence.packets.empty() ? ""
+                                    : packets.empty()
+                                        ? "; no packet came in at any interface of this host"
+                                        : "; packets that came in meanwhile, for any program: " + packets;
         diagnosis.add(Level::problem, "arriving",
-                      fmt::format("nothing in {:.1f} s at {}", seconds, joined(where)),
+                      fmt::format("nothing in {:.1f} s at {}{}", seconds, joined(where), arrived),
                       fmt::format(fmt::runtime(how_to_look), port));
         return false;
     }
     diagnosis.add(Level::good, "arriving",
                   fmt::format("{:.4g} datagrams/s, {}, datagrams of {} B", datagrams / seconds,
-                              scaled(at(evidence.after, {"rates", "bytes_per_s"}), "B/s"),
+                              scaled(evidence.seen.mean_bytes * datagrams / seconds, "B/s"),
                               sizes_text(evidence.seen.sizes)));
     const double dropped = evidence.gained("datagrams", "dropped_kernel") - discarded_at_socket(evidence);
     if (dropped > 0) {
@@ -79,6 +93,11 @@ bool judge_senders(const Evidence& evidence, Diagnosis& diagnosis) {
         }
         const SenderName name{text_of(at(source, {"address"})),
                               id.is_null() ? std::nullopt : std::optional(id.get<unsigned>())};
+        const bool in_samples =
+            std::any_of(evidence.seen.senders.begin(), evidence.seen.senders.end(), [&](const auto& sender) {
+                return name.second ? sender.first.second == name.second : sender.first.first == name.first;
+            });
+        if (in_samples) continue;  // its datagrams are not used: the rest says why
         (listed(evidence, name) != nullptr ? silent : gone).push_back(sender_name(name));
     }
     if (!known.empty()) diagnosis.add(Level::good, "from", joined(known));
@@ -94,6 +113,20 @@ bool judge_senders(const Evidence& evidence, Diagnosis& diagnosis) {
     std::vector<std::string> unknown;
     for (const json& stranger : list(evidence.after, {"unknown_sources"})) {
         if (number(at(stranger, {"last_seen_s"})) > evidence.seconds()) continue;
+        const json& id = at(stranger, {"id"});
+        if (id.is_number_unsigned()) {
+            const auto sent = id.get<unsigned>();
+            const unsigned swapped = (sent & 0xFF) << 8 | sent >> 8;
+            const SenderName meant{"", swapped};
+            if (sent <= 0xFFFF && swapped != sent && listed(evidence, meant) != nullptr) {
+                diagnosis.add(Level::problem, "from",
+                              fmt::format("source id {} is {} with its bytes swapped: {} sends its source id "
+                                          "little-endian",
+                                          sent, swapped, text_of(at(stranger, {"address"}))),
+                              "send bytes 6 and 7 of the header with the most significant byte first");
+                continue;
+            }
+        }
         unknown.push_back(full_name(stranger));
     }
     if (unknown.empty()) return false;

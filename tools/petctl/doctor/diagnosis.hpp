@@ -4,9 +4,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "daemon/check/finding.hpp"
-#include "tools/petctl/doctor/samples.hpp"
+#include "tools/petctl/doctor/interfaces.hpp"
+#include "tools/petctl/doctor/sample.hpp"
 
 namespace petacq::petctl {
 
@@ -21,8 +23,14 @@ struct Diagnosis {
     void write(const std::string& where, const std::string& piece);
 };
 
+/// What was seen between two statuses, besides samples.
+struct Meanwhile {
+    ReceivedPackets packets;   ///< at the interfaces of this host; empty: unknown
+    std::vector<double> lost;  ///< datagrams, from each status to the next
+};
+
 /// Of two statuses some seconds apart, and the samples of those in between.
-Diagnosis diagnose(const nlohmann::json& before, const nlohmann::json& after,
-                   const std::set<Sample>& samples);
+Diagnosis diagnose(const nlohmann::json& before, const nlohmann::json& after, const std::set<Sample>& samples,
+                   Meanwhile meanwhile = {});
 
 }  // namespace petacq::petctl

@@ -1,10 +1,12 @@
 #include "tools/petctl/doctor/evidence.hpp"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tools/petctl/values.hpp"
 
@@ -14,8 +16,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t most_named = 12;
-
 /// Without those that were there before: a board that was put right since is not blamed for them.
 std::set<Sample> taken_since(const json& before, std::set<Sample> samples) {
     std::set<Sample> earlier;
@@ -24,13 +24,28 @@ std::set<Sample> taken_since(const json& before, std::set<Sample> samples) {
     return samples;
 }
 
+Expected expected_of(const json& status) {
+    const auto marker = [&](const char* key) {
+        return static_cast<unsigned>(number(at(status, {"reception", key})));
+    };
+    const json& framing = at(status, {"reception", "framing"});
+    const json& layout = at(status, {"reception", "layout"});
+    return {framing == config::name_of(config::Framing::bare) ? config::Framing::bare
+                                                              : config::Framing::sequenced,
+            {marker("head_marker"), marker("tail_marker")},
+            marker("tag_marker"),
+            layout.is_string() && layout != ""};
+}
+
 }  // namespace
 
-Evidence::Evidence(const json& first, const json& last, const std::set<Sample>& samples)
+Evidence::Evidence(const json& first, const json& last, const std::set<Sample>& samples, Meanwhile meanwhile)
     : before(first),
       after(last),
-      seen(impression_of(taken_since(first, samples),
-                         static_cast<unsigned>(number(at(after, {"reception", "tag_marker"}))))) {}
+      expected(expected_of(last)),
+      seen(impression_of(taken_since(first, samples), expected)),
+      packets(std::move(meanwhile.packets)),
+      lost(std::move(meanwhile.lost)) {}
 
 std::string Evidence::text(const char* key) const {
     const json& value = at(after, {"reception", key});
@@ -46,7 +61,7 @@ double Evidence::seconds() const {
 }
 
 bool Evidence::other_framing() const {
-    return seen.sure_of_framing() && config::name_of(*seen.framing) != text("framing");
+    return seen.sure_of_framing() && seen.known_header && seen.framing != expected.framing;
 }
 
 double number(const json& value) {
@@ -60,11 +75,32 @@ const json& list(const json& document, std::initializer_list<const char*> path) 
 }
 
 std::string joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i)
-        text += (i == 0 ? "" : ", ") + names[i];
-    if (names.size() > most_named) text += fmt::format(" and {} more", names.size() - most_named);
-    return text;
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string ranges(const std::set<unsigned>& numbers) {
+    std::vector<std::string> parts;
+    for (auto n = numbers.begin(); n != numbers.end();) {
+        const unsigned first = *n;
+        unsigned last = first;
+        while (++n != numbers.end() && *n == last + 1)
+            last = *n;
+        parts.push_back(first == last ? fmt::to_string(first) : fmt::format("{}-{}", first, last));
+    }
+    return joined(parts);
+}
+
+std::string hexadecimal(std::span<const std::byte> bytes) {
+    std::vector<std::string> parts;
+    for (const std::byte byte : bytes)
+        parts.push_back(fmt::format("{:02x}", std::to_integer<unsigned>(byte)));
+    return fmt::format("{}", fmt::join(parts, " "));
+}
+
+double middle(std::vector<double> values) {
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
 }
 
 std::string sender_name(const SenderName& sender) {

@@ -54,6 +54,14 @@ void judge_kernel(const Evidence& evidence, Diagnosis& diagnosis) {
                       fmt::format("{:.4g} {}/s: {}", per_s, fault.counters_text(after, before), fault.what),
                       fault.advice);
     }
+    const auto fragments = static_cast<double>(daemon::growth(after, before, "IpReasmReqds") +
+                                               daemon::growth(after, before, "Ip6ReasmReqds"));
+    if (arriving > 0 && fragments / seconds > much * arriving) {
+        diagnosis.add(
+            daemon::Level::warning, "kernel",
+            fmt::format("{:.0f} fragments came in: datagrams are longer than the MTU", fragments),
+            "one lost fragment loses the datagram: send at most the MTU less 28 bytes (48 with IPv6)");
+    }
 }
 
 }  // namespace petacq::petctl

@@ -1,8 +1,12 @@
 // Which modules send, and whether the scanner description has them at these sources.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,50 +22,93 @@ using nlohmann::json;
 
 namespace {
 
-void judge_singles(const json& modules, Diagnosis& diagnosis) {
-    std::vector<std::string> missing;
-    for (const json& module : modules)
-        if (number(at(module, {"singles_per_s"})) <= 0) missing.push_back(at(module, {"bdm"}).dump());
+/// The BDMs of sources that may send; empty: any may.
+std::set<unsigned> bdms_in_use(const Evidence& evidence) {
+    std::set<unsigned> all;
+    for (const json& source : list(evidence.after, {"reception", "listed"}))
+        all.merge(bdms_of(source));
+    return all;
+}
+
+void judge_singles(const Evidence& evidence, const json& modules, Diagnosis& diagnosis) {
+    const std::set<unsigned> in_use = bdms_in_use(evidence);
+    std::set<unsigned> missing;
+    std::size_t expected = 0;
+    for (const json& module : modules) {
+        const auto bdm = static_cast<unsigned>(number(at(module, {"bdm"})));
+        if (!in_use.empty() && !in_use.contains(bdm)) continue;
+        ++expected;
+        if (number(at(module, {"singles_per_s"})) <= 0) missing.insert(bdm);
+    }
     if (missing.empty()) {
-        diagnosis.add(Level::good, "modules", fmt::format("singles from all {} BDMs", modules.size()));
-    } else if (missing.size() == modules.size()) {
+        diagnosis.add(Level::good, "modules", fmt::format("singles from all {} BDMs", expected));
+    } else if (missing.size() == expected) {
         diagnosis.add(Level::problem, "modules", "no BDM has singles",
                       "put right what is named above and below first");
     } else {
-        diagnosis.add(Level::warning, "modules", fmt::format("no singles from BDM {}", joined(missing)),
+        diagnosis.add(Level::warning, "modules", fmt::format("no singles from BDM {}", ranges(missing)),
                       "their power, cables and thresholds; is the number of the BDM set in its board?");
     }
 }
 
-/// What the samples say about modules, against the scanner description. Returns whether its sources are
-/// wrong.
-bool judge_places(const Evidence& evidence, const json& modules, Diagnosis& diagnosis) {
-    std::vector<std::string> beyond;
-    std::vector<std::string> misplaced;
-    for (const auto& [name, sender] : evidence.seen.senders) {
-        const json* const entry = listed(evidence, name);
-        for (const unsigned bdm : sender.modules) {
-            const std::string who = fmt::format("{} of {}", bdm, sender_name(name));
-            if (bdm >= modules.size()) {
-                beyond.push_back(who);
-            } else if (entry != nullptr && !bdms_of(*entry).contains(bdm)) {
-                misplaced.push_back(who);
-            }
+/// By how much all BDMs of a sender are too high, if that explains them; 0: it does not.
+int shift_of(const std::set<unsigned>& seen, const std::set<unsigned>& own) {
+    if (seen.empty() || own.empty() || 2 * seen.size() < own.size()) return 0;
+    constexpr int most = 255;
+    for (int size = 1; size <= most; ++size) {
+        for (const int shift : {size, -size}) {
+            const auto fits = [&](unsigned bdm) {
+                const int meant = static_cast<int>(bdm) - shift;
+                return meant >= 0 && own.contains(static_cast<unsigned>(meant));
+            };
+            if (std::all_of(seen.begin(), seen.end(), fits)) return shift;
         }
     }
-    if (!beyond.empty()) {
-        diagnosis.add(Level::problem, "modules",
-                      fmt::format("BDM {}: the scanner description has BDM 0 to {}", joined(beyond),
-                                  modules.size() - 1),
-                      "correct the BDM number in the board, or geometry of the scanner description");
+    return 0;
+}
+
+bool contains_all(const std::set<unsigned>& all, const std::set<unsigned>& some) {
+    return std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+/// Of the senders with BDMs that are not theirs. Returns whether the sources of the description are to be
+/// written anew.
+bool judge_places(const Evidence& evidence, const json& modules, Diagnosis& diagnosis) {
+    const std::string allowed = fmt::format("the scanner description has BDM 0 to {}", modules.size() - 1);
+    std::vector<std::string> misplaced;
+    bool mistaken_boards = false;
+    for (const auto& [name, sender] : evidence.seen.senders) {
+        const std::set<unsigned>& seen = sender.modules;
+        const json* const entry = listed(evidence, name);
+        const std::set<unsigned> own = entry == nullptr ? std::set<unsigned>() : bdms_of(*entry);
+        const bool beyond = !seen.empty() && *seen.rbegin() >= modules.size();
+        if (!beyond && (own.empty() || contains_all(own, seen))) continue;
+        const std::string sends = fmt::format("{} sends BDM {}", sender_name(name), ranges(seen));
+        if (const int shift = shift_of(seen, own); shift != 0) {
+            mistaken_boards = true;
+            diagnosis.add(
+                Level::problem, "modules",
+                fmt::format("{}, the scanner description lists {} for it: all are {} too {}{}", sends,
+                            ranges(own), shift == 1 || shift == -1 ? "one" : fmt::to_string(std::abs(shift)),
+                            shift > 0 ? "high" : "low", shift == 1 ? ", counted from 1?" : ""),
+                "correct the BDM numbers in the board (or its source id, if it is another board)");
+        } else if (beyond) {
+            mistaken_boards = true;
+            diagnosis.add(Level::problem, "modules", sends + ": " + allowed,
+                          "correct the BDM number in the board, or geometry of the scanner description");
+        } else {
+            std::set<unsigned> strange;
+            std::set_difference(seen.begin(), seen.end(), own.begin(), own.end(),
+                                std::inserter(strange, strange.end()));
+            misplaced.push_back(fmt::format("{} of {}", ranges(strange), sender_name(name)));
+        }
     }
-    if (!misplaced.empty()) {
-        diagnosis.add(
-            Level::problem, "modules",
-            fmt::format("BDM {}: the scanner description lists them for another source", joined(misplaced)),
-            "correct bdms of the sources as below");
-    }
-    return !misplaced.empty();
+    if (misplaced.empty()) return false;
+    diagnosis.add(
+        Level::problem, "modules",
+        fmt::format("BDM {}: the scanner description lists them for another source", joined(misplaced)),
+        "correct the numbers in the boards, or bdms of the sources");
+    return !mistaken_boards;
 }
 
 }  // namespace
@@ -69,7 +116,7 @@ bool judge_places(const Evidence& evidence, const json& modules, Diagnosis& diag
 bool judge_modules(const Evidence& evidence, Diagnosis& diagnosis) {
     const json& modules = list(evidence.after, {"modules"});
     const bool sources = evidence.seen.sure_of_framing() && judge_places(evidence, modules, diagnosis);
-    judge_singles(modules, diagnosis);
+    judge_singles(evidence, modules, diagnosis);
     return sources;
 }
 
@@ -82,11 +129,11 @@ void write_sources(const Evidence& evidence, Diagnosis& diagnosis) {
             "    \"sources\": " + list_text(sampled_sources(evidence.seen)));
         return;
     }
-    const json heard = heard_sources(evidence.after, evidence.seen);
-    std::string remark = "bdms: seen so far";
-    if (const std::string left_out = joined(not_heard(evidence.after, heard)); !left_out.empty())
-        remark += "; configured but silent, and not in this list: " + left_out;
-    diagnosis.write("the scanner description (" + remark + ")", "    \"sources\": " + list_text(heard));
+    const CompleteList complete = complete_sources(evidence.after, evidence.seen);
+    if (!complete.consistent) return;  // boards would have to share a BDM: it is for them to be put right
+    const std::string changes =
+        complete.changes.empty() ? "as it is" : "changed: " + joined(complete.changes);
+    diagnosis.write("the scanner description (" + changes + ")", "    \"sources\": " + complete.sources);
 }
 
 }  // namespace petacq::petctl
