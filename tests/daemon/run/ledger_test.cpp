@@ -99,21 +99,14 @@ TEST_CASE("a ledger in which everything adds up is closed", "[ledger]") {
 }
 
 TEST_CASE("one count more or less in any counter of an identity is found", "[ledger]") {
-    const std::set<std::string> beside{"datagrams.lost",
-                                       "datagrams.dropped_kernel",
-                                       "datagrams.reordered",
-                                       "datagrams.stray",
-                                       "datagrams.restarted",
-                                       "datagrams.end_of_stream",
-                                       "datagrams.discarded_backlog",
-                                       "datagrams.recovered",
-                                       "datagrams.stepped_back",
-                                       "datagrams.board_lost",
-                                       "singles.delayeds",
-                                       "singles.delayed_dropped",
-                                       "singles.delayed_oversize",
-                                       "singles.groups",
-                                       "singles.groups_blocked"};
+    const std::set<std::string> beside{"datagrams.lost",           "datagrams.unnumbered",
+                                       "datagrams.dropped_kernel", "datagrams.reordered",
+                                       "datagrams.stray",          "datagrams.restarted",
+                                       "datagrams.end_of_stream",  "datagrams.discarded_backlog",
+                                       "datagrams.board_lost",     "datagrams.recovered",
+                                       "datagrams.stepped_back",   "singles.delayeds",
+                                       "singles.delayed_dropped",  "singles.delayed_oversize",
+                                       "singles.groups",           "singles.groups_blocked"};
     const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided", "tags.received",
                                     "tags.accepted"};  // identities
     CHECK(ledger_counters().size() == 70);
@@ -161,7 +154,8 @@ TEST_CASE("every declared counter is in struct, JSON and documentation, once", "
         CHECK(names.insert(name).second);
         counter.in(ledger) = ++value;
         CHECK(counter.of(ledger) == value);
-        CHECK(to_json(ledger)[counter.section][counter.name] == value);
+        if (counter.name != std::string_view("lost"))  // unknown: there are datagrams without numbers
+            CHECK(to_json(ledger)[counter.section][counter.name] == value);
         const std::string help = counter.help;
         CHECK(help.back() == '.');
         CHECK(page.find(std::string("| `") + counter.name + "` | " + counter.unit + " | " +

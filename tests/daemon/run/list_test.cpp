@@ -127,6 +127,7 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                                   {"singles", nullptr},
                                   {"reason", "stopped by operator"},
                                   {"ledger_closed", true},
+                                  {"verdict", nullptr},
                                   {"bytes", 1000 + z},
                                   {"report", false}});
     CHECK(page["runs"][1]["state"] == "failed");
@@ -142,6 +143,7 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                              {"singles", nullptr},
                              {"reason", nullptr},
                              {"ledger_closed", nullptr},
+                             {"verdict", nullptr},
                              {"bytes", 10 + c},
                              {"report", false}});
     unfinished["state"] = "running";
