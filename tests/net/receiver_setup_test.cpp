@@ -158,3 +158,33 @@ TEST_CASE("multicast") {
     REQUIRE(loop->collect_datagrams(sent.size()));
     CHECK(same(sent, loop->received));
 }
+
+TEST_CASE("IPv6 boards, and IPv4 boards on a socket of both families") {
+    net::ReceiverOptions options;
+    options.address = "::";
+    options.allowed_sources = {{3, {net::parse_address("::1", "test"), 0}, {}},
+                               {4, {net::parse_address("127.0.0.1", "test"), 0}, {}}};
+    std::unique_ptr<Loopback> loop;
+    std::unique_ptr<net::Sender> six;
+    try {
+        loop = std::make_unique<Loopback>(options);
+        six = std::make_unique<net::Sender>(net::SenderOptions{"::1", loop->receiver.port()});
+    } catch (const std::runtime_error& e) {
+        WARN("skipped: no IPv6 here: " << e.what());
+        return;
+    }
+    net::Sender four(net::SenderOptions{"127.0.0.1", loop->receiver.port()});
+    loop->receiver.start();
+    std::mt19937_64 random(22);
+    const std::vector<Bytes> good{sequenced_datagram(3, 0, 20, random)};
+    six->send(Burst(good).views());
+    REQUIRE(loop->collect_datagrams(1));
+    const std::vector<Bytes> others{sequenced_datagram(4, 0, 20, random)};
+    six->send(Burst(others).views());  // an id of another address
+    four.send(Burst(others).views());
+    REQUIRE(loop->collect_datagrams(2));
+    CHECK(net::address_text(loop->received[0].record.address) == "::1");
+    CHECK(net::address_text(loop->received[1].record.address) == "127.0.0.1");
+    REQUIRE(loop->wait_received(3));
+    CHECK(loop->counters().datagrams_unknown_source.value() == 1);
+}
