@@ -107,7 +107,5 @@ TEST_CASE("a payload beyond the largest datagram is an error with a clear messag
 
 TEST_CASE("invalid destinations are refused with the reason") {
     CHECK(sender_refusal({"127.0.0.1", 0}) == "cannot send to 127.0.0.1:0: no port; expected 1 to 65535");
-    CHECK(sender_refusal({"::1", 9}) ==
-          "cannot send to ::1:9: '::1' is an IPv6 address, which is not supported; expected an IPv4 address");
-    CHECK(sender_refusal({"board 7", 9}).find("'board 7' is not an IPv4 address") != std::string::npos);
+    CHECK(sender_refusal({"board 7", 9}).find("'board 7' is not an address") != std::string::npos);
 }
