@@ -226,6 +226,7 @@ CLI::App* add_check(CLI::App& app, Options& o) {
     check->add_option("--reference", o.check.reference,
                       "Run directory; default: the detector_reference of the run");
     add_report(check, o, o.check.report);
+    check->add_flag("--force", o.force, "Replace the report");
     check->add_flag("--json", o.check.json, "Print JSON");
     petcal::CheckLimits& limits = o.check.limits;
     const auto limit = [&](const char* name, double& value, const char* help) {

@@ -174,6 +174,7 @@ TEST_CASE("petcal replaces a file only with --force") {
         const Outcome refused = petcal(command);
         CHECK(refused.status == 64);
         CHECK(lacking(refused.out, {p.at("c.h5") + " exists and was not replaced", "--force"}) == "");
+        CHECK(petcal(command + " --help").out.find("--force") != std::string::npos);
     }
     CHECK(read_file(p.at("c.h5")) == first);
     std::filesystem::create_symlink("nowhere", p.at("link.h5"));
