@@ -213,7 +213,9 @@ void read_hdf5_file(const std::filesystem::path& file, const std::function<void(
         // Network file systems may have no locks, and reading needs none: files are replaced as a whole.
         const Hdf5List access(H5Pcreate(H5P_FILE_ACCESS));
         if (!access || H5Pset_file_locking(access.id(), false, true) < 0) throw Error(hdf5_error());
-        const Hdf5File h5(H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.id()));
+        Hdf5File h5(H5Fopen(file.c_str(), H5F_ACC_RDONLY, access.id()));
+        // HDF5 wants the locks of a file that this process has open already.
+        if (!h5) h5 = Hdf5File(H5Fopen(file.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT));
         if (!h5) throw Error("cannot be opened as HDF5: " + hdf5_error());
         read(h5.id());
     } catch (const IoError&) {

@@ -77,7 +77,7 @@ TEST_CASE("summary: one screen, however much is wrong", "[control]") {
         CHECK(contains(text, "  prompts               312 k/s        -\n"));
         CHECK(contains(text, "--full"));
         if (problems > 0) CHECK(contains(text, "    reason_0: 23 modules are above 50 C: 0, 2, 6,"));
-        CHECK(contains(text, "more\n") == (problems > 8));
+        CHECK(contains(text, "more\n") == (problems > 3));
     }
     UNSCOPED_INFO(shown(large_scanner(3)));
     json lossy = large_scanner(0);
