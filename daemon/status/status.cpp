@@ -302,6 +302,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"unknown_sources", make_unknown_sources(seen)},
             {"reception", make_reception(seen)},
             {"modules", make_modules(seen)},
+            {"synchrony", make_synchrony(seen)},
             {"dead_time", make_dead_time(seen)},
             {"tags", make_tags(seen)},
             {"watermark_s", static_cast<double>(a.watermark) * seen.scanner().tick_ps * 1e-12},
