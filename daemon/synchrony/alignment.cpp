@@ -148,7 +148,6 @@ class Aligner {
                 return std::abs(peak.lag) <= std::max(least_shift_, static_cast<double>(scale_.width()));
             });
             if (near == peaks_[m].end()) continue;
-            one.late -= near->lag;
             one.error = near->error;
             one.pairs = near->excess;
         }
@@ -156,11 +155,35 @@ class Aligner {
         return result;
     }
 
+    /// The delays that remain, by least squares: those of all modules at once, since each one is measured
+    /// against partners that have some, too. `lags`: sums over pairs; `pairs`: how many, without randoms.
+    static void settle(const std::vector<double>& lags, const std::vector<double>& pairs, Alignment& result) {
+        constexpr int rounds = 60;
+        const std::size_t n = result.modules.size();
+        std::vector<double> late(n);
+        for (int round = 0; round < rounds; ++round) {
+            for (std::size_t a = 0; a < n; ++a) {
+                double sum = 0;
+                double all = 0;
+                for (std::size_t b = 0; b < n; ++b) {
+                    if (pairs[a * n + b] <= 0) continue;
+                    sum += pairs[a * n + b] * late[b] - lags[a * n + b];
+                    all += pairs[a * n + b];
+                }
+                if (all > 0 && result.modules[a].pairs > 0) late[a] = sum / all;
+            }
+        }
+        for (std::size_t m = 0; m < n; ++m)
+            result.modules[m].late += late[m];
+    }
+
     /// Joins the two groups with the most simultaneous pairs, as long as these are no chance.
     void join(Alignment& result) {
         const std::size_t n = result.modules.size();
         std::vector<double> pairs(n * n);
         std::vector<double> randoms(n * n);
+        std::vector<double> lags(n * n);
+        std::vector<double> near(n * n);
         const double part = static_cast<double>(scale_.width()) / static_cast<double>(2 * scale_.reach);
         for_each_pair(hits_, scale_.reach, [&](std::uint32_t a, std::uint32_t b, std::int64_t difference) {
             const double lag = static_cast<double>(difference) - late_[b] + late_[a];
@@ -169,7 +192,16 @@ class Aligner {
             pairs[b * n + a] += one;
             randoms[a * n + b] += part;
             randoms[b * n + a] += part;
+            if (std::abs(lag) > static_cast<double>(scale_.width())) return;
+            ++near[a * n + b];
+            ++near[b * n + a];
+            lags[a * n + b] += lag;
+            lags[b * n + a] -= lag;
         });
+        // A window of twice the width has twice the randoms of the peak.
+        for (std::size_t i = 0; i < near.size(); ++i)
+            near[i] = std::max(near[i] - 2 * randoms[i], 0.0);
+        settle(lags, near, result);
         result.pairs = pairs;
         result.randoms = randoms;
         std::vector<std::uint32_t> groups(n);

@@ -47,12 +47,11 @@ class Judge {
         if (hits_.size() < 2) return report;
         alignment_ = align(hits_, modules_, scale(narrow_reach()), least_ / 2);
         find_majority();
-        centre();
-        for (std::uint32_t m = 0; m < modules_; ++m) {
-            const AlignedModule& one = alignment_.modules[m];
-            if (one.group == majority_ && one.pairs > 0) judge(one, report.modules[m]);
-        }
-        find_far_modules(wide, report);
+        const double zero = judge_group(majority_, report);
+        find_far_modules(wide, zero, report);
+        // A point source at the centre has coincidences between opposite modules only: many groups.
+        for (std::uint32_t group = 0; group < modules_; ++group)
+            if (group != majority_) judge_group(group, report);
         report.complete = true;
         for (std::uint32_t m = 0; m < modules_; ++m)
             report.complete = report.complete && (report.modules[m].state != State::unknown || !enough(m));
@@ -85,30 +84,39 @@ class Judge {
         majority_ = static_cast<std::uint32_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
     }
 
-    /// Zero is where the most modules of the majority are; of several places, that of the lowest number.
-    void centre() {
-        std::vector<double> late;
-        std::vector<double> best;
-        for (const AlignedModule& one : alignment_.modules) {
-            if (one.group != majority_ || one.pairs <= 0) continue;
-            std::vector<double> near;
-            for (const AlignedModule& other : alignment_.modules) {
-                if (other.group == majority_ && other.pairs > 0 && std::abs(other.late - one.late) <= least_)
-                    near.push_back(other.late);
-            }
-            if (near.size() > best.size()) best = std::move(near);
+    /// Zero is where the most modules of the group are; of several places, that of the lowest number. Returns
+    /// it, in ticks.
+    double judge_group(std::uint32_t group, SynchronyReport& report) const {
+        std::vector<std::uint32_t> members;
+        for (std::uint32_t m = 0; m < modules_; ++m) {
+            const AlignedModule& one = alignment_.modules[m];
+            if (one.group == group && one.pairs > 0 && report.modules[m].state == State::unknown)
+                members.push_back(m);
         }
-        if (best.empty()) return;
-        const double zero = median(std::move(best));
-        for (AlignedModule& one : alignment_.modules)
-            if (one.group == majority_) one.late -= zero;
+        if (members.size() < 2) return 0;
+        std::vector<double> most;
+        for (const std::uint32_t m : members) {
+            std::vector<double> near;
+            for (const std::uint32_t n : members) {
+                const double late = alignment_.modules[n].late;
+                if (std::abs(late - alignment_.modules[m].late) <= least_) near.push_back(late);
+            }
+            if (near.size() > most.size()) most = std::move(near);
+        }
+        const double zero = median(std::move(most));
+        for (const std::uint32_t m : members) {
+            const AlignedModule& one = alignment_.modules[m];
+            ModuleSynchrony& module = report.modules[m];
+            set(module, one.late - zero, one.error, one.pairs);
+        }
+        return zero;
     }
 
-    void judge(const AlignedModule& one, ModuleSynchrony& module) const {
-        module.late_ticks = one.late;
-        module.error_ticks = one.error;
-        module.pairs = one.pairs;
-        const bool off = std::abs(module.late_ticks) > least_ + sigmas * module.error_ticks;
+    void set(ModuleSynchrony& module, double late, double error, double pairs) const {
+        module.late_ticks = late;
+        module.error_ticks = error;
+        module.pairs = pairs;
+        const bool off = std::abs(late) > least_ + sigmas * error;
         module.state = off ? State::out_of_step : State::in_step;
     }
 
@@ -156,7 +164,7 @@ class Judge {
     }
 
     /// Modules that are off by more than the narrow reach.
-    void find_far_modules(const SearchScale& wide, SynchronyReport& report) const {
+    void find_far_modules(const SearchScale& wide, double zero, SynchronyReport& report) const {
         std::vector<bool> far(modules_);
         for (std::uint32_t m = 0; m < modules_; ++m)
             far[m] = lacks_partners(m, report);
@@ -165,12 +173,9 @@ class Judge {
             if (far[m]) report.modules[m].state = State::no_partners;
         for (const FarPeak& found : find_far(hits_, alignment_, far, majority_, wide, most_wide_pairs)) {
             for (const std::uint32_t m : found.modules) {
-                ModuleSynchrony& module = report.modules[m];
-                if (module.state != State::no_partners) continue;
-                module.late_ticks = alignment_.modules[m].late - found.peak.lag;
-                module.error_ticks = found.peak.error;
-                module.pairs = found.peak.excess / static_cast<double>(found.modules.size());
-                module.state = State::out_of_step;
+                if (report.modules[m].state != State::no_partners) continue;
+                set(report.modules[m], alignment_.modules[m].late - found.peak.lag - zero, found.peak.error,
+                    found.peak.excess / static_cast<double>(found.modules.size()));
             }
         }
     }

@@ -53,7 +53,7 @@ struct SynchronyOptions {
     std::vector<std::optional<std::uint16_t>> sources;
     /// To either side. The narrow one is cut where rates are high, the wide one is for those without a peak
     /// in it.
-    static constexpr double narrow_ns = 2000;
+    static constexpr double narrow_ns = 8000;
     static constexpr double wide_ns = 1e6;
 };
 

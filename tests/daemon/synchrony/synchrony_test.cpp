@@ -21,12 +21,12 @@ struct Scene {
     std::uint32_t ring = 12;
     std::uint32_t rows = 2;
     double radius_mm = 40;
-    double trues_per_s = 40'000;    ///< coincidences
+    double trues_per_s = 40'000;     ///< coincidences
     double singles_per_s = 400'000;  ///< others
     double seconds = 0.2;
     double x_mm = 0;  ///< of a point source
     double y_mm = 0;
-    double line_mm = 0;  ///< half of the length of a line along x, instead
+    double line_mm = 15;  ///< half of the length of a line along x, instead; 0: the point
     std::map<std::uint32_t, double> late_ns{};
     std::uint32_t seed = 1;
 
@@ -94,7 +94,9 @@ std::map<std::uint32_t, double> reported(const SynchronyReport& report) {
 
 void check_reports(const Scene& scene) {
     const auto found = reported(scene.judged());
-    CAPTURE(scene.late_ns, found);
+    const std::string wanted = scene.late_ns.empty() ? "" : std::to_string(scene.late_ns.begin()->second);
+    const std::string got = found.empty() ? "" : std::to_string(found.begin()->second);
+    CAPTURE(wanted, got);
     REQUIRE(found.size() == scene.late_ns.size());
     for (const auto& [module, late] : scene.late_ns) {
         REQUIRE(found.count(module) == 1);
@@ -110,6 +112,15 @@ TEST_CASE("a module out of step is found with its offset", "[synchrony]") {
         scene.late_ns[7] = late;
         check_reports(scene);
     }
+}
+
+TEST_CASE("with a point at the centre, a module is compared with those opposite to it", "[synchrony]") {
+    Scene scene;
+    scene.line_mm = 0;
+    CHECK(scene.judged().known() == 24);
+    check_reports(scene);
+    scene.late_ns = {{7, 10}, {20, -30}};
+    check_reports(scene);
 }
 
 TEST_CASE("modules with delays of their own are found at once", "[synchrony]") {
@@ -147,6 +158,8 @@ TEST_CASE("a module out of reach, or that sees no source, has no partners", "[sy
 
 TEST_CASE("sources off the centre, lines, low rates and randoms are no modules out of step", "[synchrony]") {
     std::vector<Scene> healthy(12);
+    for (std::size_t i = 1; i < 5; ++i)
+        healthy[i].line_mm = 0;
     healthy[1].x_mm = 30;
     healthy[2].x_mm = 39;
     healthy[3].radius_mm = 400;
