@@ -60,7 +60,7 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
     return inputs;
 }
 
-Assembly::Assembly(const Inputs& inputs, std::size_t producers)
+Assembly::Assembly(const Inputs& inputs, std::size_t producers, bool live)
     : backend(make_backend(inputs.configuration, inputs.scanner, inputs.calibration, producers)),
       pipeline_bytes(backend.pipeline->memory_bytes()),
       pool(inputs.configuration.receive.batch_count, inputs.configuration.receive.batch_bytes,
@@ -70,6 +70,11 @@ Assembly::Assembly(const Inputs& inputs, std::size_t producers)
       acquisition(acquisition_options(inputs.configuration, inputs.scanner, tracker)),
       setting(run_setting(inputs, backend)) {
     acquisition.reference = inputs.reference;
+    if (!acquisition.rules.search) return;
+    synchrony = std::make_unique<SynchronyWatch>(
+        pipeline_options(inputs.configuration, inputs.scanner, producers), inputs.calibration,
+        synchrony_options(inputs.configuration, inputs.scanner), acquisition.second, live);
+    acquisition.synchrony = synchrony.get();
 }
 
 }  // namespace petacq::daemon

@@ -32,9 +32,9 @@ struct Inputs {
 Inputs load_inputs(const std::filesystem::path& configuration_file);
 
 struct Assembly {
-    /// `inputs` outlives the assembly. `producers`: threads that fill batches. Throws what make_backend()
-    /// throws, and std::bad_alloc.
-    Assembly(const Inputs& inputs, std::size_t producers);
+    /// `inputs` outlives the assembly. `producers`: threads that fill batches; `live`: not a replay. Throws
+    /// what make_backend() throws, and std::bad_alloc.
+    Assembly(const Inputs& inputs, std::size_t producers, bool live);
     Assembly(const Assembly&) = delete;
     Assembly& operator=(const Assembly&) = delete;
 
@@ -43,6 +43,8 @@ struct Assembly {
     net::BatchPool pool;
     net::BatchQueue filled;
     const TrackerOptions tracker;
+    /// nullptr: no coincidences are looked for. The acquisition gives it samples.
+    std::unique_ptr<SynchronyWatch> synchrony;
     AcquisitionOptions acquisition;
     RunSetting setting;  ///< without raw capture: setting.pool is nullptr
 };

@@ -112,7 +112,7 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
       configuration_(inputs.configuration),
       file_(std::move(file)),
       sockets_(sockets()),
-      assembly_(inputs, sockets_.size()),
+      assembly_(inputs, sockets_.size(), true),
       receivers_(open_receivers()),
       service_(io_, assembly_.setting, assembly_.pool, assembly_.pipeline_bytes,
                of_receivers([](const net::Receiver& receiver) { return &receiver; }),

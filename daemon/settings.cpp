@@ -175,6 +175,21 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
     return o;
 }
 
+SynchronyOptions synchrony_options(const config::Configuration& configuration,
+                                   const config::Scanner& scanner) {
+    SynchronyOptions o;
+    o.geometry = scanner.geometry;
+    o.tick_ns = scanner.tick_ps * 1e-3;
+    o.window = configuration.coincidence.window_ticks;
+    o.diameter_mm = 2 * (scanner.dimensions.ring_radius_mm + scanner.dimensions.crystal_length_mm);
+    o.sources.resize(scanner.geometry.bdm_count);
+    for (const config::Source& source : config::listed_sources(configuration, scanner)) {
+        for (const std::uint32_t bdm : source.bdms)
+            o.sources[bdm] = source.id;
+    }
+    return o;
+}
+
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,
                                        const config::Scanner& scanner, const TrackerOptions& tracker) {
     AcquisitionOptions o;

@@ -38,6 +38,9 @@ std::uint64_t largest_offset(const config::Calibration& calibration);
 gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration);
 gpu::CoincidenceRules coincidence_rules(const config::Coincidence& coincidence);
 
+SynchronyOptions synchrony_options(const config::Configuration& configuration,
+                                   const config::Scanner& scanner);
+
 AcquisitionOptions acquisition_options(const config::Configuration& configuration,
                                        const config::Scanner& scanner, const TrackerOptions& tracker);
 

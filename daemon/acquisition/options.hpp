@@ -9,6 +9,7 @@
 #include "config/geometry.hpp"
 #include "daemon/seconds/board_readings.hpp"
 #include "daemon/seconds/module_sums.hpp"
+#include "daemon/synchrony/sampler.hpp"
 #include "daemon/tap/tap.hpp"
 #include "gpu/coincidence_rules.hpp"
 #include "net/wire.hpp"
@@ -38,6 +39,8 @@ struct AcquisitionOptions {
     gpu::CoincidenceRules rules;                        ///< likewise
     std::vector<SourceModules> sources;                 ///< likewise; those whose modules are known
     std::shared_ptr<const DetectorBaseline> reference;  ///< to compare the detector with; nullptr: none
+    /// Gets samples of the frames; outlives the acquisition; nullptr: the modules are not compared.
+    SynchronyWatch* synchrony = nullptr;
     Tap* tap = nullptr;  ///< gets the records of the runs; outlives the acquisition; nullptr: none
     /// The input ends, and a run that is then in progress ends with it. The datagrams that a receiver rejects
     /// are counted as they are taken.

@@ -164,7 +164,8 @@ void RunControl::measure(CollectedSlice& slice) {
     BoardReport report = flow_.report_on(*slice.end.second);
     report.late = std::exchange(late_, 0);
     const auto second = meter_->measure(*slice.end.second, slice.result.sums, std::move(report));
-    watch_->observe(*second);
+    const auto synchrony = options_.synchrony != nullptr ? options_.synchrony->report() : nullptr;
+    watch_->observe(*second, synchrony.get());
     new_second_ = true;
     if (!run_.interval.running()) return;
     if (watch_->faults()) note_faults(run_.seen.detector, *watch_->faults());
@@ -375,6 +376,7 @@ void RunControl::describe(AcquisitionSnapshot& snapshot) const {
         snapshot.second = meter_->latest();
         snapshot.seconds = meter_->total();
         snapshot.detector_faults = watch_->faults();
+        if (options_.synchrony != nullptr) snapshot.synchrony = options_.synchrony->report();
     }
     if (!run_.interval.running() || !run_.run) return;
     snapshot.run_start = run_.interval.data_begin();

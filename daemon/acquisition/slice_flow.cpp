@@ -217,9 +217,11 @@ bool SliceFlow::submit(SliceEnd end) {
     make_room();
     while (builder_.has_waiting()) {
         SliceContents waiting = builder_.take_waiting();
+        if (options_.synchrony != nullptr) options_.synchrony->offer(waiting.spans, end.watermark);
         feed_.submit(waiting, {feed_.watermark(), {}, {}});
         make_room();
     }
+    if (options_.synchrony != nullptr) options_.synchrony->offer(builder_.contents().spans, end.watermark);
     end_seconds(end);
     const bool submitted = feed_.submit(builder_.contents(), end);
     if (tracker_.established()) {
@@ -295,6 +297,7 @@ std::string SliceFlow::set_calibration(const config::Calibration& calibration, s
     collect_all();
     std::string failure = feed_.set_calibration(calibration);
     if (!failure.empty()) return failure;
+    if (options_.synchrony != nullptr) options_.synchrony->set_calibration(calibration);
     // No frame received so far has a later time, by whichever calibration.
     max_offset_ = std::max(max_offset_, max_offset);
     calibrated_from_ = !newest() ? 0 : add_or_max(end_of_received(), options_.max_disorder);

@@ -36,6 +36,11 @@ constexpr std::array detector_advice{
                    "modules have detector units that do not count"},
     DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off",
                    "modules have noisy crystals"},
+    DetectorAdvice{"boards_out_of_step",
+                   "petcal apply --module-ticks does it; or check the common reset of the boards",
+                   "modules are out of step with the others"},
+    DetectorAdvice{"boards_without_partners", "check the common reset of the boards and its clock",
+                   "modules have no coincidences with the others at all"},
 };
 
 double fraction(std::uint64_t part, std::uint64_t whole) {

@@ -48,9 +48,15 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
+/// "module 7 (source 3)"
+std::string board_text(std::uint32_t bdm, std::optional<std::uint16_t> source) {
+    return source ? fmt::format("module {} (source {})", bdm, *source) : fmt::format("module {}", bdm);
+}
+
 }  // namespace
 
 std::string DetectorFault::text() const {
+    if (kind == Kind::out_of_step || kind == Kind::no_partners) return what();
     return fmt::format("{} since {:.1f} s", what(), since_s);
 }
 
@@ -77,6 +83,17 @@ std::string DetectorFault::what() const {
         case Kind::noisy_crystal:
             return fmt::format("module {}: crystal {} counts {:.0f} times as much as its neighbours", bdm,
                                part, size);
+        case Kind::out_of_step:
+            return fmt::format(
+                "{} is {:.1f} ns {} against the others: {}; add {:+.1f} ns ({:+d} ticks) to its time offsets",
+                board_text(bdm, source), std::abs(size), size > 0 ? "late" : "early",
+                loses_prompts ? "its prompts are lost" : "it loses prompts at the edge of the window", -size,
+                add_ticks);
+        case Kind::no_partners:
+            return fmt::format(
+                "{} has no coincidences with the others at all: it is out of step by more than {:g} us, or "
+                "sees no source",
+                board_text(bdm, source), size * 1e-3);
     }
     return "";
 }
@@ -106,11 +123,12 @@ void DetectorWatch::end_run() {
     faults_ = std::make_shared<std::vector<DetectorFault>>();
 }
 
-void DetectorWatch::observe(const Second& second) {
+void DetectorWatch::observe(const Second& second, const SynchronyReport* synchrony) {
     found_.clear();
     latest_ = detector_sums(second, geometry_, crystals_);
     find_noisy(second);
     find_silent();
+    if (synchrony != nullptr) find_out_of_step(*synchrony);
     if (run_start_) {
         recent_.push_back(latest_);
         if (recent_.size() > most_recent) recent_.pop_front();
@@ -182,6 +200,22 @@ void DetectorWatch::find_noisy(const Second& second) {
             noisiest = crystal;
         }
         if (ratio > 0) add(Kind::noisy_crystal, bdm, ratio, noisiest);
+    }
+}
+
+void DetectorWatch::find_out_of_step(const SynchronyReport& report) {
+    const double tick_ns = 1e9 / ticks_per_s_;
+    for (std::uint32_t bdm = 0; bdm < report.modules.size(); ++bdm) {
+        const ModuleSynchrony& module = report.modules[bdm];
+        const bool off = module.state == ModuleSynchrony::State::out_of_step;
+        if (!off && module.state != ModuleSynchrony::State::no_partners) continue;
+        add(off ? Kind::out_of_step : Kind::no_partners, bdm,
+            (off ? module.late_ticks : report.reach_ticks) * tick_ns);
+        DetectorFault& fault = found_.back();
+        fault.source = module.source;
+        if (!off) continue;
+        fault.add_ticks = -std::llround(module.late_ticks);
+        fault.loses_prompts = std::abs(module.late_ticks) > static_cast<double>(report.window_ticks);
     }
 }
 

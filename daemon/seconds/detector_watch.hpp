@@ -30,6 +30,7 @@
 #include "config/geometry.hpp"
 #include "daemon/seconds/module_sums.hpp"
 #include "daemon/seconds/second.hpp"
+#include "daemon/synchrony/synchrony.hpp"
 
 namespace petacq::daemon {
 
@@ -43,20 +44,26 @@ struct DetectorFault {
         gain_off,
         prompts_off,
         silent_units,
-        noisy_crystal
+        noisy_crystal,
+        out_of_step,  ///< found in samples, like the next one (daemon/synchrony/)
+        no_partners
     };
 
     Kind kind = Kind::time_step;
     std::uint32_t bdm = 0;
     /// Times: ns by which those of the module have moved, later ones positive; gain, prompts: relative
-    /// change; silent_units: how many; noisy_crystal: its counts over the median of its unit.
+    /// change; silent_units: how many; noisy_crystal: its counts over the median of its unit; out_of_step: ns
+    /// by which it is late; no_partners: ns, so far partners were looked for.
     double size = 0;
     std::uint32_t part = 0;  ///< silent_units: the first one; noisy_crystal: the crystal
     double since_s = 0;      ///< of the run, or detector time outside runs: begin of the first second with it
+    std::optional<std::uint16_t> source = {};  ///< out_of_step and no_partners: the board, where it is known
+    std::int64_t add_ticks = 0;                ///< out_of_step: to its time offsets
+    bool loses_prompts = false;                ///< out_of_step: it is off by more than the window
 
     /// "module 7: its times moved by +1.02 ns"
     [[nodiscard]] std::string what() const;
-    /// The same, "since 12.0 s".
+    /// The same, "since 12.0 s"; but those from samples have no time of their own.
     [[nodiscard]] std::string text() const;
 };
 
@@ -70,7 +77,8 @@ class DetectorWatch {
     /// A run starts: the seconds from here on are its own.
     void start_run(std::uint64_t ticks);
     void end_run();
-    void observe(const Second& second);
+    /// `synchrony`: the latest; nullptr: not known.
+    void observe(const Second& second, const SynchronyReport* synchrony = nullptr);
     /// In the latest second; the largest of a kind first.
     [[nodiscard]] const std::shared_ptr<const std::vector<DetectorFault>>& faults() const { return faults_; }
     /// The start of the run, as far as it is known. Its length is 0 before the second second.
@@ -91,6 +99,7 @@ class DetectorWatch {
 
     void find_silent();
     void find_noisy(const Second& second);
+    void find_out_of_step(const SynchronyReport& report);
     void compare_modules();
     void compare_times(Kind kind, const DetectorBaseline& with);
     void compare_gains(Kind kind, const DetectorBaseline& with);

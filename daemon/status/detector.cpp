@@ -75,9 +75,10 @@ std::vector<double> unit_rates(const Interval& recent, const config::Geometry& g
 }
 
 bool in_trouble(const Health& health, std::uint32_t bdm) {
-    constexpr std::array codes{"temperature_high",     "detector_time_step",   "detector_gain_step",
-                               "detector_few_prompts", "detector_time_off",    "detector_gain_off",
-                               "detector_prompts_off", "detector_unit_silent", "detector_noisy"};
+    constexpr std::array codes{"temperature_high",     "detector_time_step",     "detector_gain_step",
+                               "detector_few_prompts", "detector_time_off",      "detector_gain_off",
+                               "detector_prompts_off", "detector_unit_silent",   "detector_noisy",
+                               "boards_out_of_step",   "boards_without_partners"};
     return std::any_of(codes.begin(), codes.end(),
                        [&](const char* code) { return health.find(code, bdm) != nullptr; });
 }
@@ -238,6 +239,30 @@ json make_modules(const Observation& seen) {
         modules.push_back(std::move(one));
     }
     return modules;
+}
+
+/// null: nothing is known yet, or no coincidences are looked for.
+json make_synchrony(const Observation& seen) {
+    const auto& report = seen.now->acquisition->synchrony;
+    if (!report) return {};
+    const double tick_ns = seen.scanner().tick_ps * 1e-3;
+    json modules = json::array();
+    for (std::uint32_t bdm = 0; bdm < report->modules.size(); ++bdm) {
+        const ModuleSynchrony& module = report->modules[bdm];
+        const bool known = module.state == ModuleSynchrony::State::in_step ||
+                           module.state == ModuleSynchrony::State::out_of_step;
+        modules.push_back({{"bdm", bdm},
+                           {"source", module.source ? json(*module.source) : json()},
+                           {"state", name_of(module.state)},
+                           {"offset_ns", number_if(known, module.late_ticks * tick_ns)},
+                           {"error_ns", number_if(known, module.error_ticks * tick_ns)},
+                           {"add_ticks", known ? json(-std::llround(module.late_ticks)) : json()},
+                           {"pairs", std::llround(module.pairs)}});
+    }
+    return {{"singles", report->singles},
+            {"limit_ns", report->least_ticks * tick_ns},
+            {"reach_ns", report->reach_ticks * tick_ns},
+            {"modules", std::move(modules)}};
 }
 
 std::optional<double> module_temperature(const AcquisitionSnapshot& now, const config::Geometry& g,

@@ -309,6 +309,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"reception", make_reception(seen)},
             {"network", seen.now->network.counters},
             {"modules", make_modules(seen)},
+            {"synchrony", make_synchrony(seen)},
             {"dead_time", make_dead_time(seen)},
             {"tags", make_tags(seen)},
             {"watermark_s", static_cast<double>(a.watermark) * seen.scanner().tick_ps * 1e-12},

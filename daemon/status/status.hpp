@@ -54,6 +54,7 @@ nlohmann::json make_sources(const Observation& seen);
 nlohmann::json make_unknown_sources(const Observation& seen);
 nlohmann::json make_reception(const Observation& seen);
 nlohmann::json make_modules(const Observation& seen);
+nlohmann::json make_synchrony(const Observation& seen);
 nlohmann::json make_dead_time(const Observation& seen);
 /// Share of hits missed by units that count `rates` (1/s) and are blind for `dead_time_s` after each hit:
 /// 1 - measured / true, with true = measured / (1 - measured * dead_time_s) for each unit. 1 if a unit counts

@@ -1,7 +1,10 @@
 #include "tools/petcal/apply.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <system_error>
 
 #include "config/calibration.hpp"
 #include "config/error.hpp"
@@ -36,17 +39,50 @@ void apply_energy(const config::Geometry& g, const ApplyOptions& o, config::Cali
     c.origin["energy_sha256"] = config::sha256_of_file(o.energy);
 }
 
+/// "MODULE:TICKS"
+void add_to_module(const config::Geometry& g, const std::string& text, config::Calibration& c) {
+    const std::size_t colon = text.find(':');
+    std::uint32_t bdm = 0;
+    std::int64_t ticks = 0;
+    const char* const end = text.data() + text.size();
+    const auto read = [](const char* from, const char* to, auto& number) {
+        const auto [stop, error] = std::from_chars(from != to && *from == '+' ? from + 1 : from, to, number);
+        return error == std::errc{} && stop == to;
+    };
+    if (colon == std::string::npos || !read(text.data(), text.data() + colon, bdm) ||
+        !read(text.data() + colon + 1, end, ticks) || bdm >= g.bdm_count) {
+        throw config::Error("--module-ticks: expected MODULE:TICKS with a module below " +
+                            std::to_string(g.bdm_count) + ", such as 7:-640, found '" + text + "'");
+    }
+    const bool far = ticks > INT32_MAX || ticks < INT32_MIN;
+    if (c.time_offset.empty()) c.time_offset.resize(g.crystal_count());
+    for (std::uint32_t du = 0; du < g.du_count; ++du) {
+        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+            std::int32_t& offset = c.time_offset[g.crystal(bdm, du, local)];
+            const std::int64_t sum = far ? ticks : offset + ticks;
+            if (sum > INT32_MAX || sum < INT32_MIN) {
+                throw config::Error("--module-ticks " + text + ": expected time offsets within " +
+                                    std::to_string(INT32_MIN) + " to " + std::to_string(INT32_MAX) +
+                                    " ticks afterwards");
+            }
+            offset = static_cast<std::int32_t>(sum);
+        }
+    }
+}
+
 }  // namespace
 
 void apply(const config::Scanner& scanner, const ApplyOptions& o) {
     const config::Geometry& g = scanner.geometry;
-    if (o.crystals.empty() && o.energy.empty())
-        throw config::Error("nothing to apply: expected --crystals, --energy, or both");
+    if (o.crystals.empty() && o.energy.empty() && o.module_ticks.empty())
+        throw config::Error("nothing to apply: expected --crystals, --energy or --module-ticks");
     config::Calibration c = config::load_calibration(o.calibration, g);
     c.origin = made_by("petcal apply");
     c.origin["calibration_sha256"] = c.sha256;
     if (!o.crystals.empty()) apply_crystals(g, o, c);
     if (!o.energy.empty()) apply_energy(g, o, c);
+    for (const std::string& one : o.module_ticks)
+        add_to_module(g, one, c);
     config::save_calibration(o.output, g, c);
 }
 

@@ -109,7 +109,7 @@ TEST_CASE("one count more or less in any counter of an identity is found", "[led
                                        "singles.groups",           "singles.groups_blocked"};
     const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided", "tags.received",
                                     "tags.accepted"};  // identities
-    CHECK(ledger_counters().size() == 70);
+    CHECK(ledger_counters().size() == 71);
     for (const LedgerCounter& counter : ledger_counters()) {
         const std::string name = name_of(counter);
         CAPTURE(name);

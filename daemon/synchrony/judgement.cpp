@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "daemon/synchrony/alignment.hpp"
+#include "daemon/synchrony/synchrony.hpp"
+
+namespace petacq::daemon {
+
+namespace {
+
+using State = ModuleSynchrony::State;
+
+constexpr double mm_per_ns = 299.792458;
+/// ns. Modules whose times have not been calibrated differ by less.
+constexpr double margin_ns = 1;
+constexpr double sigmas = 5;
+/// Pairs that a single may be compared with, in the mean: the narrow reach is shorter at high rates.
+constexpr double pairs_per_single = 16;
+constexpr std::uint64_t most_wide_pairs = 24'000'000;
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+class Judge {
+  public:
+    Judge(std::span<const Hit> hits, const SynchronyOptions& options)
+        : hits_(hits), options_(options), modules_(options.geometry.bdm_count) {
+        least_ = (options.diameter_mm / mm_per_ns + margin_ns) / options.tick_ns;
+        const double widest_bin = std::max(options.window / 4.0, 0.5 / options.tick_ns);
+        bin_ = std::max<std::int64_t>(std::llround(widest_bin), 1);
+    }
+
+    SynchronyReport run() {
+        SynchronyReport report;
+        report.modules.resize(modules_);
+        for (std::size_t m = 0; m < std::min(options_.sources.size(), report.modules.size()); ++m)
+            report.modules[m].source = options_.sources[m];
+        report.singles = hits_.size();
+        report.least_ticks = least_;
+        report.window_ticks = options_.window;
+        const SearchScale wide = scale(SynchronyOptions::wide_ns / options_.tick_ns);
+        report.reach_ticks = static_cast<double>(wide.reach);
+        if (hits_.size() < 2) return report;
+        alignment_ = align(hits_, modules_, scale(narrow_reach()), least_ / 2);
+        find_majority();
+        const double zero = judge_group(majority_, report);
+        find_far_modules(wide, zero, report);
+        // A point source at the centre has coincidences between opposite modules only: many groups.
+        for (std::uint32_t group = 0; group < modules_; ++group)
+            if (group != majority_) judge_group(group, report);
+        report.complete = true;
+        for (std::uint32_t m = 0; m < modules_; ++m)
+            report.complete = report.complete && (report.modules[m].state != State::unknown || !enough(m));
+        return report;
+    }
+
+  private:
+    [[nodiscard]] SearchScale scale(double reach) const {
+        return {bin_, bin_ * std::max<std::int64_t>(std::llround(reach / static_cast<double>(bin_)), 64)};
+    }
+    /// Samples are taken at some moments only: the rate is that of the moments.
+    [[nodiscard]] double narrow_reach() const {
+        constexpr std::size_t step = 64;  // singles
+        std::vector<double> spans;
+        for (std::size_t i = step; i < hits_.size(); i += step)
+            spans.push_back(static_cast<double>(hits_[i].time - hits_[i - step].time));
+        const double reach = SynchronyOptions::narrow_ns / options_.tick_ns;
+        if (spans.empty()) return reach;
+        return std::min(reach, pairs_per_single * median(std::move(spans)) / step);
+    }
+
+    /// The group with the most modules; of several, that with the most pairs.
+    void find_majority() {
+        std::vector<std::pair<std::size_t, double>> sizes(modules_);
+        for (const AlignedModule& one : alignment_.modules) {
+            if (one.pairs <= 0) continue;
+            ++sizes[one.group].first;
+            sizes[one.group].second += one.pairs;
+        }
+        majority_ = static_cast<std::uint32_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin());
+    }
+
+    /// Zero is where the most modules of the group are; of several places, that of the lowest number. Returns
+    /// it, in ticks.
+    double judge_group(std::uint32_t group, SynchronyReport& report) const {
+        std::vector<std::uint32_t> members;
+        for (std::uint32_t m = 0; m < modules_; ++m) {
+            const AlignedModule& one = alignment_.modules[m];
+            if (one.group == group && one.pairs > 0 && report.modules[m].state == State::unknown)
+                members.push_back(m);
+        }
+        if (members.size() < 2) return 0;
+        std::vector<double> most;
+        for (const std::uint32_t m : members) {
+            std::vector<double> near;
+            for (const std::uint32_t n : members) {
+                const double late = alignment_.modules[n].late;
+                if (std::abs(late - alignment_.modules[m].late) <= least_) near.push_back(late);
+            }
+            if (near.size() > most.size()) most = std::move(near);
+        }
+        const double zero = median(std::move(most));
+        for (const std::uint32_t m : members) {
+            const AlignedModule& one = alignment_.modules[m];
+            ModuleSynchrony& module = report.modules[m];
+            set(module, one.late - zero, one.error, one.pairs);
+        }
+        return zero;
+    }
+
+    void set(ModuleSynchrony& module, double late, double error, double pairs) const {
+        module.late_ticks = late;
+        module.error_ticks = error;
+        module.pairs = pairs;
+        const bool off = std::abs(late) > least_ + sigmas * error;
+        module.state = off ? State::out_of_step : State::in_step;
+    }
+
+    [[nodiscard]] bool enough(std::uint32_t m) const {
+        constexpr std::uint64_t enough_singles = 100;
+        return alignment_.modules[m].singles >= enough_singles;
+    }
+    /// Coincidences with the majority for each single, without randoms.
+    [[nodiscard]] double share(std::uint32_t m) const {
+        const Alignment::Pairs pairs = alignment_.with_group(m, majority_);
+        return (pairs.all - pairs.randoms) / static_cast<double>(alignment_.modules[m].singles);
+    }
+
+    /// Those of the majority that count, where they are most of the modules at the same place along the axis,
+    /// as seen from one that is not.
+    [[nodiscard]] std::vector<std::uint32_t> mates(std::uint32_t m, const SynchronyReport& report) const {
+        const std::uint32_t ring = options_.geometry.modules_in_ring();
+        const std::uint32_t row = m / ring * ring;
+        std::vector<std::uint32_t> mates;
+        std::size_t others = 0;
+        for (std::uint32_t n = row; n < row + ring; ++n) {
+            if (n == m || !enough(n)) continue;
+            ++others;
+            if (report.modules[n].state != State::unknown) mates.push_back(n);
+        }
+        if (2 * mates.size() < others) mates.clear();
+        return mates;
+    }
+
+    /// Whether a module has no coincidences with the majority, where its mates have so many that it would
+    /// have dozens, and where enough modules opposite to it count.
+    [[nodiscard]] bool lacks_partners(std::uint32_t m, const SynchronyReport& report) const {
+        constexpr double enough_pairs = 60;
+        constexpr double few = 0.3;
+        if (report.modules[m].state != State::unknown || !enough(m) || !has_opposite(m, report)) return false;
+        std::vector<double> shares;
+        for (const std::uint32_t n : mates(m, report))
+            shares.push_back(share(n));
+        if (shares.empty()) return false;
+        const double expected =
+            median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
+        const Alignment::Pairs pairs = alignment_.with_group(m, majority_);
+        const double highest = pairs.all - pairs.randoms + sigmas * std::sqrt(pairs.all + 1);
+        return expected >= enough_pairs && highest < few * expected;
+    }
+
+    /// Modules that are off by more than the narrow reach.
+    void find_far_modules(const SearchScale& wide, double zero, SynchronyReport& report) const {
+        std::vector<bool> far(modules_);
+        for (std::uint32_t m = 0; m < modules_; ++m)
+            far[m] = lacks_partners(m, report);
+        if (std::find(far.begin(), far.end(), true) == far.end()) return;
+        for (std::uint32_t m = 0; m < modules_; ++m)
+            if (far[m]) report.modules[m].state = State::no_partners;
+        for (const FarPeak& found : find_far(hits_, alignment_, far, majority_, wide, most_wide_pairs)) {
+            for (const std::uint32_t m : found.modules) {
+                if (report.modules[m].state != State::no_partners) continue;
+                set(report.modules[m], alignment_.modules[m].late - found.peak.lag - zero, found.peak.error,
+                    found.peak.excess / static_cast<double>(found.modules.size()));
+            }
+        }
+    }
+
+    /// Whether most modules in the opposite third of its row are in the majority.
+    [[nodiscard]] bool has_opposite(std::uint32_t m, const SynchronyReport& report) const {
+        const std::uint32_t ring = options_.geometry.modules_in_ring();
+        std::uint32_t opposite = 0;
+        std::uint32_t counting = 0;
+        for (std::uint32_t step = 0; step < ring; ++step) {
+            if (std::abs(2.0 * step - ring) > ring / 3.0) continue;
+            const std::uint32_t n = m / ring * ring + (m + step) % ring;
+            ++opposite;
+            if (report.modules[n].state != State::unknown) ++counting;
+        }
+        return counting > 0 && 2 * counting >= opposite;
+    }
+
+    const std::span<const Hit> hits_;
+    const SynchronyOptions& options_;
+    const std::uint32_t modules_;
+    double least_ = 0;
+    std::int64_t bin_ = 1;
+    Alignment alignment_;
+    std::uint32_t majority_ = 0;
+};
+
+}  // namespace
+
+const char* name_of(ModuleSynchrony::State state) {
+    constexpr std::array words{"unknown", "in_step", "out_of_step", "no_partners"};
+    return words.at(static_cast<std::size_t>(state));
+}
+
+std::size_t SynchronyReport::known() const {
+    return static_cast<std::size_t>(std::count_if(
+        modules.begin(), modules.end(), [](const ModuleSynchrony& m) { return m.state != State::unknown; }));
+}
+
+SynchronyReport judge_synchrony(std::span<const Hit> hits, const SynchronyOptions& options) {
+    return Judge(hits, options).run();
+}
+
+}  // namespace petacq::daemon

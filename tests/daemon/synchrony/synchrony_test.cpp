@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "daemon/synchrony/synchrony.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using daemon::Hit;
+using daemon::SynchronyReport;
+using State = daemon::ModuleSynchrony::State;
+
+namespace {
+
+constexpr double pi = 3.14159265358979;
+constexpr double tick_ns = 1.0 / 64;
+
+/// A scanner of thin modules, and what arrives from it.
+struct Scene {
+    std::uint32_t ring = 12;
+    std::uint32_t rows = 2;
+    double radius_mm = 40;
+    double trues_per_s = 40'000;     ///< coincidences
+    double singles_per_s = 400'000;  ///< others
+    double seconds = 0.2;
+    double x_mm = 0;  ///< of a point source
+    double y_mm = 0;
+    double line_mm = 15;  ///< half of the length of a line along x, instead; 0: the point
+    std::map<std::uint32_t, double> late_ns{};
+    std::uint32_t seed = 1;
+
+    [[nodiscard]] daemon::SynchronyOptions options() const {
+        daemon::SynchronyOptions o;
+        o.geometry.channels = ring;
+        o.geometry.modules = {1, 1, rows};
+        o.geometry.bdm_count = ring * rows;
+        o.tick_ns = tick_ns;
+        o.window = static_cast<std::uint32_t>(5 / tick_ns);
+        o.diameter_mm = 2 * radius_mm;
+        return o;
+    }
+
+    /// Both ends of a line through (x, y): module around the ring and ns on the way.
+    [[nodiscard]] std::pair<std::uint32_t, double> end(double x, double y, double angle) const {
+        const double along = x * std::cos(angle) + y * std::sin(angle);
+        const double way = -along + std::sqrt(along * along - x * x - y * y + radius_mm * radius_mm);
+        const double at = std::atan2(y + way * std::sin(angle), x + way * std::cos(angle));
+        const double part = at / (2 * pi) + 1.0 + 0.5 / ring;
+        return {static_cast<std::uint32_t>((part - std::floor(part)) * ring) % ring, way / 299.792458};
+    }
+
+    [[nodiscard]] std::vector<Hit> hits() const {
+        std::mt19937_64 random(seed);
+        std::uniform_real_distribution<double> even(0, 1);
+        std::normal_distribution<double> resolution(0, 0.2);
+        std::vector<Hit> hits;
+        const auto add = [&](double time_ns, std::uint32_t module) {
+            const auto late = late_ns.find(module);
+            const double delay = late == late_ns.end() ? 0 : late->second;
+            hits.push_back({static_cast<std::uint64_t>((time_ns + delay + 1e7) / tick_ns), module});
+        };
+        const auto draw = [&](double per_s) {
+            return std::poisson_distribution<std::uint64_t>(per_s * seconds)(random);
+        };
+        for (std::uint64_t i = draw(trues_per_s); i > 0; --i) {
+            const double time = even(random) * seconds * 1e9;
+            const double angle = 2 * pi * even(random);
+            const double x = line_mm > 0 ? line_mm * (2 * even(random) - 1) : x_mm;
+            for (const double direction : {angle, angle + pi}) {
+                const auto [module, way] = end(x, y_mm, direction);
+                const auto row = static_cast<std::uint32_t>(even(random) * rows);
+                add(time + way + resolution(random), row * ring + module);
+            }
+        }
+        for (std::uint64_t i = draw(singles_per_s); i > 0; --i)
+            add(even(random) * seconds * 1e9, static_cast<std::uint32_t>(even(random) * ring * rows));
+        std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.time < b.time; });
+        return hits;
+    }
+
+    [[nodiscard]] SynchronyReport judged() const { return judge_synchrony(hits(), options()); }
+};
+
+/// Modules that are reported, with ns by which they are late; NaN: without partners.
+std::map<std::uint32_t, double> reported(const SynchronyReport& report) {
+    std::map<std::uint32_t, double> found;
+    for (std::uint32_t m = 0; m < report.modules.size(); ++m) {
+        if (report.modules[m].state == State::out_of_step) found[m] = report.modules[m].late_ticks * tick_ns;
+        if (report.modules[m].state == State::no_partners) found[m] = std::nan("");
+    }
+    return found;
+}
+
+void check_reports(const Scene& scene) {
+    const auto found = reported(scene.judged());
+    const std::string wanted = scene.late_ns.empty() ? "" : std::to_string(scene.late_ns.begin()->second);
+    const std::string got = found.empty() ? "" : std::to_string(found.begin()->second);
+    CAPTURE(wanted, got);
+    REQUIRE(found.size() == scene.late_ns.size());
+    for (const auto& [module, late] : scene.late_ns) {
+        REQUIRE(found.count(module) == 1);
+        CHECK(std::abs(found.at(module) - late) < 0.3);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a module out of step is found with its offset", "[synchrony]") {
+    for (const double late : {3.0, -3.0, 10.0, -10.0, 100.0, 1500.0, 5e3, -40e3, 4e5}) {
+        Scene scene;
+        scene.late_ns[7] = late;
+        check_reports(scene);
+    }
+}
+
+TEST_CASE("with a point at the centre, a module is compared with those opposite to it", "[synchrony]") {
+    Scene scene;
+    scene.line_mm = 0;
+    CHECK(scene.judged().known() == 24);
+    check_reports(scene);
+    scene.late_ns = {{7, 10}, {20, -30}};
+    check_reports(scene);
+}
+
+TEST_CASE("modules with delays of their own are found at once", "[synchrony]") {
+    Scene scene;
+    scene.late_ns = {{2, 10}, {3, -25}, {9, 400}, {20, 800}};
+    check_reports(scene);
+    scene.late_ns = {{2, 100}, {3, 100}, {9, 200}, {20, 300}};  // multiples of a period
+    check_reports(scene);
+    scene.late_ns = {{2, 30e3}, {3, 30e3}, {9, 60e3}};
+    check_reports(scene);
+}
+
+TEST_CASE("half of the modules are found out of step with the half of module 0", "[synchrony]") {
+    for (const double late : {10.0, 100.0, 5e3}) {
+        for (const bool every_other : {false, true}) {
+            Scene scene;
+            scene.rows = 1;
+            scene.ring = 12;
+            // In the wide search, what is opposite to a module must be known.
+            if (every_other && late > 2e3) continue;
+            for (std::uint32_t m = 0; m < 12; ++m)
+                if (every_other ? m % 2 == 1 : m >= 6) scene.late_ns[m] = late;
+            check_reports(scene);
+        }
+    }
+}
+
+TEST_CASE("a module out of reach, or that sees no source, has no partners", "[synchrony]") {
+    Scene scene;
+    scene.late_ns[7] = 5e6;
+    const auto report = scene.judged();
+    CHECK(report.modules[7].state == State::no_partners);
+    CHECK(reported(report).size() == 1);
+}
+
+TEST_CASE("sources off the centre, lines, low rates and randoms are no modules out of step", "[synchrony]") {
+    std::vector<Scene> healthy(12);
+    for (std::size_t i = 1; i < 5; ++i)
+        healthy[i].line_mm = 0;
+    healthy[1].x_mm = 30;
+    healthy[2].x_mm = 39;
+    healthy[3].radius_mm = 400;
+    healthy[3].x_mm = 390;
+    healthy[4].radius_mm = 400;
+    healthy[4].y_mm = -200;
+    healthy[5].line_mm = 38;
+    healthy[6].trues_per_s = 30;
+    healthy[6].singles_per_s = 300;
+    healthy[7].trues_per_s = 0;
+    healthy[8].trues_per_s = 0;
+    healthy[8].singles_per_s = 3e6;
+    healthy[9].trues_per_s = 20'000;
+    healthy[9].singles_per_s = 5e6;
+    healthy[9].seconds = 0.05;
+    healthy[10].ring = 2;
+    healthy[11].ring = 4;
+    healthy[11].radius_mm = 400;
+    healthy[11].line_mm = 390;
+    for (std::size_t i = 0; i < healthy.size(); ++i) {
+        for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+            healthy[i].seed = seed;
+            CAPTURE(i, seed);
+            CHECK(reported(healthy[i].judged()).empty());
+        }
+    }
+}
+
+TEST_CASE("what is known of a healthy scanner", "[synchrony]") {
+    const SynchronyReport report = Scene{}.judged();
+    CHECK(report.complete);
+    CHECK(report.known() == 24);
+    for (const auto& module : report.modules) {
+        CHECK(module.state == State::in_step);
+        CHECK(std::abs(module.late_ticks * tick_ns) < 0.2);
+        CHECK(module.error_ticks * tick_ns < 0.05);
+        CHECK(module.pairs > 200);
+    }
+    CHECK_FALSE(judge_synchrony({}, Scene{}.options()).complete);
+}
