@@ -28,7 +28,7 @@ bool missing(const Observation& seen, const NetworkFault& fault) {
     const DatagramLedger& b = seen.before->acquisition->total.datagrams;
     const bool arriving = a.received > b.received;
     if (!arriving && seen.run->current) return true;
-    if (arriving && (a.lost > b.lost || (!now.total.loss_known && !fault.of_neighbours))) return true;
+    if (arriving && (a.lost > b.lost || (!now.total.loss_known() && !fault.of_neighbours))) return true;
     const auto& sources = now.sources.sources;
     return std::any_of(sources.begin(), sources.end(), [&](const SourceStatus& s) {
         return s.state == SourceState::silent && (arriving || s.last_seen);

@@ -17,7 +17,7 @@ namespace {
 /// Where a code stands in the order, and what explains it if it is there, too.
 struct Place {
     std::string_view code;
-    std::array<const char*, 4> causes{};  ///< nullptr: no further one
+    std::array<const char*, 5> causes{};  ///< nullptr: no further one
 };
 
 /// Causes before their consequences: the detector, the network, the host, and what follows from these.

@@ -179,7 +179,7 @@ void judge_markers(const Evidence& evidence, Diagnosis& diagnosis) {
 /// Samples as the daemon has translated them.
 void judge_layout(const Evidence& evidence, const std::string& layout, Diagnosis& diagnosis) {
     const Impression& seen = evidence.seen;
-    const char* fix = "compare the layout with a datagram: petctl frames prints both";
+    const char* fix = "compare the layout with a datagram, as tcpdump -x prints it";
     if (seen.samples == 0) return diagnosis.add(Level::note, "framing", "no datagram was sampled");
     if (2 * seen.not_translated > seen.samples) {
         return diagnosis.add(

@@ -89,7 +89,7 @@ bool judge_places(const Evidence& evidence, const json& modules, Diagnosis& diag
             diagnosis.add(
                 Level::problem, "modules",
                 fmt::format("{}, the scanner description lists {} for it: all are {} too {}{}", sends,
-                            ranges(own), shift == 1 || shift == -1 ? "one" : fmt::to_string(std::abs(shift)),
+                            ranges(own), shift == 1 || shift == -1 ? "one" : std::to_string(std::abs(shift)),
                             shift > 0 ? "high" : "low", shift == 1 ? ", counted from 1?" : ""),
                 "correct the BDM numbers in the board (or its source id, if it is another board)");
         } else if (beyond) {
