@@ -63,8 +63,10 @@ class LedgerFinder {
     }
 
   private:
-    void add(const char* code, std::string what, std::string advice) {
+    /// `share` of the data that it concerns, where that says something.
+    void add(const char* code, std::string what, std::string advice, double share = 0) {
         found_.push_back({code, 0, std::move(what), std::move(advice)});
+        found_.back().size = share;
     }
 
     /// Adds a problem if more than max_fraction of the things are affected.
@@ -77,13 +79,16 @@ class LedgerFinder {
         add(code,
             share_text(affected, all, thing) + how +
                 (share > limit ? "" : fmt::format(", not yet below {:.3g} %", 100 * limit * margin)),
-            advice);
+            advice, share);
     }
 
     void datagrams() {
         const DatagramLedger& d = growth_.datagrams;
         // Fewer are missing than before if more arrived than were found missing.
-        const std::uint64_t lost = static_cast<std::int64_t>(d.lost) < 0 ? 0 : d.lost;
+        const std::uint64_t missing = static_cast<std::int64_t>(d.lost) < 0 ? 0 : d.lost;
+        // What was dropped here has a reason of its own.
+        const std::uint64_t lost = missing - std::min(missing, growth_.dropped());
+        const double dropped = fraction(growth_.dropped(), growth_.dropped() + d.received);
         if (growth_.numbered)
             add_share("datagrams_lost", lost, lost + d.received, "datagram", " lost" + view_.lost_by,
                       "check cables, switch and network card, and whether the kernel drops datagrams");
@@ -104,13 +109,15 @@ class LedgerFinder {
                 counted_text(growth_.dropped(), "datagram") +
                     " dropped: no batch was free, and the socket buffer overflowed",
                 "more data arrive than can be processed or written: see stages and queues; a higher "
-                "receive.batch_count bridges short spells");
+                "receive.batch_count bridges short spells",
+                dropped);
         } else if (d.dropped_kernel > 0) {
             add("kernel_drops",
                 "the kernel dropped " + counted_text(d.dropped_kernel, "datagram") +
                     ": the socket buffer overflowed",
                 "raise net.core.rmem_max and receive.receive_buffer_bytes, or spread the sources over more "
-                "sockets");
+                "sockets",
+                dropped);
         }
         if (d.unknown_source > 0) {
             add("unknown_source",

@@ -22,10 +22,13 @@ constexpr double most_missing = 0.01;
 constexpr std::size_t most_named = 10;
 
 /// With one of these, the data are not what they seem.
-constexpr std::array bad_codes{
-    "run_failed",           "ledger_open",    "records_unwritten", "no_data",        "source_silent",
-    "sequence_meaningless", "datagrams_lost", "data_missing",      "invalid_frames", "late_frames",
-    "time_jumps",           "packets_unread", "too_many_sources"};
+constexpr std::array bad_codes{"run_failed",    "ledger_open",          "records_unwritten", "no_data",
+                               "source_silent", "sequence_meaningless", "packets_unread",    "too_many_sources"};
+/// With one of these, if it concerns more than `bad_share` of the data. What is lost is corrected for, and what
+/// is rejected is known: a little of it spoils no run.
+constexpr std::array share_codes{"datagrams_lost", "data_missing", "kernel_drops", "no_free_batch",
+                                 "invalid_frames", "late_frames",  "time_jumps",   "malformed_datagrams"};
+constexpr double bad_share = 0.1;
 
 class Judge {
   public:
@@ -110,6 +113,7 @@ class Judge {
         if (!(missing > known + most_missing)) return;
         add("data_missing", fmt::format("{:.3g} % of the data of the boards did not arrive", 100 * missing),
             "boards were silent for a part of the run: the report shows when");
+        problems_.back().size = missing;
     }
 
     [[nodiscard]] bool has(std::string_view code) const {
@@ -125,7 +129,10 @@ class Judge {
             const bool told = std::any_of(verdict.reasons.begin(), verdict.reasons.end(),
                                           [&](const RunVerdict::Reason& r) { return r.code == code; });
             if (told) continue;
-            const bool bad = std::find(bad_codes.begin(), bad_codes.end(), code) != bad_codes.end();
+            const auto among = [&](const auto& codes) {
+                return std::find(codes.begin(), codes.end(), code) != codes.end();
+            };
+            const bool bad = among(bad_codes) || (among(share_codes) && problems_[i].size > bad_share);
             verdict.reasons.push_back({std::string(code), message_of(i), bad});
             verdict.state =
                 std::max(verdict.state, bad ? RunVerdict::State::bad : RunVerdict::State::doubtful);

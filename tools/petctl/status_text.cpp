@@ -198,8 +198,8 @@ std::string stop_line(const json& result) {
         line += fmt::format(", raw capture lacks {} of {}", text_of(dropped),
                             counted(at(result, {"capture", "datagrams_offered"}), "datagram", "datagrams"));
     }
-    if (at(result, {"verdict", "state"}) == "doubtful")
-        line += ", doubtful: " + verdict_text(at(result, {"verdict"}));
+    if (const json& data = at(result, {"verdict", "state"}); data == "doubtful" || data == "bad")
+        line += fmt::format(", the data are {}: {}", text_of(data), verdict_text(at(result, {"verdict"})));
     return line;
 }
 
@@ -216,8 +216,6 @@ std::vector<std::string> stop_problems(const json& result) {
         }
         problems.push_back(problem);
     }
-    if (problems.empty() && at(result, {"verdict", "state"}) == "bad")
-        problems.push_back("the data are bad: " + verdict_text(at(result, {"verdict"})));
     return problems;
 }
 

@@ -36,6 +36,7 @@ AcquisitionSnapshot counted() {
     std::uint64_t value = 1000;
     for (const LedgerCounter& counter : ledger_counters())
         counter.in(snapshot.total) = ++value;
+    snapshot.total.datagrams.unnumbered = 0;  // else loss is unknown
     snapshot.run = snapshot.total;
     return snapshot;
 }
