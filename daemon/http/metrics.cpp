@@ -189,6 +189,9 @@ constexpr MetricFamily of_module[] = {
     {"petacqd_module_dead_time_ratio", "module", "Dead time of a module, as the boards report it, else an estimate.", "/dead_time_fraction"},
     {"petacqd_module_expected_randoms_per_second", "module", "Random coincidences to be expected in a module.", "/expected_randoms_per_s"},
 };
+constexpr MetricFamily of_synchrony[] = {
+    {"petacqd_module_time_offset_seconds", "module", "How late the times of a module are against the others.", "/offset_ns", 1e-9},
+};
 
 // clang-format on
 
@@ -348,8 +351,9 @@ std::string daemon_metrics(const json& status) {
     write_items(
         out, at(status, "/tags"), "tag",
         [](const json& t) { return text_at(t, "channel") + '/' + text_at(t, "kind"); }, of_tag);
-    write_items(
-        out, at(status, "/modules"), "module", [](const json& m) { return text_at(m, "bdm"); }, of_module);
+    const auto bdm = [](const json& m) { return text_at(m, "bdm"); };
+    write_items(out, at(status, "/modules"), "module", bdm, of_module);
+    write_items(out, at(status, "/synchrony/modules"), "module", bdm, of_synchrony);
     return out.take();
 }
 

@@ -22,10 +22,11 @@ constexpr double most_missing = 0.01;
 constexpr std::size_t most_named = 10;
 
 /// With one of these, the data are not what they seem.
-constexpr std::array bad_codes{"run_failed",    "ledger_open",          "records_unwritten", "no_data",
-                               "source_silent", "sequence_meaningless", "packets_unread",    "too_many_sources"};
-/// With one of these, if it concerns more than `bad_share` of the data. What is lost is corrected for, and what
-/// is rejected is known: a little of it spoils no run.
+constexpr std::array bad_codes{"run_failed",     "ledger_open",     "records_unwritten",
+                               "no_data",        "source_silent",   "sequence_meaningless",
+                               "packets_unread", "too_many_sources"};
+/// With one of these, if it concerns more than `bad_share` of the data. What is lost is corrected for, and
+/// what is rejected is known: a little of it spoils no run.
 constexpr std::array share_codes{"datagrams_lost", "data_missing", "kernel_drops", "no_free_batch",
                                  "invalid_frames", "late_frames",  "time_jumps",   "malformed_datagrams"};
 constexpr double bad_share = 0.1;

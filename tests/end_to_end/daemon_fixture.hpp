@@ -60,6 +60,8 @@ class Daemon {
     nlohmann::json call(const std::string& method,
                         const nlohmann::json& parameters = nlohmann::json::object());
     nlohmann::json status() { return call("status"); }
+    /// With a new connection.
+    void connect_again() { client_ = std::make_unique<daemon::ControlClient>(socket_); }
     /// The message with which the daemon refuses the call; "" if it accepts it.
     std::string refusal(const std::string& method,
                         const nlohmann::json& parameters = nlohmann::json::object());

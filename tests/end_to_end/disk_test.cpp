@@ -82,7 +82,8 @@ TEST_CASE("another daemon says how the last run failed", "[e2e][disk]") {
     daemon.start("good");
     CHECK(daemon.stop()["failure"].is_null());
     CHECK(daemon.status()["health"]["state"] == "ok");
-    CHECK(contains(daemon.status()["recording"]["text"], "; the last run, good, ended with bad data (`petctl runs` says why) at "));
+    CHECK(contains(daemon.status()["recording"]["text"],
+                   "; the last run, good, ended with bad data (`petctl runs` says why) at "));
     CHECK(daemon.terminate() == 0);
 }
 

@@ -107,8 +107,8 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
             return m["singles_per_s"].is_number() && m["singles_per_s"] > 0;
         });
         return all && s["sources"].size() == 4 && s["rates"]["prompts_per_s"] > 0 &&
-               s["rates"]["net_trues_per_s"].is_number() &&
-               s["latency"]["samples"] > 10 && s["disk"]["write_bytes_per_s"] > 0;
+               s["rates"]["net_trues_per_s"].is_number() && s["latency"]["samples"] > 10 &&
+               s["disk"]["write_bytes_per_s"] > 0;
     }));
     INFO(status.dump(1));
     CHECK(status["rates"]["interval_s"] > 0.8);

@@ -238,6 +238,19 @@ const std::vector<Case>& cases() {
                       {Kind::silent_units, 7, 1, 3, 12.5}),
         detector_case("detector_noisy", "module 7: crystal 99 counts 8 times as much as its neighbours since",
                       {Kind::noisy_crystal, 7, 8, 99, 12.5}),
+        detector_case("boards_out_of_step",
+                      "module 7 is 10.0 ns late against the others: its prompts are lost",
+                      {Kind::out_of_step, 7, 10, 0, 12.5, {}, -640, true}),
+        detector_case("boards_without_partners", "module 7 has no coincidences with the others at all",
+                      {Kind::no_partners, 7, 1e6, 0, 12.5}),
+        {"multicast_not_joined", "multicast group 239.1.2.3 is not joined: no such device",
+         [](Patient& p) {
+             p.reading.groups = {{"239.1.2.3", "", "no such device"}};
+         },
+         [](Patient& p) { p.reading.groups.clear(); }},
+        {"sequence_meaningless", "source 5: its sequence number stands still at 0",
+         [](Patient& p) { p.now.sources.sources[1].numbers = {NumberFault::stands_still}; },
+         [](Patient& p) { p.now.sources.sources[1].numbers = {}; }, "degraded", 1},
         {"disk_slow", "does not keep up", [](Patient& p) { ++p.open_run().written.stalls; }, nullptr},
         {"capture_incomplete", "7 datagrams missing from the raw capture",
          [](Patient& p) {

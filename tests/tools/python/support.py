@@ -69,7 +69,7 @@ class Daemon:
         shutil.copy(SOURCE / "config" / "examples" / "small.scanner.json", self.site)
         self.scanner, self.calibration = self.site / "small.scanner.json", self.site / "small.h5"
         calibration = ("--scanner", self.scanner, "--output", self.calibration)
-        call("petcal", "make", *calibration, "--time-offset-ticks", 200, "--bins", 16)
+        call("petcal", "make", "--force", *calibration, "--time-offset-ticks", 200, "--bins", 16)
         configuration = {
             "scanner": "small.scanner.json",
             "calibration": "small.h5",
