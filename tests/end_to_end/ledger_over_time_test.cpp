@@ -130,7 +130,7 @@ TEST_CASE("all replays of a capture write the same ledger.csv, with about one ro
     simulate(site,
              {"--duration-s", "6", "--rate", "40000", "--sources", "4", "--seed", "3", "--write", whole});
     cut_out(whole, 2.3, 2.9, capture);
-    REQUIRE(replay(site, capture, "one").status == 0);
+    REQUIRE(replay(site, capture, "one").status == 65);  // a tenth of the datagrams is lost
     const Rows rows = rows_of(site, "one");
     check_rows(site, "one", rows);
     const auto to = rows.column("to_ticks");

@@ -69,7 +69,7 @@ TEST_CASE("status document and metrics have the same value of every counter", "[
             ++own;
         }
     }
-    CHECK(own == 24);
+    CHECK(own == 26);
     CHECK(reasons == 23);
 }
 
