@@ -45,7 +45,7 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
     CHECK(table_of(run / "plot" / "energy-singles.csv").at("singles") == energy);
     const std::string html = read_file(run / "plot" / "report.html");
     CHECK(html.find("(from singles.plm)") != std::string::npos);
-    CHECK(html.find("cannot be known") != std::string::npos);  // one row has no number
+    CHECK(html.find("datagrams lost are unknown") != std::string::npos);  // one row has no number
     CHECK(html.find("50 of 10,000") != std::string::npos);
 
     // Rows of a run of hours are added together.
