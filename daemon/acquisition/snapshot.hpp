@@ -69,8 +69,8 @@ struct AcquisitionSnapshot {
     SecondsTotal seconds;                                               ///< since the daemon started
     std::shared_ptr<const std::vector<DetectorFault>> detector_faults;  ///< in `second`; nullptr: none
     std::shared_ptr<const SynchronyReport> synchrony;  ///< the latest; nullptr: nothing is known yet
-    std::vector<gpu::Tag> latest_tags;     ///< the latest of each channel and kind, in that order
-    std::uint64_t pending = 0;             ///< singles and tags that wait for the watermark
+    std::vector<gpu::Tag> latest_tags;                 ///< the latest of each channel and kind, in that order
+    std::uint64_t pending = 0;                         ///< singles and tags that wait for the watermark
     std::uint64_t given_up = 0;            ///< slices whose watermark passed waiting sources to save memory
     double busy_s = 0;                     ///< time not spent waiting for batches
     double pipeline_busy_s = 0;            ///< time with a slice in the pipeline

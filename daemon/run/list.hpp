@@ -37,11 +37,11 @@ class RunList {
     /// The latest `limit` runs of those that started before the run `before` (absent: of all), the latest
     /// last:
     /// {"data_dir", "earlier": how many started before these, "runs": [{"run", "state", "start_utc",
-    /// "stop_utc", "seconds", "prompts", "delayeds", "singles", "reason", "ledger_closed", "verdict", "bytes",
-    /// "report"}]}. Unknown values, and counts of records that a run does not write, are null. The state of
-    /// an unfinished run that nobody writes is "interrupted"; that of a run with an unreadable run.json is
-    /// "unreadable", and "reason" says why. Throws RunDirectoryError when the directory cannot be read or
-    /// there is no run `before`.
+    /// "stop_utc", "seconds", "prompts", "delayeds", "singles", "reason", "ledger_closed", "verdict",
+    /// "bytes", "report"}]}. Unknown values, and counts of records that a run does not write, are null. The
+    /// state of an unfinished run that nobody writes is "interrupted"; that of a run with an unreadable
+    /// run.json is "unreadable", and "reason" says why. Throws RunDirectoryError when the directory cannot be
+    /// read or there is no run `before`.
     nlohmann::json page(std::size_t limit, const std::optional<std::string>& before,
                         const std::string& current);
     /// {"run", "state", "ledger"} of one run. Throws RunDirectoryError when there is none.

@@ -290,7 +290,9 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
     check_fields(daemon.status(), "", documented, seen);
     for (const auto& [path, type] : documented) {
         INFO(path);
-        if (!path.starts_with("tags[].")) CHECK(seen.count(path) == 1);  // tags/tags_test.cpp
+        // tags/tags_test.cpp; tests/daemon/synchrony
+        if (path.starts_with("tags[].") || path.starts_with("synchrony.")) continue;
+        CHECK(seen.count(path) == 1);
     }
     CHECK(daemon.terminate() == 0);
 }

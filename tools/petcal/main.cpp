@@ -202,8 +202,9 @@ CLI::App* add_apply(CLI::App& app, Options& o) {
     apply->add_option("--calibration", o.apply.calibration, "The previous calibration")->required();
     apply->add_option("--crystals", o.apply.crystals, "Result of derive crystals");
     apply->add_option("--energy", o.apply.energy, "Result of derive energy");
-    apply->add_option("--module-ticks", o.apply.module_ticks,
-                      "MODULE:TICKS, added to the time offsets of a module, as for one out of step; repeatable");
+    apply->add_option(
+        "--module-ticks", o.apply.module_ticks,
+        "MODULE:TICKS, added to the time offsets of a module, as for one out of step; repeatable");
     add_output(apply, o, o.apply.output, "HDF5 file to write");
     return apply;
 }

@@ -219,8 +219,9 @@ Picture loss_over_time(const PictureData& data) {
     Picture p;
     p.name = "loss";
     p.title = "Loss over time";
-    p.caption = loss_known ? fmt::format("Above: datagrams lost, {} sent.", of_text(lost))
-                           : std::string("Above: datagrams lost are unknown: their numbers do not show them.");
+    p.caption = loss_known
+                    ? fmt::format("Above: datagrams lost, {} sent.", of_text(lost))
+                    : std::string("Above: datagrams lost are unknown: their numbers do not show them.");
     p.caption += fmt::format(
         " Dropped: lost by this host because a socket queue was full or no batch was free, {}. Below: frames "
         "that were "

@@ -181,9 +181,9 @@ TEST_CASE("derive normalisation: insufficient or wrong data are refused, and not
     std::filesystem::remove(scans.dir / "data/short/coincidences.plm");
     refused(scans.derive("short"), {"coincidences"});
     const auto with = [&](const std::string& option) {
-        return scans.in_directory(
-            PETCAL_PROGRAM,
-            "derive normalisation --scanner s.json -o n.h5 --force --run data/short " + option + Scans::cylinder);
+        return scans.in_directory(PETCAL_PROGRAM,
+                                  "derive normalisation --scanner s.json -o n.h5 --force --run data/short " +
+                                      option + Scans::cylinder);
     };
     refused(with("--depth-mm 7 "), {"--depth-mm: expected 0 to half of a crystal, 6 mm"});
     refused(with("--attenuation-per-cm 2 "), {"--attenuation-per-cm: expected 0 to 1"});
