@@ -11,6 +11,9 @@ namespace {
 
 using State = ModuleSynchrony::State;
 
+using Place = std::array<double, 3>;
+
+constexpr double pi = 3.14159265358979323846;
 constexpr double mm_per_ns = 299.792458;
 /// ns. Modules whose times have not been calibrated differ by less.
 constexpr double margin_ns = 1;
@@ -48,7 +51,7 @@ class Judge {
         alignment_ = align(hits_, modules_, scale(narrow_reach()), least_ / 2);
         find_majority();
         const double zero = judge_group(majority_, report);
-        find_far_modules(wide, zero, report);
+        if (locate_source(report)) find_far_modules(wide, zero, report);
         // A point source at the centre has coincidences between opposite modules only: many groups.
         for (std::uint32_t group = 0; group < modules_; ++group)
             if (group != majority_) judge_group(group, report);
@@ -151,16 +154,107 @@ class Judge {
     [[nodiscard]] bool lacks_partners(std::uint32_t m, const SynchronyReport& report) const {
         constexpr double enough_pairs = 60;
         constexpr double few = 0.3;
+        constexpr double few_opposite = 0.3;
         if (report.modules[m].state != State::unknown || !enough(m) || !has_opposite(m, report)) return false;
         std::vector<double> shares;
         for (const std::uint32_t n : mates(m, report))
             shares.push_back(share(n));
         if (shares.empty()) return false;
+        const double part = part_with_opposite(m);
+        if (part < few_opposite) return false;
         const double expected =
-            median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
+            part * median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
         const Alignment::Pairs pairs = alignment_.with_group(m, majority_);
         const double highest = pairs.all - pairs.randoms + sigmas * std::sqrt(pairs.all + 1);
         return expected >= enough_pairs && highest < few * expected;
+    }
+
+    /// Where the source is: the point to which the lines between modules are nearest. Without modules that
+    /// are not known, and those in line with them along the axis, whose lines would all be of other rows.
+    /// Returns false if too few lines are left.
+    bool locate_source(const SynchronyReport& report) {
+        constexpr double little = 1e-3;  // where the lines do not tell, it is at the centre
+        std::array<std::array<double, 4>, 3> rows{};
+        constexpr double enough_lines = 100;
+        const std::uint32_t ring = options_.geometry.modules_in_ring();
+        std::vector<bool> whole(ring, true);
+        for (std::uint32_t m = 0; m < modules_; ++m)
+            if (report.modules[m].state == State::unknown) whole[m % ring] = false;
+        double all = 0;
+        for (std::uint32_t a = 0; a < modules_; ++a) {
+            for (std::uint32_t b = a + 1; b < modules_; ++b) {
+                const std::size_t at = std::size_t{a} * modules_ + b;
+                const double weight = alignment_.pairs[at] - alignment_.randoms[at];
+                if (weight <= 0 || !whole[a % ring] || !whole[b % ring]) continue;
+                all += weight;
+                const Place from = place(a, 0);
+                const Place to = place(b, 0);
+                Place along{to[0] - from[0], to[1] - from[1], to[2] - from[2]};
+                const double length = std::hypot(along[0], along[1], along[2]);
+                if (length <= 0) continue;
+                for (double& part : along)
+                    part /= length;
+                const double dot = from[0] * along[0] + from[1] * along[1] + from[2] * along[2];
+                for (std::size_t i = 0; i < 3; ++i) {
+                    for (std::size_t j = 0; j < 3; ++j)
+                        rows[i][j] += weight * ((i == j ? 1 : 0) - along[i] * along[j]);
+                    rows[i][3] += weight * (from[i] - dot * along[i]);
+                }
+            }
+        }
+        for (std::size_t i = 0; i < 3; ++i)
+            rows[i][i] += little * all + 1e-9;
+        // The matrix is symmetric and positive: no pivots.
+        for (std::size_t i = 0; i < 3; ++i) {
+            for (std::size_t k = 0; k < 3; ++k) {
+                if (k == i) continue;
+                const double factor = rows[k][i] / rows[i][i];
+                for (std::size_t j = i; j < 4; ++j)
+                    rows[k][j] -= factor * rows[i][j];
+            }
+        }
+        for (std::size_t i = 0; i < 3; ++i)
+            source_[i] = rows[i][3] / rows[i][i];
+        return all >= enough_lines;
+    }
+
+    /// In mm; `along`: -0.5 to 0.5, from one end of the module to the other.
+    [[nodiscard]] Place place(std::uint32_t m, double along) const {
+        const std::uint32_t ring = options_.geometry.modules_in_ring();
+        const double angle = 2 * pi * (m % ring) / ring;
+        const double row = m / ring - 0.5 * (modules_ / ring - 1.0) + along;
+        const double radius = 0.5 * options_.diameter_mm;
+        return {radius * std::cos(angle), radius * std::sin(angle), row * options_.module_pitch_mm};
+    }
+
+    /// The part of a module from which the line through the source meets the scanner again. A module near to
+    /// a source that is in another row sees it, but the other photon leaves the scanner along the axis.
+    /// The least part for a source that is a quarter of a module from where it is thought to be.
+    [[nodiscard]] double part_with_opposite(std::uint32_t m) const {
+        double least = part_with_opposite(m, source_);
+        for (std::size_t axis = 0; axis < source_.size(); ++axis) {
+            for (const double side : {-0.25, 0.25}) {
+                Place source = source_;
+                source[axis] += side * options_.module_pitch_mm;
+                least = std::min(least, part_with_opposite(m, source));
+            }
+        }
+        return least;
+    }
+    [[nodiscard]] double part_with_opposite(std::uint32_t m, const Place& source) const {
+        constexpr int steps = 20;
+        const double half = 0.5 * options_.module_pitch_mm * modules_ / options_.geometry.modules_in_ring();
+        int inside = 0;
+        for (int i = 0; i < steps; ++i) {
+            const Place from = place(m, (i + 0.5) / steps - 0.5);
+            const double x = source[0] - from[0];
+            const double y = source[1] - from[1];
+            const double square = x * x + y * y;
+            if (square < 1) continue;  // mm^2
+            const double ways = -2 * (from[0] * x + from[1] * y) / square;
+            if (std::abs(from[2] + ways * (source[2] - from[2])) <= half) ++inside;
+        }
+        return static_cast<double>(inside) / steps;
     }
 
     /// Modules that are off by more than the narrow reach.
@@ -198,6 +292,7 @@ class Judge {
     const SynchronyOptions& options_;
     const std::uint32_t modules_;
     double least_ = 0;
+    Place source_{};  ///< mm
     std::int64_t bin_ = 1;
     Alignment alignment_;
     std::uint32_t majority_ = 0;

@@ -47,8 +47,9 @@ struct SynchronyReport {
 struct SynchronyOptions {
     config::Geometry geometry;
     double tick_ns = 1;
-    std::uint32_t window = 0;  ///< of coincidences
-    double diameter_mm = 0;    ///< of the ring, crystals included
+    std::uint32_t window = 0;    ///< of coincidences
+    double diameter_mm = 0;      ///< of the ring, crystals included
+    double module_pitch_mm = 0;  ///< along the axis
     /// [bdm]; empty: none is known.
     std::vector<std::optional<std::uint16_t>> sources;
     /// To either side. The narrow one is cut where rates are high, the wide one is for those without a peak

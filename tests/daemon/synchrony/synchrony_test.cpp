@@ -21,6 +21,7 @@ struct Scene {
     std::uint32_t ring = 12;
     std::uint32_t rows = 2;
     double radius_mm = 40;
+    double pitch_mm = 25;            ///< of the rows
     double trues_per_s = 40'000;     ///< coincidences
     double singles_per_s = 400'000;  ///< others
     double seconds = 0.2;
@@ -38,6 +39,7 @@ struct Scene {
         o.tick_ns = tick_ns;
         o.window = static_cast<std::uint32_t>(5 / tick_ns);
         o.diameter_mm = 2 * radius_mm;
+        o.module_pitch_mm = pitch_mm;
         return o;
     }
 

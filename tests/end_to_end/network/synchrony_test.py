@@ -1,0 +1,183 @@
+"""Boards out of step with the others, as an operator hears of them; and scanners that are well.
+
+    synchrony_test.py DIRECTORY_OF_PROGRAMS SOURCE"""
+
+import grp
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN, SOURCE = map(os.path.abspath, sys.argv[1:3])
+EXAMPLES = os.path.join(SOURCE, "config", "examples")
+PATIENCE_S = 30
+CYLINDER = ("--cylinder", "0,0,0,10,20,0.5")
+
+
+def program(name, *arguments, **options):
+    return subprocess.run([os.path.join(BIN, name), *map(str, arguments)], capture_output=True, text=True, check=True,
+                          timeout=120, **options)
+
+
+class Site:
+    """A directory with a scanner of the examples, its calibration, and a daemon."""
+
+    def __init__(self, example):
+        self.folder = tempfile.TemporaryDirectory(prefix="petacq-synchrony-")
+        self.scanner = os.path.join(EXAMPLES, example + ".scanner.json")
+        self.calibration = self.path("cal.h5")
+        program("petcal", "make", "--scanner", self.scanner, "--output", self.calibration)
+        with open(os.path.join(EXAMPLES, example + ".json"), encoding="utf-8") as file:
+            self.configuration = json.load(file)
+        self.configuration.update(
+            scanner=self.scanner, calibration=self.calibration, data_dir=self.path("data"), http={"listen": ""},
+            control={"socket": self.path("sock"), "group": grp.getgrgid(os.getgid()).gr_name}, health={"min_disk_free_bytes": 0},
+            receive={"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False})
+        self.configuration.pop("$schema")
+        os.mkdir(self.path("data"))
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def __enter__(self):
+        with open(self.path("c.json"), "w", encoding="utf-8") as file:
+            json.dump(self.configuration, file)
+        self.log = open(self.path("log"), "w", encoding="utf-8")
+        self.daemon = subprocess.Popen([os.path.join(BIN, "petacqd"), "--config", self.path("c.json")],
+                                       stderr=self.log)
+        self.wait_for(lambda status: True)
+        return self
+
+    def __exit__(self, *_):
+        self.daemon.terminate()
+        self.daemon.wait(PATIENCE_S)
+        self.log.close()
+        self.folder.cleanup()
+
+    def status(self):
+        return json.loads(program("petctl", "--socket", self.path("sock"), "status", "--json").stdout)
+
+    def wait_for(self, condition):
+        """The first status for which the condition holds."""
+        end = time.monotonic() + PATIENCE_S
+        status = None
+        while time.monotonic() < end and self.daemon.poll() is None:
+            try:
+                status = self.status()
+            except subprocess.CalledProcessError:
+                status = None
+            if status is not None and condition(status):
+                return status
+            time.sleep(0.05)
+        with open(self.path("log"), encoding="utf-8") as file:
+            shown = status and (status["health"], status["synchrony"], status["recording"])
+            raise TimeoutError(f"last: {json.dumps(shown)}\n{file.read()}")
+
+    def send(self, *options, seconds=4):
+        port = self.status()["sockets"][0]["port"]
+        return subprocess.Popen(
+            [os.path.join(BIN, "petsim"), "--scanner", self.scanner, "--calibration", self.calibration, "--quiet",
+             "--to", f"127.0.0.1:{port}", "--duration-s", str(seconds), *map(str, options)])
+
+
+def reasons(status):
+    return {r["code"]: r["message"] for r in status["health"]["reasons"] if r["code"].startswith("boards_")}
+
+
+class OutOfStep(unittest.TestCase):
+    def found(self, late, *options):
+        """Reasons and modules when boards (source: ns) are late from the start."""
+        jumps = [text for source, ns in late.items() for text in ("--clock-jump", f"{source}@0:{round(ns * 64)}")]
+        with Site("small") as site:
+            sender = site.send(*CYLINDER, "--rate", 60000, *jumps, *options)
+            try:
+                wanted = 6 * len(late)
+                status = site.wait_for(lambda s: s["synchrony"] and reasons(s) and wanted == sum(
+                    m["state"] in ("out_of_step", "no_partners") for m in s["synchrony"]["modules"]))
+            finally:
+                sender.terminate()
+                sender.wait()
+            for module in status["synchrony"]["modules"]:
+                self.assertEqual(module["source"], module["bdm"] // 6)
+                ns = late.get(module["source"], 0)
+                if module["state"] in ("in_step", "out_of_step"):
+                    self.assertAlmostEqual(module["offset_ns"], ns, delta=0.5)
+                    self.assertAlmostEqual(module["add_ticks"], -ns * 64, delta=32)
+                    self.assertEqual(module["state"], "out_of_step" if ns else "in_step")
+            return status
+
+    def test_one_board(self):
+        for ns in (3, 10, 100, -5000):
+            with self.subTest(ns=ns):
+                message = reasons(self.found({3: ns}))["boards_out_of_step"]
+                self.assertIn("6 modules are out of step with the others: 18-23; the worst: module", message)
+                self.assertIn("late against the others" if ns > 0 else "early against the others", message)
+                self.assertIn("petcal apply --module-ticks", message)
+                self.assertIn("its prompts are lost" if abs(ns) > 5 else "at the edge of the window", message)
+
+    def test_two_boards(self):
+        self.found({1: 20, 3: -400})
+
+    def test_half_of_the_boards(self):
+        self.found({1: 50, 3: 50})
+        self.found({2: 10, 3: 10})
+
+    def test_out_of_reach(self):
+        message = reasons(self.found({3: 3_000_000}))["boards_without_partners"]
+        self.assertIn("no coincidences with the others at all", message)
+
+    def test_the_offset_that_is_named_brings_it_into_step(self):
+        site = Site("small")
+        ticks = [f"--module-ticks={bdm}:-640" for bdm in range(18, 24)]
+        other = site.path("other.h5")
+        program("petcal", "apply", "--scanner", site.scanner, "--calibration", site.calibration, *ticks, "-o", other)
+        site.configuration["calibration"] = other
+        with site:
+            sender = site.send(*CYLINDER, "--rate", 60000, "--clock-jump", "3@0:640")
+            try:
+                status = site.wait_for(lambda s: s["synchrony"] and all(
+                    m["state"] == "in_step" for m in s["synchrony"]["modules"]))
+            finally:
+                sender.terminate()
+                sender.wait()
+            self.assertEqual(reasons(status), {})
+
+
+class InStep(unittest.TestCase):
+    def check(self, example, *options, known=True, seconds=3):
+        with Site(example) as site:
+            sender = site.send(*options, "--pace", 2, seconds=seconds)
+            seen = {}
+
+            def over(status):
+                seen.update(reasons(status))
+                return sender.poll() is not None
+            site.wait_for(over)
+            status = site.wait_for(lambda s: not known or s["synchrony"])
+            seen.update(reasons(status))
+            self.assertEqual(seen, {})
+            if known:
+                states = {m["state"] for m in status["synchrony"]["modules"]}
+                self.assertLessEqual(states, {"in_step", "unknown"})
+
+    def test_examples(self):
+        self.check("small", *CYLINDER, "--rate", 60000)
+        self.check("mouse", *CYLINDER, "--rate", 100000)
+
+    def test_off_the_centre(self):
+        self.check("small", "--point", "25,5,0,1", "--rate", 60000)
+        self.check("small", "--point", "0,0,0,1", "--rate", 60000)
+        self.check("small", "--line", "-25,0,-10,25,10,10,1", "--rate", 60000)
+        for place in ("30,-20,10,1", "0,44,-45,1", "-35,5,40,1"):
+            with self.subTest(place=place):
+                self.check("mouse", "--point", place, "--rate", 60000)
+
+    def test_low_rate(self):
+        self.check("small", *CYLINDER, "--rate", 100, known=False)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
