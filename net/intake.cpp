@@ -226,8 +226,7 @@ void Intake::take_sample() {
 void Intake::take_next(unsigned first) {
     const Endpoint sender = samples_.latest().sender;
     for (unsigned i = first; i < call_count_; ++i) {
-        const Endpoint other = sender_of(i);
-        if (other.address != sender.address || other.port != sender.port) continue;
+        if (sender_of(i) != sender) continue;
         std::array<std::byte, DatagramSample::most_next> beginning{};
         const std::size_t size =
             std::min(facts_of(headers_[i].msg_hdr, headers_[i].msg_len).segment, beginning.size());

@@ -78,7 +78,6 @@ class Intake {
 
     Endpoint sender_of(unsigned i);
     unsigned read();
-    [[nodiscard]] Endpoint sender_of(unsigned i) const;
     void copy_of(unsigned i, std::size_t from, std::span<std::byte> to) const;
     void take_sample();
     void take_next(unsigned first);

@@ -87,7 +87,7 @@ class Reader {
         return field(j, in, path);
     }
 
-    /// What the header of a datagram or block says of lost data.
+    /// Reads the fields in the header of a datagram or block that report lost data.
     void loss(const json& j, LayoutSection in, Layout::Section& section) const {
         const std::string path = '/' + std::string(name_of(in));
         section.lost = optional_field(j.at("lost"), path + "/lost", in);

@@ -110,7 +110,7 @@ struct Layout {
         std::uint32_t bytes = 0;
         ByteOrder byte_order = ByteOrder::big;
         std::vector<LayoutMarker> markers;  ///< of a datagram or frame
-        // Of a datagram or block:
+        // A frame has neither of these two fields.
         std::optional<LayoutField> lost;    ///< not 0: the board lost data here
         std::optional<LayoutField> number;  ///< missing ones are lost data
     };

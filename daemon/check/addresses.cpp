@@ -98,7 +98,7 @@ Finding group_finding(const net::ReceiverOptions& receiver, const std::string& w
                   "multicast_interface in /receive/sockets; with free_bind: true it may come later"};
 }
 
-/// What the daemon will do, by the same code; the sockets stay open in `held` meanwhile, as in the daemon.
+/// Opens the sockets as the daemon does, with the same code, and keeps them open until all have been tried.
 class ReceiverCheck {
   public:
     explicit ReceiverCheck(const RunningDaemon& daemon) : daemon_(daemon) {}
@@ -107,7 +107,8 @@ class ReceiverCheck {
         const std::string name = fmt::format("{}:{}", receiver.address, receiver.port);
         if (receiver.descriptor >= 0)
             return say({Level::good, "receive", name + ": handed over by systemd", ""});
-        // What was found of the first of a port holds for those that follow it.
+        // If the first socket of a port was refused, the others of that port would be refused for the same
+        // reason.
         if (receiver.port_use == net::PortUse::follows && refused_.contains(name)) return;
         try {
             held_.push_back(std::make_unique<net::ReceiveSocket>(io_, receiver));

@@ -198,7 +198,7 @@ Coverage united(std::span<const Coverage> files, bool same_time) {
                     "they overlap: both cover the ticks {} to {}; their records would count twice",
                     both.span().start, both.span().end));
             }
-            // Of several hosts, none has all of the modules.
+            // Each of several hosts has only some of the modules, so their shares cannot be averaged.
             if (all.loss.live && next.loss.live && !same_time) {
                 const auto a = static_cast<double>(all.ticks());
                 const auto b = static_cast<double>(next.ticks());

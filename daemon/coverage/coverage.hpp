@@ -1,6 +1,7 @@
-// What a file of records covers: the detector times at which it could hold a record, the rules that
-// made its records, and where they come from. Whoever writes a file states it, and every reader asks nothing
-// else. docs/reference/coverage.md has its JSON form.
+// The coverage of a file of records: the detector times at which the file could hold a record, the rules by
+// which its records were made, and the runs that they come from. Every program that writes a file of records
+// states its coverage, and readers take these facts from nowhere else. docs/reference/coverage.md has its JSON
+// form.
 #pragma once
 
 #include <chrono>

@@ -22,9 +22,9 @@ constexpr double most_missing = 0.01;
 constexpr std::size_t most_named = 10;
 
 /// With one of these, the data are not what they seem.
-constexpr std::array bad_codes{"run_failed",     "ledger_open",     "records_unwritten",
-                               "no_data",        "source_silent",   "sequence_meaningless",
-                               "packets_unread", "too_many_sources"};
+constexpr std::array bad_codes{"run_failed",     "ledger_open",      "records_unwritten",
+                               "no_data",        "source_silent",    "sequence_meaningless",
+                               "packets_unread", "too_many_sources", "boards_out_of_step"};
 /// With one of these, if it concerns more than `bad_share` of the data. What is lost is corrected for, and
 /// what is rejected is known: a little of it spoils no run.
 constexpr std::array share_codes{"datagrams_lost", "data_missing", "kernel_drops", "no_free_batch",

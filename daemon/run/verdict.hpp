@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/run/ledger_problems.hpp"
+#include "daemon/run/problem.hpp"
 #include "daemon/seconds/detector_watch.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 
@@ -22,7 +22,7 @@ struct RunVerdict {
         bad,       ///< do not use the data without looking at what is wrong
     };
     struct Reason {
-        std::string code;  ///< of health, or docs/reference/verdict.md
+        std::string code;  ///< docs/reference/ledger.md
         std::string message;
         bool bad = false;
     };

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/run/ledger_problems.hpp"
+#include "daemon/run/problem.hpp"
 
 namespace petacq::daemon {
 

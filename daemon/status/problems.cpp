@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/host/quantity_text.hpp"
-#include "daemon/run/ledger_problems.hpp"
+#include "daemon/run/problem.hpp"
 #include "net/endpoint.hpp"
 
 namespace petacq::daemon {

@@ -112,7 +112,7 @@ struct KindsPlan {
     JoinedPlan counter;
 };
 
-/// What the header of a datagram or block says of lost data.
+/// The fields in the header of a datagram or block that report lost data.
 struct LossPlan {
     bool has_flag = false;
     bool has_number = false;

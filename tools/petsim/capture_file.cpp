@@ -83,7 +83,7 @@ SentCapture send_capture(const SendCaptureOptions& options, const std::atomic<bo
             }
         }
     }
-    if (senders.empty()) throw std::runtime_error(options.file + ": holds no UDP datagram over IPv4");
+    if (senders.empty()) throw std::runtime_error(options.file + ": holds no UDP datagram");
 
     TransmitOptions transmit;
     transmit.destinations.assign(senders.size(), options.destination);

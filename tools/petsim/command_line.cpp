@@ -146,7 +146,7 @@ void add_options(CLI::App& app, Command& c) {
     const auto output = [&](const char* name, auto& value, const char* help) {
         return app.add_option(name, value, help)->group("Output");
     };
-    output("--to", c.destinations, "HOST:PORT (IPv4); repeatable: sources are spread over them");
+    output("--to", c.destinations, "HOST:PORT or [IPV6]:PORT; repeatable: sources are spread over them");
     output("--pace", c.pace, "Speed relative to real time; 0: as fast as possible")
         ->check(CLI::Range(0.0, 1e9))
         ->capture_default_str();

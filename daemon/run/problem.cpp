@@ -1,4 +1,4 @@
-#include "daemon/run/ledger_problems.hpp"
+#include "daemon/run/problem.hpp"
 
 #include <fmt/format.h>
 

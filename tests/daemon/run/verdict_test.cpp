@@ -1,0 +1,132 @@
+#include "daemon/run/verdict.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "tests/support/catch.hpp"
+
+namespace petacq::daemon {
+namespace {
+
+using State = RunVerdict::State;
+
+/// A run of two listed boards, in which all is well.
+struct FinishedRunOfTwo {
+    Ledger ledger;
+    SeenInRun seen;
+    std::string failure;
+
+    FinishedRunOfTwo() {
+        ledger.datagrams.received = ledger.datagrams.accepted = 10'000;
+        ledger.datagrams.frames = ledger.frames.received = ledger.frames.accepted = 1'000'000;
+        ledger.singles.pending_at_end = 1'000'000;
+        seen.live = 1;
+        seen.sources.expected = 2;
+        for (const std::uint16_t id : {std::uint16_t{3}, std::uint16_t{5}}) {
+            SourceStatus source;
+            source.id = id;
+            seen.sources_at_start.sources.push_back(source);
+            source.datagrams = 5'000;
+            source.lost = 0;
+            seen.sources.sources.push_back(source);
+        }
+    }
+    [[nodiscard]] RunVerdict verdict() const { return judge({ledger, seen, 0.001, failure, "", "", 0}); }
+    /// The message of the reason; empty: there is none.
+    [[nodiscard]] std::string reason(const std::string& code) const {
+        for (const RunVerdict::Reason& one : verdict().reasons)
+            if (one.code == code) return one.message;
+        return "";
+    }
+    void lose(std::uint64_t datagrams) {
+        ledger.datagrams.lost = datagrams;
+        ledger.datagrams.received = ledger.datagrams.accepted = 10'000 - datagrams;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a run in which all is well is good", "[run][verdict]") {
+    const FinishedRunOfTwo run;
+    CHECK(run.ledger.open_identities().empty());
+    CHECK(run.verdict().state == State::good);
+    CHECK(run.verdict().reasons.empty());
+}
+
+TEST_CASE("known loss makes a run doubtful, a tenth of it bad", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.lose(5);  // below health.max_loss_fraction
+    CHECK(run.verdict().state == State::good);
+    run.lose(300);
+    CHECK(run.verdict().state == State::doubtful);
+    CHECK_THAT(run.reason("datagrams_lost"), contains("300 datagrams (3 %) lost"));
+    run.lose(1'100);
+    CHECK(run.verdict().state == State::bad);
+}
+
+TEST_CASE("late and jumped frames count like lost ones", "[run][verdict]") {
+    for (const bool late : {true, false}) {
+        for (const std::uint64_t share : {20'000U, 200'000U}) {
+            FinishedRunOfTwo run;
+            (late ? run.ledger.frames.late : run.ledger.frames.time_jump) = share;
+            run.ledger.frames.accepted -= share;
+            run.ledger.singles.pending_at_end -= share;
+            INFO(late << ' ' << share);
+            CHECK(run.verdict().state == (share == 20'000 ? State::doubtful : State::bad));
+            CHECK(run.reason(late ? "late_frames" : "time_jumps") != "");
+        }
+    }
+}
+
+TEST_CASE("drops of the kernel are named as such, and not as lost on the way", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.ledger.datagrams.dropped_kernel = run.ledger.datagrams.lost = 1'500;
+    CHECK_THAT(run.reason("kernel_drops"), contains("1500 datagrams"));
+    CHECK(run.reason("datagrams_lost").empty());
+    CHECK(run.verdict().state == State::bad);
+}
+
+TEST_CASE("a listed board that sends nothing makes a run bad", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.seen.sources.sources[1].datagrams = 0;
+    CHECK(run.verdict().state == State::bad);
+    CHECK_THAT(run.reason("source_silent"), contains("source 5 sent nothing in the run"));
+    run.seen.sources.expected = 1;  // it is not listed
+    CHECK(run.reason("source_silent").empty());
+}
+
+TEST_CASE("unknown loss makes a run bad, whatever is counted as lost", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.ledger.datagrams.unnumbered = 500;
+    run.seen.sources.sources[0].unnumbered = 500;
+    run.seen.sources.sources[0].latest_numbers = {NumberFault::stands_still, 7, {}};
+    CHECK(run.verdict().state == State::bad);
+    CHECK_THAT(run.reason("sequence_meaningless"), contains("source 3") && contains("stands still at 7"));
+}
+
+TEST_CASE("boards that were silent for a time are missing data", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    for (const auto& [live, state] :
+         {std::pair(0.995, State::good), std::pair(0.95, State::doubtful), std::pair(0.7, State::bad)}) {
+        run.seen.live = live;
+        CHECK(run.verdict().state == state);
+    }
+    run.seen.live.reset();  // unknown
+    CHECK(run.reason("data_missing").empty());
+}
+
+TEST_CASE("faults of the detector and failures are in the verdict, the bad ones first", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.seen.detector = {{DetectorFault::Kind::few_prompts, 7, -0.4, 0, 12.5}};
+    CHECK(run.verdict().state == State::doubtful);
+    note_faults(run.seen.detector, {{DetectorFault::Kind::few_prompts, 7, -0.6, 0, 13.5}});
+    REQUIRE(run.seen.detector.size() == 1);
+    CHECK_THAT(run.reason("detector_few_prompts"), contains("-60 %"));
+    run.failure = "no space left";
+    const RunVerdict verdict = run.verdict();
+    REQUIRE(verdict.reasons.size() == 2);
+    CHECK(verdict.reasons.front().code == "run_failed");
+    CHECK(verdict.state == State::bad);
+}
+
+}  // namespace petacq::daemon
