@@ -17,6 +17,10 @@ constexpr double pi = 3.14159265358979323846;
 constexpr double mm_per_ns = 299.792458;
 /// ns. Modules whose times have not been calibrated differ by less.
 constexpr double margin_ns = 1;
+/// ns, of the histograms of time differences: a quarter of the coincidence window, which fits the resolution
+/// of the detector, within these limits. Wider bins would hide offsets that are worth a word.
+constexpr double least_bin_ns = 0.5;
+constexpr double most_bin_ns = 2;
 constexpr double sigmas = 5;
 /// Pairs that a single may be compared with, in the mean: the narrow reach is shorter at high rates.
 constexpr double pairs_per_single = 16;
@@ -33,8 +37,9 @@ class Judge {
     Judge(std::span<const Hit> hits, const SynchronyOptions& options)
         : hits_(hits), options_(options), modules_(options.geometry.bdm_count) {
         least_ = (options.diameter_mm / mm_per_ns + margin_ns) / options.tick_ns;
-        const double widest_bin = std::max(options.window / 4.0, 0.5 / options.tick_ns);
-        bin_ = std::max<std::int64_t>(std::llround(widest_bin), 1);
+        const double bin_ns = std::clamp(options.window * options.tick_ns / SearchScale::bins_per_peak,
+                                         least_bin_ns, most_bin_ns);
+        bin_ = std::max<std::int64_t>(std::llround(bin_ns / options.tick_ns), 1);
     }
 
     SynchronyReport run() {
@@ -155,6 +160,7 @@ class Judge {
         constexpr double enough_pairs = 60;
         constexpr double few = 0.3;
         constexpr double few_opposite = 0.3;
+        constexpr double most = 0.7;
         if (report.modules[m].state != State::unknown || !enough(m) || !has_opposite(m, report)) return false;
         std::vector<double> shares;
         for (const std::uint32_t n : mates(m, report))
@@ -164,6 +170,8 @@ class Judge {
         if (part < few_opposite) return false;
         const double expected =
             part * median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
+        // A small source at the centre shows it few others, but these as often as its mates see theirs.
+        if (alignment_.modules[m].pairs >= most * expected) return false;
         const Alignment::Pairs pairs = alignment_.with_group(m, majority_);
         const double highest = pairs.all - pairs.randoms + sigmas * std::sqrt(pairs.all + 1);
         return expected >= enough_pairs && highest < few * expected;

@@ -20,7 +20,7 @@ struct Hit {
 struct SearchScale {
     std::int64_t bin = 1;    ///< ticks
     std::int64_t reach = 0;  ///< ticks, to either side
-    /// Peaks are as wide as the coincidence window.
+    /// Width of a peak.
     static constexpr int bins_per_peak = 4;
     [[nodiscard]] std::int64_t width() const { return bin * bins_per_peak; }
     [[nodiscard]] std::size_t bins() const { return static_cast<std::size_t>(2 * (reach / bin) + 1); }

@@ -27,7 +27,8 @@ struct Scene {
     double seconds = 0.2;
     double x_mm = 0;  ///< of a point source
     double y_mm = 0;
-    double line_mm = 15;  ///< half of the length of a line along x, instead; 0: the point
+    double window_ns = 5;  ///< of coincidences
+    double line_mm = 15;   ///< half of the length of a line along x, instead; 0: the point
     std::map<std::uint32_t, double> late_ns{};
     std::uint32_t seed = 1;
 
@@ -37,7 +38,7 @@ struct Scene {
         o.geometry.modules = {1, 1, rows};
         o.geometry.bdm_count = ring * rows;
         o.tick_ns = tick_ns;
-        o.window = static_cast<std::uint32_t>(5 / tick_ns);
+        o.window = static_cast<std::uint32_t>(window_ns / tick_ns);
         o.diameter_mm = 2 * radius_mm;
         o.module_pitch_mm = pitch_mm;
         return o;
@@ -113,6 +114,23 @@ TEST_CASE("a module out of step is found with its offset", "[synchrony]") {
         Scene scene;
         scene.late_ns[7] = late;
         check_reports(scene);
+    }
+}
+
+TEST_CASE("what is found does not depend on the coincidence window", "[synchrony]") {
+    for (const double window : {0.5, 2.0, 15.0, 40.0, 78.0, 300.0}) {
+        CAPTURE(window);
+        for (const double line : {0.0, 15.0}) {
+            for (const std::uint32_t seed : {1, 2, 3}) {
+                Scene scene;
+                scene.window_ns = window;
+                scene.line_mm = line;
+                scene.seed = seed;
+                check_reports(scene);
+                scene.late_ns[7] = 10;
+                check_reports(scene);
+            }
+        }
     }
 }
 

@@ -71,12 +71,14 @@ class Site:
         return subprocess.run([os.path.join(self.programs, name), *map(str, arguments)], cwd=self.directory, text=True,
                               capture_output=True, check=True)
 
-    def configure(self, scanner, bare, port):
-        """Writes the configuration of the example, for a test."""
+    def configure(self, scanner, bare, port, window_ns=None):
+        """Writes the configuration of the example, for a test. `window_ns`: instead of that of the example."""
         configuration = json.loads(json.dumps(self.configurations[scanner]))
         configuration.pop("$schema", None)
         configuration["receive"].update({"sockets": [{"address": "127.0.0.1", "port": port}], "lock_memory": False,
                                          "batch_count": 64})
+        if window_ns:
+            configuration["coincidence"] = {"window_ns": window_ns, "delay_ns": 1000}
         if bare:
             configuration["scanner"] = f"{scanner}-bare.scanner.json"
             configuration["receive"]["framing"] = "bare"
@@ -98,7 +100,9 @@ def replayed(site, number, scanner, phantom, boards, extra, seconds):
     rate = random.choice((20000, 60000, 150000))
     bare = "bare" in boards
     label = f"{scanner}, {phantom}, {boards}, {' '.join(extra)}, {rate} frames/s"
-    configuration = site.configure(scanner, bare, 0)
+    window_ns = (None, 2, 20, 80)[(3 * number + number // 4) % 4]
+    label += f", window {window_ns} ns" if window_ns else ""
+    configuration = site.configure(scanner, bare, 0, window_ns)
     site.program("petsim", "--scanner", f"{scanner}{'-bare' if bare else ''}.scanner.json", "--calibration", f"{scanner}.h5",
                  "--rate", rate, "--duration-s", seconds, "--seed", number + 1, *PHANTOMS[phantom], *BOARDS[boards], *extra,
                  "--quiet", "--write", "healthy.pcap")
