@@ -1,7 +1,7 @@
 // The coverage of a file of records: the detector times at which the file could hold a record, the rules by
 // which its records were made, and the runs that they come from. Every program that writes a file of records
-// states its coverage, and readers take these facts from nowhere else. docs/reference/coverage.md has its JSON
-// form.
+// states its coverage, and readers take these facts from nowhere else. docs/reference/coverage.md has its
+// JSON form.
 #pragma once
 
 #include <chrono>
