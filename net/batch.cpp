@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include "net/wire.hpp"
+
 namespace petacq::net {
 
 namespace {
@@ -30,6 +32,50 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 
 }  // namespace
 
+Datagram Batch::member_of(const Datagram& train, std::uint32_t i) const {
+    Datagram d = train;
+    d.followers = 0;
+    if (i == 0) return d;
+    const Follower& follower = followers[train.first_follower + i - 1];
+    if (d.bytes > std::size_t{d.frames} * frame_bytes) d.sequence += i;  // it has a header
+    d.offset += i * d.bytes;
+    const std::byte* const first = data + d.offset;
+    d.first_time = frame_time(first);
+    d.last_time = frame_time(first + (d.frames - std::size_t{1}) * frame_bytes);
+    d.first_bdm = follower.first_bdm;
+    d.last_bdm = follower.last_bdm;
+    d.temperature_16ths = follower.temperature_16ths;
+    return d;
+}
+
+void Batch::join_last() {
+    if (datagrams.size() < 2) return;
+    Datagram& train = datagrams[datagrams.size() - 2];
+    const Datagram& d = datagrams.back();
+    const bool alone = train.followers == 0;
+    const std::uint64_t first_before = alone ? train.first_time : train.end_first_time;
+    const std::uint64_t last_before = alone ? train.last_time : train.end_last_time;
+    const bool numbered = d.bytes > std::size_t{d.frames} * frame_bytes;
+    const auto plain = [](const Datagram& x) {
+        return x.admitted == Admitted::yes && x.flags == 0 && x.lost == 0 && x.frames > 1 &&
+               x.timed_frames == x.frames && x.hits && x.first_time <= x.last_time;
+    };
+    const bool alike = d.source == train.source && d.address == train.address && d.port == train.port &&
+                       d.frames == train.frames && d.bytes == train.bytes && d.arrival_ns == train.arrival_ns;
+    const bool behind = d.offset == train.offset + std::size_t{train.count()} * train.bytes;
+    const bool next = d.sequence == train.sequence + (numbered ? train.count() : 0U);
+    const bool in_order = first_before <= d.first_time && last_before <= d.last_time;
+    const bool short_enough = std::uint64_t{d.frames} * (train.count() + 1U) <= max_datagram_frames;
+    if (!plain(train) || !plain(d) || !alike || !behind || !next || !in_order || !short_enough) return;
+    if (alone) train.first_follower = static_cast<std::uint32_t>(followers.size());
+    ++train.followers;
+    train.end_first_time = d.first_time;
+    train.end_last_time = d.last_time;
+    followers.push_back(
+        {content_of(d.first_time, d.last_time, d.frames), d.temperature_16ths, d.first_bdm, d.last_bdm});
+    datagrams.pop_back();
+}
+
 BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory)
     : memory_(std::move(memory)),
       batch_bytes_(batch_bytes),
@@ -51,7 +97,9 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
         batch.data = data + i * batch_bytes_;
         batch.capacity = batch_bytes_;
         batch.max_datagrams = std::max(batch_bytes_ / bytes_per_datagram, min_datagrams);
-        batch.datagrams.resize(batch.max_datagrams, {});  // touches the memory, which reserve would not
+        // Touches the memory, which reserve would not.
+        batch.datagrams.resize(batch.max_datagrams, {});
+        batch.followers.resize(batch.max_datagrams, {});
         batch.index = static_cast<std::uint32_t>(i);
         batch.clear();
         release(&batch);

@@ -5,12 +5,14 @@
 // stage that uses it puts it back. While the pool is empty, datagrams wait in the socket buffers.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "net/endpoint.hpp"
@@ -21,8 +23,24 @@ namespace petacq::net {
 
 enum class Admitted : std::uint8_t { yes, malformed, unknown_source };
 
-/// One datagram inside a batch: a line of the cache, since it passes from core to core.
-struct alignas(64) Datagram {
+/// A hash of the content of a datagram: two datagrams with the same number and another content differ in it.
+inline std::uint32_t content_of(std::uint64_t first_time, std::uint64_t last_time, std::uint32_t frames) {
+    // Spreads a key over all bits of a word (the constant is 2^64 over the golden ratio).
+    const auto mix = [](std::uint64_t v) {
+        v *= 0x9E3779B97F4A7C15ULL;
+        return v ^ (v >> 32);
+    };
+    return static_cast<std::uint32_t>(mix(mix(mix(first_time) + last_time) + frames));
+}
+
+/// One datagram inside a batch, or the first one of a train.
+///
+/// A train is a row of datagrams that arrived together, lie back to back in the batch, and differ in nothing
+/// but their numbers, times and hits: same source, sender, flags and size; each number one above that of the
+/// datagram before (none with bare framing); more than one frame, a valid hit at both ends, and neither time
+/// before that of the datagram before. One record stands for all of them, so that the next stage need not
+/// look at each.
+struct Datagram {
     std::uint64_t sequence = 0;    ///< sequenced framing only
     std::uint64_t first_time = 0;  ///< raw ticks of the first valid frame; 0 if there is none
     std::uint64_t last_time = 0;   ///< raw ticks of the last valid frame; 0 if there is none
@@ -46,17 +64,39 @@ struct alignas(64) Datagram {
     /// replay. `offset` is then the offset of its first byte, and need not be a multiple of 16.
     Admitted admitted = Admitted::yes;
     std::int16_t temperature_16ths = 0;  ///< in the last valid hit: sixteenths of a degree C
+    std::uint16_t followers = 0;         ///< datagrams of the train behind this one
+    std::uint32_t first_follower = 0;    ///< index in Batch::followers
+    std::uint64_t end_first_time = 0;    ///< first_time of the last follower
+    std::uint64_t end_last_time = 0;     ///< last_time of the last follower
+
+    [[nodiscard]] std::uint32_t count() const { return followers + 1U; }
 };
-static_assert(sizeof(Datagram) == 64);
+
+/// What tells a datagram of a train from the one before it, besides number and times.
+struct Follower {
+    std::uint32_t content = 0;  ///< content_of()
+    std::int16_t temperature_16ths = 0;
+    std::uint8_t first_bdm = 0;
+    std::uint8_t last_bdm = 0;
+};
+
+/// Datagrams in these records.
+inline std::uint64_t count_of(std::span<const Datagram> records) {
+    std::uint64_t count = 0;
+    for (const Datagram& d : records)
+        count += d.count();
+    return count;
+}
 
 /// A piece of pool memory with the datagrams received into it. One thread fills it; others read only the
 /// datagrams that it has published (BatchLane).
 struct Batch {
     std::byte* data = nullptr;
-    std::size_t capacity = 0;          ///< bytes
-    std::size_t used = 0;              ///< bytes from the start that hold received data
-    RecordVector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
-    std::size_t max_datagrams = 0;
+    std::size_t capacity = 0;                 ///< bytes
+    std::size_t used = 0;                     ///< bytes from the start that hold received data
+    RecordVector<Datagram> datagrams;         ///< capacity reserved once; never grows while running
+    RecordVector<Follower> followers;         ///< likewise
+    std::size_t max_datagrams = 0;            ///< capacity of either
     std::uint32_t index = 0;                  ///< position in the pool
     Endpoint to;                              ///< the socket that received it
     std::atomic<std::uint32_t> published{0};  ///< of a BatchLane
@@ -67,8 +107,21 @@ struct Batch {
     void clear() {
         used = 0;
         datagrams.clear();
+        followers.clear();
         published.store(0, std::memory_order_relaxed);
     }
+    /// So many datagrams can be recorded in any case.
+    [[nodiscard]] std::size_t room() const {
+        return max_datagrams - std::max(datagrams.size(), followers.size());
+    }
+    [[nodiscard]] std::span<const Follower> followers_of(const Datagram& train) const {
+        return {followers.data() + train.first_follower, train.followers};
+    }
+    /// Makes the datagram recorded last part of the train before it, if it continues that. REQUIRES: the
+    /// train has not been published.
+    void join_last();
+    /// Datagram `i` of a train, as a record of its own; 0: the first.
+    [[nodiscard]] Datagram member_of(const Datagram& train, std::uint32_t i) const;
 };
 
 /// Provides the memory of a pool. Back-ends with special memory (pinned for a GPU) have their own.

@@ -104,7 +104,7 @@ std::byte* Intake::overflow(unsigned i) const {
 }
 
 bool Intake::has_records(std::size_t count) const {
-    return batch_->datagrams.size() + count <= batch_->max_datagrams;
+    return count <= batch_->room();
 }
 
 // The arrival of a message on the steady clock. The kernel's stamp is on the wall clock, which may be set
@@ -247,8 +247,7 @@ unsigned Intake::prepare_slots() {
     } else {
         const std::size_t room = batch_->capacity - batch_->used;
         slots_ = batch_->data + batch_->used;
-        count = std::min({count, room / stride_, most_call_bytes / stride_,
-                          (batch_->max_datagrams - batch_->datagrams.size()) / segments_});
+        count = std::min({count, room / stride_, most_call_bytes / stride_, batch_->room() / segments_});
         const bool several = stride_ <= short_stride || steady_ >= steady_from;
         if (several && count > 1) {
             call_stride_ = stride_;
@@ -381,8 +380,7 @@ void Intake::finish_call() {
         finish(full_[i]);
     full_count_ = 0;
     if (batch_ == nullptr) return;
-    if (batch_->capacity - batch_->used < stride_ ||
-        batch_->max_datagrams - batch_->datagrams.size() < segments_) {
+    if (batch_->capacity - batch_->used < stride_ || batch_->room() < segments_) {
         pass_on();
     } else {
         output_.publish(*batch_);

@@ -40,20 +40,26 @@ Splitter::Judged& Splitter::judged(Endpoint sender, const std::byte* data) {
     return judged_[key % judged_.size()];
 }
 
-// Records the datagrams from `at` on as long as each is full, one like it has been judged, and it has valid
-// frames at both ends. Returns the end of the last one, or `at`.
+// Records the datagrams from `at` on, as trains where they form some, as long as each is full, one like it
+// has been judged, and it has valid frames at both ends. Returns the end of the last one, or `at`.
 std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) {
     const std::size_t before = admission_.header_size();
     if (into == nullptr || m.segment % frame_bytes != 0 || m.segment < before + frame_bytes) return at;
     const Endpoint sender{m.address, m.port};
-    const std::size_t frames = (m.segment - before) / frame_bytes;
-    const std::size_t old = into->datagrams.size();
-    const std::size_t most = std::min((m.size - at) / m.segment, into->max_datagrams - old);
-    into->datagrams.resize(old + most);
-    Datagram* const records = into->datagrams.data() + old;
+    const auto frames = static_cast<std::uint32_t>((m.segment - before) / frame_bytes);
+    const std::size_t most = std::min((m.size - at) / m.segment, into->room());
+    std::size_t records = into->datagrams.size();
+    std::size_t followers = into->followers.size();
+    into->datagrams.resize(records + most);
+    into->followers.resize(followers + most);
     // A copy: the compiler cannot know that the records do not change the original.
     const FrameTest test = test_;
+    const std::uint64_t step = before != 0 ? 1 : 0;
     const Judged* like = nullptr;
+    Datagram* train = nullptr;
+    std::uint64_t number = 0;
+    std::uint64_t latest_first = 0;
+    std::uint64_t latest_last = 0;
     std::size_t count = 0;
     for (; count < most; ++count, at += m.segment) {
         const std::byte* const data = m.data + at;
@@ -62,6 +68,7 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         __builtin_prefetch(data + 9 * m.segment - 1);
         const FrameWords header = load_frame(data);
         if (like == nullptr || (before != 0 && header.low != like->begin)) {
+            train = nullptr;
             like = &judged(sender, data);
             if (like->modules == nullptr || like->sender != sender) break;
             if (before != 0 && header.low != like->begin) break;
@@ -72,25 +79,46 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         const std::uint8_t last_bdm = frame_bdm(last);
         const Modules& modules = *like->modules;
         if (!test.both_pass(first, last) || !modules[first_bdm] || !modules[last_bdm]) break;
-        records[count] = {
-            .sequence = before != 0 ? swap_bytes(header.high) : 0,
-            .first_time = frame_time(first),
-            .last_time = frame_time(last),
-            .arrival_ns = m.arrival_ns,
-            .offset = static_cast<std::uint32_t>(first - into->data),
-            .frames = static_cast<std::uint32_t>(frames),
-            .timed_frames = static_cast<std::uint16_t>(frames),
-            .bytes = static_cast<std::uint32_t>(m.segment),
-            .address = m.address,
-            .port = m.port,
-            .source = like->source,
-            .flags = like->flags,
-            .first_bdm = first_bdm,
-            .last_bdm = last_bdm,
-            .temperature_16ths = frame_temperature(last),
-        };
+        const std::uint64_t first_time = frame_time(first);
+        const std::uint64_t last_time = frame_time(last);
+        const std::uint64_t sequence = before != 0 ? swap_bytes(header.high) : 0;
+        const bool in_order = first_time <= last_time;
+        if (train != nullptr && sequence == number + step && latest_first <= first_time && in_order &&
+            latest_last <= last_time) {
+            into->followers[followers++] = {content_of(first_time, last_time, frames),
+                                            frame_temperature(last), first_bdm, last_bdm};
+            ++train->followers;
+            train->end_first_time = first_time;
+            train->end_last_time = last_time;
+        } else {
+            train = &into->datagrams[records++];
+            *train = {
+                .sequence = sequence,
+                .first_time = first_time,
+                .last_time = last_time,
+                .arrival_ns = m.arrival_ns,
+                .offset = static_cast<std::uint32_t>(first - into->data),
+                .frames = frames,
+                .timed_frames = static_cast<std::uint16_t>(frames),
+                .bytes = static_cast<std::uint32_t>(m.segment),
+                .address = m.address,
+                .port = m.port,
+                .source = like->source,
+                .flags = like->flags,
+                .first_bdm = first_bdm,
+                .last_bdm = last_bdm,
+                .temperature_16ths = frame_temperature(last),
+                .first_follower = static_cast<std::uint32_t>(followers),
+            };
+            // An end of stream, and times that tell little, are a matter of one datagram.
+            if (like->flags != 0 || frames == 1 || !in_order) train = nullptr;
+        }
+        number = sequence;
+        latest_first = first_time;
+        latest_last = last_time;
     }
-    into->datagrams.resize(old + count);
+    into->datagrams.resize(records);
+    into->followers.resize(followers);
     tally_.received += count;
     tally_.delivered += count;
     tally_.frames += count * frames;
@@ -112,7 +140,7 @@ std::size_t Splitter::take_one(const Message& m, std::size_t at, Batch* into) {
         strangers_.heard(sender, data, size, m.arrival_ns);
         return 0;
     }
-    const bool has_record = into != nullptr && into->datagrams.size() < into->max_datagrams;
+    const bool has_record = into != nullptr && into->room() > 0;
     if (admitted == Admitted::malformed) {
         ++tally_.malformed;
         if (!keep_rejected_ || !has_record) return 0;

@@ -24,11 +24,11 @@ void Account::add(const gpu::SliceResult& result) {
 
 void Account::count_here(const net::Datagram& datagram) {
     ReceiverTotals& c = counted_here_;
-    ++c.datagrams_received;
-    c.bytes_received += datagram.bytes;
+    c.datagrams_received += datagram.count();
+    c.bytes_received += std::uint64_t{datagram.bytes} * datagram.count();
     switch (datagram.admitted) {
         case net::Admitted::yes:
-            ++c.datagrams_delivered;
+            c.datagrams_delivered += datagram.count();
             break;
         case net::Admitted::malformed:
             ++c.datagrams_malformed;

@@ -28,9 +28,9 @@ class Account {
     /// would count are counted when they are added.
     Account(std::vector<const net::ReceiverCounters*> receivers, net::Framing framing);
 
-    /// A datagram that a receiver has published has reached the acquisition thread.
+    /// A datagram or a train that a receiver has published has reached the acquisition thread.
     void add_datagram(const net::Datagram& datagram) {
-        if (datagram.admitted == net::Admitted::yes) ++datagrams_;
+        if (datagram.admitted == net::Admitted::yes) datagrams_ += datagram.count();
         board_lost_ += datagram.lost;
         if (receivers_.empty()) count_here(datagram);
     }

@@ -109,7 +109,7 @@ void Acquisition::turn() {
     statistics_.progress.turns.add();
     for (std::size_t taken = 0; piece; piece = batches_.take()) {
         take(*piece);
-        taken += piece->datagrams.size();
+        taken += net::count_of(piece->datagrams);
         if (taken >= datagrams_per_turn) break;
     }
     if (!piece && !batches_.ended()) advance(batches_.taken_until_ns());
@@ -139,12 +139,7 @@ void Acquisition::take(const net::Piece& piece) {
     for (const net::Datagram& datagram : piece.datagrams) {
         if (datagram.arrival_ns > now_ns_) advance(datagram.arrival_ns);
         batches_.reading();
-        const std::uint64_t time = flow_.add(*piece.batch, datagram, now_ns_);
-        newest = std::max(newest, time);
-        if (flow_.full()) runs_.cut_slice(now_ns_);
-        if (options_.replay && time != 0 && steps_.ends_step(time))
-            runs_.cut_slice(now_ns_, RunControl::Cut::step);
-        if (flow_.time_went_back() != SourceTracker::Back::no) runs_.check_detector_time(now_ns_);
+        newest = std::max(newest, take(*piece.batch, datagram));
     }
     // The packets of a replay have no arrival from which a latency could be measured.
     if (newest != 0 && !options_.replay) runs_.arrived(piece.datagrams.front().arrival_ns, newest);
@@ -153,6 +148,30 @@ void Acquisition::take(const net::Piece& piece) {
     if (!flow_.full()) return;
     runs_.cut_slice(now_ns_);
     runs_.check_detector_time(now_ns_);
+}
+
+/// Takes a datagram or a train. Returns the newest believed time in it, 0 for none.
+std::uint64_t Acquisition::take(const net::Batch& batch, const net::Datagram& datagram) {
+    if (datagram.followers > 0 && !(options_.replay && steps_.would_end(datagram.end_last_time)) &&
+        flow_.add_train(batch, datagram, now_ns_)) {
+        after_datagram(0);
+        return datagram.end_last_time;
+    }
+    std::uint64_t newest = 0;
+    for (std::uint32_t i = 0; i < datagram.count(); ++i) {
+        const std::uint64_t time = flow_.add(batch, batch.member_of(datagram, i), now_ns_);
+        newest = std::max(newest, time);
+        after_datagram(time);
+    }
+    return newest;
+}
+
+/// `step`: a time that may end a step of a replay; 0: none.
+void Acquisition::after_datagram(std::uint64_t step) {
+    if (flow_.full()) runs_.cut_slice(now_ns_);
+    if (options_.replay && step != 0 && steps_.ends_step(step))
+        runs_.cut_slice(now_ns_, RunControl::Cut::step);
+    if (flow_.time_went_back() != SourceTracker::Back::no) runs_.check_detector_time(now_ns_);
 }
 
 /// Host time goes on: everything that arrived before has been read.

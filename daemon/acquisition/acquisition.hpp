@@ -97,6 +97,8 @@ class Acquisition {
 
     void loop(const std::stop_token& stopping);
     void take(const net::Piece& piece);
+    std::uint64_t take(const net::Batch& batch, const net::Datagram& datagram);
+    void after_datagram(std::uint64_t step);
     void advance(std::int64_t host_ns);
     void publish(bool with_histograms);
 

@@ -18,11 +18,14 @@ class ReplaySteps {
     /// Whether a slice must end with data up to `newest` (ticks): about four times per second of detector
     /// time.
     bool ends_step(std::uint64_t newest) {
-        // One wild time must not put the next step out of reach.
-        const bool far_back = add_or_max(newest, 2 * second_) < next_;
-        if (newest < next_ && !far_back) return false;
+        if (!would_end(newest)) return false;
         next_ = add_or_max(newest, second_ / 4);
         return true;
+    }
+    /// The same, without ending it.
+    [[nodiscard]] bool would_end(std::uint64_t newest) const {
+        // One wild time must not put the next step out of reach.
+        return newest >= next_ || add_or_max(newest, 2 * second_) < next_;
     }
 
   private:

@@ -41,9 +41,15 @@ class SliceBuilder {
             waiting_frames_ += contents_.frames;
             waiting_.push_back({std::exchange(contents_.spans, {}), {}, std::exchange(contents_.frames, 0)});
         }
-        contents_.spans.push_back({batch.data + datagram.offset, datagram.frames, verdict.time_low,
-                                   verdict.time_high, verdict.source + 1, verdict.tag_source});
-        contents_.frames += datagram.frames;
+        const std::byte* frames = batch.data + datagram.offset;
+        for (std::uint32_t i = 0; i < datagram.count(); ++i, frames += datagram.bytes)
+            contents_.spans.push_back({frames, datagram.frames, verdict.time_low, verdict.time_high,
+                                       verdict.source + 1, verdict.tag_source});
+        contents_.frames += std::uint64_t{datagram.frames} * datagram.count();
+    }
+    /// Whether so many frames fill the slice only with the last of them.
+    [[nodiscard]] bool has_room(std::uint64_t frames) const {
+        return contents_.frames + frames <= slice_frames_;
     }
     /// A batch that has been read completely. It goes back with this slice: its last frames are in this slice
     /// or in an earlier one.

@@ -44,6 +44,27 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
     presence_.emplace(options.second, pause_of(tracker), options.geometry.bdm_count, modules);
 }
 
+bool SliceFlow::add_train(const net::Batch& batch, const net::Datagram& train, std::int64_t now_ns) {
+    const std::uint64_t frames = std::uint64_t{train.frames} * train.count();
+    if (!begin_settled_ || !tracker_.established() || !builder_.has_room(frames)) return false;
+    if (readings_ && !readings_->in_one_part(train.last_time, train.end_last_time)) return false;
+    const auto followers = batch.followers_of(train);
+    Verdict verdict;
+    if (!tracker_.observe_train(train, followers, now_ns, verdict)) return false;
+    account_.add_datagram(train);
+    account_.add_frames(frames);
+    builder_.add(batch, train, verdict);
+    if (!readings_) return true;
+    presence_->add({verdict.source, train.first_time, train.end_last_time, train.count(),
+                    static_cast<std::uint32_t>(frames), 0, train.first_bdm, train.last_bdm, true});
+    readings_->add_temperature(train.last_time, train.last_bdm, train.temperature_16ths);
+    for (const net::Follower& follower : followers) {
+        presence_->note_modules(verdict.source, follower.first_bdm, follower.last_bdm);
+        readings_->add_temperature(train.last_time, follower.last_bdm, follower.temperature_16ths);
+    }
+    return true;
+}
+
 std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns) {
     account_.add_datagram(datagram);
     if (datagram.admitted != net::Admitted::yes) return 0;
@@ -143,7 +164,7 @@ void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& 
         readings_->add_unnumbered(timed && tracker_.established() ? time : tracker_.newest());
     if (!timed) return;
     if (!tracker_.established()) return presence_->hold(verdict.source, datagram.first_time, time);
-    presence_->add({verdict.source, datagram.first_time, time, datagram.timed_frames, verdict.lost,
+    presence_->add({verdict.source, datagram.first_time, time, 1, datagram.timed_frames, verdict.lost,
                     datagram.first_bdm, datagram.last_bdm, datagram.hits});
 }
 

@@ -31,6 +31,9 @@ class SliceFlow {
               std::unique_ptr<gpu::Pipeline> pipeline, BatchExchange& batches,
               std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress, Sink sink);
 
+    /// Adds a train to the slice at once, if that is the same as to add its datagrams one by one; else does
+    /// nothing and returns false.
+    bool add_train(const net::Batch& batch, const net::Datagram& train, std::int64_t now_ns);
     /// Adds a datagram to the slice if it is accepted. Returns the time of its last frame if it has frames
     /// and the time is believed, else 0 (also for the time 0, which ends no step and has no latency).
     std::uint64_t add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns);

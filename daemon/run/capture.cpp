@@ -56,12 +56,13 @@ Capture::~Capture() {
 
 void Capture::offer(net::Batch& batch, std::span<const net::Datagram> datagrams) {
     if (datagrams.empty()) return;
-    offered_.add(datagrams.size());
+    const std::uint64_t count = net::count_of(datagrams);
+    offered_.add(count);
     std::atomic<std::uint32_t>& items = items_of_[batch.index];
     if (items.fetch_add(1, std::memory_order_relaxed) == 0) {
         if (waiting_.load(std::memory_order_relaxed) >= max_batches_) {
             items.fetch_sub(1, std::memory_order_relaxed);
-            refused_.add(datagrams.size());
+            refused_.add(count);
             return;
         }
         const std::size_t waiting = waiting_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -107,31 +108,35 @@ void Capture::run() {
 }
 
 void Capture::write(const Item& item) {
-    const net::Batch& batch = *item.batch;
     const auto began = std::chrono::steady_clock::now();
-    const bool has_header = framing_ == net::Framing::sequenced;
     for (const net::Datagram& d : item.datagrams) {
-        if (d.bytes == 0 && d.admitted == net::Admitted::yes) {
-            // Of a foreign format, and without frames: a replay would find it malformed.
-            written_.add();
-            continue;
-        }
-        if (packets_.full()) flush();
-        std::array<std::byte, net::header_bytes> header;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-        std::span<const std::byte> head;
-        std::size_t body = d.bytes;
-        if (has_header && d.admitted == net::Admitted::yes) {
-            // The receiver keeps only the fields of the header, which are all its content.
-            net::encode_header({d.flags, d.source, d.sequence}, header.data());
-            head = header;
-            body -= header.size();
-        }
-        packets_.add(wall_minus_steady_ns_ + d.arrival_ns, {d.address, d.port}, batch.to, head,
-                     std::span<const std::byte>(batch.data + d.offset, body));
+        for (std::uint32_t i = 0; i < d.count(); ++i)
+            write_one(*item.batch, d, i);
     }
     flush();  // while the batch is held
     busy_ns_.add(
         static_cast<std::uint64_t>((std::chrono::steady_clock::now() - began) / std::chrono::nanoseconds(1)));
+}
+
+/// Datagram `i` of the train that starts with `d`.
+void Capture::write_one(const net::Batch& batch, const net::Datagram& d, std::uint32_t i) {
+    if (d.bytes == 0 && d.admitted == net::Admitted::yes) {
+        // Of a foreign format, and without frames: a replay would find it malformed.
+        written_.add();
+        return;
+    }
+    if (packets_.full()) flush();
+    std::array<std::byte, net::header_bytes> header;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+    std::span<const std::byte> head;
+    std::size_t body = d.bytes;
+    if (framing_ == net::Framing::sequenced && d.admitted == net::Admitted::yes) {
+        // The receiver keeps only the fields of the header, which are all its content.
+        net::encode_header({d.flags, d.source, d.sequence + i}, header.data());
+        head = header;
+        body -= header.size();
+    }
+    packets_.add(wall_minus_steady_ns_ + d.arrival_ns, {d.address, d.port}, batch.to, head,
+                 std::span<const std::byte>(batch.data + d.offset + std::size_t{i} * d.bytes, body));
 }
 
 void Capture::flush() {

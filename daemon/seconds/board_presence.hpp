@@ -14,13 +14,14 @@
 
 namespace petacq::daemon {
 
-/// One datagram of a source. Times are ticks.
-struct HeardDatagram {
+/// Datagrams of a source that follow each other without a gap. Times are ticks.
+struct HeardDatagrams {
     std::uint32_t source = 0;      ///< Verdict::source
     std::uint64_t first_time = 0;  ///< of its frames, as far as its first and last one tell
     std::uint64_t last_time = 0;
-    std::uint32_t frames = 0;
-    std::int64_t lost = 0;  ///< datagrams that it shows to be missing; negative: they were thought missing
+    std::uint32_t datagrams = 1;
+    std::uint32_t frames = 0;  ///< in all of them
+    std::int64_t lost = 0;     ///< datagrams that it shows to be missing; negative: they were thought missing
     std::uint8_t first_bdm = 0;
     std::uint8_t last_bdm = 0;
     bool hits = true;  ///< the modules say something
@@ -46,12 +47,13 @@ class BoardPresence {
         s.held_end = std::max({s.held_end, first_time, last_time});
         ++s.held;
     }
-    void add(const HeardDatagram& d) {
+    /// REQUIRES: their last times lie in the same second.
+    void add(const HeardDatagrams& d) {
         if (d.source >= sources_.size()) sources_.resize(d.source + 1);
         Source& source = sources_[d.source];
         const std::uint64_t begin = std::min(d.first_time, d.last_time);
         const std::uint64_t end = std::max(d.first_time, d.last_time);
-        if (d.hits && d.source >= listed_) source.modules[d.first_bdm] = source.modules[d.last_bdm] = true;
+        if (d.hits) note_modules(d.source, d.first_bdm, d.last_bdm);
         if (!source.heard || d.lost != 0 || begin > source.end + pause_) [[unlikely]]
             add_gap(d.source, begin, d.lost);
         if (end > source.end) {
@@ -63,7 +65,13 @@ class BoardPresence {
             }
             source.end = end;
         }
-        counts(end, d.source).received += 1;
+        counts(end, d.source).received += d.datagrams;
+    }
+    /// Modules in another hit of the source.
+    void note_modules(std::uint32_t source, std::uint8_t first_bdm, std::uint8_t last_bdm) {
+        if (source < listed_) return;
+        auto& modules = sources_[source].modules;
+        modules[first_bdm] = modules[last_bdm] = true;
     }
     /// The share of each module, 0 to 1, in the next range, which is not before those taken so far. NaN:
     /// nobody has heard of the module.

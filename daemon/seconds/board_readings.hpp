@@ -45,6 +45,10 @@ class BoardReadings {
         t.sum_16ths += sixteenths;
         ++t.datagrams;
     }
+    /// Whether datagrams of these times would count in the same part of a second.
+    [[nodiscard]] bool in_one_part(std::uint64_t first, std::uint64_t last) const {
+        return first / second_ == last / second_ && first % second_ / part_ == last % second_ / part_;
+    }
     /// `change`: datagrams that one of this time shows to be missing; -1: it had been missing.
     void add_lost(std::uint64_t time, std::int64_t change);
     /// The number of a datagram of this time says nothing: what is lost in its second is unknown.

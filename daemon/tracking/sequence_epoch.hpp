@@ -34,6 +34,13 @@ class SequenceEpoch {
         if (empty() || number - (highest_ - window + 1) >= ring) return false;
         return sequence_distance(number, base_) >= 0 && bit(number);
     }
+    /// Whether one of `count` consecutive numbers has arrived, or was noted.
+    [[nodiscard]] bool any_arrived(std::uint64_t first, std::uint32_t count) const {
+        if (empty()) return false;
+        for (std::uint32_t i = 0; i < count; ++i)
+            if (arrived(first + i)) return true;
+        return false;
+    }
     /// Whether the epoch remembers that this number is missing.
     [[nodiscard]] bool is_missing(std::uint64_t number) const;
     /// Whether the absence of this number was known at the latest mark().

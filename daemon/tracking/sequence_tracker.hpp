@@ -105,6 +105,25 @@ class SequenceTracker {
         return SequenceVerdict::in_order;
     }
 
+    /// The most common case of observe() for `count` datagrams with consecutive numbers: they follow the
+    /// highest number, and none of them has arrived before.
+    [[nodiscard]] bool goes_on(std::uint64_t sequence, std::uint32_t count) const {
+        return !current_.empty() && sequence == current_.highest() + 1 &&
+               !current_.any_arrived(sequence, count) && !previous_.any_arrived(sequence, count);
+    }
+    /// Accounts for them; `content_of(i)` is the content of each. REQUIRES: goes_on(); none ends the stream.
+    template <class ContentOf>
+    void go_on(std::uint64_t sequence, std::uint32_t count, ContentOf content_of) {
+        for (std::uint32_t i = 0; i < count; ++i) {
+            Slot& slot = slots_[(sequence + i) % window];
+            slot = {fingerprint(sequence + i, content_of(i)), slot.latest};
+            current_.advance();
+        }
+        counts_.accepted += count;
+        ended_ = again_ = false;
+        row_length_ = 0;
+    }
+
     /// A run starts. What is missing now was lost before it.
     void mark();
 

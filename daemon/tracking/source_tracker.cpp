@@ -15,15 +15,9 @@ constexpr std::int64_t decision_interval_ns = 1'000'000;
 /// A decision takes a step for each source; so many steps are allowed for each datagram.
 constexpr std::size_t steps_per_datagram = 16;
 
-/// Spreads a key over all bits of a word (the constant is 2^64 over the golden ratio).
-std::uint64_t mix(std::uint64_t v) {
-    v *= 0x9E3779B97F4A7C15ULL;
-    return v ^ (v >> 32);
-}
-
-/// A hash of the content of a datagram, so that a reused number is not mistaken for a copy.
-std::uint32_t content_of(const net::Datagram& d, std::uint64_t period) {
-    return static_cast<std::uint32_t>(mix(mix(mix(d.first_time + period) + d.last_time) + d.frames));
+/// The content of a datagram in a period, so that a reused number is not mistaken for a copy.
+std::uint32_t content_in(std::uint64_t period, std::uint32_t content) {
+    return content ^ static_cast<std::uint32_t>(period * 0x9E3779B9U);
 }
 
 }  // namespace
@@ -52,21 +46,30 @@ void SourceTracker::decide_if_due(std::int64_t now_ns) {
     }
 }
 
-/// By far the most datagrams: a member in place goes on where it was. Does nothing and returns false for
-/// others.
-bool SourceTracker::goes_on(Source& source, const DatagramTimes& times, std::int64_t now_ns,
-                            Verdict& verdict) {
-    const bool in_place = place_low_ <= times.first && times.first <= place_high_;
-    if (!reference_ || changed_ || !source.member || !in_place || times.last > believed_high_) return false;
-    if (!source.time.goes_on(times)) return false;
+/// By far the most datagrams: a member in place goes on where it was, with a datagram or a train that has
+/// `first` and `end` at its ends.
+bool SourceTracker::goes_on(const Source& source, const DatagramTimes& first,
+                            const DatagramTimes& end) const {
+    const bool in_place = place_low_ <= first.first && end.first <= place_high_;
+    return reference_ && !changed_ && source.member && in_place && end.last <= believed_high_ &&
+           source.time.goes_on(first, end);
+}
+
+void SourceTracker::go_on(Source& source, const DatagramTimes& first, const DatagramTimes& end,
+                          std::int64_t now_ns, Verdict& verdict) {
+    source.time.go_on(end);
     source.frame_ns = heard_ns_ = now_ns;
-    source.times.add(times.first);
-    source.times.add(times.last);
-    source.first = std::min(source.first, times.first);
-    newest_ = std::max(newest_, times.last);
-    verdict.time_low = subtract_or_zero(std::min(*reference_, times.first), options_.max_jump);
+    source.times.add(first.first);
+    source.times.add(end.last);
+    source.first = std::min(source.first, first.first);
+    newest_ = std::max(newest_, end.last);
+    believe_member(verdict);
+}
+
+/// The same for all datagrams of a member in place, wherever trains begin and end.
+void SourceTracker::believe_member(Verdict& verdict) const {
+    verdict.time_low = subtract_or_zero(place_low_, options_.max_jump);
     verdict.time_high = believed_high_;
-    return true;
 }
 
 /// Lets the clock of the source follow a datagram with valid frames. Returns the time of it that is believed.
@@ -118,6 +121,7 @@ void SourceTracker::judge(Source& source, const DatagramTimes& times, std::uint6
     verdict.time_low =
         subtract_or_zero(proven ? std::min(*reference_, progress) : *reference_, options_.max_jump);
     verdict.time_high = believed_high_;
+    if (source.member && in_place) believe_member(verdict);
     const auto takes = [&](std::uint64_t time) {
         return verdict.time_low <= time && time <= verdict.time_high;
     };
@@ -136,6 +140,7 @@ void SourceTracker::judge(Source& source, const DatagramTimes& times, std::uint6
 
 Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_ns) {
     Verdict verdict;
+    decide_if_due(now_ns);
     const std::size_t index = find(datagram, now_ns);
     if (index == nobody) {
         ++too_many_sources_;
@@ -151,7 +156,9 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     if (options_.framing == net::Framing::sequenced) {
         const bool last = (datagram.flags & net::flag_end_of_stream) != 0;
         const std::uint64_t lost = source.sequence.lost();
-        const auto number = source.sequence.observe(datagram.sequence, content_of(datagram, period_), last);
+        const std::uint32_t content =
+            net::content_of(datagram.first_time, datagram.last_time, datagram.frames);
+        const auto number = source.sequence.observe(datagram.sequence, content_in(period_, content), last);
         verdict.lost = static_cast<std::int64_t>(source.sequence.lost() - lost);
         if (is_copy(number)) {
             verdict.use = false;
@@ -174,22 +181,64 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     }
     ++source.datagrams;
     source.frames += datagram.frames;
-    verdict.source = static_cast<std::uint32_t>(index);
-    if (options_.framing == net::Framing::sequenced) {
-        verdict.tag_source = datagram.source;
-    } else if (index < options_.expected_senders.size()) {
-        verdict.tag_source = static_cast<std::uint16_t>(index);
-    }
+    name_source(index, datagram, verdict);
     if (datagram.timed_frames == 0) {
         source.invalid_frames += datagram.frames;
         return verdict;
     }
     if (datagram.hits) source.bdms[datagram.first_bdm] = source.bdms[datagram.last_bdm] = true;
     const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
-    decide_if_due(now_ns);
     ++undecided_;
-    if (!goes_on(source, times, now_ns, verdict)) judge(source, times, guard(source, times, now_ns), verdict);
+    if (goes_on(source, times, times)) {
+        go_on(source, times, times, now_ns, verdict);
+    } else {
+        judge(source, times, guard(source, times, now_ns), verdict);
+    }
     return verdict;
+}
+
+bool SourceTracker::observe_train(const net::Datagram& train, std::span<const net::Follower> followers,
+                                  std::int64_t now_ns, Verdict& verdict) {
+    decide_if_due(now_ns);
+    const std::size_t index = slot_of(train);
+    if (index == nobody) return false;
+    Source& source = sources_[index];
+    const DatagramTimes first{train.first_time, train.last_time, train.frames};
+    const DatagramTimes end{train.end_first_time, train.end_last_time, train.frames};
+    const std::uint32_t count = train.count();
+    const bool sequenced = options_.framing == net::Framing::sequenced;
+    if (!goes_on(source, first, end)) return false;
+    if (sequenced && !source.sequence.goes_on(train.sequence, count)) return false;
+    if (sequenced) {
+        source.sequence.go_on(train.sequence, count, [&](std::uint32_t i) {
+            const std::uint32_t content =
+                i == 0 ? net::content_of(first.first, first.last, first.frames) : followers[i - 1].content;
+            return content_in(period_, content);
+        });
+    }
+    source.address = train.address;
+    source.port = train.port;
+    source.seen_ns = now_ns;
+    source.succeeded = false;
+    source.datagrams += count;
+    source.frames += std::uint64_t{train.frames} * count;
+    source.bdms[train.first_bdm] = source.bdms[train.last_bdm] = true;
+    for (const net::Follower& follower : followers)
+        source.bdms[follower.first_bdm] = source.bdms[follower.last_bdm] = true;
+    undecided_ += count;
+    name_source(index, train, verdict);
+    go_on(source, first, end, now_ns, verdict);
+    return true;
+}
+
+/// How the verdict on a datagram names its source.
+void SourceTracker::name_source(std::size_t index, const net::Datagram& datagram, Verdict& verdict) const {
+    verdict.source = static_cast<std::uint32_t>(index);
+    if (options_.framing == net::Framing::sequenced) {
+        verdict.tag_source = datagram.source;
+    } else if (index < options_.expected_senders.size()) {
+        verdict.tag_source = static_cast<std::uint16_t>(index);
+    }
 }
 
 /// The datagram does not simply follow the one before.

@@ -31,10 +31,10 @@
 //    member in place is active, or after source_timeout. The caller stops the run and calls follow_reset().
 // 5. The time of a single member is provisional: two other proven sources that agree elsewhere replace it.
 //    This is no common reset.
-// 6. Frames are believed from max_jump below the reference (or below the progress of their source, if that is
-//    less) to max_jump above it. All others are time jumps, and so is every frame of a proven source more
-//    than max_lag ahead of the reference ("leading"). A source more than max_lag behind is "lagging": its
-//    frames are late.
+// 6. Frames are believed from max_jump below the reference to max_jump above it; those of a member in place
+//    from max_lag and max_jump below it, those of other sources from max_jump below their progress, if that
+//    is less. All others are time jumps, and so is every frame of a proven source more than max_lag ahead of
+//    the reference ("leading"). A source more than max_lag behind is "lagging": its frames are late.
 //
 // Watermark. The watermark is the smallest progress of the members that are active and in place, less
 // max_disorder and max_offset; it never decreases. A member that has ended, with no number missing in the
@@ -62,6 +62,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -183,6 +184,10 @@ class SourceTracker {
 
     /// Accounts for one datagram. Allocates only for a source's first one.
     Verdict observe(const net::Datagram& datagram, std::int64_t now_ns);
+    /// Accounts for a train at once, if each of its datagrams simply follows the one before: then `verdict`
+    /// is that of each. In any other case it does nothing and returns false; observe() takes them one by one.
+    bool observe_train(const net::Datagram& train, std::span<const net::Follower> followers,
+                       std::int64_t now_ns, Verdict& verdict);
 
     /// The datagram observed last has a valid frame of this time, which is neither its first nor its last.
     void note_earlier(std::uint32_t source, std::uint64_t time);
@@ -306,7 +311,12 @@ class SourceTracker {
     static void watch_numbers(Source& source, const NumberedDatagram& datagram, Verdict& verdict);
     static void add(const Source& source, TrackerTotals& totals);
     // Parts of observe().
-    inline bool goes_on(Source& source, const DatagramTimes& times, std::int64_t now_ns, Verdict& verdict);
+    [[nodiscard]] inline bool goes_on(const Source& source, const DatagramTimes& first,
+                                      const DatagramTimes& end) const;
+    inline void go_on(Source& source, const DatagramTimes& first, const DatagramTimes& end,
+                      std::int64_t now_ns, Verdict& verdict);
+    void believe_member(Verdict& verdict) const;
+    void name_source(std::size_t index, const net::Datagram& datagram, Verdict& verdict) const;
     inline std::uint64_t guard(Source& source, const DatagramTimes& times, std::int64_t now_ns);
     inline void judge(Source& source, const DatagramTimes& times, std::uint64_t believed, Verdict& verdict);
     void decide_if_due(std::int64_t now_ns);

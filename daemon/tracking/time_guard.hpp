@@ -74,14 +74,15 @@ class TimeGuard {
         return elsewhere(d, believed);
     }
 
-    /// The most common case of observe(): times in order that go on where the clock is. In any other case it
-    /// does nothing and returns false.
-    bool goes_on(const DatagramTimes& d) {
-        const bool in_order = progress_ <= d.first && d.first <= d.last && d.last - progress_ <= max_jump_;
-        if (!proven_ || !in_order || d.frames == 1 || row_ != 0 || behind_ != 0) return false;
-        progress_ = previous_ = d.first;
-        return true;
+    /// The most common case of observe(): times in order that go on where the clock is. For datagrams in
+    /// order, `first` and `end` are the first and the last of them; for one, both are that one.
+    [[nodiscard]] bool goes_on(const DatagramTimes& first, const DatagramTimes& end) const {
+        const bool in_order = progress_ <= first.first && first.first <= first.last;
+        const bool near = end.last - progress_ <= max_jump_;
+        return proven_ && in_order && near && first.frames != 1 && row_ == 0 && behind_ == 0;
     }
+    /// Follows datagrams that end with this one. REQUIRES: goes_on().
+    void go_on(const DatagramTimes& end) { progress_ = previous_ = end.first; }
 
     [[nodiscard]] bool proven() const { return proven_; }
     /// Whether the source is proven, or all its datagrams agree so far.

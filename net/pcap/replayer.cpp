@@ -135,12 +135,13 @@ void Replayer::take_one(const CapturedDatagram& datagram, std::span<const std::b
     const std::span<const std::byte> frames =
         admitted == Admitted::yes ? payload.subspan(admission_.header_size()) : payload.first(0);
     if (!make_room(frames.size())) return;
-    std::byte* const first = batch_->data + batch_->used;
-    std::copy(frames.begin(), frames.end(), first);
     Datagram& d = add_record(datagram, admitted);
+    std::byte* const first = batch_->data + d.offset;
+    std::copy(frames.begin(), frames.end(), first);
     if (admitted == Admitted::yes) admission_.describe(header, datagram.from, first, payload.size(), d);
     d.bytes = static_cast<std::uint32_t>(payload.size());
-    batch_->used += frames.size();
+    batch_->used = d.offset + frames.size();
+    batch_->join_last();
 }
 
 /// The same for a datagram of a foreign format.
@@ -153,8 +154,8 @@ void Replayer::translate(const CapturedDatagram& datagram) {
     const Admitted admitted = admission_.judge(datagram.from, header, parse);
     if (admitted != Admitted::yes) frames = 0;
     if (!make_room(frames * frame_bytes)) return;
-    std::byte* const first = batch_->data + batch_->used;
     Datagram& d = add_record(datagram, admitted);
+    std::byte* const first = batch_->data + d.offset;
     d.bytes = static_cast<std::uint32_t>(size);
     if (admitted != Admitted::yes) return;
     d.lost =
@@ -162,7 +163,8 @@ void Replayer::translate(const CapturedDatagram& datagram) {
     const std::size_t own_size = admission_.header_size() + frames * frame_bytes;
     admission_.describe(header, datagram.from, first, own_size, d);
     d.bytes = static_cast<std::uint32_t>(own_size);
-    batch_->used += frames * frame_bytes;
+    batch_->used = d.offset + frames * frame_bytes;
+    batch_->join_last();
 }
 
 /// A record at the end of the batch, for data that follow.
@@ -170,7 +172,8 @@ Datagram& Replayer::add_record(const CapturedDatagram& datagram, Admitted admitt
     if (batch_->datagrams.empty()) batch_->to = datagram.to;
     Datagram& d = batch_->datagrams.emplace_back(Datagram());
     d.admitted = admitted;
-    d.offset = static_cast<std::uint32_t>(batch_->used);
+    // Frames lie as a receiver would have left them, behind their header.
+    d.offset = static_cast<std::uint32_t>(batch_->used + admission_.header_size());
     d.arrival_ns = now_ns_ = std::max(now_ns_, datagram.time_ns);
     d.address = datagram.from.address;
     d.port = datagram.from.port;
@@ -180,7 +183,7 @@ Datagram& Replayer::add_record(const CapturedDatagram& datagram, Admitted admitt
 /// Waits for a batch with room. False if stop() was called meanwhile.
 bool Replayer::make_room(std::size_t bytes) {
     if (batch_ != nullptr &&
-        (batch_->capacity - batch_->used < bytes || batch_->datagrams.size() == batch_->max_datagrams)) {
+        (batch_->capacity - batch_->used < bytes + admission_.header_size() || batch_->room() == 0)) {
         finish();
     }
     while (batch_ == nullptr) {

@@ -69,7 +69,11 @@ inline void collect(net::BatchQueue& queue, net::BatchPool& pool, std::vector<Re
         const auto piece = queue.take();
         if (!piece) return;
         const net::Batch& batch = *piece->batch;
-        for (const net::Datagram& d : piece->datagrams) {
+        std::vector<net::Datagram> datagrams;
+        for (const net::Datagram& train : piece->datagrams)
+            for (std::uint32_t i = 0; i < train.count(); ++i)
+                datagrams.push_back(batch.member_of(train, i));
+        for (const net::Datagram& d : datagrams) {
             const std::size_t bytes = d.frames * net::frame_bytes;
             if (d.admitted == net::Admitted::yes && d.offset % net::frame_bytes != 0)
                 throw std::logic_error("frames off the grid");

@@ -57,12 +57,18 @@ TEST_CASE("the sources of a sender may alternate in a message, also those whose 
         splitter.publish_counts();
         batch.used = size;
     }
-    REQUIRE(batches[0]->datagrams.size() == 8);  // 263 is not allowed
-    REQUIRE(batches[1]->datagrams.size() == 8);
+    std::array<std::vector<Datagram>, 2> members;
+    for (std::size_t way = 0; way < 2; ++way) {
+        for (const Datagram& train : batches[way]->datagrams)
+            for (std::uint32_t i = 0; i < train.count(); ++i)
+                members[way].push_back(batches[way]->member_of(train, i));
+    }
+    REQUIRE(members[0].size() == 8);  // 263 is not allowed
+    REQUIRE(members[1].size() == 8);
     CHECK(counters[0].datagrams_unknown_source.value() == 2);
     for (std::size_t i = 0; i < 8; ++i) {
-        const Datagram& together = batches[0]->datagrams[i];
-        const Datagram& alone = batches[1]->datagrams[i];
+        const Datagram& together = members[0][i];
+        const Datagram& alone = members[1][i];
         CHECK(together.source == ids[together.sequence]);
         CHECK(together.first_bdm == ids[together.sequence]);
         CHECK(together.timed_frames == frames_each);

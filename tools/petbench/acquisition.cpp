@@ -19,16 +19,19 @@ namespace {
 constexpr std::uint32_t frames_per_datagram = 91;  // 1472 bytes
 constexpr std::size_t datagram_bytes = 1472;
 constexpr std::uint64_t ticks_per_ms = 1'000'000;  // ticks of a nanosecond
+/// 48 modules of 900 crystals.
+constexpr config::Geometry geometry{6, {.y = 2, .z = 4}, {.y = 2, .z = 2}, {.y = 15, .z = 15}, 48, 4, 256};
 
 /// Gives back every slice at once, without results.
 class NoPipeline final : public gpu::Pipeline {
   public:
     [[nodiscard]] std::size_t depth() const override { return 4; }
-    void submit(const gpu::Slice& slice) override { ids_.push_back(slice.id); }
+    void submit(const gpu::Slice& slice) override { slices_.push_back({slice.id, slice.ends_interval}); }
     bool collect(gpu::SliceResult& result, bool /*wait*/) override {
-        if (ids_.empty()) return false;
-        result.id = ids_.front();
-        ids_.pop_front();
+        if (slices_.empty()) return false;
+        result.id = slices_.front().id;
+        if (slices_.front().ends_interval) result.sums = none_;
+        slices_.pop_front();
         return true;
     }
     void histograms(gpu::SinglesHistograms& /*out*/) override {}
@@ -40,7 +43,12 @@ class NoPipeline final : public gpu::Pipeline {
     [[nodiscard]] std::string description() const override { return "none"; }
 
   private:
-    std::deque<std::uint64_t> ids_;
+    struct Submitted {
+        std::uint64_t id;
+        bool ends_interval;
+    };
+    const gpu::IntervalSums none_ = gpu::IntervalSums::none(geometry);
+    std::deque<Submitted> slices_;
 };
 
 /// Fills the lanes in turn with reads of `datagrams_per_read` datagrams, each from one source.
@@ -93,9 +101,10 @@ class Boards {
             d.bytes = datagram_bytes;
             d.address = 0x0A000001 + static_cast<std::uint32_t>(source);
             d.source = static_cast<std::uint16_t>(source + 1);
-            d.first_bdm = d.last_bdm = static_cast<std::uint8_t>(source % 256);
+            d.first_bdm = d.last_bdm = static_cast<std::uint8_t>(source % geometry.bdm_count);
             batch->used += datagram_bytes;
             batch->datagrams.push_back(d);
+            batch->join_last();
         }
         queue_.lane(lane).publish(*batch);
         return true;
@@ -119,6 +128,7 @@ double measure(const AcquisitionSuite& suite) {
     net::BatchQueue queue(suite.sockets, suite.batch_count);
     const net::ReceiverCounters counters;
     daemon::AcquisitionOptions options;
+    options.geometry = geometry;
     options.slice_frames = suite.slice_frames;
     options.slice_interval = std::chrono::milliseconds(20);
     daemon::TrackerOptions tracker;
