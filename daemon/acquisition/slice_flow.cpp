@@ -11,6 +11,9 @@ namespace petacq::daemon {
 
 namespace {
 
+/// Undecided frames are counted in parts of the disorder, so that hardly more seem to wait than do.
+constexpr std::uint64_t parts_of_disorder = 8;
+
 /// Sources that are silent for longer, in ticks, are not sending.
 std::uint64_t pause_of(const TrackerOptions& tracker) {
     return static_cast<std::uint64_t>(static_cast<double>(tracker.source_timeout_ns) * tracker.ticks_per_ns);
@@ -27,6 +30,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       batches_(batches),
       tracker_(tracker),
       begin_(pause_of(tracker)),
+      undecided_(tracker.max_disorder / parts_of_disorder),
       max_offset_(options.max_offset),
       account_(std::move(receivers), options.framing),
       builder_(options.slice_frames, batches.count()),
@@ -54,6 +58,7 @@ bool SliceFlow::add_train(const net::Batch& batch, const net::Datagram& train, s
     account_.add_datagram(train);
     account_.add_frames(frames);
     builder_.add(batch, train, verdict);
+    undecided_.add(train.end_last_time, frames);
     if (!readings_) return true;
     presence_->add({verdict.source, train.first_time, train.end_last_time, train.count(),
                     static_cast<std::uint32_t>(frames), 0, train.first_bdm, train.last_bdm, true});
@@ -75,6 +80,8 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
     if (!verdict.use || datagram.frames == 0) return 0;
     account_.add_frames(datagram.frames);
     builder_.add(batch, datagram, verdict);
+    if (datagram.timed_frames > 0 && verdict.time_low <= verdict.time_high)
+        undecided_.add(std::min(datagram.last_time, verdict.time_high), datagram.frames);
     if (datagram.timed_frames == 0) return 0;
     if (!begin_settled_) look_for_begin(batch, datagram, verdict);
     const std::uint64_t time = datagram.last_time;
@@ -215,8 +222,6 @@ void SliceFlow::start_slice(std::int64_t now_ns) {
 }
 
 SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
-    // Near the bound, the next watermark depends on how much the slices in flight leave undecided.
-    if (feed_.pending() + feed_.frames_in_flight() > options_.max_pending_singles) collect_all();
     const bool begun = tracker_.established();
     std::uint64_t allowed = tracker_.watermark(now_ns, 0);
     if (!tracker_.held()) {
@@ -226,12 +231,17 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
     }
     if (!begun) judge_held_frames();
     const std::uint64_t watermark = std::max(feed_.watermark(), allowed);
-    if (feed_.pending() <= options_.max_pending_singles) return {watermark, false};
-    // To bound the memory, the sources that hold the watermark back are given up. Never past the reference:
-    // singles that wait beyond it may come from a single source whose clock is wrong.
+    undecided_.advance(watermark);
+    const auto fits = [&](std::uint64_t ticks) {
+        return undecided_.count_from(ticks) <= options_.max_pending_singles;
+    };
+    tracker_.refuse_ahead(false);
+    if (fits(watermark) && feed_.pending() <= options_.max_pending_singles) return {watermark, false};
+    // To bound the memory, sources that hold the watermark back are given up.
     establish_time(now_ns);
-    const std::uint64_t reference = tracker_.status(now_ns).reference.value_or(0);
-    return {std::max(watermark, reference), reference > watermark};
+    const std::uint64_t given = tracker_.watermark_without_slow(now_ns, fits);
+    tracker_.refuse_ahead(!fits(std::max(watermark, given)));
+    return {std::max(watermark, given), given > watermark};
 }
 
 bool SliceFlow::submit(SliceEnd end) {
@@ -300,6 +310,7 @@ void SliceFlow::collect_all() {
 bool SliceFlow::decide_all() {
     close_segment(UINT64_MAX);
     collect_all();
+    undecided_.clear();
     newest_held_.reset();
     earliest_held_ = UINT64_MAX;
     latest_single_ = 0;

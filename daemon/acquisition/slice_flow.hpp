@@ -11,6 +11,7 @@
 #include "daemon/acquisition/data_begin.hpp"
 #include "daemon/acquisition/options.hpp"
 #include "daemon/acquisition/pipeline_feed.hpp"
+#include "daemon/acquisition/undecided_frames.hpp"
 #include "daemon/seconds/board_presence.hpp"
 #include "daemon/seconds/board_readings.hpp"
 
@@ -149,6 +150,7 @@ class SliceFlow {
     bool input_ended_ = false;
     std::uint64_t earliest_held_ = UINT64_MAX;  ///< before detector time begins
     std::optional<std::uint64_t> newest_held_;  ///< likewise
+    UndecidedFrames undecided_;
     std::uint64_t max_offset_;
     std::uint64_t calibrated_from_ = 0;
     Account account_;

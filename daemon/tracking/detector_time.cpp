@@ -11,8 +11,6 @@ namespace {
 
 /// A source that is proven alone waits this many timeouts for the other expected sources.
 constexpr std::int64_t timeouts_for_expected = 10;
-/// So many members in place cannot be led away by one of them.
-constexpr std::size_t safe_votes = 3;
 /// Clocks of the host and of the detector may differ by a part in so many, and a quarter of max_disorder.
 constexpr std::uint64_t clock_tolerance = 8192;
 
@@ -48,8 +46,8 @@ void SourceTracker::decide(std::int64_t now_ns) {
 void SourceTracker::set_place(std::int64_t now_ns) {
     place_low_ = subtract_or_zero(*reference_, options_.max_lag);
     const std::uint64_t present = std::max(*reference_, host_reference(now_ns));
-    place_high_ = add_or_max(present, options_.max_lag);
-    believed_high_ = add_or_max(present, options_.max_jump);
+    place_high_ = add_or_max(present, refuses_ahead_ ? options_.max_disorder : options_.max_lag);
+    believed_high_ = refuses_ahead_ ? place_high_ : add_or_max(present, options_.max_jump);
 }
 
 /// Rule 1.

@@ -90,7 +90,8 @@ std::uint64_t SourceTracker::guard(Source& source, const DatagramTimes& times, s
     if (!in_row && (source.member || !reference_)) heard_ns_ = now_ns;
     switch (step) {
         case TimeGuard::Step::followed:
-            changed_ = changed_ || (source.member && source.time.progress() > place_high_);
+            // A step of the clock that is shorter than a jump.
+            if (source.member && source.time.progress() > place_high_) source.moved = changed_ = true;
             break;
         case TimeGuard::Step::unconfirmed:
             break;

@@ -60,6 +60,7 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -200,6 +201,16 @@ class SourceTracker {
     /// did not depend on `latest_pending_time`.
     [[nodiscard]] bool held() const { return held_; }
 
+    /// The watermark if slow sources are given up to save memory. `fits` says whether what waits fits with a
+    /// watermark. First those are given up that have been silent for the longest; then those that lag behind
+    /// the reference, and at last the disorder of all. Never past the reference of the others: what lies
+    /// beyond it may come from a single source whose clock is wrong. Changes nothing.
+    [[nodiscard]] std::uint64_t watermark_without_slow(std::int64_t now_ns,
+                                                       const std::function<bool(std::uint64_t)>& fits) const;
+    /// While `refuse`, frames more than max_disorder ahead of the reference are time jumps: there is no
+    /// memory for them.
+    void refuse_ahead(bool refuse) { refuses_ahead_ = refuse; }
+
     /// Whether detector time has begun. Before, verdicts believe every frame, and the watermark is 0.
     [[nodiscard]] bool established() const { return reference_.has_value(); }
     /// Begins detector time with the sources that are proven now; two need not agree. Does nothing if none
@@ -297,6 +308,8 @@ class SourceTracker {
         std::uint64_t median = 0;
         std::uint64_t high = 0;
     };
+    /// So many members in place cannot be led away by one of them.
+    static constexpr std::size_t safe_votes = 3;
     static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
 
     // source_slots.cpp
@@ -349,6 +362,8 @@ class SourceTracker {
 
     // source_watermark.cpp
     [[nodiscard]] bool waiting_for_expected(std::int64_t now_ns) const;
+    [[nodiscard]] std::uint64_t reference_of(std::span<const Source* const> sources,
+                                             std::int64_t now_ns) const;
     [[nodiscard]] std::uint64_t flushed(std::int64_t now_ns, std::uint64_t latest_pending_time) const;
     [[nodiscard]] SourceState state_of(const Source& source, std::int64_t now_ns) const;
 
@@ -382,9 +397,11 @@ class SourceTracker {
     std::uint64_t watermark_ = 0;
     std::uint64_t period_ = 0;  ///< part of the content of datagrams
     bool held_ = true;
+    bool refuses_ahead_ = false;
     std::uint64_t end_of_stream_ = 0;
     std::uint64_t too_many_sources_ = 0;
     mutable std::vector<std::uint64_t> scratch_;  ///< progress of some sources
+    mutable std::vector<const Source*> by_silence_;
 };
 
 }  // namespace petacq::daemon

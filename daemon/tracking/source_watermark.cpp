@@ -8,6 +8,9 @@ namespace petacq::daemon {
 
 namespace {
 
+/// To save memory, a source may be given up that has been silent for this part of a timeout.
+constexpr std::int64_t short_silence = 32;
+
 /// a - b, saturated to the range of the result.
 std::int64_t signed_difference(std::uint64_t a, std::uint64_t b) {
     constexpr std::int64_t max = std::numeric_limits<std::int64_t>::max();
@@ -40,6 +43,44 @@ std::uint64_t SourceTracker::watermark(std::int64_t now_ns, std::uint64_t latest
               : flushed(now_ns, latest_pending_time);
     watermark_ = std::max(watermark_, candidate);
     return watermark_;
+}
+
+std::uint64_t SourceTracker::watermark_without_slow(std::int64_t now_ns,
+                                                    const std::function<bool(std::uint64_t)>& fits) const {
+    by_silence_.clear();
+    for (const Source& source : sources_)
+        if (votes(source, now_ns)) by_silence_.push_back(&source);
+    std::sort(by_silence_.begin(), by_silence_.end(),
+              [](const Source* a, const Source* b) { return *a->frame_ns < *b->frame_ns; });
+    const auto less_disorder = [&](std::uint64_t ticks) {
+        return subtract_or_zero(subtract_or_zero(ticks, options_.max_disorder), options_.max_offset);
+    };
+    std::span<const Source* const> left = by_silence_;
+    while (!left.empty()) {
+        const auto slowest = std::min_element(left.begin(), left.end(), [](const Source* a, const Source* b) {
+            return a->time.progress() < b->time.progress();
+        });
+        const std::uint64_t ticks = less_disorder((*slowest)->time.progress());
+        if (fits(ticks)) return ticks;
+        const bool silent = heard_ns_ - *left.front()->frame_ns >= options_.source_timeout_ns / short_silence;
+        if (left.size() == 1 || !silent) break;
+        left = left.subspan(1);
+    }
+    if (left.empty()) return 0;
+    const std::uint64_t reference = reference_of(left, now_ns);
+    const std::uint64_t ticks = less_disorder(reference);
+    return fits(ticks) ? ticks : reference;
+}
+
+/// As rule 2 has it, if these were the only ones that are active.
+std::uint64_t SourceTracker::reference_of(std::span<const Source* const> sources, std::int64_t now_ns) const {
+    scratch_.clear();
+    for (const Source* source : sources)
+        scratch_.push_back(source->time.progress());
+    const auto middle = scratch_.begin() + static_cast<std::ptrdiff_t>(scratch_.size() / 2);
+    std::nth_element(scratch_.begin(), middle, scratch_.end());
+    const bool safe = scratch_.size() >= safe_votes || scratch_.size() == members_;
+    return safe ? *middle : std::min(*middle, host_reference(now_ns));
 }
 
 /// Past everything received, when no member holds the watermark.

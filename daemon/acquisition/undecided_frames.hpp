@@ -1,0 +1,76 @@
+// How many frames wait for the watermark.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace petacq::daemon {
+
+/// Counts the frames of accepted datagrams by time, in parts of a second of detector time. It knows without
+/// the pipeline how much waits there at most, so that what is decided to bound the memory depends on the data
+/// alone. Energy window and crystals are not considered, so fewer singles wait. No thread-safety: a value.
+class UndecidedFrames {
+  public:
+    /// `part`: ticks; frames within it become decided together.
+    explicit UndecidedFrames(std::uint64_t part) : part_(std::max<std::uint64_t>(part, 1)) {}
+
+    /// Frames of datagrams of which the last has its last frame at `time`.
+    void add(std::uint64_t time, std::uint64_t frames) {
+        total_ += frames;
+        const std::uint64_t number = time / part_;
+        if (latest_ < parts_.size() && parts_[latest_].number == number) {
+            parts_[latest_].frames += frames;
+            return;
+        }
+        // Most are in one of the newest parts.
+        std::size_t at = parts_.size();
+        while (at > 0 && parts_[at - 1].number > number)
+            --at;
+        if (at > 0 && parts_[at - 1].number == number) {
+            latest_ = at - 1;
+            parts_[latest_].frames += frames;
+            return;
+        }
+        parts_.insert(parts_.begin() + static_cast<std::ptrdiff_t>(at), {number, frames});
+        latest_ = at;
+    }
+    /// Frames below the watermark are decided.
+    void advance(std::uint64_t watermark) {
+        std::size_t decided = 0;
+        for (; decided < parts_.size() && is_below(parts_[decided], watermark); ++decided)
+            total_ -= parts_[decided].frames;
+        if (decided == 0) return;
+        parts_.erase(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(decided));
+        latest_ = parts_.size();
+    }
+    [[nodiscard]] std::uint64_t count() const { return total_; }
+    /// How many would wait with this watermark.
+    [[nodiscard]] std::uint64_t count_from(std::uint64_t watermark) const {
+        std::uint64_t waiting = total_;
+        for (std::size_t i = 0; i < parts_.size() && is_below(parts_[i], watermark); ++i)
+            waiting -= parts_[i].frames;
+        return waiting;
+    }
+    void clear() {
+        parts_.clear();
+        total_ = 0;
+        latest_ = 0;
+    }
+
+  private:
+    struct Part {
+        std::uint64_t number = 0;
+        std::uint64_t frames = 0;
+    };
+    [[nodiscard]] bool is_below(const Part& part, std::uint64_t watermark) const {
+        return part.number < watermark / part_;
+    }
+
+    std::uint64_t part_;
+    std::vector<Part> parts_;  ///< in order; none is empty
+    std::size_t latest_ = 0;   ///< the one that was added to last
+    std::uint64_t total_ = 0;
+};
+
+}  // namespace petacq::daemon
