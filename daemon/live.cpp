@@ -86,6 +86,7 @@ class Live {
     const std::filesystem::path file_;
     const std::vector<net::ReceiverOptions> sockets_;
     Assembly assembly_;
+    net::OverloadGate gate_{assembly_.pool};
     std::vector<std::unique_ptr<net::Receiver>> receivers_;
     boost::asio::io_context io_{1};
     int status_ = 0;
@@ -149,7 +150,7 @@ std::vector<std::unique_ptr<net::Receiver>> Live::open_receivers() {
     std::vector<std::unique_ptr<net::Receiver>> receivers;
     for (const net::ReceiverOptions& options : sockets_) {
         receivers.push_back(std::make_unique<net::Receiver>(options, assembly_.pool,
-                                                            assembly_.filled.lane(receivers.size())));
+                                                            assembly_.filled.lane(receivers.size()), &gate_));
         const net::Receiver& receiver = *receivers.back();
         log_info("receiving on {}:{}, socket buffer {:.1f} MiB", options.address, receiver.port(),
                  mebibytes(receiver.receive_buffer_bytes()));

@@ -16,6 +16,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "net/sockets/udp_socket.hpp"
+
 namespace petacq::net {
 
 namespace {
@@ -63,12 +65,13 @@ MessageFacts facts_of(msghdr& header, std::size_t size) {
 }
 
 Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchLane& output,
-               ReceiverCounters& counters)
+               ReceiverCounters& counters, OverloadGate* gate)
     : fd_(fd),
       pool_(pool),
       own_(pool.set_aside()),
       output_(output),
       counters_(counters),
+      gate_(gate),
       splitter_(options, counters),
       local_(local),
       // Pages are touched only when used.
@@ -119,7 +122,9 @@ std::int64_t Intake::arrival_of(std::int64_t realtime_ns) {
 Intake::Taken Intake::receive(WithoutBatch without) {
     if (!holds_messages()) {
         if (batch_ == nullptr) batch_ = take_batch();
-        if (batch_ == nullptr && without == WithoutBatch::wait) return {0, 0, true, true};
+        if (gate_ != nullptr) watch_overload();
+        const bool drops = gate_ != nullptr && gate_->dropping();
+        if (batch_ == nullptr && without == WithoutBatch::wait && !drops) return {0, 0, true, true};
         if (read() == 0) return {};
     }
     const unsigned first = next_;
@@ -264,6 +269,24 @@ unsigned Intake::prepare_slots() {
     return static_cast<unsigned>(count);
 }
 
+void Intake::watch_overload() {
+    if (!gate_->pool_is_low()) return;
+    const SocketMemory memory = memory_of(fd_);
+    if (2 * std::size_t{memory.queued} >= memory.capacity) gate_->press();
+}
+
+// Counts the datagrams of message i as dropped.
+void Intake::drop(unsigned i, const Splitter::Message& m) {
+    if (!splitter_.translates()) {
+        Splitter::Message joined = m;
+        joined.data = m.size <= call_stride_ ? slots_ + i * call_stride_ : join(i);
+        splitter_.split(joined, nullptr);
+        return;
+    }
+    for (std::size_t at = 0; at < std::max<std::size_t>(m.size, 1);)
+        at = std::max(splitter_.translate(m, at, nullptr), at + 1);
+}
+
 // Moves message i to its final place and splits it. Returns false if there is no room and it should wait.
 bool Intake::process(unsigned i, WithoutBatch without) {
     msghdr& header = headers_[i].msg_hdr;
@@ -272,20 +295,20 @@ bool Intake::process(unsigned i, WithoutBatch without) {
     const std::size_t segments = size == 0 ? 1 : (size + facts.segment - 1) / facts.segment;
     segments_ = std::max(segments_, segments);
     const Endpoint sender = sender_of(i);
-    if (splitter_.translates()) {
-        return translate(
-            {overflow(i), size, facts.segment, sender.address, sender.port, arrival_of(facts.realtime_ns)},
-            without);
-    }
-    std::byte* const room = find_room(i, size, segments);
-    if (room == nullptr && without == WithoutBatch::wait) return false;
-    Splitter::Message m{room,           size,        facts.segment,
+    Splitter::Message m{overflow(i),    size,        facts.segment,
                         sender.address, sender.port, arrival_of(facts.realtime_ns)};
-    if (room == nullptr) {
-        m.data = join(i);
-        splitter_.split(m, nullptr);
+    if (gate_ != nullptr && translated_ == 0 && !gate_->keeps(m.arrival_ns)) {
+        drop(i, m);
         return true;
     }
+    if (splitter_.translates()) return translate(m, without);
+    std::byte* const room = find_room(i, size, segments);
+    if (room == nullptr && without == WithoutBatch::wait) return false;
+    if (room == nullptr) {
+        drop(i, m);
+        return true;
+    }
+    m.data = room;
     const std::byte* const slot = slots_ + i * call_stride_;
     const std::size_t head = std::min(size, call_stride_);
     if (room != slot) std::memmove(room, slot, head);

@@ -9,7 +9,8 @@
 // Messages of a foreign format go to the overflow areas as a whole, and are translated from there into the
 // batch.
 //
-// Without a free batch nothing is read: datagrams wait in the socket buffer. If the last batch is full in the
+// Without a free batch nothing is read: datagrams wait in the socket buffer, unless they are to be dropped in
+// an overload (overload_gate.hpp). If the last batch is full in the
 // middle of a call, the rest of its messages move to the overflow areas until a batch comes back.
 #pragma once
 
@@ -57,7 +58,7 @@ class Intake {
     /// `fd` is a bound UDP socket, `local` its address. Throws std::invalid_argument if a batch is smaller
     /// than the largest datagram.
     Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool& pool, BatchLane& output,
-           ReceiverCounters& counters);
+           ReceiverCounters& counters, OverloadGate* gate);
     ~Intake();
     Intake(const Intake&) = delete;
     Intake& operator=(const Intake&) = delete;
@@ -83,6 +84,8 @@ class Intake {
     void take_next(unsigned first);
     void add_translated_sample(const Datagram& d);
     unsigned prepare_slots();
+    void watch_overload();
+    void drop(unsigned i, const Splitter::Message& m);
     bool process(unsigned i, WithoutBatch without);
     bool translate(const Splitter::Message& m, WithoutBatch without);
     std::byte* join(unsigned i);
@@ -100,6 +103,7 @@ class Intake {
     Batch* const own_;  // set aside for this receiver
     BatchLane& output_;
     ReceiverCounters& counters_;
+    OverloadGate* const gate_;
     Splitter splitter_;
     Samples samples_;
     Endpoint local_;

@@ -44,10 +44,10 @@ constexpr unsigned polls_of_groups = 4;
 }  // namespace
 
 struct Receiver::Impl {
-    Impl(ReceiverOptions o, BatchPool& pool, BatchLane& output)
+    Impl(ReceiverOptions o, BatchPool& pool, BatchLane& output, OverloadGate* gate)
         : options(std::move(o)),
           socket(io, options),
-          intake(socket.socket.native_handle(), socket.local(), options, pool, output, counters),
+          intake(socket.socket.native_handle(), socket.local(), options, pool, output, counters, gate),
           lane(output),
           look_timer(io),
           poll_timer(io) {}
@@ -183,8 +183,8 @@ struct Receiver::Impl {
     bool started = false;
 };
 
-Receiver::Receiver(ReceiverOptions options, BatchPool& pool, BatchLane& output)
-    : impl_(std::make_unique<Impl>(std::move(options), pool, output)) {}
+Receiver::Receiver(ReceiverOptions options, BatchPool& pool, BatchLane& output, OverloadGate* gate)
+    : impl_(std::make_unique<Impl>(std::move(options), pool, output, gate)) {}
 
 Receiver::~Receiver() {
     stop();

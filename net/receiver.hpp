@@ -9,6 +9,7 @@
 #include "net/batch_queue.hpp"
 #include "net/counter.hpp"
 #include "net/endpoint.hpp"
+#include "net/overload_gate.hpp"
 #include "net/samples.hpp"
 #include "net/sockets/multicast.hpp"
 #include "net/strangers.hpp"
@@ -74,7 +75,7 @@ struct ReceiverOptions {
     X(received) \
     X(malformed) \
     X(unknown_source)    /* of strangers: not on an allow-list */ \
-    X(dropped_no_buffer) /* at stop, when no batch comes back */ \
+    X(dropped_no_buffer) /* in an overload (OverloadGate), and at stop, when no batch comes back */ \
     /* Socket queue full (SO_MEMINFO, read a few times a second and at stop). Not part of `received`. With GRO the */ \
     /* kernel counts coalesced datagrams as one; the exact loss shows in the sequence numbers. */ \
     X(dropped_kernel) \
@@ -107,7 +108,9 @@ class Receiver {
     /// Opens, configures and binds the socket. Datagrams go to `output`. Throws every error of the set-up:
     /// std::runtime_error with the address, the port and the reason; std::invalid_argument if the batches are
     /// smaller than 64 KiB, the largest datagram, or if an inherited socket does not match the options.
-    Receiver(ReceiverOptions options, BatchPool& pool, BatchLane& output);
+    /// `gate`: what all receivers drop in an overload, and outlives them; nullptr: nothing but what the
+    /// kernel drops.
+    Receiver(ReceiverOptions options, BatchPool& pool, BatchLane& output, OverloadGate* gate = nullptr);
     ~Receiver();
     Receiver(const Receiver&) = delete;
     Receiver& operator=(const Receiver&) = delete;

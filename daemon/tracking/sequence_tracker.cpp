@@ -46,14 +46,14 @@ SequenceVerdict SequenceTracker::observe_any(std::uint64_t sequence, std::uint32
         current_.advance(sequence);
         ended_ = end_of_stream;
         again_ = false;
-        row_length_ = 0;
+        abandon_row();
         return SequenceVerdict::in_order;
     }
     if (reordered) {
         SequenceEpoch& epoch = late_in_previous ? previous_ : current_;
         if (epoch.marked(sequence)) ++counts_.recovered;
         epoch.fill(sequence);
-        if (!late_in_previous) row_length_ = 0;
+        if (!late_in_previous) abandon_row();
         ++counts_.reordered;
         return SequenceVerdict::reordered;
     }
@@ -91,7 +91,6 @@ SequenceVerdict SequenceTracker::observe_stray(const Stray& datagram) {
         ++counts_.new_streams;
         return SequenceVerdict::new_stream;
     }
-    ++counts_.stray;
     // The number counts as arrived when the epoch gets there.
     if (ahead(datagram.sequence, current_.highest(), window)) current_.note(datagram.sequence);
 
@@ -99,7 +98,7 @@ SequenceVerdict SequenceTracker::observe_stray(const Stray& datagram) {
                                     [&](const Stray& s) { return s.sequence != datagram.sequence; }) &&
                         row_length_ > 0 &&
                         datagram.sequence - row_[row_length_ - 1].sequence + reach <= 2 * reach;
-    if (!agrees) row_length_ = 0;
+    if (!agrees) abandon_row();
     row_[row_length_++] = datagram;
     if (row_length_ < confirmations) return SequenceVerdict::stray;
 
@@ -111,6 +110,7 @@ SequenceVerdict SequenceTracker::observe_stray(const Stray& datagram) {
     const bool continues =
         ahead(lowest->sequence, highest, max_gap) && ahead(top->sequence, highest, max_gap);
     if (!continues) {
+        counts_.stray += row_length_;
         start_epoch(lowest->sequence);
         ++counts_.restarted;
     }

@@ -19,7 +19,7 @@
 // the previous one. If all lie above the epoch by at most max_gap, they continue it, and the numbers in
 // between are missing. Otherwise the source has restarted its numbers: they start the next epoch. A datagram
 // in order ends the row, and so does a reordered one of the present epoch. One wild number is therefore
-// neither a loss nor a restart.
+// neither a loss nor a restart. Strays that turn out to follow a loss are not counted as such.
 //
 // After an end of stream no confirmation is needed: the first stray starts the next epoch. A copy from the
 // older half of what is remembered of the ended stream shows that the stream is being sent again: from then
@@ -38,7 +38,6 @@
 //   to a number within max_gap above the epoch is a loss; one to at most `near` above it goes unnoticed.
 // - More than `near` numbers missing before the last two datagrams of a source are not counted as lost unless
 //   the last one ends the stream.
-// - Strays that confirm something stay counted as stray.
 // - Datagrams without frames have no content: a number that comes again without frames is a copy.
 //
 // Not thread-safe.
@@ -101,7 +100,7 @@ class SequenceTracker {
         current_.advance();
         ended_ = end_of_stream;
         again_ = false;
-        row_length_ = 0;
+        abandon_row();
         return SequenceVerdict::in_order;
     }
 
@@ -121,7 +120,7 @@ class SequenceTracker {
         }
         counts_.accepted += count;
         ended_ = again_ = false;
-        row_length_ = 0;
+        abandon_row();
     }
 
     /// A run starts. What is missing now was lost before it.
@@ -162,6 +161,11 @@ class SequenceTracker {
     [[nodiscard]] bool precedes(std::uint64_t sequence) const;
     SequenceVerdict observe_copy(std::uint64_t sequence, bool older);
     SequenceVerdict observe_stray(const Stray& datagram);
+    /// Its datagrams confirm nothing.
+    void abandon_row() {
+        counts_.stray += row_length_;
+        row_length_ = 0;
+    }
     void start_epoch(std::uint64_t base);
     void continue_with_row(std::uint64_t top);
 

@@ -36,13 +36,6 @@ std::string reason() {
     return std::generic_category().message(errno);
 }
 
-std::array<std::uint32_t, SK_MEMINFO_VARS> memory_info(int fd) {
-    std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
-    socklen_t size = sizeof info;
-    getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info.data(), &size);
-    return info;
-}
-
 /// "192.168.1.10:9601", "[::]:9601"
 std::string name_of(const ReceiverOptions& options) {
     const bool ipv6 = options.address.find(':') != std::string::npos;
@@ -169,12 +162,19 @@ void ReceiveSocket::join_groups(const ReceiverOptions& options) {
     }
 }
 
+SocketMemory memory_of(int fd) {
+    std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
+    socklen_t size = sizeof info;
+    getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info.data(), &size);
+    return {info[SK_MEMINFO_RMEM_ALLOC], info[SK_MEMINFO_RCVBUF], info[SK_MEMINFO_DROPS]};
+}
+
 std::uint32_t ReceiveSocket::kernel_drops() {
-    return memory_info(socket.native_handle())[SK_MEMINFO_DROPS];
+    return memory_of(socket.native_handle()).drops;
 }
 
 std::size_t ReceiveSocket::queued_bytes() {
-    return memory_info(socket.native_handle())[SK_MEMINFO_RMEM_ALLOC];
+    return memory_of(socket.native_handle()).queued;
 }
 
 std::uint64_t ReceiveSocket::discard_queued() {

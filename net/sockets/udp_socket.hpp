@@ -28,6 +28,14 @@ struct JoinError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Memory of a socket's receive buffer, as the kernel counts it, in bytes; and the datagrams it has dropped.
+struct SocketMemory {
+    std::uint32_t queued = 0;
+    std::uint32_t capacity = 0;
+    std::uint32_t drops = 0;
+};
+SocketMemory memory_of(int fd);
+
 /// The bound and configured socket of a receiver.
 struct ReceiveSocket {
     /// Throws BindError, JoinError, std::invalid_argument if an inherited socket does not match the options,
