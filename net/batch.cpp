@@ -32,48 +32,87 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 
 }  // namespace
 
-Datagram Batch::member_of(const Datagram& train, std::uint32_t i) const {
-    Datagram d = train;
-    d.followers = 0;
-    if (i == 0) return d;
-    const Follower& follower = followers[train.first_follower + i - 1];
-    if (d.bytes > std::size_t{d.frames} * frame_bytes) d.sequence += i;  // it has a header
-    d.offset += i * d.bytes;
-    const std::byte* const first = data + d.offset;
-    d.first_time = frame_time(first);
-    d.last_time = frame_time(first + (d.frames - std::size_t{1}) * frame_bytes);
-    d.first_bdm = follower.first_bdm;
-    d.last_bdm = follower.last_bdm;
-    d.temperature_16ths = follower.temperature_16ths;
-    return d;
+namespace {
+
+/// Whether a datagram with such a record may be a member of a group.
+bool may_join(const Datagram& d) {
+    return d.admitted == Admitted::yes && d.flags == 0 && d.lost == 0 && d.frames > 1 &&
+           d.timed_frames == d.frames && d.hits && d.first_time <= d.last_time;
 }
 
+bool has_number(const Datagram& d) {
+    return d.bytes > std::size_t{d.frames} * frame_bytes;  // a header
+}
+
+/// Whether the datagram continues a train of its source.
+bool continues(const Datagram& train, const Datagram& d) {
+    const bool alone = train.datagrams == 1;
+    const std::uint64_t number = has_number(d) ? train.sequence + train.datagrams : d.sequence;
+    return d.frames == train.frames && d.bytes == train.bytes && d.address == train.address &&
+           d.port == train.port && d.sequence == number &&
+           (alone ? train.first_time : train.end_first_time) <= d.first_time &&
+           (alone ? train.last_time : train.end_last_time) <= d.last_time;
+}
+
+Member member_of(const Datagram& d, std::size_t train) {
+    return {content_of(d.first_time, d.last_time, d.frames),
+            d.offset,
+            static_cast<std::uint16_t>(train),
+            d.temperature_16ths,
+            d.first_bdm,
+            d.last_bdm};
+}
+
+}  // namespace
+
 void Batch::join_last() {
-    if (datagrams.size() < 2) return;
-    Datagram& train = datagrams[datagrams.size() - 2];
-    const Datagram& d = datagrams.back();
-    const bool alone = train.followers == 0;
-    const std::uint64_t first_before = alone ? train.first_time : train.end_first_time;
-    const std::uint64_t last_before = alone ? train.last_time : train.end_last_time;
-    const bool numbered = d.bytes > std::size_t{d.frames} * frame_bytes;
-    const auto plain = [](const Datagram& x) {
-        return x.admitted == Admitted::yes && x.flags == 0 && x.lost == 0 && x.frames > 1 &&
-               x.timed_frames == x.frames && x.hits && x.first_time <= x.last_time;
-    };
-    const bool alike = d.source == train.source && d.address == train.address && d.port == train.port &&
-                       d.frames == train.frames && d.bytes == train.bytes && d.arrival_ns == train.arrival_ns;
-    const bool behind = d.offset == train.offset + std::size_t{train.count()} * train.bytes;
-    const bool next = d.sequence == train.sequence + (numbered ? train.count() : 0U);
-    const bool in_order = first_before <= d.first_time && last_before <= d.last_time;
-    const bool short_enough = std::uint64_t{d.frames} * (train.count() + 1U) <= max_datagram_frames;
-    if (!plain(train) || !plain(d) || !alike || !behind || !next || !in_order || !short_enough) return;
-    if (alone) train.first_follower = static_cast<std::uint32_t>(followers.size());
-    ++train.followers;
+    const Datagram d = datagrams.back();
+    if (datagrams.size() < 2 || !may_join(d)) return;
+    std::size_t begin = datagrams.size() - 2;
+    while (datagrams[begin].trains == 0)
+        --begin;
+    Datagram& group = datagrams[begin];
+    // As in a message that the kernel has joined.
+    constexpr std::uint32_t most_members = 1024;
+    if (!may_join(group) || group.arrival_ns != d.arrival_ns || group.members == most_members) return;
+    const std::size_t end = begin + group.trains;
+    std::size_t at = begin;
+    while (at < end && (datagrams[at].source != d.source || datagrams[at].address != d.address ||
+                        datagrams[at].port != d.port))
+        ++at;
+    if (at < end && !continues(datagrams[at], d)) return;
+    if (group.members == 0) {
+        group.first_member = static_cast<std::uint32_t>(members.size());
+        group.members = 1;
+        members.push_back(member_of(group, 0));
+    }
+    ++group.members;
+    members.push_back(member_of(d, at - begin));
+    if (at == end) {
+        ++group.trains;
+        datagrams.back().trains = 0;
+        return;
+    }
+    Datagram& train = datagrams[at];
+    ++train.datagrams;
     train.end_first_time = d.first_time;
     train.end_last_time = d.last_time;
-    followers.push_back(
-        {content_of(d.first_time, d.last_time, d.frames), d.temperature_16ths, d.first_bdm, d.last_bdm});
     datagrams.pop_back();
+}
+
+Datagram Group::record_of(const Member& member, std::uint32_t place) const {
+    Datagram d = trains_[member.train];
+    d.datagrams = d.trains = 1;
+    d.members = 0;
+    if (has_number(d)) d.sequence += place;
+    const std::byte* const first = batch_.data + member.offset;
+    d.offset = member.offset;
+    d.first_time = frame_time(first);
+    d.last_time = frame_time(first + (d.frames - std::size_t{1}) * frame_bytes);
+    d.first_bdm = member.first_bdm;
+    d.last_bdm = member.last_bdm;
+    d.temperature_16ths = member.temperature_16ths;
+    return d;
 }
 
 BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::unique_ptr<MemorySource> memory)
@@ -99,7 +138,7 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
         batch.max_datagrams = std::max(batch_bytes_ / bytes_per_datagram, min_datagrams);
         // Touches the memory, which reserve would not.
         batch.datagrams.resize(batch.max_datagrams, {});
-        batch.followers.resize(batch.max_datagrams, {});
+        batch.members.resize(batch.max_datagrams, {});
         batch.index = static_cast<std::uint32_t>(i);
         batch.clear();
         release(&batch);

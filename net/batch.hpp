@@ -35,11 +35,12 @@ inline std::uint32_t content_of(std::uint64_t first_time, std::uint64_t last_tim
 
 /// One datagram inside a batch, or the first one of a train.
 ///
-/// A train is a row of datagrams that arrived together, lie back to back in the batch, and differ in nothing
-/// but their numbers, times and hits: same source, sender, flags and size; each number one above that of the
-/// datagram before (none with bare framing); more than one frame, a valid hit at both ends, and neither time
-/// before that of the datagram before. One record stands for all of them, so that the next stage need not
-/// look at each.
+/// A group is a row of datagrams that arrived together. Those of one source are a train: they differ in
+/// nothing but their numbers, times, hits and places: same sender, size and flags; each number one above that
+/// of the datagram before (none with bare framing); more than one frame, a valid hit at both ends, and
+/// neither time before that of the datagram before. One record stands for all of a train, so that the next
+/// stage need not look at each. A group has a train for each of its sources; its members are in the order of
+/// arrival. A datagram that fits no train is a group of its own.
 struct Datagram {
     std::uint64_t sequence = 0;    ///< sequenced framing only
     std::uint64_t first_time = 0;  ///< raw ticks of the first valid frame; 0 if there is none
@@ -64,17 +65,19 @@ struct Datagram {
     /// replay. `offset` is then the offset of its first byte, and need not be a multiple of 16.
     Admitted admitted = Admitted::yes;
     std::int16_t temperature_16ths = 0;  ///< in the last valid hit: sixteenths of a degree C
-    std::uint16_t followers = 0;         ///< datagrams of the train behind this one
-    std::uint32_t first_follower = 0;    ///< index in Batch::followers
-    std::uint64_t end_first_time = 0;    ///< first_time of the last follower
-    std::uint64_t end_last_time = 0;     ///< last_time of the last follower
-
-    [[nodiscard]] std::uint32_t count() const { return followers + 1U; }
+    std::uint16_t datagrams = 1;         ///< of the train
+    std::uint16_t trains = 1;          ///< in the group that begins with this record; 0: another has begun it
+    std::uint32_t first_member = 0;    ///< index in Batch::members, of a record that begins a group
+    std::uint32_t members = 0;         ///< of the group; 0: one datagram, which has no entry there
+    std::uint64_t end_first_time = 0;  ///< first_time of the last datagram of the train, if there are several
+    std::uint64_t end_last_time = 0;   ///< last_time of it
 };
 
-/// What tells a datagram of a train from the one before it, besides number and times.
-struct Follower {
+/// A datagram of a group.
+struct Member {
     std::uint32_t content = 0;  ///< content_of()
+    std::uint32_t offset = 0;   ///< as in Datagram
+    std::uint16_t train = 0;    ///< in its group
     std::int16_t temperature_16ths = 0;
     std::uint8_t first_bdm = 0;
     std::uint8_t last_bdm = 0;
@@ -84,7 +87,7 @@ struct Follower {
 inline std::uint64_t count_of(std::span<const Datagram> records) {
     std::uint64_t count = 0;
     for (const Datagram& d : records)
-        count += d.count();
+        count += d.datagrams;
     return count;
 }
 
@@ -95,7 +98,7 @@ struct Batch {
     std::size_t capacity = 0;                 ///< bytes
     std::size_t used = 0;                     ///< bytes from the start that hold received data
     RecordVector<Datagram> datagrams;         ///< capacity reserved once; never grows while running
-    RecordVector<Follower> followers;         ///< likewise
+    RecordVector<Member> members;             ///< likewise
     std::size_t max_datagrams = 0;            ///< capacity of either
     std::uint32_t index = 0;                  ///< position in the pool
     Endpoint to;                              ///< the socket that received it
@@ -107,22 +110,55 @@ struct Batch {
     void clear() {
         used = 0;
         datagrams.clear();
-        followers.clear();
+        members.clear();
         published.store(0, std::memory_order_relaxed);
     }
     /// So many datagrams can be recorded in any case.
     [[nodiscard]] std::size_t room() const {
-        return max_datagrams - std::max(datagrams.size(), followers.size());
+        return max_datagrams - std::max(datagrams.size(), members.size());
     }
-    [[nodiscard]] std::span<const Follower> followers_of(const Datagram& train) const {
-        return {followers.data() + train.first_follower, train.followers};
-    }
-    /// Makes the datagram recorded last part of the train before it, if it continues that. REQUIRES: the
-    /// train has not been published.
+    /// Makes the datagram recorded last a member of the group before it, if it fits. REQUIRES: the group has
+    /// not been published.
     void join_last();
-    /// Datagram `i` of a train, as a record of its own; 0: the first.
-    [[nodiscard]] Datagram member_of(const Datagram& train, std::uint32_t i) const;
 };
+
+/// A group in a batch.
+class Group {
+  public:
+    /// `first`: the record that begins it.
+    Group(const Batch& batch, const Datagram& first)
+        : batch_(batch),
+          trains_(&first, first.trains),
+          members_(batch.members.data() + first.first_member, first.members) {}
+
+    [[nodiscard]] std::span<const Datagram> trains() const { return trains_; }
+    /// Empty for a datagram that is alone.
+    [[nodiscard]] std::span<const Member> members() const { return members_; }
+    [[nodiscard]] const std::byte* data() const { return batch_.data; }
+    /// Calls `take` with a record for each datagram, in the order of arrival.
+    template <class Take>
+    void each(Take take) const {
+        if (members_.empty()) return take(trains_.front());
+        std::vector<std::uint32_t> taken(trains_.size());
+        for (const Member& member : members_)
+            take(record_of(member, taken[member.train]++));
+    }
+
+  private:
+    /// `place`: of the member in its train.
+    [[nodiscard]] Datagram record_of(const Member& member, std::uint32_t place) const;
+
+    const Batch& batch_;
+    std::span<const Datagram> trains_;
+    std::span<const Member> members_;
+};
+
+/// Calls `take` with each group of these records, which begin and end with a group.
+template <class Take>
+void each_group(const Batch& batch, std::span<const Datagram> records, Take take) {
+    for (std::size_t i = 0; i < records.size(); i += records[i].trains)
+        take(Group(batch, records[i]));
+}
 
 /// Provides the memory of a pool. Back-ends with special memory (pinned for a GPU) have their own.
 class MemorySource {

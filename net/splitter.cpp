@@ -40,8 +40,8 @@ Splitter::Judged& Splitter::judged(Endpoint sender, const std::byte* data) {
     return judged_[key % judged_.size()];
 }
 
-// Records the datagrams from `at` on, as trains where they form some, as long as each is full, one like it
-// has been judged, and it has valid frames at both ends. Returns the end of the last one, or `at`.
+// Records the datagrams from `at` on, as groups, as long as each is full, one like it has been judged, and it
+// has valid frames at both ends. Returns the end of the last one, or `at`.
 std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) {
     const std::size_t before = admission_.header_size();
     if (into == nullptr || m.segment % frame_bytes != 0 || m.segment < before + frame_bytes) return at;
@@ -49,17 +49,14 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
     const auto frames = static_cast<std::uint32_t>((m.segment - before) / frame_bytes);
     const std::size_t most = std::min((m.size - at) / m.segment, into->room());
     std::size_t records = into->datagrams.size();
-    std::size_t followers = into->followers.size();
+    std::size_t members = into->members.size();
     into->datagrams.resize(records + most);
-    into->followers.resize(followers + most);
+    into->members.resize(members + most);
     // A copy: the compiler cannot know that the records do not change the original.
     const FrameTest test = test_;
     const std::uint64_t step = before != 0 ? 1 : 0;
-    const Judged* like = nullptr;
-    Datagram* train = nullptr;
-    std::uint64_t number = 0;
-    std::uint64_t latest_first = 0;
-    std::uint64_t latest_last = 0;
+    Judged* like = nullptr;
+    Datagram* group = nullptr;
     std::size_t count = 0;
     for (; count < most; ++count, at += m.segment) {
         const std::byte* const data = m.data + at;
@@ -68,7 +65,6 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         __builtin_prefetch(data + 9 * m.segment - 1);
         const FrameWords header = load_frame(data);
         if (like == nullptr || (before != 0 && header.low != like->begin)) {
-            train = nullptr;
             like = &judged(sender, data);
             if (like->modules == nullptr || like->sender != sender) break;
             if (before != 0 && header.low != like->begin) break;
@@ -82,22 +78,30 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         const std::uint64_t first_time = frame_time(first);
         const std::uint64_t last_time = frame_time(last);
         const std::uint64_t sequence = before != 0 ? swap_bytes(header.high) : 0;
-        const bool in_order = first_time <= last_time;
-        if (train != nullptr && sequence == number + step && latest_first <= first_time && in_order &&
-            latest_last <= last_time) {
-            into->followers[followers++] = {content_of(first_time, last_time, frames),
-                                            frame_temperature(last), first_bdm, last_bdm};
-            ++train->followers;
-            train->end_first_time = first_time;
-            train->end_last_time = last_time;
+        const std::int16_t temperature = frame_temperature(last);
+        const auto offset = static_cast<std::uint32_t>(first - into->data);
+        // An end of stream, and times that tell little, are a matter of one datagram.
+        const bool joins = like->flags == 0 && frames > 1 && first_time <= last_time;
+        bool follows = group != nullptr && joins && like->group == group_;
+        if (follows && (sequence != like->number + step || first_time < like->first_time ||
+                        last_time < like->last_time)) {
+            follows = false;
+            group = nullptr;
+        }
+        if (!joins) group = nullptr;
+        if (follows) {
+            Datagram& train = group[like->train];
+            ++train.datagrams;
+            train.end_first_time = first_time;
+            train.end_last_time = last_time;
         } else {
-            train = &into->datagrams[records++];
-            *train = {
+            Datagram& train = into->datagrams[records++];
+            train = {
                 .sequence = sequence,
                 .first_time = first_time,
                 .last_time = last_time,
                 .arrival_ns = m.arrival_ns,
-                .offset = static_cast<std::uint32_t>(first - into->data),
+                .offset = offset,
                 .frames = frames,
                 .timed_frames = static_cast<std::uint16_t>(frames),
                 .bytes = static_cast<std::uint32_t>(m.segment),
@@ -107,18 +111,33 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
                 .flags = like->flags,
                 .first_bdm = first_bdm,
                 .last_bdm = last_bdm,
-                .temperature_16ths = frame_temperature(last),
-                .first_follower = static_cast<std::uint32_t>(followers),
+                .temperature_16ths = temperature,
             };
-            // An end of stream, and times that tell little, are a matter of one datagram.
-            if (like->flags != 0 || frames == 1 || !in_order) train = nullptr;
+            if (group == nullptr) {
+                ++group_;
+                train.first_member = static_cast<std::uint32_t>(members);
+                if (joins) group = &train;
+            } else {
+                train.trains = 0;
+                ++group->trains;
+            }
+            like->group = group_;
+            like->train = group == nullptr ? 0 : static_cast<std::uint32_t>(&train - group);
         }
-        number = sequence;
-        latest_first = first_time;
-        latest_last = last_time;
+        like->number = sequence;
+        like->first_time = first_time;
+        like->last_time = last_time;
+        if (group == nullptr) continue;
+        into->members[members++] = {content_of(first_time, last_time, frames),
+                                    offset,
+                                    static_cast<std::uint16_t>(like->train),
+                                    temperature,
+                                    first_bdm,
+                                    last_bdm};
+        ++group->members;
     }
     into->datagrams.resize(records);
-    into->followers.resize(followers);
+    into->members.resize(members);
     tally_.received += count;
     tally_.delivered += count;
     tally_.frames += count * frames;
@@ -163,8 +182,13 @@ std::size_t Splitter::take_one(const Message& m, std::size_t at, Batch* into) {
     admission_.describe(header, sender, first, size, d);
     ++tally_.delivered;
     tally_.frames += d.frames;
-    judged(sender, data) = {sender, load_frame(data).low, header.source, header.flags,
-                            &admission_.modules_of(header, sender)};
+    Judged& like = judged(sender, data);
+    like = {};
+    like.sender = sender;
+    like.begin = load_frame(data).low;
+    like.source = header.source;
+    like.flags = header.flags;
+    like.modules = &admission_.modules_of(header, sender);
     return static_cast<std::size_t>(data - m.data) + size;
 }
 

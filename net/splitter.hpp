@@ -63,6 +63,12 @@ class Splitter {
         std::uint16_t source = 0;
         std::uint8_t flags = 0;
         const Modules* modules = nullptr;  // of the source; nullptr: there is no such datagram
+        // Its train in the group that is being recorded, and the end of that.
+        std::uint64_t group = 0;
+        std::uint32_t train = 0;
+        std::uint64_t number = 0;
+        std::uint64_t first_time = 0;
+        std::uint64_t last_time = 0;
     };
 
     Judged& judged(Endpoint sender, const std::byte* data);
@@ -77,6 +83,7 @@ class Splitter {
     bool keep_rejected_;
     ReceiverCounters& counters_;
     Tally tally_;
+    std::uint64_t group_ = 0;        // the group recorded last
     std::array<Judged, 64> judged_;  // the latest of the sources that share an entry
 };
 

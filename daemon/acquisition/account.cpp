@@ -24,11 +24,11 @@ void Account::add(const gpu::SliceResult& result) {
 
 void Account::count_here(const net::Datagram& datagram) {
     ReceiverTotals& c = counted_here_;
-    c.datagrams_received += datagram.count();
-    c.bytes_received += std::uint64_t{datagram.bytes} * datagram.count();
+    c.datagrams_received += datagram.datagrams;
+    c.bytes_received += std::uint64_t{datagram.bytes} * datagram.datagrams;
     switch (datagram.admitted) {
         case net::Admitted::yes:
-            c.datagrams_delivered += datagram.count();
+            c.datagrams_delivered += datagram.datagrams;
             break;
         case net::Admitted::malformed:
             ++c.datagrams_malformed;

@@ -30,7 +30,7 @@ class Account {
 
     /// A datagram or a train that a receiver has published has reached the acquisition thread.
     void add_datagram(const net::Datagram& datagram) {
-        if (datagram.admitted == net::Admitted::yes) datagrams_ += datagram.count();
+        if (datagram.admitted == net::Admitted::yes) datagrams_ += datagram.datagrams;
         board_lost_ += datagram.lost;
         if (receivers_.empty()) count_here(datagram);
     }

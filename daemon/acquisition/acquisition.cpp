@@ -136,11 +136,12 @@ void Acquisition::turn() {
 
 void Acquisition::take(const net::Piece& piece) {
     std::uint64_t newest = 0;
-    for (const net::Datagram& datagram : piece.datagrams) {
-        if (datagram.arrival_ns > now_ns_) advance(datagram.arrival_ns);
-        batches_.reading();
-        newest = std::max(newest, take(*piece.batch, datagram));
-    }
+    net::each_group(*piece.batch, piece.datagrams, [&](const net::Group& group) {
+        const net::Datagram& first = group.trains().front();
+        if (first.arrival_ns > now_ns_) advance(first.arrival_ns);
+        batches_.reading(first.trains);
+        newest = std::max(newest, take(*piece.batch, group));
+    });
     // The packets of a replay have no arrival from which a latency could be measured.
     if (newest != 0 && !options_.replay) runs_.arrived(piece.datagrams.front().arrival_ns, newest);
     batches_.read_completely();
@@ -150,19 +151,21 @@ void Acquisition::take(const net::Piece& piece) {
     runs_.check_detector_time(now_ns_);
 }
 
-/// Takes a datagram or a train. Returns the newest believed time in it, 0 for none.
-std::uint64_t Acquisition::take(const net::Batch& batch, const net::Datagram& datagram) {
-    if (datagram.followers > 0 && !(options_.replay && steps_.would_end(datagram.end_last_time)) &&
-        flow_.add_train(batch, datagram, now_ns_)) {
-        after_datagram(0);
-        return datagram.end_last_time;
-    }
+/// Takes a group. Returns the newest believed time in it, 0 for none.
+std::uint64_t Acquisition::take(const net::Batch& batch, const net::Group& group) {
     std::uint64_t newest = 0;
-    for (std::uint32_t i = 0; i < datagram.count(); ++i) {
-        const std::uint64_t time = flow_.add(batch, batch.member_of(datagram, i), now_ns_);
+    for (const net::Datagram& train : group.trains())
+        newest = std::max(newest, train.datagrams == 1 ? train.last_time : train.end_last_time);
+    if (!(options_.replay && steps_.would_end(newest)) && flow_.add_group(group, now_ns_)) {
+        after_datagram(0);
+        return newest;
+    }
+    newest = 0;
+    group.each([&](const net::Datagram& datagram) {
+        const std::uint64_t time = flow_.add(batch, datagram, now_ns_);
         newest = std::max(newest, time);
         after_datagram(time);
-    }
+    });
     return newest;
 }
 

@@ -97,7 +97,7 @@ class Acquisition {
 
     void loop(const std::stop_token& stopping);
     void take(const net::Piece& piece);
-    std::uint64_t take(const net::Batch& batch, const net::Datagram& datagram);
+    std::uint64_t take(const net::Batch& batch, const net::Group& group);
     void after_datagram(std::uint64_t step);
     void advance(std::int64_t host_ns);
     void publish(bool with_histograms);

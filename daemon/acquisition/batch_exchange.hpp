@@ -27,8 +27,8 @@ class BatchExchange {
     std::optional<net::Piece> take(std::chrono::microseconds timeout) {
         return start_reading(filled_.take(timeout));
     }
-    /// One more datagram of the piece taken last is being read.
-    void reading() { ++read_; }
+    /// More records of the piece taken last are being read.
+    void reading(std::size_t records) { read_ += records; }
     void read_completely();
     /// Returns the batches and empties the list.
     void give_back(std::vector<net::Batch*>& batches);
@@ -60,7 +60,7 @@ class BatchExchange {
     net::BatchQueue& filled_;
     Capture* capture_ = nullptr;
     net::Piece piece_;      ///< taken last
-    std::size_t read_ = 0;  ///< datagrams of it
+    std::size_t read_ = 0;  ///< records of it
     std::size_t free_low_water_ = SIZE_MAX;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,11 +42,19 @@ class SliceBuilder {
             waiting_frames_ += contents_.frames;
             waiting_.push_back({std::exchange(contents_.spans, {}), {}, std::exchange(contents_.frames, 0)});
         }
-        const std::byte* frames = batch.data + datagram.offset;
-        for (std::uint32_t i = 0; i < datagram.count(); ++i, frames += datagram.bytes)
-            contents_.spans.push_back({frames, datagram.frames, verdict.time_low, verdict.time_high,
-                                       verdict.source + 1, verdict.tag_source});
-        contents_.frames += std::uint64_t{datagram.frames} * datagram.count();
+        contents_.spans.push_back({batch.data + datagram.offset, datagram.frames, verdict.time_low,
+                                   verdict.time_high, verdict.source + 1, verdict.tag_source});
+        contents_.frames += datagram.frames;
+    }
+    /// A group that has_room(); a verdict for each of its trains.
+    void add(const net::Group& group, std::span<const Verdict> verdicts) {
+        for (const net::Member& member : group.members()) {
+            const Verdict& verdict = verdicts[member.train];
+            const std::uint32_t frames = group.trains()[member.train].frames;
+            contents_.spans.push_back({group.data() + member.offset, frames, verdict.time_low,
+                                       verdict.time_high, verdict.source + 1, verdict.tag_source});
+            contents_.frames += frames;
+        }
     }
     /// Whether so many frames fill the slice only with the last of them.
     [[nodiscard]] bool has_room(std::uint64_t frames) const {

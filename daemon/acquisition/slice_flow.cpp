@@ -48,24 +48,40 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
     presence_.emplace(options.second, pause_of(tracker), options.geometry.bdm_count, modules);
 }
 
-bool SliceFlow::add_train(const net::Batch& batch, const net::Datagram& train, std::int64_t now_ns) {
-    const std::uint64_t frames = std::uint64_t{train.frames} * train.count();
-    if (!begin_settled_ || !tracker_.established() || !builder_.has_room(frames)) return false;
-    if (readings_ && !readings_->in_one_part(train.last_time, train.end_last_time)) return false;
-    const auto followers = batch.followers_of(train);
-    Verdict verdict;
-    if (!tracker_.observe_train(train, followers, now_ns, verdict)) return false;
-    account_.add_datagram(train);
-    account_.add_frames(frames);
-    builder_.add(batch, train, verdict);
-    undecided_.add(train.end_last_time, frames);
+/// Whether the group lies in one slice and in one part of a second.
+bool SliceFlow::is_simple(const net::Group& group) const {
+    if (group.members().empty() || !begin_settled_ || !tracker_.established()) return false;
+    std::uint64_t frames = 0;
+    const std::uint64_t time = group.trains().front().last_time;
+    for (const net::Datagram& train : group.trains()) {
+        frames += std::uint64_t{train.frames} * train.datagrams;
+        if (!readings_) continue;
+        if (!readings_->in_one_part(time, train.last_time)) return false;
+        if (train.datagrams > 1 && !readings_->in_one_part(time, train.end_last_time)) return false;
+    }
+    return builder_.has_room(frames);
+}
+
+bool SliceFlow::add_group(const net::Group& group, std::int64_t now_ns) {
+    if (!is_simple(group) || !tracker_.observe_group(group, now_ns, verdicts_)) return false;
+    builder_.add(group, verdicts_);
+    for (std::size_t i = 0; i < verdicts_.size(); ++i) {
+        const net::Datagram& train = group.trains()[i];
+        const std::uint32_t frames = train.frames * train.datagrams;
+        const std::uint64_t end = train.datagrams == 1 ? train.last_time : train.end_last_time;
+        account_.add_datagram(train);
+        account_.add_frames(frames);
+        undecided_.add(end, frames);
+        if (presence_) {
+            presence_->add({verdicts_[i].source, train.first_time, end, train.datagrams, frames, 0,
+                            train.first_bdm, train.last_bdm, true});
+        }
+    }
     if (!readings_) return true;
-    presence_->add({verdict.source, train.first_time, train.end_last_time, train.count(),
-                    static_cast<std::uint32_t>(frames), 0, train.first_bdm, train.last_bdm, true});
-    readings_->add_temperature(train.last_time, train.last_bdm, train.temperature_16ths);
-    for (const net::Follower& follower : followers) {
-        presence_->note_modules(verdict.source, follower.first_bdm, follower.last_bdm);
-        readings_->add_temperature(train.last_time, follower.last_bdm, follower.temperature_16ths);
+    const std::uint64_t time = group.trains().front().last_time;
+    for (const net::Member& member : group.members()) {
+        presence_->note_modules(verdicts_[member.train].source, member.first_bdm, member.last_bdm);
+        readings_->add_temperature(time, member.last_bdm, member.temperature_16ths);
     }
     return true;
 }

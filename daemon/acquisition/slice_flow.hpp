@@ -32,9 +32,9 @@ class SliceFlow {
               std::unique_ptr<gpu::Pipeline> pipeline, BatchExchange& batches,
               std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress, Sink sink);
 
-    /// Adds a train to the slice at once, if that is the same as to add its datagrams one by one; else does
-    /// nothing and returns false.
-    bool add_train(const net::Batch& batch, const net::Datagram& train, std::int64_t now_ns);
+    /// Adds a group to the slice at once, if that is the same as to add its datagrams one by one; else does
+    /// nothing and returns false. Returns true only where all its times are believed.
+    bool add_group(const net::Group& group, std::int64_t now_ns);
     /// Adds a datagram to the slice if it is accepted. Returns the time of its last frame if it has frames
     /// and the time is believed, else 0 (also for the time 0, which ends no step and has no latency).
     std::uint64_t add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns);
@@ -137,6 +137,7 @@ class SliceFlow {
     [[nodiscard]] DataBegin begin_of_members(DataBegin begin) const;
     void look_for_begin(const net::Batch& batch, const net::Datagram& datagram, const Verdict& verdict);
     [[nodiscard]] bool too_many_wait() const;
+    [[nodiscard]] bool is_simple(const net::Group& group) const;
     void judge_held_frames();
     void read_besides_hits(const net::Datagram& datagram, const Verdict& verdict);
 
@@ -156,6 +157,7 @@ class SliceFlow {
     Account account_;
     SliceBuilder builder_;
     PipelineFeed feed_;
+    std::vector<Verdict> verdicts_;          ///< on the trains of a group
     std::optional<gpu::SecondCuts> cuts_;    ///< absent: nothing is measured by second
     std::optional<BoardReadings> readings_;  ///< likewise
     std::optional<BoardPresence> presence_;  ///< likewise

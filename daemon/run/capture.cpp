@@ -109,17 +109,15 @@ void Capture::run() {
 
 void Capture::write(const Item& item) {
     const auto began = std::chrono::steady_clock::now();
-    for (const net::Datagram& d : item.datagrams) {
-        for (std::uint32_t i = 0; i < d.count(); ++i)
-            write_one(*item.batch, d, i);
-    }
+    net::each_group(*item.batch, item.datagrams, [&](const net::Group& group) {
+        group.each([&](const net::Datagram& d) { write_one(*item.batch, d); });
+    });
     flush();  // while the batch is held
     busy_ns_.add(
         static_cast<std::uint64_t>((std::chrono::steady_clock::now() - began) / std::chrono::nanoseconds(1)));
 }
 
-/// Datagram `i` of the train that starts with `d`.
-void Capture::write_one(const net::Batch& batch, const net::Datagram& d, std::uint32_t i) {
+void Capture::write_one(const net::Batch& batch, const net::Datagram& d) {
     if (d.bytes == 0 && d.admitted == net::Admitted::yes) {
         // Of a foreign format, and without frames: a replay would find it malformed.
         written_.add();
@@ -131,12 +129,12 @@ void Capture::write_one(const net::Batch& batch, const net::Datagram& d, std::ui
     std::size_t body = d.bytes;
     if (framing_ == net::Framing::sequenced && d.admitted == net::Admitted::yes) {
         // The receiver keeps only the fields of the header, which are all its content.
-        net::encode_header({d.flags, d.source, d.sequence + i}, header.data());
+        net::encode_header({d.flags, d.source, d.sequence}, header.data());
         head = header;
         body -= header.size();
     }
     packets_.add(wall_minus_steady_ns_ + d.arrival_ns, {d.address, d.port}, batch.to, head,
-                 std::span<const std::byte>(batch.data + d.offset + std::size_t{i} * d.bytes, body));
+                 std::span<const std::byte>(batch.data + d.offset, body));
 }
 
 void Capture::flush() {

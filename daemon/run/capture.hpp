@@ -71,7 +71,7 @@ class Capture {
 
     void run();
     void write(const Item& item);
-    void write_one(const net::Batch& batch, const net::Datagram& d, std::uint32_t i);
+    void write_one(const net::Batch& batch, const net::Datagram& d);
     void flush();
     void check_room();
     void check_time();

@@ -110,15 +110,14 @@ class SequenceTracker {
         return !current_.empty() && sequence == current_.highest() + 1 &&
                !current_.any_arrived(sequence, count) && !previous_.any_arrived(sequence, count);
     }
-    /// Accounts for them; `content_of(i)` is the content of each. REQUIRES: goes_on(); none ends the stream.
-    template <class ContentOf>
-    void go_on(std::uint64_t sequence, std::uint32_t count, ContentOf content_of) {
-        for (std::uint32_t i = 0; i < count; ++i) {
-            Slot& slot = slots_[(sequence + i) % window];
-            slot = {fingerprint(sequence + i, content_of(i)), slot.latest};
-            current_.advance();
-        }
-        counts_.accepted += count;
+    /// Accounts for the next one of them, whose content this is. REQUIRES: goes_on() for all; none ends the
+    /// stream.
+    void go_on(std::uint32_t content) {
+        const std::uint64_t sequence = current_.highest() + 1;
+        Slot& slot = slots_[sequence % window];
+        slot = {fingerprint(sequence, content), slot.latest};
+        current_.advance();
+        ++counts_.accepted;
         ended_ = again_ = false;
         abandon_row();
     }

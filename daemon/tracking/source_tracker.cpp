@@ -20,6 +20,15 @@ std::uint32_t content_in(std::uint64_t period, std::uint32_t content) {
     return content ^ static_cast<std::uint32_t>(period * 0x9E3779B9U);
 }
 
+DatagramTimes first_of(const net::Datagram& train) {
+    return {train.first_time, train.last_time, train.frames};
+}
+
+DatagramTimes end_of(const net::Datagram& train) {
+    if (train.datagrams == 1) return first_of(train);
+    return {train.end_first_time, train.end_last_time, train.frames};
+}
+
 }  // namespace
 
 const char* name_of(SourceState state) {
@@ -56,14 +65,13 @@ bool SourceTracker::goes_on(const Source& source, const DatagramTimes& first,
 }
 
 void SourceTracker::go_on(Source& source, const DatagramTimes& first, const DatagramTimes& end,
-                          std::int64_t now_ns, Verdict& verdict) {
+                          std::int64_t now_ns) {
     source.time.go_on(end);
     source.frame_ns = heard_ns_ = now_ns;
     source.times.add(first.first);
     source.times.add(end.last);
     source.first = std::min(source.first, first.first);
     newest_ = std::max(newest_, end.last);
-    believe_member(verdict);
 }
 
 /// The same for all datagrams of a member in place, wherever trains begin and end.
@@ -191,44 +199,47 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     const DatagramTimes times{datagram.first_time, datagram.last_time, datagram.timed_frames};
     ++undecided_;
     if (goes_on(source, times, times)) {
-        go_on(source, times, times, now_ns, verdict);
+        go_on(source, times, times, now_ns);
+        believe_member(verdict);
     } else {
         judge(source, times, guard(source, times, now_ns), verdict);
     }
     return verdict;
 }
 
-bool SourceTracker::observe_train(const net::Datagram& train, std::span<const net::Follower> followers,
-                                  std::int64_t now_ns, Verdict& verdict) {
+bool SourceTracker::observe_group(const net::Group& group, std::int64_t now_ns,
+                                  std::vector<Verdict>& verdicts) {
     decide_if_due(now_ns);
-    const std::size_t index = slot_of(train);
-    if (index == nobody) return false;
-    Source& source = sources_[index];
-    const DatagramTimes first{train.first_time, train.last_time, train.frames};
-    const DatagramTimes end{train.end_first_time, train.end_last_time, train.frames};
-    const std::uint32_t count = train.count();
     const bool sequenced = options_.framing == net::Framing::sequenced;
-    if (!goes_on(source, first, end)) return false;
-    if (sequenced && !source.sequence.goes_on(train.sequence, count)) return false;
-    if (sequenced) {
-        source.sequence.go_on(train.sequence, count, [&](std::uint32_t i) {
-            const std::uint32_t content =
-                i == 0 ? net::content_of(first.first, first.last, first.frames) : followers[i - 1].content;
-            return content_in(period_, content);
-        });
+    of_train_.clear();
+    verdicts.clear();
+    for (const net::Datagram& train : group.trains()) {
+        const std::size_t index = slot_of(train);
+        if (index == nobody) return false;
+        Source& source = sources_[index];
+        if (!goes_on(source, first_of(train), end_of(train))) return false;
+        if (sequenced && !source.sequence.goes_on(train.sequence, train.datagrams)) return false;
+        of_train_.push_back(&source);
+        name_source(index, train, verdicts.emplace_back());
+        believe_member(verdicts.back());
     }
-    source.address = train.address;
-    source.port = train.port;
-    source.seen_ns = now_ns;
-    source.succeeded = false;
-    source.datagrams += count;
-    source.frames += std::uint64_t{train.frames} * count;
-    source.bdms[train.first_bdm] = source.bdms[train.last_bdm] = true;
-    for (const net::Follower& follower : followers)
-        source.bdms[follower.first_bdm] = source.bdms[follower.last_bdm] = true;
-    undecided_ += count;
-    name_source(index, train, verdict);
-    go_on(source, first, end, now_ns, verdict);
+    for (const net::Member& member : group.members()) {
+        Source& source = *of_train_[member.train];
+        if (sequenced) source.sequence.go_on(content_in(period_, member.content));
+        source.bdms[member.first_bdm] = source.bdms[member.last_bdm] = true;
+    }
+    for (std::size_t i = 0; i < of_train_.size(); ++i) {
+        const net::Datagram& train = group.trains()[i];
+        Source& source = *of_train_[i];
+        source.address = train.address;
+        source.port = train.port;
+        source.seen_ns = now_ns;
+        source.succeeded = false;
+        source.datagrams += train.datagrams;
+        source.frames += std::uint64_t{train.frames} * train.datagrams;
+        undecided_ += train.datagrams;
+        go_on(source, first_of(train), end_of(train), now_ns);
+    }
     return true;
 }
 

@@ -185,11 +185,10 @@ class SourceTracker {
 
     /// Accounts for one datagram. Allocates only for a source's first one.
     Verdict observe(const net::Datagram& datagram, std::int64_t now_ns);
-    /// Accounts for a train at once, if each of its datagrams simply follows the one before: then `verdict`
-    /// is that of each. In any other case it does nothing and returns false; observe() takes them one by one.
-    bool observe_train(const net::Datagram& train, std::span<const net::Follower> followers,
-                       std::int64_t now_ns, Verdict& verdict);
-
+    /// Accounts for a group at once, if each of its datagrams simply follows the one of its source before:
+    /// then `verdicts` has that on the datagrams of each train. In any other case it does nothing and returns
+    /// false; observe() takes them one by one.
+    bool observe_group(const net::Group& group, std::int64_t now_ns, std::vector<Verdict>& verdicts);
     /// The datagram observed last has a valid frame of this time, which is neither its first nor its last.
     void note_earlier(std::uint32_t source, std::uint64_t time);
 
@@ -327,7 +326,7 @@ class SourceTracker {
     [[nodiscard]] inline bool goes_on(const Source& source, const DatagramTimes& first,
                                       const DatagramTimes& end) const;
     inline void go_on(Source& source, const DatagramTimes& first, const DatagramTimes& end,
-                      std::int64_t now_ns, Verdict& verdict);
+                      std::int64_t now_ns);
     void believe_member(Verdict& verdict) const;
     void name_source(std::size_t index, const net::Datagram& datagram, Verdict& verdict) const;
     inline std::uint64_t guard(Source& source, const DatagramTimes& times, std::int64_t now_ns);
@@ -402,6 +401,7 @@ class SourceTracker {
     std::uint64_t too_many_sources_ = 0;
     mutable std::vector<std::uint64_t> scratch_;  ///< progress of some sources
     mutable std::vector<const Source*> by_silence_;
+    std::vector<Source*> of_train_;
 };
 
 }  // namespace petacq::daemon

@@ -70,9 +70,9 @@ inline void collect(net::BatchQueue& queue, net::BatchPool& pool, std::vector<Re
         if (!piece) return;
         const net::Batch& batch = *piece->batch;
         std::vector<net::Datagram> datagrams;
-        for (const net::Datagram& train : piece->datagrams)
-            for (std::uint32_t i = 0; i < train.count(); ++i)
-                datagrams.push_back(batch.member_of(train, i));
+        net::each_group(batch, piece->datagrams, [&](const net::Group& group) {
+            group.each([&](const net::Datagram& d) { datagrams.push_back(d); });
+        });
         for (const net::Datagram& d : datagrams) {
             const std::size_t bytes = d.frames * net::frame_bytes;
             if (d.admitted == net::Admitted::yes && d.offset % net::frame_bytes != 0)

@@ -59,9 +59,9 @@ TEST_CASE("the sources of a sender may alternate in a message, also those whose 
     }
     std::array<std::vector<Datagram>, 2> members;
     for (std::size_t way = 0; way < 2; ++way) {
-        for (const Datagram& train : batches[way]->datagrams)
-            for (std::uint32_t i = 0; i < train.count(); ++i)
-                members[way].push_back(batches[way]->member_of(train, i));
+        each_group(*batches[way], batches[way]->datagrams, [&](const Group& group) {
+            group.each([&](const Datagram& d) { members[way].push_back(d); });
+        });
     }
     REQUIRE(members[0].size() == 8);  // 263 is not allowed
     REQUIRE(members[1].size() == 8);

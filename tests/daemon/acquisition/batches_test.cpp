@@ -32,7 +32,7 @@ struct ExchangeStand {
     void read(std::size_t datagrams) {
         REQUIRE(batches.take());
         for (std::size_t i = 0; i < datagrams; ++i)
-            batches.reading();
+            batches.reading(1);
     }
 };
 

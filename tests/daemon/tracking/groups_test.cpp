@@ -1,4 +1,4 @@
-// A train is accounted for as if its datagrams had come one by one.
+// A group of trains is accounted for as if its datagrams had come one by one.
 #include <algorithm>
 #include <tuple>
 #include <vector>
@@ -73,9 +73,9 @@ auto facts(const daemon::SourceStatus& s) {
 
 }  // namespace
 
-TEST_CASE("trains give the state and the verdicts that their datagrams give one by one", "[tracking]") {
+TEST_CASE("groups give the state and the verdicts that their datagrams give one by one", "[tracking]") {
     const bool bare = GENERATE(false, true);
-    std::uint64_t in_trains = 0;
+    std::uint64_t in_groups = 0;
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         CAPTURE(bare, seed);
         Random random(seed);
@@ -91,29 +91,37 @@ TEST_CASE("trains give the state and the verdicts that their datagrams give one 
             // As a batch holds them: back to back.
             batch.clear();
             std::size_t end = i;
+            std::vector<std::uint32_t> offsets;
             const std::size_t most = 1 + random.below(8);
             for (; end < events.size() && end - i < most && events[end].now == events[i].now; ++end) {
                 net::Datagram d = events[end].datagram;
                 d.offset = static_cast<std::uint32_t>(batch.used);
+                offsets.push_back(d.offset);
                 batch.used += d.bytes;
                 batch.datagrams.push_back(d);
                 batch.join_last();
             }
             const std::int64_t now = events[i].now;
-            for (const net::Datagram& train : batch.datagrams) {
-                daemon::Verdict of_train;
-                const bool whole = train.followers > 0 &&
-                                   together.observe_train(train, batch.followers_of(train), now, of_train);
-                for (std::uint32_t k = 0; k < train.count(); ++k, ++i) {
+            net::each_group(batch, batch.datagrams, [&](const net::Group& group) {
+                std::vector<daemon::Verdict> verdicts;
+                const bool whole = !group.members().empty() && together.observe_group(group, now, verdicts);
+                std::size_t k = 0;
+                group.each([&](const net::Datagram& d) {
                     const daemon::Verdict expected = single.observe(events[i].datagram, now);
-                    const daemon::Verdict v = whole ? of_train : together.observe(events[i].datagram, now);
-                    in_trains += whole ? 1 : 0;
+                    const daemon::Verdict v = whole ? verdicts[group.members()[k].train]
+                                                    : together.observe(events[i].datagram, now);
+                    REQUIRE(d.sequence == events[i].datagram.sequence);
+                    REQUIRE(d.source == events[i].datagram.source);
+                    REQUIRE(d.offset == offsets[i - (end - offsets.size())]);
+                    in_groups += whole ? 1 : 0;
+                    ++i;
+                    ++k;
                     REQUIRE(v.use == expected.use);
                     REQUIRE(std::tuple(v.time_low, v.time_high, v.source, v.lost, v.loss_known) ==
                             std::tuple(expected.time_low, expected.time_high, expected.source, expected.lost,
                                        expected.loss_known));
-                }
-            }
+                });
+            });
             REQUIRE(i == end);
             if (random.one_in(3)) REQUIRE(together.watermark(now, 0) == single.watermark(now, 0));
             REQUIRE(together.time_went_back() == single.time_went_back());
@@ -132,5 +140,5 @@ TEST_CASE("trains give the state and the verdicts that their datagrams give one 
             REQUIRE(facts(a.sources[s]) == facts(b.sources[s]));
         pool.put(&batch);
     }
-    CHECK(in_trains > 10'000);
+    CHECK(in_groups > 10'000);
 }
