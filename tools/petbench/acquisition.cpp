@@ -102,12 +102,23 @@ class Boards {
             d.address = 0x0A000001 + static_cast<std::uint32_t>(source);
             d.source = static_cast<std::uint16_t>(source + 1);
             d.first_bdm = d.last_bdm = static_cast<std::uint8_t>(source % geometry.bdm_count);
+            write_frame(d, d.first_time, batch->data + d.offset);
+            write_frame(d, d.last_time,
+                        batch->data + d.offset + (frames_per_datagram - 1) * net::frame_bytes);
             batch->used += datagram_bytes;
             batch->datagrams.push_back(d);
             batch->join_last();
         }
         queue_.lane(lane).publish(*batch);
         return true;
+    }
+    static void write_frame(const net::Datagram& d, std::uint64_t time, std::byte* to) {
+        net::Frame frame{};
+        frame.head_marker = net::default_head_marker;
+        frame.tail_marker = net::default_tail_marker;
+        frame.bdm = d.first_bdm;
+        frame.time = time;
+        net::encode_frame(frame, to);
     }
     [[nodiscard]] std::uint64_t ticks_per_datagram() const {
         return std::uint64_t{20} * frames_per_datagram * suite_.sources;  // 50 M frames per second
@@ -129,6 +140,9 @@ double measure(const AcquisitionSuite& suite) {
     const net::ReceiverCounters counters;
     daemon::AcquisitionOptions options;
     options.geometry = geometry;
+    options.frames.bdm_count = geometry.bdm_count;
+    options.frames.du_count = geometry.du_count;
+    options.frames.position_size = geometry.position_size;
     options.slice_frames = suite.slice_frames;
     options.slice_interval = std::chrono::milliseconds(20);
     daemon::TrackerOptions tracker;
