@@ -251,13 +251,14 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
     const auto fits = [&](std::uint64_t ticks) {
         return undecided_.count_from(ticks) <= options_.max_pending_singles;
     };
-    tracker_.refuse_ahead(false);
+    tracker_.believe_until(UINT64_MAX);
     if (fits(watermark) && feed_.pending() <= options_.max_pending_singles) return {watermark, false};
     // To bound the memory, sources that hold the watermark back are given up.
     establish_time(now_ns);
     const std::uint64_t given = tracker_.watermark_without_slow(now_ns, fits);
-    tracker_.refuse_ahead(!fits(std::max(watermark, given)));
-    return {std::max(watermark, given), given > watermark};
+    const std::uint64_t next = std::max(watermark, given);
+    tracker_.believe_until(undecided_.fitting_end(next, options_.max_pending_singles));
+    return {next, given > watermark};
 }
 
 bool SliceFlow::submit(SliceEnd end) {

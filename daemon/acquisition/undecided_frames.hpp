@@ -52,6 +52,16 @@ class UndecidedFrames {
             waiting -= parts_[i].frames;
         return waiting;
     }
+    /// Up to which time not more than `most` wait with this watermark.
+    [[nodiscard]] std::uint64_t fitting_end(std::uint64_t watermark, std::uint64_t most) const {
+        std::uint64_t waiting = 0;
+        for (const Part& part : parts_) {
+            if (is_below(part, watermark)) continue;
+            waiting += part.frames;
+            if (waiting > most) return part.number * part_;
+        }
+        return UINT64_MAX;
+    }
     void clear() {
         parts_.clear();
         total_ = 0;

@@ -46,8 +46,8 @@ void SourceTracker::decide(std::int64_t now_ns) {
 void SourceTracker::set_place(std::int64_t now_ns) {
     place_low_ = subtract_or_zero(*reference_, options_.max_lag);
     const std::uint64_t present = std::max(*reference_, host_reference(now_ns));
-    place_high_ = add_or_max(present, refuses_ahead_ ? options_.max_disorder : options_.max_lag);
-    believed_high_ = refuses_ahead_ ? place_high_ : add_or_max(present, options_.max_jump);
+    place_high_ = add_or_max(present, options_.max_lag);
+    believed_high_ = std::min(add_or_max(present, options_.max_jump), believed_until_);
 }
 
 /// Rule 1.

@@ -206,9 +206,11 @@ class SourceTracker {
     /// beyond it may come from a single source whose clock is wrong. Changes nothing.
     [[nodiscard]] std::uint64_t watermark_without_slow(std::int64_t now_ns,
                                                        const std::function<bool(std::uint64_t)>& fits) const;
-    /// While `refuse`, frames more than max_disorder ahead of the reference are time jumps: there is no
-    /// memory for them.
-    void refuse_ahead(bool refuse) { refuses_ahead_ = refuse; }
+    /// Later frames are time jumps until the next call: there is no memory for them. UINT64_MAX: no bound.
+    void believe_until(std::uint64_t ticks) {
+        believed_until_ = ticks;
+        believed_high_ = std::min(believed_high_, ticks);
+    }
 
     /// Whether detector time has begun. Before, verdicts believe every frame, and the watermark is 0.
     [[nodiscard]] bool established() const { return reference_.has_value(); }
@@ -396,7 +398,7 @@ class SourceTracker {
     std::uint64_t watermark_ = 0;
     std::uint64_t period_ = 0;  ///< part of the content of datagrams
     bool held_ = true;
-    bool refuses_ahead_ = false;
+    std::uint64_t believed_until_ = UINT64_MAX;
     std::uint64_t end_of_stream_ = 0;
     std::uint64_t too_many_sources_ = 0;
     mutable std::vector<std::uint64_t> scratch_;  ///< progress of some sources
