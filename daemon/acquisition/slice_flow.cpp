@@ -257,7 +257,10 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
     establish_time(now_ns);
     const std::uint64_t given = tracker_.watermark_without_slow(now_ns, fits);
     const std::uint64_t next = std::max(watermark, given);
-    tracker_.believe_until(undecided_.fitting_end(next, options_.max_pending_singles));
+    // Where that is not enough, boards far ahead are refused; the more waits, the less far ahead.
+    const std::uint64_t most = options_.max_pending_singles;
+    const std::uint64_t excess = subtract_or_zero(undecided_.count_from(next), most);
+    tracker_.believe_until(undecided_.fitting_end(next, subtract_or_zero(most, 8 * excess)));
     return {next, given > watermark};
 }
 

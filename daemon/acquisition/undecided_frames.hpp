@@ -52,13 +52,13 @@ class UndecidedFrames {
             waiting -= parts_[i].frames;
         return waiting;
     }
-    /// Up to which time not more than `most` wait with this watermark.
+    /// Up to which time not more than `most` wait with this watermark. UINT64_MAX: all.
     [[nodiscard]] std::uint64_t fitting_end(std::uint64_t watermark, std::uint64_t most) const {
         std::uint64_t waiting = 0;
         for (const Part& part : parts_) {
             if (is_below(part, watermark)) continue;
             waiting += part.frames;
-            if (waiting > most) return part.number * part_;
+            if (waiting > most) return std::max(part.number * part_, watermark);
         }
         return UINT64_MAX;
     }
