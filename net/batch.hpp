@@ -23,7 +23,8 @@ enum class Admitted : std::uint8_t { yes, malformed, unknown_source };
 
 /// One datagram inside a batch: a line of the cache, since it passes from core to core.
 struct alignas(64) Datagram {
-    std::uint64_t sequence = 0;    ///< sequenced framing only
+    /// Sequenced framing: its number. Bare framing, which has none: fingerprint_of() its frames.
+    std::uint64_t sequence = 0;
     std::uint64_t first_time = 0;  ///< raw ticks of the first valid frame; 0 if there is none
     std::uint64_t last_time = 0;   ///< raw ticks of the last valid frame; 0 if there is none
     /// Host time at which the kernel received it: steady clock, or the time of the packet in a replay.

@@ -73,7 +73,7 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         const Modules& modules = *like->modules;
         if (!test.both_pass(first, last) || !modules[first_bdm] || !modules[last_bdm]) break;
         records[count] = {
-            .sequence = before != 0 ? swap_bytes(header.high) : 0,
+            .sequence = before != 0 ? swap_bytes(header.high) : fingerprint_of(first, frames),
             .first_time = frame_time(first),
             .last_time = frame_time(last),
             .arrival_ns = m.arrival_ns,

@@ -13,6 +13,7 @@
 #include "daemon/acquisition/pipeline_feed.hpp"
 #include "daemon/seconds/board_presence.hpp"
 #include "daemon/seconds/board_readings.hpp"
+#include "daemon/tracking/copy_watch.hpp"
 
 namespace petacq::daemon {
 
@@ -152,6 +153,7 @@ class SliceFlow {
     SliceBuilder builder_;
     PipelineFeed feed_;
     std::optional<gpu::SecondCuts> cuts_;    ///< absent: nothing is measured by second
+    std::optional<CopyWatch> copies_;        ///< with bare framing
     std::optional<BoardReadings> readings_;  ///< likewise
     std::optional<BoardPresence> presence_;  ///< likewise
 };

@@ -97,6 +97,10 @@ class LedgerFinder {
                 counted_text(d.repeated, "datagram") + " received again" + view_.repeated_by,
                 "a stream is being sent a second time: find out what sends it; the copies are not used");
         }
+        add_share("duplicates_suspected", d.duplicates_suspected, d.accepted, "datagram",
+                  " seem to have come twice, and their hits count twice",
+                  "capture on one interface instead of any, end the mirrored port, join each multicast group "
+                  "once; or a board sends the same data again");
         if (d.board_lost > 0) {
             add("board_lost_data",
                 counted_text(d.board_lost, "block") + " of data lost in the boards or on the way",

@@ -25,10 +25,11 @@ constexpr std::size_t most_named = 10;
 constexpr std::array bad_codes{"run_failed",     "ledger_open",      "records_unwritten",
                                "no_data",        "source_silent",    "sequence_meaningless",
                                "packets_unread", "too_many_sources", "boards_out_of_step"};
-/// With one of these, if it concerns more than `bad_share` of the data. What is lost is corrected for, and
+/// With one of these, if it concerns `bad_share` of the data or more. What is lost is corrected for, and
 /// what is rejected is known: a little of it spoils no run.
-constexpr std::array share_codes{"datagrams_lost", "data_missing", "kernel_drops", "no_free_batch",
-                                 "invalid_frames", "late_frames",  "time_jumps",   "malformed_datagrams"};
+constexpr std::array share_codes{"datagrams_lost", "data_missing",        "kernel_drops",
+                                 "no_free_batch",  "invalid_frames",      "late_frames",
+                                 "time_jumps",     "malformed_datagrams", "duplicates_suspected"};
 constexpr double bad_share = 0.1;
 
 class Judge {
@@ -133,7 +134,7 @@ class Judge {
             const auto among = [&](const auto& codes) {
                 return std::find(codes.begin(), codes.end(), code) != codes.end();
             };
-            const bool bad = among(bad_codes) || (among(share_codes) && problems_[i].size > bad_share);
+            const bool bad = among(bad_codes) || (among(share_codes) && problems_[i].size >= bad_share);
             verdict.reasons.push_back({std::string(code), message_of(i), bad});
             verdict.state =
                 std::max(verdict.state, bad ? RunVerdict::State::bad : RunVerdict::State::doubtful);

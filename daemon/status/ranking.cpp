@@ -65,6 +65,7 @@ constexpr std::array order{
     Place{"unknown_source"},
     Place{"too_many_sources", {"unknown_source"}},
     Place{"stream_repeated"},
+    Place{"duplicates_suspected"},
     Place{"malformed_datagrams"},
     Place{"invalid_frames"},
     Place{"sources_behind", {"source_leading", "source_jumping"}},

@@ -104,6 +104,18 @@ TEST_CASE("unknown loss makes a run bad, whatever is counted as lost", "[run][ve
     CHECK_THAT(run.reason("sequence_meaningless"), contains("source 3") && contains("stands still at 7"));
 }
 
+TEST_CASE("datagrams that seem to have come twice make a run bad if they are many", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.ledger.datagrams.accepted = 10'000;
+    for (const auto& [copies, state] :
+         {std::pair(1U, State::good), std::pair(999U, State::doubtful), std::pair(1'000U, State::bad)}) {
+        run.ledger.datagrams.duplicates_suspected = copies;
+        CHECK(run.verdict().state == state);
+    }
+    CHECK_THAT(run.reason("duplicates_suspected"),
+               contains("1000 datagrams (10 %) seem to have come twice") && contains("instead of any"));
+}
+
 TEST_CASE("boards that were silent for a time are missing data", "[run][verdict]") {
     FinishedRunOfTwo run;
     for (const auto& [live, state] :

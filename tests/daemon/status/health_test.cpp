@@ -171,6 +171,12 @@ const std::vector<Case>& cases() {
          nullptr},
         {"board_lost_data", "3 blocks of data lost",
          [](Patient& p) { p.now.total.datagrams.board_lost += 3; }, nullptr},
+        {"duplicates_suspected", "seem to have come twice",
+         [](Patient& p) {
+             p.now.total.datagrams.accepted += 10'000;
+             p.now.total.datagrams.duplicates_suspected += 5'000;
+         },
+         nullptr},
         {"malformed_datagrams", "50 datagrams (0.5 %) malformed",
          [](Patient& p) { p.now.total.datagrams.malformed += 50; }, nullptr},
         {"invalid_frames", "6000 frames (0.6 %) invalid",

@@ -227,6 +227,18 @@ void judge_loss(const Evidence& evidence, Diagnosis& diagnosis) {
             "does the board send twice, do two links or a mirror port of the switch lead here, or have "
             "several sockets joined one multicast group? Copies are counted and not used");
     }
+    if (const double suspected = evidence.gained("datagrams", "duplicates_suspected");
+        suspected > much * received) {
+        diagnosis.add(
+            Level::problem, "loss",
+            fmt::format("{:.3g} % of the datagrams seem to have come twice{}: with the same frames, from the "
+                        "same sender",
+                        100 * suspected / received,
+                        std::abs(suspected / received - 0.5) < 0.05 ? ", each one does" : ""),
+            "does the board send twice, do two links or a mirror port of the switch lead here, or have "
+            "several sockets joined one multicast group? Without sequence numbers copies are used, and hits "
+            "count twice");
+    }
     if (repeated > much * received) {
         diagnosis.add(Level::problem, "loss",
                       fmt::format("{:.0f} datagrams are of an earlier stream, sent again", repeated),
