@@ -54,7 +54,7 @@ class Board:
     rate: float = 5000  # frames/s
     address: str = "127.0.0.1"
     moment: Callable = lambda s: s  # of detector time
-    _stopped: threading.Event = field(default_factory=threading.Event)
+    _stopped: threading.Event = field(default_factory=threading.Event, init=False)
 
     def start(self, port):
         self._thread = threading.Thread(target=self._send, args=(port,))

@@ -20,7 +20,7 @@ import boards as captures  # noqa: E402
 import fault_rows  # noqa: E402
 from daemon import Site  # noqa: E402
 
-PATIENCE_S = 60
+PATIENCE_S = float(os.environ.get("P", 60))
 # What a loaded machine does, or a disk: not what is judged here.
 HOST = {"latency_high", "disk_slow", "kernel_drops", "stage_stalled", "no_free_batch", "disk_space_low", "disk_time_low",
         "udp_no_port", "softnet_drops", "fragments_lost"}
@@ -46,8 +46,7 @@ class Matrix:
 
     def play(self, row):
         """A run, in which the boards of the row send."""
-        configuration = {"sources": {"ids": sorted({min(board.source, 1) if len(row.boards) > 1 else 0 for board in row.boards})},
-                         **row.configuration}
+        configuration = {"sources": {"ids": list(range(row.listed or len(row.boards)))}}
         if row.layout:
             configuration["receive"] = {"layout": "own.layout.json"}
         with self.site(configuration) as site:

@@ -4,7 +4,7 @@ import dataclasses
 import random
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from board import HEADER, Board, big_endian, header, swapped, words_of
 
@@ -23,7 +23,7 @@ class Row:
     doctor: tuple
     verdict: tuple
     allowed: tuple = ()
-    configuration: dict = field(default_factory=dict)
+    listed: int = 0  # how many boards may send: 0, 1, ...; 0: as many as do
     layout: dict = None
     finding: str = "twenty mistakes"
 
@@ -98,9 +98,9 @@ LOST = dict(health=("datagrams_lost",), strip=("RECORDING",), verdict=("!datagra
 JUMPING = dict(health=("source_jumping",), strip=("WAITING FOR DATA", "make no sense: check the byte order"),
                verdict=("!time_jumps",), allowed=("time_jumps", "source_clock", "source_stepped_back", "late_frames"))
 WRONG_UNIT = dict(health=("source_clock",), verdict=("!source_clock",))
-FOREIGN = {"name": "own", "datagram": {"header_bytes": 16, "markers": [{"offset": 0, "bytes": 4, "value": 0x50455446}],
+FOREIGN = {"name": "own", "datagram": {"byte_order": "big", "header_bytes": 16, "markers": [{"offset": 0, "bytes": 4, "value": 0x50455446}],
                                        "source": {"offset": 6, "bytes": 2}, "sequence": {"offset": 8, "bytes": 8}},
-           "frame": {"bytes": 16, "markers": [{"offset": 0, "bytes": 1, "low_bit": 4, "bits": 4, "value": 0xA}],
+           "frame": {"byte_order": "big", "bytes": 16, "markers": [{"offset": 0, "bytes": 1, "low_bit": 4, "bits": 4, "value": 0xA}],
                      "du": {"offset": 0, "bytes": 1, "bits": 4}, "bdm": {"offset": 1, "bytes": 1},
                      "x": {"offset": 10, "bytes": 1}, "y": {"offset": 11, "bytes": 1}, "energy": {"offset": 12, "bytes": 2}},
            "time": {"counter": [{"offset": 2, "bytes": 8}], "numerator": 1, "roll_over": "none"}}
@@ -183,8 +183,8 @@ def rows():
     yield Row("one id at two boards", other(source=0), ("sequence_meaningless", "source_silent"), ("RECORDING",),
               (("from", "send as source 0"),), ("!sequence_meaningless", "!source_silent"),
               allowed=("invalid_frames", "source_stepped_back", "late_frames"), finding="C1")
-    yield Row("one id and the same modules at two boards", (Board(), Board()), ("sequence_meaningless",), ("RECORDING",),
-              (("from", "send as source 0"),), ("!sequence_meaningless",),
+    yield Row("one id and the same modules at two boards", (Board(), Board()), listed=1, health=("sequence_meaningless",),
+              strip=("RECORDING",), doctor=(("from", "send as source 0"),), verdict=("!sequence_meaningless",),
               allowed=("source_stepped_back", "late_frames"), finding="C1")
     yield Row("sequence number that counts frames", board(number=lambda count, frames: frames), finding="C1",
               doctor=(("numbers", "counts frames"),), **MEANINGLESS)
@@ -197,7 +197,7 @@ def rows():
               doctor=(("loss", ", in bursts"),), **LOST)
     yield Row("a board 5 s ahead", other(moment=lambda s: s + LATE_S), ("source_leading", "time_jumps"), ("RECORDING",),
               (("times", "ms ahead of the others"),), ("!time_jumps",), finding="C9")
-    yield Row("a board with the time of day", other(moment=lambda s: s + time.time()), ("source_leading", "time_jumps"),
+    yield Row("a board with the time of day", other(moment=lambda s, now=time.time(): s + now), ("source_leading", "time_jumps"),
               ("RECORDING",), (("times", "ms ahead of the others"),), ("!time_jumps",), finding="C9")
     # Two mistakes at once: each is named.
     yield Row("BDMs from 1, and little-endian time", board(bdms=BDM_1, frame=swapped("Q", 2, 10)), finding="two at once",
@@ -227,7 +227,7 @@ def rows():
     declared = dict(layout=FOREIGN, finding="C9")
     yield Row("a layout that fits", board(), (), ("RECORDING",), (), (), **declared)
     yield Row("a layout, and another magic number", board(header=lambda s, n: b"PETX" + header(s, n)[4:]),
-              doctor=(("framing", "do not fit the layout own"),), **MALFORMED, **declared)
+              doctor=(("framing", "sampled datagrams do not fit the layout"),), **MALFORMED, **declared)
     yield Row("a layout, and another marker of frames", board(hit=hit(head=constant(0xC))),
               doctor=(("markers", "do not have the markers of the layout"),), **INVALID, **declared)
     yield Row("a layout, and DUs counted from 1", board(hit=hit(du=lambda du: du + 1)),
