@@ -52,7 +52,7 @@ class Board:
     tick_s: float = TICK_S
     sent: Callable = lambda count: 1  # how often the datagram is sent
     rate: float = 5000  # frames/s
-    address: str = "127.0.0.1"
+    after_s: float = 0  # begins so much later
     moment: Callable = lambda s: s  # of detector time
     _stopped: threading.Event = field(default_factory=threading.Event, init=False)
 
@@ -65,9 +65,10 @@ class Board:
         self._thread.join()
 
     def _send(self, port):
+        if self._stopped.wait(self.after_s):
+            return
         chance = random.Random(self.source)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-            out.bind((self.address, 0))
             out.connect(("127.0.0.1", port))
             start, frames, count = time.monotonic(), 0, 0
             while not self._stopped.wait(0.004):

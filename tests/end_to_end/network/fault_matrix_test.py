@@ -7,6 +7,7 @@ fault_rows.py has the table."""
 
 import argparse
 import concurrent.futures
+import html
 import json
 import os
 import sys
@@ -20,13 +21,13 @@ import boards as captures  # noqa: E402
 import fault_rows  # noqa: E402
 from daemon import Site  # noqa: E402
 
-PATIENCE_S = float(os.environ.get("P", 60))
+PATIENCE_S = 60
 # What a loaded machine does, or a disk: not what is judged here.
 HOST = {"latency_high", "disk_slow", "kernel_drops", "stage_stalled", "no_free_batch", "disk_space_low", "disk_time_low",
         "udp_no_port", "softnet_drops", "fragments_lost"}
-# Findings of the doctor that only follow from another one.
+# Findings of the doctor that only follow from another one; and the tick, of boards that a loaded machine holds up.
 FOLLOWS = ("no BDM has singles", "have a BDM, DU, x or y out of range", "come too late", "have wrong markers",
-           "the fullest energy of", "agree on an earlier time", "the kernel dropped", "have times far from")
+           "the fullest energy of", "agree on an earlier time", "the kernel dropped", "have times far from", "a tick lasts about")
 SETTINGS = {"coincidence": {"window_ns": 5}, "energy": {"lower_keV": 350, "upper_keV": 650}, "listmode": {},
             "health": {"min_disk_free_bytes": 0, "min_disk_time_s": 0}}
 
@@ -41,15 +42,16 @@ class Matrix:
         with open(os.path.join(tree, "config", "examples", "small.scanner.json"), encoding="utf-8") as file:
             self.scanner = json.load(file)
 
-    def site(self, configuration):
-        return Site(self.programs, self.scanner, {**SETTINGS, **configuration}, "--gain-keV-per-adc", "1")
+    def site(self, configuration, scanner):
+        return Site(self.programs, scanner, {**SETTINGS, **configuration}, "--gain-keV-per-adc", "1")
 
     def play(self, row):
         """A run, in which the boards of the row send."""
-        configuration = {"sources": {"ids": list(range(row.listed or len(row.boards)))}}
+        listed = {"accept_any": True} if row.anybody else {"ids": list(range(row.listed or len(row.boards)))}
+        configuration = {"sources": listed}
         if row.layout:
             configuration["receive"] = {"layout": "own.layout.json"}
-        with self.site(configuration) as site:
+        with self.site(configuration, {**self.scanner, "sources": []} if row.anybody else self.scanner) as site:
             if row.layout:
                 site.write("own.layout.json", row.layout)
             with site.daemon() as port:
@@ -64,10 +66,10 @@ class Matrix:
                     for board in row.boards:
                         board.stop()
                 site.petctl("stop")
-            judged(site.run_json("r")["verdict"], row)
+            judged(site, row)
 
     def replay(self, row):
-        with self.site({}) as site:
+        with self.site({}, self.scanner) as site:
             site.program("petsim", "--scanner", site.file("scanner.json"), "--calibration", site.file("c.h5"), "--rate", "20000",
                          "--duration-s", "3", "--cylinder", "0,0,0,10,20,1", "--seed", "5", "--quiet", "--write",
                          site.file("all.pcap"))
@@ -81,7 +83,7 @@ class Matrix:
             warnings = [line for line in done.stderr.splitlines() if " warning " in line and "buffer" not in line]
             expect(done.returncode == (65 if row.bad else 0), f"exit status {done.returncode}: {done.stderr[-500:]}")
             expect(any(row.warns in line for line in warnings) if row.warns else not warnings, f"warnings {warnings}")
-            judged(site.run_json("r")["verdict"], row)
+            judged(site, row)
 
     def refer(self, row):
         with open(os.path.join(self.tree, row.file), encoding="utf-8") as file:
@@ -131,12 +133,21 @@ def doctor(site, row):
     expect(done.returncode == (1 if problems else 0), f"doctor: exit status {done.returncode}")
 
 
-def judged(verdict, row):
+def judged(site, row):
+    """The verdict on the run, and the report."""
+    verdict = site.run_json("r")["verdict"]
     bad = {reason[1:] for reason in row.verdict if reason[0] == "!"}
     wanted = {reason.lstrip("!") for reason in row.verdict}
     compare({reason["code"]: reason["message"] for reason in verdict["reasons"]}, wanted, row.allowed, "the verdict")
     state = "bad" if bad else "doubtful" if wanted else "good"
     expect(verdict["state"] == state, f"the run is {verdict['state']}, expected {state}: {verdict['reasons']}")
+    site.program("petlm", "plot", site.file("r"), "-o", site.file("plot"))
+    with open(site.file("plot", "report.html"), encoding="utf-8") as file:
+        page = file.read()
+    shown = html.unescape(page[page.index('<ul class="verdict">'):page.index("</ul>")])
+    for reason in verdict["reasons"]:
+        expect(reason["message"] in shown, f"the report does not say {reason['message']}: {shown}")
+    expect(not bad or 'class="bad"' in shown, f"the report has no mark: {shown}")
 
 
 def main():

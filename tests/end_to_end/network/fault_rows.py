@@ -24,6 +24,7 @@ class Row:
     verdict: tuple
     allowed: tuple = ()
     listed: int = 0  # how many boards may send: 0, 1, ...; 0: as many as do
+    anybody: bool = False  # accept_any
     layout: dict = None
     finding: str = "twenty mistakes"
 
@@ -97,7 +98,8 @@ MEANINGLESS = dict(health=("sequence_meaningless",), strip=("RECORDING",), verdi
 LOST = dict(health=("datagrams_lost",), strip=("RECORDING",), verdict=("!datagrams_lost",))
 JUMPING = dict(health=("source_jumping",), strip=("WAITING FOR DATA", "make no sense: check the byte order"),
                verdict=("!time_jumps",), allowed=("time_jumps", "source_clock", "source_stepped_back", "late_frames"))
-WRONG_UNIT = dict(health=("source_clock",), verdict=("!source_clock",))
+# Ticks of another unit bring frames together by chance.
+WRONG_UNIT = dict(health=("source_clock",), verdict=("!source_clock",), allowed=("boards_out_of_step", "boards_without_partners"))
 FOREIGN = {"name": "own", "datagram": {"byte_order": "big", "header_bytes": 16, "markers": [{"offset": 0, "bytes": 4, "value": 0x50455446}],
                                        "source": {"offset": 6, "bytes": 2}, "sequence": {"offset": 8, "bytes": 8}},
            "frame": {"byte_order": "big", "bytes": 16, "markers": [{"offset": 0, "bytes": 1, "low_bit": 4, "bits": 4, "value": 0xA}],
@@ -199,6 +201,11 @@ def rows():
               (("times", "ms ahead of the others"),), ("!time_jumps",), finding="C9")
     yield Row("a board with the time of day", other(moment=lambda s, now=time.time(): s + now), ("source_leading", "time_jumps"),
               ("RECORDING",), (("times", "ms ahead of the others"),), ("!time_jumps",), finding="C9")
+    yield Row("made-up ids from the beginning, an hour ahead",
+              tuple(Board(source=100 + i, rate=2000, moment=lambda s: s + 3600) for i in range(2)) +
+              tuple(Board(source=i, bdms=tuple(range(6 * i, 6 * i + 6)), rate=2000, after_s=1) for i in range(4)),
+              ("source_leading", "late_frames"), ("RECORDING",), (("times", "2 sources are ahead of the others: 100, 101"),),
+              ("!late_frames",), allowed=("sources_behind", "data_missing", "time_jumps"), anybody=True, finding="B10")
     # Two mistakes at once: each is named.
     yield Row("BDMs from 1, and little-endian time", board(bdms=BDM_1, frame=swapped("Q", 2, 10)), finding="two at once",
               doctor=(("modules", "one too high, counted from 1?"), ("times", "its bytes swapped (little-endian)")),
