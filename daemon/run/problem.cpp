@@ -43,6 +43,12 @@ constexpr std::array detector_advice{
                    "modules have no coincidences with the others at all"},
 };
 
+/// Share of copies that no network makes by chance.
+constexpr double many_copies = 0.01;
+/// Energies in the window, of so many: even without a source a scanner has more of them.
+constexpr double least_in_window = 0.02;
+constexpr std::uint64_t fewest_energies = 2000;
+
 double fraction(std::uint64_t part, std::uint64_t whole) {
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
@@ -101,6 +107,13 @@ class LedgerFinder {
                   " seem to have come twice, and their hits count twice",
                   "capture on one interface instead of any, end the mirrored port, join each multicast group "
                   "once; or a board sends the same data again");
+        if (const double copies = fraction(d.duplicate, d.received); copies > many_copies) {
+            add("duplicate_datagrams",
+                share_text(d.duplicate, d.received, "datagram") + " came more than once",
+                "a board that sends twice, two links, a mirror port of the switch, or several sockets in one "
+                "multicast group: the copies are not used",
+                copies);
+        }
         if (d.board_lost > 0) {
             add("board_lost_data",
                 counted_text(d.board_lost, "block") + " of data lost in the boards or on the way",
@@ -141,9 +154,26 @@ class LedgerFinder {
 
     void frames() {
         const gpu::FrameCounts& f = growth_.frames;
-        add_share(
-            "invalid_frames", f.bad_marker + f.bad_address + f.bad_time, f.received, "frame", " invalid",
-            "check frame.head_marker, frame.tail_marker and the scanner description against the boards");
+        add_share("invalid_frames", f.bad_marker + f.bad_address + f.bad_time, f.received, "frame",
+                  " invalid" + invalid_kinds(),
+                  "check frame.head_marker, frame.tail_marker and the scanner description against the boards "
+                  "(petctl doctor)");
+        if (f.received == 0 && growth_.tags.received > 0 && view_.frames_wanted) {
+            add("only_tags",
+                counted_text(growth_.tags.received, "tag") + " and not one frame of a hit arrived",
+                "do the boards send their hits with frame.tag_marker? `petctl doctor` tells");
+        }
+        const std::uint64_t converted = f.below_window + f.above_window + f.accepted;
+        if (converted >= fewest_energies &&
+            fraction(f.accepted, converted) <
+                least_in_window * (view_.raised("outside_energy_window") ? 2 : 1)) {
+            add("outside_energy_window",
+                fmt::format(
+                    "{:.3g} % of the frames lie outside the energy window: {:.3g} % below, {:.3g} % above",
+                    100 * (1 - fraction(f.accepted, converted)), 100 * fraction(f.below_window, converted),
+                    100 * fraction(f.above_window, converted)),
+                "check the gain of the boards, the byte order of their energies and the energy calibration");
+        }
         add_share("late_frames", f.late, f.received, "frame", " too late to be paired",
                   "look at the skew of the sources; raise watermark.max_disorder_us if the network reorders "
                   "datagrams");
@@ -154,6 +184,20 @@ class LedgerFinder {
                 "more than pipeline.max_pending_singles singles waited for slow sources: they wait no longer",
                 "find the source that lags; raise pipeline.max_pending_singles to wait longer for it");
         }
+    }
+
+    /// ": 3 with wrong markers, 12 with a BDM, DU, x or y out of range or of another source"
+    [[nodiscard]] std::string invalid_kinds() const {
+        const gpu::FrameCounts& f = growth_.frames;
+        std::string text;
+        if (!view_.cause_known) return text;
+        const auto say = [&](std::uint64_t count, const char* what) {
+            if (count > 0) text += fmt::format("{} {} {}", text.empty() ? ":" : ",", count, what);
+        };
+        say(f.bad_marker, "with wrong markers");
+        say(f.bad_address, "with a BDM, DU, x or y out of range, or a BDM of another source");
+        say(f.bad_time, "with a corrected time below 0 or beyond 64 bits");
+        return text;
     }
 
     const Ledger& growth_;
@@ -174,6 +218,11 @@ Problem sequence_problem(std::uint32_t subject, const std::string& name, const N
     Problem problem = source_problem(sequence_meaningless, subject, name, "");
     problem.what = "source " + name + ": " + pattern.text();
     return problem;
+}
+
+std::string pace_text(double pace) {
+    if (std::abs(pace) < 1e-6) return "stands still";
+    return fmt::format("advances by {:.3g} s in a second of the host's clock", pace);
 }
 
 Problem detector_problem(const DetectorFault& fault) {

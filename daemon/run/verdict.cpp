@@ -24,7 +24,8 @@ constexpr std::size_t most_named = 10;
 /// With one of these, the data are not what they seem.
 constexpr std::array bad_codes{"run_failed",     "ledger_open",      "records_unwritten",
                                "no_data",        "source_silent",    "sequence_meaningless",
-                               "packets_unread", "too_many_sources", "boards_out_of_step"};
+                               "packets_unread", "too_many_sources", "boards_out_of_step",
+                               "source_clock",   "only_tags"};
 /// With one of these, if it concerns `bad_share` of the data or more. What is lost is corrected for, and
 /// what is rejected is known: a little of it spoils no run.
 constexpr std::array share_codes{"datagrams_lost", "data_missing",        "kernel_drops",
@@ -41,16 +42,19 @@ class Judge {
         for (const std::string& identity : run_.ledger.open_identities())
             add("ledger_open", "the ledger does not close", identity);
         records();
-        if (run_.ledger.frames.received == 0)
+        if (run_.ledger.frames.received == 0 && run_.ledger.tags.received == 0)
             add("no_data", "the run has no frames",
                 "check what the boards send, and to which address and port");
         for (std::size_t i = 0; i < run_.seen.sources.sources.size(); ++i)
             source(static_cast<std::uint32_t>(i));
         LedgerView view{run_.max_loss_fraction};
         view.gave_up = run_.seen.given_up > 0;
+        view.frames_wanted = true;
         view.sources_replaced = run_.seen.sources.replaced > run_.seen.sources_at_start.replaced;
         take(find_ledger_problems(run_.ledger, view));
         missing_data();
+        if (run_.pace && (*run_.pace < slow_clock || *run_.pace > fast_clock))
+            add(source_clock.code, "the time of the boards " + pace_text(*run_.pace), source_clock.advice);
         for (const DetectorFault& fault : run_.seen.detector)
             problems_.push_back(detector_problem(fault));
         take(run_.seen.reported);

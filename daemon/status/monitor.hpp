@@ -68,6 +68,7 @@ class Monitor {
     ProgressWatch progress_;
     std::optional<DiskSpace> space_;
     WriteRate write_rate_;
+    SourceClocks clocks_;
     Health health_;
 };
 

@@ -24,6 +24,11 @@ class SourceFinder {
         find_the_wrong();
         for (std::uint32_t i = 0; i < acquisition_.sources.sources.size(); ++i)
             source(i);
+        for (const SourceClocks::Off& off : seen_.now->clocks_off) {
+            if (off.source < acquisition_.sources.sources.size())
+                add_source(source_clock, off.source, "sends frames, but its time " + pace_text(off.pace),
+                           std::abs(std::log(std::max(off.pace, 1e-9))));
+        }
         return std::move(found_);
     }
 

@@ -15,6 +15,7 @@ struct FinishedRunOfTwo {
     Ledger ledger;
     SeenInRun seen;
     std::string failure;
+    std::optional<double> pace;
 
     FinishedRunOfTwo() {
         ledger.datagrams.received = ledger.datagrams.accepted = 10'000;
@@ -31,7 +32,9 @@ struct FinishedRunOfTwo {
             seen.sources.sources.push_back(source);
         }
     }
-    [[nodiscard]] RunVerdict verdict() const { return judge({ledger, seen, 0.001, failure, "", "", 0}); }
+    [[nodiscard]] RunVerdict verdict() const {
+        return judge({ledger, seen, 0.001, failure, "", "", 0, pace});
+    }
     /// The message of the reason; empty: there is none.
     [[nodiscard]] std::string reason(const std::string& code) const {
         for (const RunVerdict::Reason& one : verdict().reasons)
@@ -76,6 +79,40 @@ TEST_CASE("late and jumped frames count like lost ones", "[run][verdict]") {
             CHECK(run.reason(late ? "late_frames" : "time_jumps") != "");
         }
     }
+}
+
+TEST_CASE("a run whose boards send times of another unit is bad", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    for (const double pace : {0.6, 1.0, 1.9}) {
+        run.pace = pace;
+        CHECK(run.verdict().state == State::good);
+    }
+    run.pace = 1 / 64.0;
+    CHECK(run.verdict().state == State::bad);
+    CHECK_THAT(run.reason("source_clock"),
+               contains("the time of the boards advances by 0.0156 s in a second of the host's clock"));
+    run.pace = 0;
+    CHECK_THAT(run.reason("source_clock"), contains("the time of the boards stands still"));
+}
+
+TEST_CASE("tags alone are no data, and copies and energies outside the window are named", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.ledger.datagrams.duplicate = 2'000;
+    run.ledger.datagrams.received += 2'000;
+    CHECK(run.verdict().state == State::doubtful);
+    CHECK(run.reason("duplicate_datagrams") != "");
+    run = FinishedRunOfTwo();
+    run.ledger.frames.accepted = run.ledger.singles.pending_at_end = 10'000;
+    run.ledger.frames.below_window = 990'000;
+    CHECK(run.verdict().state == State::doubtful);
+    CHECK_THAT(run.reason("outside_energy_window"), contains("99 % below, 0 % above"));
+    run = FinishedRunOfTwo();
+    run.ledger.frames = {};
+    run.ledger.singles.pending_at_end = 0;
+    run.ledger.tags.received = run.ledger.datagrams.frames;
+    CHECK(run.verdict().state == State::bad);
+    CHECK(run.reason("only_tags") != "");
+    CHECK(run.reason("no_data") == "");
 }
 
 TEST_CASE("drops of the kernel are named as such, and not as lost on the way", "[run][verdict]") {

@@ -83,6 +83,29 @@ const std::vector<Case>& cases() {
              p.now.sources.sources[1].sequence.repeated += 20;
          },
          nullptr},
+        {"duplicate_datagrams", "5000 datagrams (50 %) came more than once",
+         [](Patient& p) { p.now.total.datagrams.duplicate += 5000; }, nullptr},
+        {"only_tags", "500 tags and not one frame",
+         [](Patient& p) {
+             p.now.run.emplace();
+             p.before.run.emplace();
+             p.now.total.frames = p.before.total.frames;
+             p.now.total.tags.received += 500;
+         },
+         nullptr},
+        {"outside_energy_window", "99 % of the frames lie outside the energy window: 9 % below, 90 % above",
+         [](Patient& p) {
+             p.now.total.frames.accepted += 10'000;
+             p.now.total.frames.below_window += 90'000;
+             p.now.total.frames.above_window += 900'000;
+         },
+         nullptr},
+        {"source_clock",
+         "source 5 sends frames, but its time advances by 0.0156 s in a second of the host's clock",
+         [](Patient& p) {
+             p.reading.clocks_off = {{1, 1 / 64.0}};
+         },
+         [](Patient& p) { p.reading.clocks_off.clear(); }, "degraded", 1},
         {"source_restarted", "source 5 has restarted its sequence numbers",
          [](Patient& p) {
              p.now.sources.sources[0].sequence.restarted += 1;  // after an end of stream
