@@ -10,6 +10,7 @@ fail() {
 }
 
 mkdir "$directory/spool"
+# shellcheck disable=SC2016 # the script expands them
 printf '#!/bin/sh\n[ ! -e %s/down ] || exit 3\n{ cat; echo " $PETACQ_CODE|$PETACQ_MESSAGE|$1"; } >>%s/told\n' \
     "$directory" "$directory" >"$directory/tell"
 chmod +x "$directory/tell"
@@ -23,6 +24,7 @@ touch "$directory/down"
 rm "$directory/down"
 "$examples/deliver" "$directory/spool" "$directory/tell" me
 [ -z "$(ls -A "$directory/spool")" ] || fail "what was delivered is still there"
+# shellcheck disable=SC2016 # as text
 printf '{"code": "%s"}\n %s|a = b $(touch %s/run) '"'c'"'|me\n' \
     source_silent source_silent "$directory" kernel_drops kernel_drops "$directory" | cmp - "$directory/told"
 [ ! -e "$directory/run" ] || fail "a message was run as a command"
