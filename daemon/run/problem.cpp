@@ -172,6 +172,25 @@ Problem sequence_problem(std::uint32_t subject, const std::string& name, const N
     return problem;
 }
 
+Problem rate_problem(std::uint32_t subject, const std::string& name, const ClockRate::Wrong& rate) {
+    Problem problem = source_problem(source_clock_rate, subject, name, "");
+    problem.what = "source " + name + ": " + rate.text();
+    return problem;
+}
+
+std::optional<Problem> energy_problem(const gpu::FrameCounts& frames) {
+    constexpr double nearly_all = 0.95;
+    constexpr std::uint64_t enough = 1000;
+    const std::uint64_t outside = frames.below_window + frames.above_window;
+    const std::uint64_t all = outside + frames.accepted;
+    const double share = fraction(outside, all);
+    if (all < enough || share <= nearly_all) return {};
+    return Problem{
+        "energies_outside", 0, share_text(outside, all, "hit") + " outside the energy window",
+        "without a source in the scanner that is normal; else check the gain and the byte order of "
+        "the energies, and the energy calibration"};
+}
+
 Problem detector_problem(const DetectorFault& fault) {
     const DetectorAdvice& known = detector_advice.at(static_cast<std::size_t>(fault.kind));
     Problem problem{known.code, fault.bdm, fault.text(), known.advice};

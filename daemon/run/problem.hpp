@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,12 +59,20 @@ inline constexpr SourceTrouble sequence_meaningless{
     "loss of its datagrams is unknown; the number must grow by one with each datagram, big-endian, and each "
     "board needs an id of its own",
     "sources have sequence numbers that say nothing"};
+inline constexpr SourceTrouble source_clock_rate{
+    "source_clock_rate", "",
+    "check the counter and the unit of its times, and tick_ps of the scanner description",
+    "sources have clocks of another rate"};
 
 /// `does`: instead of that of the trouble.
 Problem source_problem(const SourceTrouble& trouble, std::uint32_t subject, const std::string& name,
                        const std::string& does, double size = 0);
 /// "source 3: its sequence number stands still at 0: loss of its datagrams is unknown; ..."
 Problem sequence_problem(std::uint32_t subject, const std::string& name, const NumberPattern& pattern);
+/// "source 3: its clock makes 1e+09 ticks a second, 6.4e+10 are expected: check ..."
+Problem rate_problem(std::uint32_t subject, const std::string& name, const ClockRate::Wrong& rate);
+/// No energy of a source: nearly all energies lie outside the energy window. Nothing: they do not.
+std::optional<Problem> energy_problem(const gpu::FrameCounts& frames);
 Problem detector_problem(const DetectorFault& fault);
 
 /// What is known besides a growth of the ledger.

@@ -22,9 +22,10 @@ constexpr double most_missing = 0.01;
 constexpr std::size_t most_named = 10;
 
 /// With one of these, the data are not what they seem.
-constexpr std::array bad_codes{"run_failed",     "ledger_open",      "records_unwritten",
-                               "no_data",        "source_silent",    "sequence_meaningless",
-                               "packets_unread", "too_many_sources", "boards_out_of_step"};
+constexpr std::array bad_codes{"run_failed",       "ledger_open",      "records_unwritten",
+                               "no_data",          "source_silent",    "sequence_meaningless",
+                               "packets_unread",   "too_many_sources", "boards_out_of_step",
+                               "source_clock_rate"};
 /// With one of these, if it concerns more than `bad_share` of the data. What is lost is corrected for, and
 /// what is rejected is known: a little of it spoils no run.
 constexpr std::array share_codes{"datagrams_lost", "data_missing", "kernel_drops", "no_free_batch",
@@ -49,6 +50,7 @@ class Judge {
         view.gave_up = run_.seen.given_up > 0;
         view.sources_replaced = run_.seen.sources.replaced > run_.seen.sources_at_start.replaced;
         take(find_ledger_problems(run_.ledger, view));
+        if (auto energies = energy_problem(run_.ledger.frames)) problems_.push_back(*std::move(energies));
         missing_data();
         for (const DetectorFault& fault : run_.seen.detector)
             problems_.push_back(detector_problem(fault));
@@ -94,6 +96,8 @@ class Judge {
             problems_.push_back(source_problem(source_silent, i, name, "sent nothing in the run"));
         if (now.unnumbered > before.unnumbered)
             problems_.push_back(sequence_problem(i, name, now.latest_numbers));
+        if (now.wrong_seconds > before.wrong_seconds && now.latest_rate)
+            problems_.push_back(rate_problem(i, name, *now.latest_rate));
         if (now.steps_back > before.steps_back)
             problems_.push_back(source_problem(source_stepped_back, i, name, source_stepped_back.does));
         const auto restarts = [](const SourceStatus& s) {

@@ -123,6 +123,9 @@ class Finder {
             growth.frames.received = growth.frames.bad_marker = invalid_frames_arrived(seen_);
         for (Problem& problem : find_ledger_problems(growth, view))
             found_.push_back(std::move(problem));
+        if (acquisition_.run) {
+            if (auto energies = energy_problem(growth.frames)) found_.push_back(*std::move(energies));
+        }
         if (acquisition_.sources.behind_watermark) {
             add("sources_behind",
                 "the sources agree on an earlier time than that of the run: their frames are late",

@@ -109,6 +109,9 @@ std::string useless_text(const Observation& seen) {
                "frame.tail_marker and the byte order of the frames (`petctl doctor`)";
     const Ledger& now = seen.now->acquisition->total;
     const Ledger& before = seen.before->acquisition->total;
+    if (now.datagrams.malformed > before.datagrams.malformed)
+        return "datagrams arrive, but none of them is in the wire format: check magic number, version and "
+               "length of the header, and receive.framing (`petctl doctor`)";
     if (now.tags.received > before.tags.received)
         return "only tag frames arrive: do the boards send their singles with frame.tag_marker?";
     if (now.datagrams.frames > before.datagrams.frames)

@@ -53,6 +53,32 @@ TEST_CASE("a run in which all is well is good", "[run][verdict]") {
     CHECK(run.verdict().reasons.empty());
 }
 
+TEST_CASE("times in another unit, or that stand still, make a run bad", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    SourceStatus& source = run.seen.sources.sources[1];
+    source.latest_rate = ClockRate::Wrong{1e9, 64e9};
+    CHECK(run.verdict().state == State::good);  // before the run
+    source.wrong_seconds = 2;
+    CHECK(run.verdict().state == State::bad);
+    CHECK(test::contains(run.reason("source_clock_rate"),
+                         "source 5: its clock makes 1e+09 ticks a second, 6.4e+10 are expected"));
+    source.latest_rate = ClockRate::Wrong{0, 64e9};
+    CHECK(test::contains(run.reason("source_clock_rate"), "source 5: its times stand still"));
+}
+
+TEST_CASE("a run with nearly no energy in the window is doubtful", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    const auto outside = [&](std::uint64_t hits) {
+        run.ledger.frames.below_window = hits;
+        run.ledger.frames.accepted = run.ledger.singles.pending_at_end = 1'000'000 - hits;
+    };
+    outside(940'000);
+    CHECK(run.verdict().state == State::good);
+    outside(990'000);
+    CHECK(run.verdict().state == State::doubtful);
+    CHECK(test::contains(run.reason("energies_outside"), "990000 hits (99 %) outside the energy window"));
+}
+
 TEST_CASE("known loss makes a run doubtful, a tenth of it bad", "[run][verdict]") {
     FinishedRunOfTwo run;
     run.lose(5);  // below health.max_loss_fraction

@@ -213,6 +213,19 @@ const std::vector<Case>& cases() {
         {"source_jumping", "source 5 jumps",
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::jumping; },
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::active; }, "degraded", 1},
+        {"source_clock_rate", "source 3: its clock makes 1e+09 ticks a second, 6.4e+10 are expected",
+         [](Patient& p) {
+             p.now.sources.sources[0].rate = ClockRate::Wrong{1e9, 64e9};
+         },
+         [](Patient& p) { p.now.sources.sources[0].rate.reset(); }},
+        {"energies_outside", "9900 hits (99 %) outside the energy window",
+         [](Patient& p) {
+             p.now.run.emplace();
+             p.now.total.frames.below_window += 9900;
+             p.now.total.frames.accepted += 100;
+             p.now.total.frames.received += 10'000;
+         },
+         nullptr},
         {"source_stepped_back", "source 3 stepped back",
          [](Patient& p) { ++p.now.sources.sources[0].steps_back; }, nullptr},
         {"temperature_high", "module 7 is at 61.0 C, above 50 C",
