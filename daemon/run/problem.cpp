@@ -163,17 +163,7 @@ class LedgerFinder {
                 counted_text(growth_.tags.received, "tag") + " and not one frame of a hit arrived",
                 "do the boards send their hits with frame.tag_marker? `petctl doctor` tells");
         }
-        const std::uint64_t converted = f.below_window + f.above_window + f.accepted;
-        if (converted >= fewest_energies &&
-            fraction(f.accepted, converted) <
-                least_in_window * (view_.raised("outside_energy_window") ? 2 : 1)) {
-            add("outside_energy_window",
-                fmt::format(
-                    "{:.3g} % of the frames lie outside the energy window: {:.3g} % below, {:.3g} % above",
-                    100 * (1 - fraction(f.accepted, converted)), 100 * fraction(f.below_window, converted),
-                    100 * fraction(f.above_window, converted)),
-                "check the gain of the boards, the byte order of their energies and the energy calibration");
-        }
+        energies();
         add_share("late_frames", f.late, f.received, "frame", " too late to be paired",
                   "look at the skew of the sources; raise watermark.max_disorder_us if the network reorders "
                   "datagrams");
@@ -184,6 +174,21 @@ class LedgerFinder {
                 "more than pipeline.max_pending_singles singles waited for slow sources: they wait no longer",
                 "find the source that lags; raise pipeline.max_pending_singles to wait longer for it");
         }
+    }
+
+    /// Hardly any energy in the window is no energy of a source.
+    void energies() {
+        const gpu::FrameCounts& f = growth_.frames;
+        const std::uint64_t outside = f.below_window + f.above_window;
+        const std::uint64_t all = outside + f.accepted;
+        const double least = least_in_window * (view_.raised("energies_outside") ? 2 : 1);
+        if (!view_.frames_wanted || all < fewest_energies || fraction(f.accepted, all) >= least) return;
+        add("energies_outside",
+            share_text(outside, all, "hit") +
+                fmt::format(" outside the energy window: {:.3g} % below, {:.3g} % above",
+                            100 * fraction(f.below_window, all), 100 * fraction(f.above_window, all)),
+            "is there a source in the scanner? Then check the gain of the boards, the byte order of their "
+            "energies and the energy calibration");
     }
 
     /// ": 3 with wrong markers, 12 with a BDM, DU, x or y out of range or of another source"
@@ -220,9 +225,10 @@ Problem sequence_problem(std::uint32_t subject, const std::string& name, const N
     return problem;
 }
 
-std::string pace_text(double pace) {
-    if (std::abs(pace) < 1e-6) return "stands still";
-    return fmt::format("advances by {:.3g} s in a second of the host's clock", pace);
+Problem rate_problem(std::uint32_t subject, const std::string& name, const ClockRate::Wrong& rate) {
+    Problem problem = source_problem(source_clock, subject, name, "");
+    problem.what = "source " + name + ": " + rate.text();
+    return problem;
 }
 
 Problem detector_problem(const DetectorFault& fault) {

@@ -53,25 +53,23 @@ inline constexpr SourceTrouble source_restarted{
     "sources have restarted their sequence numbers"};
 inline constexpr SourceTrouble source_silent{"source_silent", "has been silent", "check power and cable",
                                              "sources are silent"};
-inline constexpr SourceTrouble source_clock{
-    "source_clock", "", "check the unit of its times and tick_ps of the scanner description (petctl doctor)",
-    "sources have times that do not keep pace with the host's clock"};
 inline constexpr SourceTrouble sequence_meaningless{
     "sequence_meaningless", "",
     "loss of its datagrams is unknown; the number must grow by one with each datagram, big-endian, and each "
     "board needs an id of its own",
     "sources have sequence numbers that say nothing"};
+inline constexpr SourceTrouble source_clock{
+    "source_clock", "",
+    "check the counter and the unit of its times, and tick_ps of the scanner description (petctl doctor)",
+    "sources have clocks of another rate"};
 
 /// `does`: instead of that of the trouble.
 Problem source_problem(const SourceTrouble& trouble, std::uint32_t subject, const std::string& name,
                        const std::string& does, double size = 0);
 /// "source 3: its sequence number stands still at 0: loss of its datagrams is unknown; ..."
 Problem sequence_problem(std::uint32_t subject, const std::string& name, const NumberPattern& pattern);
-/// Times that advance by less or more than this in a second of the host are in another unit, or no times.
-inline constexpr double slow_clock = 0.5;
-inline constexpr double fast_clock = 2;
-/// "advances by 0.0156 s in a second of the host's clock"
-std::string pace_text(double pace);
+/// "source 3: its clock makes 1e+09 ticks a second, 6.4e+10 are expected: check ..."
+Problem rate_problem(std::uint32_t subject, const std::string& name, const ClockRate::Wrong& rate);
 Problem detector_problem(const DetectorFault& fault);
 
 /// What is known besides a growth of the ledger.

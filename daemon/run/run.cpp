@@ -271,37 +271,8 @@ std::string Run::save_spectra(const RunEnd& end) const {
     }
 }
 
-std::optional<double> Run::pace(const RunEnd& end) const {
-    constexpr std::int64_t shortest_ns = 2'000'000'000;
-    const gpu::FrameCounts& f = end.ledger.frames;
-    if (f.received == 0 || 2 * (f.bad_marker + f.bad_address + f.bad_time + f.time_jump) > f.received)
-        return std::nullopt;  // other reasons say so
-    const auto pace = [&](std::uint64_t ticks, std::int64_t ns) {
-        return static_cast<double>(static_cast<std::int64_t>(ticks)) * setting_.scanner->tick_ps * 1e-3 /
-               static_cast<double>(ns);
-    };
-    const auto& sources = end.seen.sources.sources;
-    const auto& earlier = end.seen.sources_at_start.sources;
-    std::int64_t last = 0;
-    for (const SourceStatus& source : sources)
-        last = std::max(last, source.last_seen.value_or(0));
-    if (first_arrival_ && last - first_arrival_->host_ns >= shortest_ns)
-        return pace(end.covered.end - first_arrival_->ticks, last - first_arrival_->host_ns);
-    // Where boards have no time that makes sense, the data begin when the run ends, or never.
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        const SourceStatus& now = sources[i];
-        const SourceStatus before = i < earlier.size() ? earlier[i] : SourceStatus{};
-        if (!now.last_seen || now.clock_jumps != before.clock_jumps) continue;
-        const std::int64_t stretch = *now.last_seen - before.last_seen.value_or(*now.first_seen);
-        if (stretch < shortest_ns || (before.last_seen && before.progress == 0)) continue;
-        return pace(before.last_seen ? now.progress - before.progress : end.covered.ticks(), stretch);
-    }
-    return std::nullopt;
-}
-
 RunVerdict Run::verdict_on(const RunEnd& end, const Ledger& ledger, const std::string& failure) const {
-    RunFacts facts{ledger, end.seen, setting_.configuration->health.max_loss_fraction, failure, {}, {},
-                   0,      pace(end)};
+    RunFacts facts{ledger, end.seen, setting_.configuration->health.max_loss_fraction, failure, {}, {}, 0};
     facts.ledger_series_failure = ledger_series_failure();
     if (const auto capture = capture_status()) {
         facts.capture_failure = capture->failure;

@@ -169,8 +169,6 @@ class Run {
     /// Files that another program has removed, replaced or cut since they were written, with the reason.
     [[nodiscard]] std::string lost_files() const;
     void open_files();
-    /// RunFacts::pace
-    [[nodiscard]] std::optional<double> pace(const RunEnd& end) const;
     [[nodiscard]] RunVerdict verdict_on(const RunEnd& end, const Ledger& ledger,
                                         const std::string& failure) const;
     void write_description(nlohmann::json content);
@@ -198,7 +196,6 @@ class Run {
     std::unique_ptr<SecondsFile> seconds_;
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done
-    std::optional<Arrival> first_arrival_;     ///< of begin_data()
     std::unique_ptr<LedgerSeries> ledger_series_;
     RunVerdict verdict_;
     config::Spectra spectra_memory_;  ///< if requested

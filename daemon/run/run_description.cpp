@@ -34,7 +34,6 @@ Coverage Run::known_coverage() const {
 
 void Run::begin_data(std::uint64_t ticks, const std::optional<Arrival>& arrival, std::uint64_t taken_from) {
     std::optional<std::chrono::system_clock::time_point> utc;
-    first_arrival_ = arrival;
     if (arrival) {
         using std::chrono::nanoseconds;
         using std::chrono::system_clock;

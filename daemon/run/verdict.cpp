@@ -53,8 +53,6 @@ class Judge {
         view.sources_replaced = run_.seen.sources.replaced > run_.seen.sources_at_start.replaced;
         take(find_ledger_problems(run_.ledger, view));
         missing_data();
-        if (run_.pace && (*run_.pace < slow_clock || *run_.pace > fast_clock))
-            add(source_clock.code, "the time of the boards " + pace_text(*run_.pace), source_clock.advice);
         for (const DetectorFault& fault : run_.seen.detector)
             problems_.push_back(detector_problem(fault));
         take(run_.seen.reported);
@@ -99,6 +97,8 @@ class Judge {
             problems_.push_back(source_problem(source_silent, i, name, "sent nothing in the run"));
         if (now.unnumbered > before.unnumbered)
             problems_.push_back(sequence_problem(i, name, now.latest_numbers));
+        if (now.wrong_seconds > before.wrong_seconds && now.latest_rate)
+            problems_.push_back(rate_problem(i, name, *now.latest_rate));
         if (now.steps_back > before.steps_back)
             problems_.push_back(source_problem(source_stepped_back, i, name, source_stepped_back.does));
         const auto restarts = [](const SourceStatus& s) {

@@ -56,8 +56,6 @@ struct RunFacts {
     std::string ledger_series_failure;
     std::string capture_failure;
     std::uint64_t capture_dropped = 0;
-    /// Detector time that the run covers, in a second of the host in which data arrived; absent: unknown.
-    std::optional<double> pace{};
 };
 RunVerdict judge(const RunFacts& run);
 

@@ -170,8 +170,6 @@ void Monitor::read_slow() {
         write_rate_.clear();
     }
     now_.disk = {space_, write_rate_.per_second()};
-    clocks_.observe(now_.acquisition->sources.sources, setting_.scanner->tick_ps);
-    now_.clocks_off = clocks_.off();
     now_.network_earlier =
         std::exchange(now_.network, {read_network_counters(), std::chrono::steady_clock::now()});
 }

@@ -68,7 +68,6 @@ class Monitor {
     ProgressWatch progress_;
     std::optional<DiskSpace> space_;
     WriteRate write_rate_;
-    SourceClocks clocks_;
     Health health_;
 };
 

@@ -18,7 +18,6 @@
 #include "daemon/run/list.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/space/disk_space.hpp"
-#include "daemon/status/source_clocks.hpp"
 #include "net/samples.hpp"
 #include "net/sockets/multicast.hpp"
 #include "net/strangers.hpp"
@@ -68,7 +67,6 @@ struct Reading {
     std::vector<StageState> stages;
     NetworkReading network;
     NetworkReading network_earlier;  ///< an interval before that
-    std::vector<SourceClocks::Off> clocks_off;
 };
 
 enum class DaemonState : std::uint8_t { idle, starting, running, stopping, failed };

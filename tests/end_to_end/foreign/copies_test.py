@@ -105,8 +105,8 @@ class Copies(unittest.TestCase):
                         return [r["message"] for r in here.status()["health"]["reasons"] if r["code"] == CODE]
                     self.assertIn("seem to have come twice", eventually(reasons)[0])
 
-                    with subprocess.Popen([os.path.join(BIN, "petctl"), "--socket", here.file("control.sock"), "doctor", "--seconds", "1"],
-                                          stdout=subprocess.PIPE, text=True) as doctor:
+                    listen = [os.path.join(BIN, "petctl"), "--socket", here.file("control.sock"), "doctor", "--seconds", "1"]
+                    with subprocess.Popen(listen, stdout=subprocess.PIPE, text=True) as doctor:
                         while doctor.poll() is None:
                             reasons()
                         self.assertIn("seem to have come twice", doctor.stdout.read())

@@ -16,10 +16,12 @@ from foreign_test import BIN, COUNTED, COUNT_TICKS, PERIOD, SOURCE, counted_data
 
 MISSING = 77
 SECONDS = 0.02
-HEAD = re.compile(r"datagram from (\S+:\d+): (\w+), (\d+) bytes(?:, source (\d+), sequence (\d+), flags 0x(..)(?: \(end of stream\))?)?"
+HEAD = re.compile(r"datagram from (\S+:\d+): (\w+), (\d+) bytes"
+                  r"(?:, source (\d+), sequence (\d+), flags 0x(..)(?: \(end of stream\))?)?"
                   r"(?:, (\d+) frames?)?(?:, of which the first (\d+) are known)?(.*)")
 FRAME = re.compile(r" +(\d+)  ((?:[0-9a-f]{2} ){15}[0-9a-f]{2})  time (\d+) ticks \((\d+\.\d{9}) s\)  (.*)")
-HIT = re.compile(r"energy (\d+) ADC  DU (\d+)  BDM (\d+)  x (\d+)  y (\d+)  temperature (-?\d+\.\d{4}) degrees C(?:  invalid: (.+))?")
+HIT = re.compile(r"energy (\d+) ADC  DU (\d+)  BDM (\d+)  x (\d+)  y (\d+)  "
+                 r"temperature (-?\d+\.\d{4}) degrees C(?:  invalid: (.+))?")
 TAG = re.compile(r"tag: channel (\d+)  kind (\d+)  value (\d+)")
 
 
@@ -82,7 +84,8 @@ class Here(Site):
 
 
 def site(framing="sequenced", **more):
-    rules = {"coincidence": {"window_ticks": 320}, "receive": {"framing": framing, "sockets": [{"address": "127.0.0.1", "port": 9601}]}}
+    rules = {"coincidence": {"window_ticks": 320},
+             "receive": {"framing": framing, "sockets": [{"address": "127.0.0.1", "port": 9601}]}}
     scanner = example("small.scanner.json")
     if framing == "bare":
         scanner.pop("sources")
@@ -152,7 +155,8 @@ class Frames(unittest.TestCase):
                 if hit["bad"]:
                     self.assertEqual(frame["why"], "its markers or its address do not fit the layout")
                 else:
-                    self.assertEqual((frame["bytes"], frame["why"]), (own_frame({**hit, "ticks": hit["ticks"] + PERIOD * COUNT_TICKS}), None))
+                    translated = own_frame({**hit, "ticks": hit["ticks"] + PERIOD * COUNT_TICKS})
+                    self.assertEqual((frame["bytes"], frame["why"]), (translated, None))
             self.assertIn("  as sent: " + sent[0][:144].hex(" ") + " ...\n", text)
             self.assertEqual(shown[1][0][9], ": malformed: the markers of its header do not fit the layout")
             self.assertIn("end of stream", shown[2][0][0])
@@ -213,8 +217,9 @@ class Dissector(unittest.TestCase):
         with here:
             here.simulate("--heartbeat-ms", "2")
             done = subprocess.run(
-                ["tshark", "-X", "lua_script:" + os.path.join(SOURCE, "tools", "wireshark", "petacq.lua"), "-r", here.file("a.pcap"),
-                 "-T", "fields", "-E", "occurrence=a", "-E", "separator=|", *(w for name in self.NAMES for w in ("-e", "petacq." + name))],
+                ["tshark", "-X", "lua_script:" + os.path.join(SOURCE, "tools", "wireshark", "petacq.lua"),
+                 "-r", here.file("a.pcap"), "-T", "fields", "-E", "occurrence=a", "-E", "separator=|",
+                 *(w for name in self.NAMES for w in ("-e", "petacq." + name))],
                 capture_output=True, text=True, check=True)
             lines = done.stdout.splitlines()
             shown = parsed(here.frames())

@@ -77,7 +77,8 @@ class Matrix:
                        for host, _, datagram in captures.read(site.file("all.pcap"))]
             arguments = ["--config", site.file("petacqd.json"), "--run", "r"]
             for number, capture in enumerate(row.change(packets)):
-                captures.write(site.file(f"{number}.pcap"), [(host, 40000 + source, datagram) for host, source, datagram in capture])
+                captures.write(site.file(f"{number}.pcap"),
+                               [(host, 40000 + source, datagram) for host, source, datagram in capture])
                 arguments += ["--replay", site.file(f"{number}.pcap")]
             done = site.run_program("petacqd", *arguments)
             warnings = [line for line in done.stderr.splitlines() if " warning " in line and "buffer" not in line]
