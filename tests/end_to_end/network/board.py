@@ -67,13 +67,14 @@ class Board:
     def _send(self, port):
         if self._stopped.wait(self.after_s):
             return
-        chance = random.Random(self.source)
+        chance = random.Random()  # no two boards have hits at the same distances, which would look like coincidences
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
             out.connect(("127.0.0.1", port))
             start, frames, count = time.monotonic(), 0, 0
             while not self._stopped.wait(0.004):
                 while frames + FRAMES <= (time.monotonic() - start) * self.rate:
-                    hits = [self.hit(self._draw(chance, start + n / self.rate, n)) for n in range(frames, frames + FRAMES)]
+                    hits = [self.hit(self._draw(chance, start + (n + chance.random()) / self.rate, n))
+                            for n in range(frames, frames + FRAMES)]
                     datagram = self.header(self.source, self.number(count, frames)) + b"".join(map(self.frame, hits)) + self.trailer
                     for _ in range(self.sent(count)):
                         out.send(datagram)
