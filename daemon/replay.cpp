@@ -48,6 +48,8 @@ RequestedInterval interval_of(const ReplayOptions& options, const nlohmann::json
         if (!taken.contains(key) || !taken.at(key).is_number_unsigned()) return {};
         return taken.at(key).get<std::uint64_t>();
     };
+    // The boards of a run that ended at time 0 never had a time that counts: its capture shows why.
+    if (number("stop_ticks") == 0U) return interval;
     if (!interval.start) interval.start = number("start_ticks");
     if (!interval.stop) interval.stop = number("stop_ticks");
     return interval;

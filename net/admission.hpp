@@ -43,7 +43,7 @@ class Admission {
     void describe(const DatagramHeader& header, Endpoint sender, const std::byte* first, std::size_t size,
                   Datagram& out) const {
         const std::size_t frames = (size - header_size()) / frame_bytes;
-        out.sequence = header.sequence;
+        out.sequence = framing_ == Framing::sequenced ? header.sequence : fingerprint_of(first, frames);
         out.source = header.source;
         out.flags = header.flags;
         out.frames = static_cast<std::uint32_t>(frames);

@@ -34,22 +34,21 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
 
 namespace {
 
-/// Whether a datagram with such a record may be a member of a group.
-bool may_join(const Datagram& d) {
-    return d.admitted == Admitted::yes && d.flags == 0 && d.lost == 0 && d.frames > 1 &&
-           d.timed_frames == d.frames && d.hits && d.first_time <= d.last_time;
-}
-
 bool has_number(const Datagram& d) {
     return d.bytes > std::size_t{d.frames} * frame_bytes;  // a header
+}
+
+/// Whether a datagram with such a record may be a member of a group.
+bool may_join(const Datagram& d) {
+    return d.admitted == Admitted::yes && has_number(d) && d.flags == 0 && d.lost == 0 && d.frames > 1 &&
+           d.timed_frames == d.frames && d.hits && d.first_time <= d.last_time;
 }
 
 /// Whether the datagram continues a train of its source.
 bool continues(const Datagram& train, const Datagram& d) {
     const bool alone = train.datagrams == 1;
-    const std::uint64_t number = has_number(d) ? train.sequence + train.datagrams : d.sequence;
     return d.frames == train.frames && d.bytes == train.bytes && d.address == train.address &&
-           d.port == train.port && d.sequence == number &&
+           d.port == train.port && d.sequence == train.sequence + train.datagrams &&
            (alone ? train.first_time : train.end_first_time) <= d.first_time &&
            (alone ? train.last_time : train.end_last_time) <= d.last_time;
 }
@@ -104,7 +103,7 @@ Datagram Group::record_of(const Member& member, std::uint32_t place) const {
     Datagram d = trains_[member.train];
     d.datagrams = d.trains = 1;
     d.members = 0;
-    if (has_number(d)) d.sequence += place;
+    d.sequence += place;
     const std::byte* const first = batch_.data + member.offset;
     d.offset = member.offset;
     d.first_time = frame_time(first);

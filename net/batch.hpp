@@ -37,12 +37,13 @@ inline std::uint32_t content_of(std::uint64_t first_time, std::uint64_t last_tim
 ///
 /// A group is a row of datagrams that arrived together. Those of one source are a train: they differ in
 /// nothing but their numbers, times, hits and places: same sender, size and flags; each number one above that
-/// of the datagram before (none with bare framing); more than one frame, a valid hit at both ends, and
+/// of the datagram before; more than one frame, a valid hit at both ends, and
 /// neither time before that of the datagram before. One record stands for all of a train, so that the next
 /// stage need not look at each. A group has a train for each of its sources; its members are in the order of
 /// arrival. A datagram that fits no train is a group of its own.
 struct Datagram {
-    std::uint64_t sequence = 0;    ///< sequenced framing only
+    /// Sequenced framing: its number. Bare framing, which has none: fingerprint_of() its frames.
+    std::uint64_t sequence = 0;
     std::uint64_t first_time = 0;  ///< raw ticks of the first valid frame; 0 if there is none
     std::uint64_t last_time = 0;   ///< raw ticks of the last valid frame; 0 if there is none
     /// Host time at which the kernel received it: steady clock, or the time of the packet in a replay.

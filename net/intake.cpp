@@ -351,7 +351,7 @@ bool Intake::translate(const Splitter::Message& m, WithoutBatch without) {
 
 void Intake::add_translated_sample(const Datagram& d) {
     if (d.admitted != Admitted::yes) return;
-    samples_.add_translated({d.flags, d.source, d.sequence},
+    samples_.add_translated({d.flags, d.source, splitter_.sequenced() ? d.sequence : 0},
                             {batch_->data + d.offset, d.frames * frame_bytes});
 }
 

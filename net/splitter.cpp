@@ -54,7 +54,6 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
     into->members.resize(members + most);
     // A copy: the compiler cannot know that the records do not change the original.
     const FrameTest test = test_;
-    const std::uint64_t step = before != 0 ? 1 : 0;
     Judged* like = nullptr;
     Datagram* group = nullptr;
     std::size_t count = 0;
@@ -77,14 +76,14 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         if (!test.both_pass(first, last) || !modules[first_bdm] || !modules[last_bdm]) break;
         const std::uint64_t first_time = frame_time(first);
         const std::uint64_t last_time = frame_time(last);
-        const std::uint64_t sequence = before != 0 ? swap_bytes(header.high) : 0;
+        const std::uint64_t sequence = before != 0 ? swap_bytes(header.high) : fingerprint_of(first, frames);
         const std::int16_t temperature = frame_temperature(last);
         const auto offset = static_cast<std::uint32_t>(first - into->data);
-        // An end of stream, and times that tell little, are a matter of one datagram.
-        const bool joins = like->flags == 0 && frames > 1 && first_time <= last_time;
+        // An end of stream, times that tell little, and what has no number are a matter of one datagram.
+        const bool joins = before != 0 && like->flags == 0 && frames > 1 && first_time <= last_time;
         bool follows = group != nullptr && joins && like->group == group_;
-        if (follows && (sequence != like->number + step || first_time < like->first_time ||
-                        last_time < like->last_time)) {
+        if (follows &&
+            (sequence != like->number + 1 || first_time < like->first_time || last_time < like->last_time)) {
             follows = false;
             group = nullptr;
         }

@@ -36,6 +36,8 @@ class Splitter {
     std::size_t split(const Message& m, Batch* into);
     /// The datagrams are of a foreign format: they go through translate() and not through split().
     [[nodiscard]] bool translates() const { return translator_.has_value(); }
+    /// Datagrams have sequence numbers.
+    [[nodiscard]] bool sequenced() const { return admission_.header_size() != 0; }
     /// Translates the datagram at `at` of a message, and records it in `into`, which has room for a record
     /// and for room_for() bytes; without a batch, counts it as dropped. Returns the end of the datagram.
     /// Behind the message, foreign_slack_bytes can be read.

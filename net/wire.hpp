@@ -131,6 +131,21 @@ inline std::uint8_t frame_bdm(const std::byte* p) {
     return std::to_integer<std::uint8_t>(p[1]);
 }
 
+/// Tells the payloads of bare framing apart: of their number of frames, and of the first and the last one,
+/// which have 64 bits of time each. Reads nothing else, since the rest may not be in the cache.
+inline std::uint64_t fingerprint_of(const std::byte* frames, std::size_t count) {
+    if (count == 0) return 0;
+    const FrameWords first = load_frame(frames);
+    const FrameWords last = load_frame(frames + (count - 1) * frame_bytes);
+    std::uint64_t hash = count;
+    for (const std::uint64_t word : {first.low, first.high, last.low, last.high}) {
+        // The constant, 2^64 over the golden ratio, spreads the word over all bits.
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
 /// [bdm]: the modules of a source.
 using Modules = std::bitset<256>;
 

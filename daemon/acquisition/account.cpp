@@ -56,6 +56,7 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
     d.stepped_back = sources.steps_back;
     d.end_of_stream = sources.end_of_stream;
     d.board_lost = board_lost_;
+    d.duplicates_suspected = duplicates_suspected_;
     ReceiverTotals sum = counted_here_;
     for (const net::ReceiverCounters* receiver : receivers_)
         sum += reading == Reading::one_moment ? read_totals_at_one_moment(*receiver) : read_totals(*receiver);

@@ -36,6 +36,8 @@ class Account {
     }
     /// Frames of an accepted datagram.
     void add_frames(std::uint64_t frames) { frames_ += frames; }
+    /// An accepted datagram seems to have come before.
+    void add_suspected_duplicate() { ++duplicates_suspected_; }
     /// A slice that the pipeline has processed.
     void add(const gpu::SliceResult& result);
 
@@ -64,6 +66,7 @@ class Account {
     ReceiverTotals counted_here_;
     std::uint64_t datagrams_ = 0;  ///< accepted by the receivers
     std::uint64_t board_lost_ = 0;
+    std::uint64_t duplicates_suspected_ = 0;
     std::uint64_t frames_ = 0;
     /// [channel][kind]
     std::vector<std::optional<gpu::Tag>> latest_tags_ =

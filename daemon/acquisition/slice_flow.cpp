@@ -38,6 +38,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
             options.max_pending_singles +
                 pending_slack * (std::uint64_t{options.slice_frames} + net::max_datagram_frames),
             batches, progress) {
+    if (options.framing == net::Framing::bare) copies_.emplace();
     if (options.second == 0) return;
     cuts_.emplace(options.second, options.rules.reach());
     readings_.emplace(options.second, options.geometry.bdm_count, options.framing == net::Framing::sequenced,
@@ -95,6 +96,8 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
     if (readings_) read_besides_hits(datagram, verdict);
     if (!verdict.use || datagram.frames == 0) return 0;
     account_.add_frames(datagram.frames);
+    if (copies_ && copies_->is_copy(verdict.source, datagram.sequence, datagram.arrival_ns))
+        account_.add_suspected_duplicate();
     builder_.add(batch, datagram, verdict);
     if (datagram.timed_frames > 0 && verdict.time_low <= verdict.time_high)
         undecided_.add(std::min(datagram.last_time, verdict.time_high), datagram.frames);

@@ -14,6 +14,7 @@
 #include "daemon/acquisition/undecided_frames.hpp"
 #include "daemon/seconds/board_presence.hpp"
 #include "daemon/seconds/board_readings.hpp"
+#include "daemon/tracking/copy_watch.hpp"
 
 namespace petacq::daemon {
 
@@ -159,6 +160,7 @@ class SliceFlow {
     PipelineFeed feed_;
     std::vector<Verdict> verdicts_;          ///< on the trains of a group
     std::optional<gpu::SecondCuts> cuts_;    ///< absent: nothing is measured by second
+    std::optional<CopyWatch> copies_;        ///< with bare framing
     std::optional<BoardReadings> readings_;  ///< likewise
     std::optional<BoardPresence> presence_;  ///< likewise
 };

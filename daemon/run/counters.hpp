@@ -27,6 +27,7 @@
     X(datagrams, restarted, growth, "times", 11, "petacqd_source_restarts_total", "Times a source restarted its sequence numbers.") \
     X(datagrams, stepped_back, growth, "times", 0, "petacqd_source_steps_back_total", "Times the clock of a source stepped back by more than `watermark.max_disorder_us` and at most `watermark.max_jump_ms`.") \
     X(datagrams, lost, growth, "datagrams", 2, "petacqd_datagrams_lost", "Datagrams missing from the sequences, and at least those that kernel and daemon dropped; decreases when a late one arrives.") \
+    X(datagrams, duplicates_suspected, growth, "datagrams", 0, "petacqd_datagrams_duplicates_suspected_total", "Accepted datagrams of bare framing whose payload the same source had sent within a second before: they seem to have come twice. Always 0 with sequenced framing.") \
     X(datagrams, recovered, growth, "datagrams", 33, "petacqd_datagrams_recovered_total", "Datagrams that were missing when the run started and arrived in it; they do not count in its `lost`.") \
     X(datagrams, board_lost, growth, "blocks", 0, "petacqd_board_lost_total", "Blocks of foreign frames, or datagrams without blocks, that the board marked as incomplete, and those missing from its numbers.") \
     X(datagrams, end_of_stream, growth, "datagrams", 0, no_metric, "Accepted datagrams with the end-of-stream flag.")

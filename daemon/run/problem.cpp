@@ -43,6 +43,12 @@ constexpr std::array detector_advice{
                    "modules have no coincidences with the others at all"},
 };
 
+/// Share of copies that no network makes by chance.
+constexpr double many_copies = 0.01;
+/// Energies in the window, of so many: even without a source a scanner has more of them.
+constexpr double least_in_window = 0.02;
+constexpr std::uint64_t fewest_energies = 2000;
+
 double fraction(std::uint64_t part, std::uint64_t whole) {
     return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
@@ -97,6 +103,17 @@ class LedgerFinder {
                 counted_text(d.repeated, "datagram") + " received again" + view_.repeated_by,
                 "a stream is being sent a second time: find out what sends it; the copies are not used");
         }
+        add_share("duplicates_suspected", d.duplicates_suspected, d.accepted, "datagram",
+                  " seem to have come twice, and their hits count twice",
+                  "capture on one interface instead of any, end the mirrored port, join each multicast group "
+                  "once; or a board sends the same data again");
+        if (const double copies = fraction(d.duplicate, d.received); copies > many_copies) {
+            add("duplicate_datagrams",
+                share_text(d.duplicate, d.received, "datagram") + " came more than once",
+                "a board that sends twice, two links, a mirror port of the switch, or several sockets in one "
+                "multicast group: the copies are not used",
+                copies);
+        }
         if (d.board_lost > 0) {
             add("board_lost_data",
                 counted_text(d.board_lost, "block") + " of data lost in the boards or on the way",
@@ -137,9 +154,16 @@ class LedgerFinder {
 
     void frames() {
         const gpu::FrameCounts& f = growth_.frames;
-        add_share(
-            "invalid_frames", f.bad_marker + f.bad_address + f.bad_time, f.received, "frame", " invalid",
-            "check frame.head_marker, frame.tail_marker and the scanner description against the boards");
+        add_share("invalid_frames", f.bad_marker + f.bad_address + f.bad_time, f.received, "frame",
+                  " invalid" + invalid_kinds(),
+                  "check frame.head_marker, frame.tail_marker and the scanner description against the boards "
+                  "(petctl doctor)");
+        if (f.received == 0 && growth_.tags.received > 0 && view_.frames_wanted) {
+            add("only_tags",
+                counted_text(growth_.tags.received, "tag") + " and not one frame of a hit arrived",
+                "do the boards send their hits with frame.tag_marker? `petctl doctor` tells");
+        }
+        energies();
         add_share("late_frames", f.late, f.received, "frame", " too late to be paired",
                   "look at the skew of the sources; raise watermark.max_disorder_us if the network reorders "
                   "datagrams");
@@ -150,6 +174,35 @@ class LedgerFinder {
                 "more than pipeline.max_pending_singles singles waited for slow sources: they wait no longer",
                 "find the source that lags; raise pipeline.max_pending_singles to wait longer for it");
         }
+    }
+
+    /// Hardly any energy in the window is no energy of a source.
+    void energies() {
+        const gpu::FrameCounts& f = growth_.frames;
+        const std::uint64_t outside = f.below_window + f.above_window;
+        const std::uint64_t all = outside + f.accepted;
+        const double least = least_in_window * (view_.raised("energies_outside") ? 2 : 1);
+        if (!view_.frames_wanted || all < fewest_energies || fraction(f.accepted, all) >= least) return;
+        add("energies_outside",
+            share_text(outside, all, "hit") +
+                fmt::format(" outside the energy window: {:.3g} % below, {:.3g} % above",
+                            100 * fraction(f.below_window, all), 100 * fraction(f.above_window, all)),
+            "is there a source in the scanner? Then check the gain of the boards, the byte order of their "
+            "energies and the energy calibration");
+    }
+
+    /// ": 3 with wrong markers, 12 with a BDM, DU, x or y out of range or of another source"
+    [[nodiscard]] std::string invalid_kinds() const {
+        const gpu::FrameCounts& f = growth_.frames;
+        std::string text;
+        if (!view_.cause_known) return text;
+        const auto say = [&](std::uint64_t count, const char* what) {
+            if (count > 0) text += fmt::format("{} {} {}", text.empty() ? ":" : ",", count, what);
+        };
+        say(f.bad_marker, "with wrong markers");
+        say(f.bad_address, "with a BDM, DU, x or y out of range, or a BDM of another source");
+        say(f.bad_time, "with a corrected time below 0 or beyond 64 bits");
+        return text;
     }
 
     const Ledger& growth_;
@@ -169,6 +222,12 @@ Problem source_problem(const SourceTrouble& trouble, std::uint32_t subject, cons
 Problem sequence_problem(std::uint32_t subject, const std::string& name, const NumberPattern& pattern) {
     Problem problem = source_problem(sequence_meaningless, subject, name, "");
     problem.what = "source " + name + ": " + pattern.text();
+    return problem;
+}
+
+Problem rate_problem(std::uint32_t subject, const std::string& name, const ClockRate::Wrong& rate) {
+    Problem problem = source_problem(source_clock, subject, name, "");
+    problem.what = "source " + name + ": " + rate.text();
     return problem;
 }
 

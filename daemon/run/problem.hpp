@@ -58,12 +58,18 @@ inline constexpr SourceTrouble sequence_meaningless{
     "loss of its datagrams is unknown; the number must grow by one with each datagram, big-endian, and each "
     "board needs an id of its own",
     "sources have sequence numbers that say nothing"};
+inline constexpr SourceTrouble source_clock{
+    "source_clock", "",
+    "check the counter and the unit of its times, and tick_ps of the scanner description (petctl doctor)",
+    "sources have clocks of another rate"};
 
 /// `does`: instead of that of the trouble.
 Problem source_problem(const SourceTrouble& trouble, std::uint32_t subject, const std::string& name,
                        const std::string& does, double size = 0);
 /// "source 3: its sequence number stands still at 0: loss of its datagrams is unknown; ..."
 Problem sequence_problem(std::uint32_t subject, const std::string& name, const NumberPattern& pattern);
+/// "source 3: its clock makes 1e+09 ticks a second, 6.4e+10 are expected: check ..."
+Problem rate_problem(std::uint32_t subject, const std::string& name, const ClockRate::Wrong& rate);
 Problem detector_problem(const DetectorFault& fault);
 
 /// What is known besides a growth of the ledger.
@@ -77,6 +83,8 @@ struct LedgerView {
     bool batches_waited = false;
     bool sources_replaced = false;
     bool gave_up = false;
+    bool cause_known = true;     ///< false: invalid frames count as bad markers, whatever is wrong
+    bool frames_wanted = false;  ///< a run is in progress: tags alone are not enough
 };
 
 /// `growth`: of a second, or of a run.

@@ -24,11 +24,13 @@ constexpr std::size_t most_named = 10;
 /// With one of these, the data are not what they seem.
 constexpr std::array bad_codes{"run_failed",     "ledger_open",      "records_unwritten",
                                "no_data",        "source_silent",    "sequence_meaningless",
-                               "packets_unread", "too_many_sources", "boards_out_of_step"};
-/// With one of these, if it concerns more than `bad_share` of the data. What is lost is corrected for, and
+                               "packets_unread", "too_many_sources", "boards_out_of_step",
+                               "source_clock",   "only_tags"};
+/// With one of these, if it concerns `bad_share` of the data or more. What is lost is corrected for, and
 /// what is rejected is known: a little of it spoils no run.
-constexpr std::array share_codes{"datagrams_lost", "data_missing", "kernel_drops", "no_free_batch",
-                                 "invalid_frames", "late_frames",  "time_jumps",   "malformed_datagrams"};
+constexpr std::array share_codes{"datagrams_lost", "data_missing",        "kernel_drops",
+                                 "no_free_batch",  "invalid_frames",      "late_frames",
+                                 "time_jumps",     "malformed_datagrams", "duplicates_suspected"};
 constexpr double bad_share = 0.1;
 
 class Judge {
@@ -40,13 +42,14 @@ class Judge {
         for (const std::string& identity : run_.ledger.open_identities())
             add("ledger_open", "the ledger does not close", identity);
         records();
-        if (run_.ledger.frames.received == 0)
+        if (run_.ledger.frames.received == 0 && run_.ledger.tags.received == 0)
             add("no_data", "the run has no frames",
                 "check what the boards send, and to which address and port");
         for (std::size_t i = 0; i < run_.seen.sources.sources.size(); ++i)
             source(static_cast<std::uint32_t>(i));
         LedgerView view{run_.max_loss_fraction};
         view.gave_up = run_.seen.given_up > 0;
+        view.frames_wanted = true;
         view.sources_replaced = run_.seen.sources.replaced > run_.seen.sources_at_start.replaced;
         take(find_ledger_problems(run_.ledger, view));
         missing_data();
@@ -94,6 +97,8 @@ class Judge {
             problems_.push_back(source_problem(source_silent, i, name, "sent nothing in the run"));
         if (now.unnumbered > before.unnumbered)
             problems_.push_back(sequence_problem(i, name, now.latest_numbers));
+        if (now.wrong_seconds > before.wrong_seconds && now.latest_rate)
+            problems_.push_back(rate_problem(i, name, *now.latest_rate));
         if (now.steps_back > before.steps_back)
             problems_.push_back(source_problem(source_stepped_back, i, name, source_stepped_back.does));
         const auto restarts = [](const SourceStatus& s) {
@@ -133,7 +138,7 @@ class Judge {
             const auto among = [&](const auto& codes) {
                 return std::find(codes.begin(), codes.end(), code) != codes.end();
             };
-            const bool bad = among(bad_codes) || (among(share_codes) && problems_[i].size > bad_share);
+            const bool bad = among(bad_codes) || (among(share_codes) && problems_[i].size >= bad_share);
             verdict.reasons.push_back({std::string(code), message_of(i), bad});
             verdict.state =
                 std::max(verdict.state, bad ? RunVerdict::State::bad : RunVerdict::State::doubtful);

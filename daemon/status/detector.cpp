@@ -21,8 +21,8 @@ using nlohmann::json;
 /// Why the source is degraded: a reason of health, or its own loss. Empty if it is well.
 std::string trouble(const Observation& seen, std::uint32_t index, const SourceStatus& now,
                     const SourceStatus& before) {
-    for (const char* code : {"sequence_meaningless", "source_silent", "source_lagging", "source_leading",
-                             "source_jumping", "source_stepped_back", "source_restarted"}) {
+    for (const char* code : {"sequence_meaningless", "source_clock", "source_silent", "source_lagging",
+                             "source_leading", "source_jumping", "source_stepped_back", "source_restarted"}) {
         if (const HealthReason* reason = seen.health->find(code, index)) return reason->problem.message();
     }
     const std::uint64_t received = now.datagrams - before.datagrams;

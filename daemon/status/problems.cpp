@@ -116,11 +116,14 @@ class Finder {
         view.stranger = latest_stranger();
         view.sources_replaced = acquisition_.sources.replaced > acquisition_before_.sources.replaced;
         view.gave_up = acquisition_.given_up > acquisition_before_.given_up;
+        view.frames_wanted = acquisition_.run && acquisition_before_.run;
         Ledger growth = acquisition_.total - acquisition_before_.total;
         growth.datagrams.dropped_kernel = dropped_for_room(seen_, growth.datagrams.dropped_kernel);
         // Nothing is processed before a valid frame has told the time of the detector.
-        if (growth.frames.received == 0)
+        if (growth.frames.received == 0) {
             growth.frames.received = growth.frames.bad_marker = invalid_frames_arrived(seen_);
+            view.cause_known = false;
+        }
         for (Problem& problem : find_ledger_problems(growth, view))
             found_.push_back(std::move(problem));
         if (acquisition_.sources.behind_watermark) {

@@ -106,9 +106,15 @@ void add_run(json& strip, const Observation& seen) {
 std::string useless_text(const Observation& seen) {
     if (invalid_frames_arrived(seen) > 0)
         return "datagrams arrive, but none of their frames is valid: check frame.head_marker, "
-               "frame.tail_marker and the byte order of the frames (`petctl doctor`)";
+               "frame.tail_marker, the byte order of the frames and the BDMs of the sources (`petctl "
+               "doctor`)";
     const Ledger& now = seen.now->acquisition->total;
     const Ledger& before = seen.before->acquisition->total;
+    if (now.datagrams.malformed > before.datagrams.malformed)
+        return "datagrams arrive, but they are malformed: check receive.framing, and header and size of the "
+               "datagrams (`petctl doctor`)";
+    if (now.datagrams.unknown_source > before.datagrams.unknown_source)
+        return "datagrams arrive, but only from senders that are not listed: `petctl sources` shows them";
     if (now.tags.received > before.tags.received)
         return "only tag frames arrive: do the boards send their singles with frame.tag_marker?";
     if (now.datagrams.frames > before.datagrams.frames)
@@ -135,6 +141,17 @@ json no_data(const Observation& seen) {
     return strip;
 }
 
+/// Why frames that arrive have no time that counts.
+std::string unknown_time_text(const Observation& seen) {
+    const auto& sources = seen.now->acquisition->sources.sources;
+    for (std::uint32_t i = 0; i < sources.size(); ++i) {
+        if (sources[i].rate && sources[i].state != SourceState::silent)
+            return "their times are wrong: " +
+                   rate_problem(i, source_name(seen, sources[i]), *sources[i].rate).what;
+    }
+    return "the time of their boards is not known yet";
+}
+
 /// A run in progress has had no data yet.
 json waiting_for_data(const Observation& seen) {
     json strip = strip_of("waiting_for_data", "WAITING FOR DATA", "");
@@ -144,7 +161,7 @@ json waiting_for_data(const Observation& seen) {
     const std::string useless = silent(*seen.now) ? useless_text(seen) : "";
     text += !useless.empty()    ? useless
             : silent(*seen.now) ? "no frames have arrived for " + duration_text(quiet.count())
-                                : "frames arrive, but the time of their boards is not known yet";
+                                : "frames arrive, but " + unknown_time_text(seen);
     if (!strip["requested_s"].is_null())
         text += "; its " + duration_text(strip["requested_s"].get<double>()) + " count from then";
     strip["text"] = text;

@@ -45,6 +45,8 @@ class SourceFinder {
         const SourceStatus& s = acquisition_.sources.sources[i];
         const auto& sources_before = acquisition_before_.sources.sources;
         if (s.numbers) found_.push_back(sequence_problem(i, source_name(seen_, s), s.numbers));
+        if (s.rate && s.state != SourceState::silent)
+            found_.push_back(rate_problem(i, source_name(seen_, s), *s.rate));
         if (i < sources_before.size() && s.steps_back > sources_before[i].steps_back)
             add_source(source_stepped_back, i, source_stepped_back.does);
         // After an end of stream, numbers may start anywhere.

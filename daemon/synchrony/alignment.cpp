@@ -1,8 +1,10 @@
 #include "daemon/synchrony/alignment.hpp"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace petacq::daemon {
 
@@ -151,39 +153,65 @@ class Aligner {
             one.error = near->error;
             one.pairs = near->excess;
         }
-        join(result);
+        compare(result);
         return result;
     }
 
-    /// The delays that remain, by least squares: those of all modules at once, since each one is measured
-    /// against partners that have some, too. `lags`: sums over pairs; `pairs`: how many, without randoms.
-    static void settle(const std::vector<double>& lags, const std::vector<double>& pairs, Alignment& result) {
-        constexpr int rounds = 60;
+    /// What the pairs of two modules tell of the delay between them.
+    struct Links {
+        std::vector<double> near;     ///< [a * modules + b] pairs
+        std::vector<double> lags;     ///< sums over these
+        std::vector<double> squares;  ///< likewise, of the lags
+    };
+
+    /// The delays that remain, by least squares: those of all modules of a group at once, since each one is
+    /// measured against partners that have some, too. Modules with few pairs with the rest of their group
+    /// have a large error, however many they have with each other.
+    static void settle(const Links& links, const std::vector<double>& randoms,
+                       const std::vector<std::uint32_t>& members, Alignment& result) {
         const std::size_t n = result.modules.size();
-        std::vector<double> late(n);
-        for (int round = 0; round < rounds; ++round) {
-            for (std::size_t a = 0; a < n; ++a) {
-                double sum = 0;
-                double all = 0;
-                for (std::size_t b = 0; b < n; ++b) {
-                    if (pairs[a * n + b] <= 0) continue;
-                    sum += pairs[a * n + b] * late[b] - lags[a * n + b];
-                    all += pairs[a * n + b];
-                }
-                if (all > 0 && result.modules[a].pairs > 0) late[a] = sum / all;
+        const auto size = static_cast<Eigen::Index>(members.size());
+        // Only differences are measured: their mean is held at zero.
+        Eigen::MatrixXd normal = Eigen::MatrixXd::Ones(size, size);
+        Eigen::VectorXd sums = Eigen::VectorXd::Zero(size);
+        for (Eigen::Index i = 0; i < size; ++i) {
+            for (Eigen::Index j = 0; j < size; ++j) {
+                const std::size_t at =
+                    members[static_cast<std::size_t>(i)] * n + members[static_cast<std::size_t>(j)];
+                // A window of twice the width has twice the randoms of the peak.
+                const double excess = links.near[at] - 2 * randoms[at];
+                if (i == j || excess <= 0) continue;
+                const double weight = excess * excess / links.squares[at];
+                normal(i, i) += weight;
+                normal(i, j) -= weight;
+                sums(i) -= weight * links.lags[at] / excess;
             }
         }
-        for (std::size_t m = 0; m < n; ++m)
-            result.modules[m].late += late[m];
+        const Eigen::MatrixXd covariance = normal.completeOrthogonalDecomposition().pseudoInverse();
+        const Eigen::VectorXd late = covariance * sums;
+        for (Eigen::Index i = 0; i < size; ++i) {
+            AlignedModule& one = result.modules[members[static_cast<std::size_t>(i)]];
+            one.late += late(i);
+            one.error = std::max(one.error, std::sqrt(std::max(covariance(i, i), 0.0)));
+        }
     }
 
-    /// Joins the two groups with the most simultaneous pairs, as long as these are no chance.
-    void join(Alignment& result) {
+    void settle_groups(const Links& links, const std::vector<double>& randoms, Alignment& result) const {
+        for (std::uint32_t group = 0; group < modules(); ++group) {
+            std::vector<std::uint32_t> members;
+            for (std::uint32_t m = 0; m < modules(); ++m)
+                if (result.modules[m].group == group && result.modules[m].pairs > 0) members.push_back(m);
+            if (members.size() > 1) settle(links, randoms, members, result);
+        }
+    }
+
+    void compare(Alignment& result) const {
         const std::size_t n = result.modules.size();
         std::vector<double> pairs(n * n);
         std::vector<double> randoms(n * n);
-        std::vector<double> lags(n * n);
-        std::vector<double> near(n * n);
+        Links links{std::vector<double>(n * n), std::vector<double>(n * n), std::vector<double>(n * n)};
+        // A lag is known to a part of a bin.
+        const double least_square = std::pow(0.5 * static_cast<double>(scale_.bin), 2);
         const double part = static_cast<double>(scale_.width()) / static_cast<double>(2 * scale_.reach);
         for_each_pair(hits_, scale_.reach, [&](std::uint32_t a, std::uint32_t b, std::int64_t difference) {
             const double lag = static_cast<double>(difference) - late_[b] + late_[a];
@@ -193,17 +221,22 @@ class Aligner {
             randoms[a * n + b] += part;
             randoms[b * n + a] += part;
             if (std::abs(lag) > static_cast<double>(scale_.width())) return;
-            ++near[a * n + b];
-            ++near[b * n + a];
-            lags[a * n + b] += lag;
-            lags[b * n + a] -= lag;
+            const double square = std::max(lag * lag, least_square);
+            for (const auto& [at, sign] : {std::pair{a * n + b, 1}, std::pair{b * n + a, -1}}) {
+                ++links.near[at];
+                links.lags[at] += sign * lag;
+                links.squares[at] += square;
+            }
         });
-        // A window of twice the width has twice the randoms of the peak.
-        for (std::size_t i = 0; i < near.size(); ++i)
-            near[i] = std::max(near[i] - 2 * randoms[i], 0.0);
-        settle(lags, near, result);
         result.pairs = pairs;
         result.randoms = randoms;
+        join(std::move(pairs), std::move(randoms), result);
+        settle_groups(links, result.randoms, result);
+    }
+
+    /// Joins the two groups with the most simultaneous pairs, as long as these are no chance.
+    static void join(std::vector<double> pairs, std::vector<double> randoms, Alignment& result) {
+        const std::size_t n = result.modules.size();
         std::vector<std::uint32_t> groups(n);
         std::iota(groups.begin(), groups.end(), 0);
         while (groups.size() > 1) {

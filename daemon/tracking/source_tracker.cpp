@@ -204,13 +204,13 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
     } else {
         judge(source, times, guard(source, times, now_ns), verdict);
     }
+    watch_rate(source, now_ns);
     return verdict;
 }
 
 bool SourceTracker::observe_group(const net::Group& group, std::int64_t now_ns,
                                   std::vector<Verdict>& verdicts) {
     decide_if_due(now_ns);
-    const bool sequenced = options_.framing == net::Framing::sequenced;
     of_train_.clear();
     verdicts.clear();
     for (const net::Datagram& train : group.trains()) {
@@ -218,14 +218,14 @@ bool SourceTracker::observe_group(const net::Group& group, std::int64_t now_ns,
         if (index == nobody) return false;
         Source& source = sources_[index];
         if (!goes_on(source, first_of(train), end_of(train))) return false;
-        if (sequenced && !source.sequence.goes_on(train.sequence, train.datagrams)) return false;
+        if (!source.sequence.goes_on(train.sequence, train.datagrams)) return false;
         of_train_.push_back(&source);
         name_source(index, train, verdicts.emplace_back());
         believe_member(verdicts.back());
     }
     for (const net::Member& member : group.members()) {
         Source& source = *of_train_[member.train];
-        if (sequenced) source.sequence.go_on(content_in(period_, member.content));
+        source.sequence.go_on(content_in(period_, member.content));
         source.bdms[member.first_bdm] = source.bdms[member.last_bdm] = true;
     }
     for (std::size_t i = 0; i < of_train_.size(); ++i) {
@@ -239,8 +239,15 @@ bool SourceTracker::observe_group(const net::Group& group, std::int64_t now_ns,
         source.frames += std::uint64_t{train.frames} * train.datagrams;
         undecided_ += train.datagrams;
         go_on(source, first_of(train), end_of(train), now_ns);
+        watch_rate(source, now_ns);
     }
     return true;
+}
+
+void SourceTracker::watch_rate(Source& source, std::int64_t now_ns) const {
+    if (!source.time.proven() || options_.ticks_per_ns <= 0) return;
+    source.rate.observe(source.time.progress(), source.clock_jumps + source.steps_back, now_ns,
+                        options_.ticks_per_ns);
 }
 
 /// How the verdict on a datagram names its source.

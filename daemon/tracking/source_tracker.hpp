@@ -67,6 +67,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/tracking/clock_rate.hpp"
 #include "daemon/tracking/number_pattern.hpp"
 #include "daemon/tracking/sequence_tracker.hpp"
 #include "daemon/tracking/time_guard.hpp"
@@ -130,22 +131,25 @@ struct SourceStatus {
     std::uint32_t address = 0;  ///< host byte order; sender of the latest datagram; 0: none
     std::uint16_t port = 0;
     SourceState state = SourceState::silent;
-    std::uint64_t datagrams = 0;             ///< accepted
-    std::uint64_t frames = 0;                ///< in accepted datagrams
-    std::optional<std::uint64_t> lost;       ///< absent: unknown (bare framing, or `numbers` says why)
-    std::uint64_t invalid_frames = 0;        ///< in datagrams without any valid frame
-    std::uint64_t unnumbered = 0;            ///< accepted while the numbers said nothing
-    NumberPattern latest_numbers;            ///< what was wrong with them last
-    NumberPattern numbers;                   ///< what is wrong with its sequence numbers
-    SequenceCounts sequence;                 ///< all zero with bare framing
-    std::uint64_t jumped_datagrams = 0;      ///< accepted datagrams whose frames are all time jumps
-    std::uint64_t clock_jumps = 0;           ///< confirmed
-    std::uint64_t steps_back = 0;            ///< confirmed, by less than max_jump
-    std::uint64_t progress = 0;              ///< ticks; 0: unknown
-    std::optional<std::int64_t> skew;        ///< ticks; progress less the current reference
-    std::optional<std::int64_t> first_seen;  ///< host time of the first datagram, ns
-    std::optional<std::int64_t> last_seen;   ///< host time of the latest datagram, ns
-    std::bitset<256> bdms;                   ///< modules in the first and last frames of its datagrams
+    std::uint64_t datagrams = 0;                  ///< accepted
+    std::uint64_t frames = 0;                     ///< in accepted datagrams
+    std::optional<std::uint64_t> lost;            ///< absent: unknown (bare framing, or `numbers` says why)
+    std::uint64_t invalid_frames = 0;             ///< in datagrams without any valid frame
+    std::uint64_t unnumbered = 0;                 ///< accepted while the numbers said nothing
+    NumberPattern latest_numbers;                 ///< what was wrong with them last
+    NumberPattern numbers;                        ///< what is wrong with its sequence numbers
+    SequenceCounts sequence;                      ///< all zero with bare framing
+    std::uint64_t jumped_datagrams = 0;           ///< accepted datagrams whose frames are all time jumps
+    std::uint64_t clock_jumps = 0;                ///< confirmed
+    std::uint64_t steps_back = 0;                 ///< confirmed, by less than max_jump
+    std::optional<ClockRate::Wrong> rate;         ///< while it is wrong
+    std::optional<ClockRate::Wrong> latest_rate;  ///< how it was wrong last
+    std::uint64_t wrong_seconds = 0;              ///< in which it was wrong
+    std::uint64_t progress = 0;                   ///< ticks; 0: unknown
+    std::optional<std::int64_t> skew;             ///< ticks; progress less the current reference
+    std::optional<std::int64_t> first_seen;       ///< host time of the first datagram, ns
+    std::optional<std::int64_t> last_seen;        ///< host time of the latest datagram, ns
+    std::bitset<256> bdms;                        ///< modules in the first and last frames of its datagrams
 };
 
 struct TrackerStatus {
@@ -301,6 +305,7 @@ class SourceTracker {
         std::uint64_t steps_back = 0;
         SequenceTracker sequence;
         NumberWatch watch;
+        ClockRate rate;
     };
     /// Sources that agree: their progress lies from low to high.
     struct Group {
@@ -330,6 +335,7 @@ class SourceTracker {
     inline void go_on(Source& source, const DatagramTimes& first, const DatagramTimes& end,
                       std::int64_t now_ns);
     void believe_member(Verdict& verdict) const;
+    void watch_rate(Source& source, std::int64_t now_ns) const;
     void name_source(std::size_t index, const net::Datagram& datagram, Verdict& verdict) const;
     inline std::uint64_t guard(Source& source, const DatagramTimes& times, std::int64_t now_ns);
     inline void judge(Source& source, const DatagramTimes& times, std::uint64_t believed, Verdict& verdict);

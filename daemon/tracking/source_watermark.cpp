@@ -140,6 +140,9 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
         s.jumped_datagrams = source.jumped_datagrams;
         s.clock_jumps = source.clock_jumps;
         s.steps_back = source.steps_back;
+        s.rate = source.rate.wrong();
+        s.latest_rate = source.rate.latest();
+        s.wrong_seconds = source.rate.wrong_seconds();
         s.progress = progress;
         if (agreed && source.time.proven()) s.skew = signed_difference(progress, *agreed);
         s.first_seen = source.first_seen_ns;

@@ -1,3 +1,7 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <limits>
 
@@ -162,6 +166,31 @@ TEST_CASE("a data set that is missing or wrong is refused with what was expected
         }
         CHECK(lacking(load_complaint(file), {"found data outside the file"}) == "");
     }
+    SECTION("a chunk larger than its data set, for which HDF5 would take memory") {
+        {
+            const config::Hdf5File h5(H5Fcreate(file.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
+            const std::vector<hsize_t> shape{6, 2, 256};
+            const std::vector<hsize_t> most(3, H5S_UNLIMITED);
+            const std::vector<hsize_t> chunk{1024, 1024, 1024};
+            const config::Hdf5Space space(H5Screate_simple(3, shape.data(), most.data()));
+            const config::Hdf5List creation(H5Pcreate(H5P_DATASET_CREATE));
+            REQUIRE(H5Pset_chunk(creation.id(), 3, chunk.data()) >= 0);
+            const config::Hdf5DataSet data(H5Dcreate2(h5.id(), "position_table", H5T_STD_U8LE, space.id(),
+                                                      H5P_DEFAULT, creation.id(), H5P_DEFAULT));
+            REQUIRE(data);
+        }
+        CHECK(lacking(load_complaint(file), {"found chunks [1024][1024][1024] larger than it"}) == "");
+    }
+}
+
+TEST_CASE("a calibration is read without locks, as on a network file system that has none") {
+    const TemporaryDirectory dir;
+    const std::filesystem::path file = dir / "c.h5";
+    config::save_calibration(file, tiny_scanner().geometry, tiny_calibration());
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    REQUIRE(::flock(descriptor, LOCK_EX | LOCK_NB) == 0);
+    CHECK(load_complaint(file).empty());
+    ::close(descriptor);
 }
 
 TEST_CASE("factors that are not finite or negative are refused with their place") {

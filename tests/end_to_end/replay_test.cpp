@@ -1,6 +1,7 @@
 // Raw captures, and their replay: the same records of every kind as in the live run.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
@@ -43,6 +44,23 @@ void check_same(const Site& site, const std::string& live, const std::string& re
     const Outcome verify = run_program(PETLM_PROGRAM, {"verify", site.run(replayed).string()});
     INFO(verify.out);
     CHECK(verify.status == 0);
+}
+
+/// A capture of one board that makes a mistake in each datagram: `mistake`(first byte, length).
+template <class Mistake>
+void write_mistaken_capture(const Site& site, const std::filesystem::path& file, Mistake mistake) {
+    simulate(site, {"--duration-s", "1", "--rate", "20000", "--sources", "1", "--write", file.string()});
+    std::string bytes = read_file(file);
+    constexpr std::size_t file_header = 24;
+    constexpr std::size_t packet_header = 16;
+    for (std::size_t at = file_header; at < bytes.size();) {
+        std::uint32_t length = 0;
+        std::memcpy(&length, bytes.data() + at + 8, sizeof length);
+        const std::size_t datagram = bytes.find("PETF", at);
+        at += packet_header + length;
+        mistake(bytes.data() + datagram, at - datagram);
+    }
+    write_file(file, bytes);
 }
 
 const json with_raw = {{"listmode", {{"write_raw", true}, {"write_singles", true}}},
@@ -262,6 +280,34 @@ TEST_CASE("a replay starts when its first packet was taken", "[e2e][replay]") {
     CHECK(run["start_utc"].get<std::string>().starts_with("2020-09-13T12:26:40."));
     CHECK(run["stop_utc"].get<std::string>().starts_with("2020-09-13T12:26:4"));
     CHECK(run["stop_utc"] > run["start_utc"]);
+}
+
+TEST_CASE("the replay of a run without valid data says what is wrong with them", "[e2e][replay]") {
+    const Site site;
+    const std::filesystem::path live = site.directory() / "live";
+    std::filesystem::create_directory(live);
+    write_mistaken_capture(site, live / "raw.pcap", [](char* datagram, std::size_t) { datagram[3] = 'X'; });
+    // As the daemon writes it: no board had a time.
+    write_file(live / "run.json", R"({"state": "complete", "taken": {"start_ticks": 0, "stop_ticks": 0}})");
+    const Outcome outcome = replay(site, {"--replay", (live / "raw.pcap").string(), "--run", "again"});
+    INFO(outcome.err);
+    CHECK(outcome.status == 65);
+    CHECK(contains(outcome.err, "datagrams (100 %) malformed"));
+    CHECK(site.run_json("again")["ledger"]["datagrams"]["malformed"] > 0);
+}
+
+TEST_CASE("a capture whose times are little-endian gives a bad run", "[e2e][replay]") {
+    const Site site;
+    const std::filesystem::path file = site.directory() / "swapped.pcap";
+    write_mistaken_capture(site, file, [](char* datagram, std::size_t length) {
+        for (std::size_t frame = 16; frame + 16 <= length; frame += 16)
+            std::reverse(datagram + frame + 2, datagram + frame + 10);
+    });
+    const Outcome outcome = replay(site, {"--replay", file.string(), "--run", "swapped"});
+    INFO(outcome.err);
+    CHECK(outcome.status == 65);
+    CHECK(contains(outcome.err, "far from the time of their source"));
+    CHECK(site.run_json("swapped")["ledger"]["frames"]["accepted"] == 0);
 }
 
 TEST_CASE("a replay warns of a capture for other ports", "[e2e][replay]") {

@@ -20,6 +20,7 @@ NONSENSE = {
     "INT": ["nan", "9" * 309, "inf", "", "x", "1.5"],
 }
 ABOVE_ZERO = [("petctl", "runs", "--last"), ("petctl", "start", "--duration"), ("petctl", "doctor", "--seconds"),
+              ("petctl", "frames", "--count"), ("petctl", "frames", "--seconds"),
               ("petacqd", "--rate"), ("petbench", "receive", "--seconds")]
 USAGE = 64
 problems = []

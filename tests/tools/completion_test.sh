@@ -39,7 +39,7 @@ offers() {
     fi
 }
 
-offers "petctl " "acknowledge doctor help ledger log-level relay reload runs sources start status stop watch"
+offers "petctl " "acknowledge doctor frames help ledger log-level relay reload runs sources start status stop watch"
 offers "petctl st" "start status stop"
 offers "petctl --so" "--socket"
 offers "petctl --ho" "--hosts"
@@ -82,6 +82,8 @@ offers "petlm help c" "cut"
 offers "petcal help derive a" "activity"
 offers "petctl help sta" "start status"
 offers "petctl doctor --s" "--seconds --socket"
+offers "petctl frames d" "data.plm"
+offers "petctl frames --so" "--socket --source"
 offers "petlm nema " "count-rate image-quality resolution scatter sensitivity"
 offers "petlm nema image-quality --o" "--offset-mm --output"
 offers "petbench receive --no-g" "--no-gro --no-gso"

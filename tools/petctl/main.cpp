@@ -16,6 +16,7 @@
 #include "config/error.hpp"
 #include "daemon/control/client.hpp"
 #include "tools/petctl/commands.hpp"
+#include "tools/petctl/frames/frames.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/values.hpp"
 
@@ -44,6 +45,8 @@ struct Arguments {
     std::string subject;
     std::vector<std::string> keys;
     std::string file;
+    std::string configuration;
+    std::string source;
     std::string level;
     std::vector<std::string> runs;
     double duration_s = 0;
@@ -55,6 +58,7 @@ struct Arguments {
     double activity_MBq = 0;  // NOLINT(readability-identifier-naming): a unit
     double bed_mm = 0;
     std::size_t last = 0;
+    std::size_t count = 20;
     bool as_json = false;
     bool full = false;
     bool watching = false;
@@ -205,6 +209,35 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     doctor->callback(
         with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds, a.as_json); }));
 
+    CLI::App* frames =
+        app.add_subcommand("frames", "Show datagrams that arrive, or those of a capture: bytes and fields");
+    CLI::Option* capture = frames->add_option("CAPTURE", a.file, "pcap or pcapng; without it, what arrives");
+    CLI::Option* configuration =
+        frames
+            ->add_option("-c,--config", a.configuration,
+                         "Configuration that says how to read the capture; without it, that of the daemon")
+            ->needs(capture);
+    frames->add_option("--count", a.count, "Show at most this many frames, and as many datagrams")
+        ->capture_default_str();
+    frames->add_option("--source", a.source, "Of this source only: its id, or its address, also with a port");
+    frames->add_option("--seconds", a.seconds, "Wait at most this long for them, in seconds")
+        ->check(CLI::Range(longest_listening_s))
+        ->capture_default_str()
+        ->excludes(capture);
+    const auto live = with_client([&a, capture](ControlClient& client) {
+        if (capture->count() == 0) return petctl::show_live_frames(client, a.count, a.source, a.seconds);
+        return petctl::show_captured_frames(a.file, petctl::format_of_status(client.call("status")), a.count,
+                                            a.source);
+    });
+    frames->callback([&a, &action, configuration, live] {
+        if (configuration->count() == 0) return live();
+        if (!a.hosts.empty()) throw CLI::ValidationError("--hosts", only_these);
+        action = [&a] {
+            return petctl::show_captured_frames(a.file, petctl::format_of_files(a.configuration), a.count,
+                                                a.source);
+        };
+    });
+
     CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
     watch->callback(
         with_either([&a](ControlClient& client) { return petctl::watch_dashboard(client, a.socket); },
@@ -276,7 +309,7 @@ int main(int argc, char** argv) {
     std::function<int()> action;
     add_commands(app, arguments, action);
     const petacq::config::CommandLineStyle style{
-        "petctl", {"--duration", "--last", "--seconds"}, {"--bed-mm"}};
+        "petctl", {"--count", "--duration", "--last", "--seconds"}, {"--bed-mm"}};
     if (const auto status = petacq::config::parse_command_line(app, style, argc, argv)) return *status;
 
     try {

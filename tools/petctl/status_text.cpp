@@ -239,7 +239,7 @@ Lines runs_lines(const json& runs) {
             end = fmt::format("{}: {}", text_of(data), verdict_text(at(run, {"verdict"})));
             style = data == "bad" ? Style::bad : Style::warning;
         }
-        table.rows.push_back({{text_of(at(run, {"run"}))},
+        table.rows.push_back({{text_of(at(run, {"run"})), style},
                               {text_of(at(run, {"start_utc"}))},
                               {duration(at(run, {"seconds"}))},
                               {text_of(at(run, {"prompts"}))},

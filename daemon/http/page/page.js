@@ -74,6 +74,18 @@ function show_health(health) {
   });
 }
 
+/** The modules whose times are off, and what puts them right. */
+function show_synchrony(synchrony) {
+  const off = ((synchrony && synchrony.modules) || []).filter((module) => module.state === "out_of_step");
+  const line = document.getElementById("out-of-step");
+  line.hidden = off.length === 0;
+  if (off.length === 0) return;
+  const late = off.map(({bdm, source, offset_ns: ns}) =>
+    `module ${bdm}${source === null ? "" : ` (source ${source})`} ${Math.abs(ns).toFixed(1)} ns ${ns < 0 ? "early" : "late"}`);
+  const ticks = off.map(({bdm, add_ticks: add}) => `--module-ticks ${bdm}:${add}`);
+  show_commands(line, `Out of step: ${late.join(", ")}. To apply to the calibration: \`petcal apply ${ticks.join(" ")}\``);
+}
+
 /** A change of recording or health. */
 function announce_status({recording, health}) {
   const words = recording ? `${recording.word} ${recording.run_id || ""}`.trim() + ". " : "";
@@ -90,6 +102,7 @@ function show_status(status) {
   document.getElementById("no-run").hidden = status.run !== null;
   show_recording(status);
   show_health(status.health);
+  show_synchrony(status.synchrony);
   announce_status(status);
   control.show(status);
   const time = document.getElementById("data-time");

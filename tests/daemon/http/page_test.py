@@ -189,6 +189,28 @@ class Page(InBrowser, unittest.TestCase):
                              [["source 3 is silent", ""], ["a <unit>", "follows"], ["few prompts", "follows"],
                               ["module 5 is hot", ""], ["module 5 has another gain", "follows"]])
 
+    def test_modules_out_of_step_with_what_to_apply(self):
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertTrue(page.evaluate("document.getElementById('out-of-step').hidden"))
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["synchrony"] = {"singles": 9, "limit_ns": 1, "reach_ns": 1e6, "modules": [
+                {"bdm": bdm, "source": source, "state": state, "offset_ns": ns, "error_ns": 0.1, "add_ticks": ticks, "pairs": 500}
+                for bdm, source, state, ns, ticks in ((0, 1, "in_step", 0.1, -6), (7, 2, "out_of_step", 10.04, -643),
+                                                      (8, None, "out_of_step", -25, 1600), (9, 2, "unknown", None, None))]}
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("document.getElementById('out-of-step').innerText"),
+                             "Out of step: module 7 (source 2) 10.0 ns late, module 8 25.0 ns early. To apply to the calibration: "
+                             "petcal apply --module-ticks 7:-643 --module-ticks 8:1600")
+            status["synchrony"] = None
+            status["uptime_s"] += 1
+            stand.show(status)
+            self.ask(page)
+            self.assertTrue(page.evaluate("document.getElementById('out-of-step').hidden"))
+
     def test_a_command_that_is_selected_stays_selected(self):
         with Stand() as stand:
             stand.show()

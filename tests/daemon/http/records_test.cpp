@@ -295,6 +295,15 @@ TEST_CASE("a token file that others can read, or without a token, is refused by 
     for (const mode_t mode : {0604U, 0660U, 0644U, 0602U})
         CHECK(with(token, mode).find(file.string() + ": expected a file that only its owner can write") !=
               std::string::npos);
+    if (::geteuid() == 0) {  // nobody else gives a file away
+        constexpr uid_t somebody = 4321;
+        write_file(file, token);
+        REQUIRE(::chmod(file.c_str(), 0600) == 0);
+        REQUIRE(::chown(file.c_str(), somebody, static_cast<gid_t>(-1)) == 0);
+        CHECK(
+            refusal_of(file).find("expected a file of root or of the daemon's user, found the owner 4321") !=
+            std::string::npos);
+    }
     for (const std::string& bad :
          {std::string(), std::string("\n"), std::string(15, 'k'), std::string(257, 'k'),
           std::string(100'000, 'k'), token + " " + token, token + "\n\n", token + "\n" + token,

@@ -190,6 +190,13 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     CHECK(http(site.port, "POST", "/control/stop",
                {{"Content-Type", "application/json"},
                 {"Authorization", token},
+                {"Origin", "http://localhost"},
+                {"origin", "http://evil.example"}},
+               "{}")
+              .status == 400);
+    CHECK(http(site.port, "POST", "/control/stop",
+               {{"Content-Type", "application/json"},
+                {"Authorization", token},
                 {"Sec-Fetch-Site", "cross-site"}},
                "{}")
               .status == 403);

@@ -69,7 +69,7 @@ TEST_CASE("status document and metrics have the same value of every counter", "[
             ++own;
         }
     }
-    CHECK(own == 26);
+    CHECK(own == 27);
     CHECK(reasons == 23);
 }
 

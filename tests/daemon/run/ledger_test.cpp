@@ -104,12 +104,13 @@ TEST_CASE("one count more or less in any counter of an identity is found", "[led
                                        "datagrams.stray",          "datagrams.restarted",
                                        "datagrams.end_of_stream",  "datagrams.discarded_backlog",
                                        "datagrams.board_lost",     "datagrams.recovered",
-                                       "datagrams.stepped_back",   "singles.delayeds",
-                                       "singles.delayed_dropped",  "singles.delayed_oversize",
-                                       "singles.groups",           "singles.groups_blocked"};
+                                       "datagrams.stepped_back",   "datagrams.duplicates_suspected",
+                                       "singles.delayeds",         "singles.delayed_dropped",
+                                       "singles.delayed_oversize", "singles.groups",
+                                       "singles.groups_blocked"};
     const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided", "tags.received",
                                     "tags.accepted"};  // identities
-    CHECK(ledger_counters().size() == 71);
+    CHECK(ledger_counters().size() == 72);
     for (const LedgerCounter& counter : ledger_counters()) {
         const std::string name = name_of(counter);
         CAPTURE(name);

@@ -53,6 +53,19 @@ TEST_CASE("a run in which all is well is good", "[run][verdict]") {
     CHECK(run.verdict().reasons.empty());
 }
 
+TEST_CASE("times in another unit, or that stand still, make a run bad", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    SourceStatus& source = run.seen.sources.sources[1];
+    source.latest_rate = ClockRate::Wrong{1e9, 64e9};
+    CHECK(run.verdict().state == State::good);  // before the run
+    source.wrong_seconds = 2;
+    CHECK(run.verdict().state == State::bad);
+    CHECK(test::contains(run.reason("source_clock"),
+                         "source 5: its clock makes 1e+09 ticks a second, 6.4e+10 are expected"));
+    source.latest_rate = ClockRate::Wrong{0, 64e9};
+    CHECK(test::contains(run.reason("source_clock"), "source 5: its times stand still"));
+}
+
 TEST_CASE("known loss makes a run doubtful, a tenth of it bad", "[run][verdict]") {
     FinishedRunOfTwo run;
     run.lose(5);  // below health.max_loss_fraction
@@ -76,6 +89,28 @@ TEST_CASE("late and jumped frames count like lost ones", "[run][verdict]") {
             CHECK(run.reason(late ? "late_frames" : "time_jumps") != "");
         }
     }
+}
+
+TEST_CASE("tags alone are no data, and copies and energies outside the window are named", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.ledger.datagrams.duplicate = 2'000;
+    run.ledger.datagrams.received += 2'000;
+    CHECK(run.verdict().state == State::doubtful);
+    CHECK(run.reason("duplicate_datagrams") != "");
+    run = FinishedRunOfTwo();
+    run.ledger.frames.accepted = run.ledger.singles.pending_at_end = 10'000;
+    run.ledger.frames.below_window = 300'000;
+    CHECK(run.reason("energies_outside") == "");
+    run.ledger.frames.below_window = 990'000;
+    CHECK(run.verdict().state == State::doubtful);
+    CHECK_THAT(run.reason("energies_outside"), contains("99 % below, 0 % above"));
+    run = FinishedRunOfTwo();
+    run.ledger.frames = {};
+    run.ledger.singles.pending_at_end = 0;
+    run.ledger.tags.received = run.ledger.datagrams.frames;
+    CHECK(run.verdict().state == State::bad);
+    CHECK(run.reason("only_tags") != "");
+    CHECK(run.reason("no_data") == "");
 }
 
 TEST_CASE("drops of the kernel are named as such, and not as lost on the way", "[run][verdict]") {
@@ -102,6 +137,18 @@ TEST_CASE("unknown loss makes a run bad, whatever is counted as lost", "[run][ve
     run.seen.sources.sources[0].latest_numbers = {NumberFault::stands_still, 7, {}};
     CHECK(run.verdict().state == State::bad);
     CHECK_THAT(run.reason("sequence_meaningless"), contains("source 3") && contains("stands still at 7"));
+}
+
+TEST_CASE("datagrams that seem to have come twice make a run bad if they are many", "[run][verdict]") {
+    FinishedRunOfTwo run;
+    run.ledger.datagrams.accepted = 10'000;
+    for (const auto& [copies, state] :
+         {std::pair(1U, State::good), std::pair(999U, State::doubtful), std::pair(1'000U, State::bad)}) {
+        run.ledger.datagrams.duplicates_suspected = copies;
+        CHECK(run.verdict().state == state);
+    }
+    CHECK_THAT(run.reason("duplicates_suspected"),
+               contains("1000 datagrams (10 %) seem to have come twice") && contains("instead of any"));
 }
 
 TEST_CASE("boards that were silent for a time are missing data", "[run][verdict]") {

@@ -83,6 +83,16 @@ const std::vector<Case>& cases() {
              p.now.sources.sources[1].sequence.repeated += 20;
          },
          nullptr},
+        {"duplicate_datagrams", "5000 datagrams (50 %) came more than once",
+         [](Patient& p) { p.now.total.datagrams.duplicate += 5000; }, nullptr},
+        {"only_tags", "500 tags and not one frame",
+         [](Patient& p) {
+             p.now.run.emplace();
+             p.before.run.emplace();
+             p.now.total.frames = p.before.total.frames;
+             p.now.total.tags.received += 500;
+         },
+         nullptr},
         {"source_restarted", "source 5 has restarted its sequence numbers",
          [](Patient& p) {
              p.now.sources.sources[0].sequence.restarted += 1;  // after an end of stream
@@ -171,6 +181,12 @@ const std::vector<Case>& cases() {
          nullptr},
         {"board_lost_data", "3 blocks of data lost",
          [](Patient& p) { p.now.total.datagrams.board_lost += 3; }, nullptr},
+        {"duplicates_suspected", "seem to have come twice",
+         [](Patient& p) {
+             p.now.total.datagrams.accepted += 10'000;
+             p.now.total.datagrams.duplicates_suspected += 5'000;
+         },
+         nullptr},
         {"malformed_datagrams", "50 datagrams (0.5 %) malformed",
          [](Patient& p) { p.now.total.datagrams.malformed += 50; }, nullptr},
         {"invalid_frames", "6000 frames (0.6 %) invalid",
@@ -213,6 +229,21 @@ const std::vector<Case>& cases() {
         {"source_jumping", "source 5 jumps",
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::jumping; },
          [](Patient& p) { p.now.sources.sources[1].state = SourceState::active; }, "degraded", 1},
+        {"source_clock", "source 3: its clock makes 1e+09 ticks a second, 6.4e+10 are expected",
+         [](Patient& p) {
+             p.now.sources.sources[0].rate = ClockRate::Wrong{1e9, 64e9};
+         },
+         [](Patient& p) { p.now.sources.sources[0].rate.reset(); }},
+        {"energies_outside", "9900 hits (99 %) outside the energy window: 9 % below, 90 % above",
+         [](Patient& p) {
+             p.now.run.emplace();
+             p.before.run.emplace();
+             p.now.total.frames.below_window += 900;
+             p.now.total.frames.above_window += 9000;
+             p.now.total.frames.accepted += 100;
+             p.now.total.frames.received += 10'000;
+         },
+         nullptr},
         {"source_stepped_back", "source 3 stepped back",
          [](Patient& p) { ++p.now.sources.sources[0].steps_back; }, nullptr},
         {"temperature_high", "module 7 is at 61.0 C, above 50 C",

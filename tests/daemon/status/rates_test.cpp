@@ -240,7 +240,7 @@ TEST_CASE("sources and modules of the document") {
     CHECK(make_sources(seen)[1]["id"] == 9);
 
     for (const char* code : {"source_silent", "source_lagging", "source_leading", "source_jumping",
-                             "source_stepped_back", "source_restarted"}) {
+                             "source_clock", "source_stepped_back", "source_restarted"}) {
         INFO(code);
         Health other;
         other.observe({{code, 1, "source 8 is not well", "look"}}, at(2));

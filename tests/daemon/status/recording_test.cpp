@@ -40,6 +40,20 @@ struct Night : Patient {
 
 }  // namespace
 
+TEST_CASE("recording: datagrams of another format are no silence") {
+    Night night;
+    AcquisitionSnapshot later = night.now;
+    later.total.datagrams.malformed += 100;
+    Reading before = night.reading;
+    before.acquisition = std::make_shared<const AcquisitionSnapshot>(night.now);
+    night.reading.acquisition = std::make_shared<const AcquisitionSnapshot>(later);
+    night.reading.arrival.latest = night.reading.taken - std::chrono::minutes(5);
+    const json strip =
+        make_recording({&night.setting, &night.run, &night.reading, &before, &night.now, &night.health});
+    CHECK(strip["state"] == "no_data");
+    CHECK(strip["text"].get<std::string>().starts_with("datagrams arrive, but they are malformed"));
+}
+
 TEST_CASE("recording: a run in progress for which frames arrive") {
     Night night;
     night.start_run();

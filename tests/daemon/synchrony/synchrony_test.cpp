@@ -208,6 +208,32 @@ TEST_CASE("sources off the centre, lines, low rates and randoms are no modules o
     }
 }
 
+TEST_CASE("two modules that see little but each other are not out of step by a few stray pairs",
+          "[synchrony]") {
+    Scene scene;
+    scene.rows = 1;
+    scene.window_ns = 80;
+    std::vector<Hit> hits;
+    std::uint64_t time = 0;
+    const auto add = [&](std::uint32_t a, std::uint32_t b, int pairs, double late_ns) {
+        for (; pairs > 0; --pairs) {
+            time += static_cast<std::uint64_t>(1e6 / tick_ns);
+            hits.push_back({time, a});
+            hits.push_back({time + static_cast<std::uint64_t>(late_ns / tick_ns), b});
+        }
+    };
+    for (const std::uint32_t m : {1, 2, 3, 4}) {
+        add(m, m + 6, 100, 0);
+        add(m, m + 7, 100, 0);
+    }
+    add(0, 6, 130, 0);
+    add(0, 7, 3, 2.5);
+    const SynchronyReport report = judge_synchrony(hits, scene.options());
+    CHECK(reported(report).empty());
+    CHECK(report.modules[0].error_ticks * tick_ns > 0.5);
+    CHECK(report.modules[2].error_ticks * tick_ns < 0.5);
+}
+
 TEST_CASE("what is known of a healthy scanner", "[synchrony]") {
     const SynchronyReport report = Scene{}.judged();
     CHECK(report.complete);

@@ -40,6 +40,63 @@ TEST_CASE("the short way of a clock is what the long one does", "[tracking]") {
     CHECK(taken > 10'000);
 }
 
+TEST_CASE("a clock of another rate is known after two seconds that say the same", "[tracking]") {
+    constexpr double ticks_per_ns = 64;
+    constexpr std::int64_t second = 1'000'000'000;
+    const double rate = GENERATE(0.0, 1e-6, 1.0 / 64, 0.25, 1.0, 4.0, 6.0, 1000.0);
+    CAPTURE(rate);
+    const bool wrong = rate < 0.2 || rate > 5;
+    ClockRate clock;
+    const auto send_until = [&](std::int64_t& now, std::int64_t end, std::uint64_t steps) {
+        for (; now <= end; now += second / 100)
+            clock.observe(static_cast<std::uint64_t>(1e15 + rate * ticks_per_ns * static_cast<double>(now)),
+                          steps, now, ticks_per_ns);
+    };
+    std::int64_t now = 0;
+    send_until(now, second, 0);
+    CHECK_FALSE(clock.wrong());
+    send_until(now, 2 * second + second / 10, 0);
+    REQUIRE(clock.wrong().has_value() == wrong);
+    if (wrong) CHECK(clock.wrong()->ticks_per_s == Approx(64e9 * rate).margin(1));
+    const std::uint64_t seconds = clock.wrong_seconds();
+    // What the clock made before a jump or a step back says nothing about the time after it.
+    send_until(now, 3 * second + second / 2, 1);
+    CHECK_FALSE(clock.wrong());
+    CHECK(clock.wrong_seconds() == seconds);
+    CHECK(clock.latest().has_value() == wrong);
+}
+
+TEST_CASE("a source has the rate of its own clock", "[tracking]") {
+    auto o = usual_options();
+    o.expected = {1, 2};
+    Detector d(o);
+    std::int64_t now = host(start);
+    for (std::uint64_t i = 0; i < 300; ++i, now += 10 * host_ms) {
+        d.send(1, start + 10 * i * ms, start + (10 * i + 1) * ms, 90, now);
+        d.send(2, start + i * ms / 100, start + i * ms / 100, 90, now);
+    }
+    CHECK_FALSE(d.status(1, now).rate);
+    CHECK(d.status(1, now).wrong_seconds == 0);
+    REQUIRE(d.status(2, now).rate);
+    CHECK(d.status(2, now).rate->ticks_per_s == Approx(1e6));
+    CHECK(d.status(2, now).rate->expected_per_s == Approx(1e9));
+    CHECK(d.status(2, now).wrong_seconds > 0);
+}
+
+TEST_CASE("data that waited in a board are no clock of another rate", "[tracking]") {
+    ClockRate clock;
+    std::uint64_t time = 1'000'000'000'000;
+    std::int64_t now = 0;
+    // Ten seconds arrive at once, then others in shorter and shorter time.
+    for (const std::int64_t ns : {1'000, 1'000, 100, 150, 1'000, 125, 200, 1'000, 1'000}) {
+        for (int i = 0; i < 1000; ++i) {
+            time += 64'000'000;
+            clock.observe(time, 0, now += ns * 1000, 64);
+            CHECK_FALSE(clock.wrong());
+        }
+    }
+}
+
 TEST_CASE("one wild frame time never moves the watermark and costs no other frame", "[tracking]") {
     const std::uint64_t wild =
         GENERATE(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), start + 1500 * ms,

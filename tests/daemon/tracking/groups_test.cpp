@@ -18,7 +18,7 @@ struct Event {
 
 /// Datagrams of four boards as they arrive: mostly in order and several at once, with the faults of a network
 /// and of boards between them.
-std::vector<Event> arrivals(Random& random, bool bare) {
+std::vector<Event> arrivals(Random& random) {
     constexpr std::size_t board_count = 4;
     std::vector<std::uint64_t> number(board_count, 7);
     std::vector<std::uint64_t> time(board_count, start);
@@ -37,7 +37,7 @@ std::vector<Event> arrivals(Random& random, bool bare) {
             Event e;
             e.now = now;
             net::Datagram& d = e.datagram;
-            d.sequence = bare ? 0 : number[board]++;
+            d.sequence = number[board]++;
             d.frames = random.one_in(40) ? 1 : 20;
             d.timed_frames = random.one_in(60) ? std::uint16_t{0} : static_cast<std::uint16_t>(d.frames);
             if (d.timed_frames > 0) {
@@ -46,10 +46,10 @@ std::vector<Event> arrivals(Random& random, bool bare) {
                 if (random.one_in(200)) d.last_time = random.next();
             }
             time[board] += random.below(ms / 2);
-            d.bytes = d.frames * 16 + (bare ? 0 : 16);
+            d.bytes = d.frames * 16 + 16;
             d.address = 0x7F000001;
             d.port = static_cast<std::uint16_t>(10000 + board);
-            d.source = bare ? std::uint16_t{0} : static_cast<std::uint16_t>(board + 1);
+            d.source = static_cast<std::uint16_t>(board + 1);
             d.flags = random.one_in(2000) ? net::flag_end_of_stream : std::uint8_t{0};
             d.first_bdm = static_cast<std::uint8_t>(random.below(8));
             d.last_bdm = static_cast<std::uint8_t>(random.below(8));
@@ -74,17 +74,15 @@ auto facts(const daemon::SourceStatus& s) {
 }  // namespace
 
 TEST_CASE("groups give the state and the verdicts that their datagrams give one by one", "[tracking]") {
-    const bool bare = GENERATE(false, true);
     std::uint64_t in_groups = 0;
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
-        CAPTURE(bare, seed);
+        CAPTURE(seed);
         Random random(seed);
         daemon::TrackerOptions options = usual_options();
-        if (bare) options.framing = net::Framing::bare;
-        if (!bare && seed % 2 == 1) options.expected = {1, 2, 3, 4};
+        if (seed % 2 == 1) options.expected = {1, 2, 3, 4};
         daemon::SourceTracker single(options);
         daemon::SourceTracker together(options);
-        const std::vector<Event> events = arrivals(random, bare);
+        const std::vector<Event> events = arrivals(random);
         net::BatchPool pool(1, std::size_t{1} << 16, net::make_host_memory({false, false}));
         net::Batch& batch = *pool.take();
         for (std::size_t i = 0; i < events.size();) {

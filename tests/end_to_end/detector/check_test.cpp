@@ -72,7 +72,8 @@ class Clinic {
         const Outcome replayed = run_program(PETACQD_PROGRAM, {"--config", site_.configuration(), "--replay",
                                                                file(run + ".pcap"), "--run", run});
         INFO(replayed.err);
-        REQUIRE(replayed.status == 0);
+        // 65: a board that is out of step makes the data bad.
+        REQUIRE((replayed.status == 0 || replayed.status == 65));
     }
 
     [[nodiscard]] Outcome check(const std::string& run, const std::vector<std::string>& more = {},
@@ -252,7 +253,9 @@ TEST_CASE("each fault of a detector is named alone", "[e2e][check][.long]") {
     CHECK(texts["photopeak all"].starts_with("all modules: their photopeaks differ by -"));
     texts = found("dark", {"--silent-unit", "8.0@0-100", "--silent-unit", "8.1@0-100"});
     CHECK(texts.size() == 1);
-    CHECK(texts["singles 8"] == "module 8: 2 detector units from unit 0 do not count");
+    CHECK(texts["singles 8"] ==
+          "module 8: 2 detector units from unit 0 do not count; 100 % of its data did not "
+          "arrive in the run");
     // Nothing, at other activities and a little off the place.
     CHECK(found("weak", {}, activity("1")).empty());
     CHECK(found("strong", {}, activity("10")).empty());

@@ -1,5 +1,6 @@
 """A petacqd for tests in Python: its files, its run, and its list-mode."""
 
+import contextlib
 import json
 import os
 import struct
@@ -37,12 +38,13 @@ def payload(file):
 class Site:
     """A directory with a configuration and all that it names."""
 
-    def __init__(self, programs, scanner, configuration):
+    def __init__(self, programs, scanner, configuration, *calibration):
+        """`calibration`: more options of `petcal make`."""
         self.programs = programs
         self._directory = tempfile.TemporaryDirectory()
         self.path = self._directory.name
         self.write("scanner.json", scanner)
-        self.program("petcal", "make", "--scanner", self.file("scanner.json"), "--output", self.file("c.h5"))
+        self.program("petcal", "make", "--scanner", self.file("scanner.json"), "--output", self.file("c.h5"), *calibration)
         self.configuration = {
             "scanner": "scanner.json", "calibration": "c.h5", "data_dir": ".", "control": {"socket": "control.sock"},
             "energy": {"filter": False}, "http": {"listen": ""}, "listmode": {"write_singles": True, "write_raw": True},
@@ -86,9 +88,9 @@ class Site:
     def listmode(self, run):
         return [payload(self.file(run, f"{name}.plm")) for name in ("coincidences", "singles")]
 
-    def live(self, run, send):
-        """A run of what `send(port, wait)` sends; `wait(n)` returns when the daemon has received n datagrams. Returns
-        run.json."""
+    @contextlib.contextmanager
+    def daemon(self):
+        """Runs; the value is its port."""
         with open(self.file("log"), "w", encoding="utf-8") as log:
             daemon = subprocess.Popen(  # pylint: disable=consider-using-with
                 [os.path.join(self.programs, "petacqd"), "--config", self.file("petacqd.json")], stderr=log)
@@ -100,13 +102,18 @@ class Site:
                     raise RuntimeError(text)
                 return " ready: " in text
             eventually(ready)
-            self.petctl("start", "--run", run)
-            send(self.status()["sockets"][0]["port"],
-                 lambda count: eventually(lambda: self.status()["total"]["datagrams"]["received"] >= count))
-            self.petctl("stop")
+            yield self.status()["sockets"][0]["port"]
         finally:
             daemon.terminate()
             daemon.wait()
+
+    def live(self, run, send):
+        """A run of what `send(port, wait)` sends; `wait(n)` returns when the daemon has received n datagrams. Returns
+        run.json."""
+        with self.daemon() as port:
+            self.petctl("start", "--run", run)
+            send(port, lambda count: eventually(lambda: self.status()["total"]["datagrams"]["received"] >= count))
+            self.petctl("stop")
         return self.run_json(run)
 
     def replay(self, run, *captures):

@@ -12,6 +12,7 @@
 using namespace petacq::petctl;
 using nlohmann::json;
 using petacq::config::Framing;
+using petacq::test::contains;
 
 namespace {
 
@@ -92,6 +93,16 @@ Diagnosis diagnosis_of(const std::set<Sample>& samples, Framing configured, int 
 }
 
 }  // namespace
+
+TEST_CASE("doctor: bare datagrams that seem to come twice") {
+    const json before = as_sent(status(10, Framing::bare, 1));
+    json after = as_sent(status(15, Framing::bare, 1));
+    CHECK_FALSE(contains(about(diagnose(before, after, {}), "loss"), "twice"));
+    after["total"]["datagrams"]["duplicates_suspected"] = 250;  // of 500 received
+    const std::string loss = about(diagnose(before, after, {}), "loss");
+    INFO(loss);
+    CHECK(contains(loss, "problem: 50 % of the datagrams seem to have come twice, each one does"));
+}
 
 TEST_CASE("doctor: names the senders with too few samples to judge their times", "[doctor]") {
     const auto at = [](double seconds, int source) { return sample(Framing::sequenced, seconds, source, 3); };

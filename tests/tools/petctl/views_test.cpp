@@ -8,7 +8,10 @@
 #include "daemon/run/ledger.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
+#include "tools/petctl/status_text.hpp"
+#include "tools/petctl/text.hpp"
 
+using namespace petacq;
 using namespace petacq::daemon;
 using namespace petacq::test;
 using nlohmann::json;
@@ -112,6 +115,34 @@ TEST_CASE("petctl: the ledger of a file needs no daemon", "[control]") {
     CHECK(none.wait() == 74);
     CHECK(none.errors() ==
           "petctl: " + folder + "/none.json: cannot be opened for reading: No such file or directory\n");
+}
+
+TEST_CASE("petctl: runs that failed or have bad data stand out on a terminal", "[control]") {
+    json runs =
+        json::array({run_of("well", "complete"), run_of("broken", "failed"), run_of("wrong", "complete"),
+                     run_of("odd", "complete"), run_of("cut", "interrupted")});
+    const auto verdict = [](const char* state) {
+        return json{{"state", state}, {"reasons", {{{"code", "c"}, {"message", "what is wrong"}}}}};
+    };
+    runs[2]["verdict"] = verdict("bad");
+    runs[3]["verdict"] = verdict("doubtful");
+    const petctl::Lines lines = petctl::runs_lines(runs);
+    REQUIRE(lines.size() == 6);
+    const auto style_of = [&](std::size_t line, const std::string& text) {
+        for (const petctl::Span& span : lines[line])
+            if (contains(span.text, text)) return span.style;
+        FAIL("no " << text);
+        return petctl::Style::plain;
+    };
+    for (const char* text : {"well", "because"})
+        CHECK(style_of(1, text) == petctl::Style::plain);
+    for (const char* text : {"broken", "failed: because"})
+        CHECK(style_of(2, text) == petctl::Style::bad);
+    for (const char* text : {"wrong", "bad: what is wrong"})
+        CHECK(style_of(3, text) == petctl::Style::bad);
+    for (const char* text : {"odd", "doubtful: what is wrong"})
+        CHECK(style_of(4, text) == petctl::Style::warning);
+    CHECK(style_of(5, "cut") == petctl::Style::warning);
 }
 
 TEST_CASE("petctl: the list of runs, however many", "[control]") {

@@ -1,4 +1,6 @@
+import contextlib
 import fcntl
+import io
 import json
 import shutil
 import unittest
@@ -8,6 +10,7 @@ import numpy as np
 import support
 
 import petacq
+from petacq import petsird
 
 
 class RealRun(unittest.TestCase):
@@ -283,6 +286,16 @@ class MadeRuns(unittest.TestCase):
         (self.path / "run.json").unlink()
         with self.assertRaisesRegex(petacq.RunError, "neither"):
             petacq.open_run(self.path)
+
+
+class CommandLine(unittest.TestCase):
+    def test_control_characters_of_names_reach_no_terminal(self):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = petsird.main([str(support.scratch() / "no\x1b[2J\u202erun\x9b"), str(support.scratch() / "run.petsird")])
+        self.assertNotEqual(status, 0)
+        self.assertIn("no\\x1b[2J\\u202erun\\x9b", err.getvalue())
+        self.assertTrue(err.getvalue().replace("\n", "").isprintable(), repr(err.getvalue()))
 
 
 if __name__ == "__main__":

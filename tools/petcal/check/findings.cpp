@@ -292,7 +292,7 @@ void name_loss(std::vector<CheckFinding>& findings, const daemon::LiveSums& refe
                 finding.text += fmt::format("; whether its data arrived in the {} is not known", where);
             } else if (*share < 1) {
                 finding.text +=
-                    fmt::format("; {:.2g} % of its data did not arrive in the {}", 100 * (1 - *share), where);
+                    fmt::format("; {:.3g} % of its data did not arrive in the {}", 100 * (1 - *share), where);
             }
         }
     }

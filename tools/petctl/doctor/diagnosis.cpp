@@ -13,19 +13,19 @@ Diagnosis diagnose(const nlohmann::json& before, const nlohmann::json& after, co
     Diagnosis diagnosis;
     const bool arriving = judge_arrival(evidence, diagnosis);
     judge_kernel(evidence, diagnosis);
+    judge_health(evidence, diagnosis);
     if (!arriving) return diagnosis;
     bool sources = judge_senders(evidence, diagnosis);
-    const bool shared_id = judge_ids(evidence, diagnosis);
+    const std::set<unsigned> shared_ids = judge_ids(evidence, diagnosis);
     sources = judge_format(evidence, diagnosis) || sources;
-    judge_numbers(evidence, diagnosis);
-    judge_loss(evidence, diagnosis);
-    sources = judge_modules(evidence, diagnosis) || sources;
-    if (sources && !shared_id) write_sources(evidence, diagnosis);
+    const bool numberless = judge_numbers(evidence, diagnosis);
+    judge_loss(evidence, numberless || !shared_ids.empty(), diagnosis);
+    sources = judge_modules(evidence, shared_ids, diagnosis) || sources;
+    if (sources && shared_ids.empty()) write_sources(evidence, diagnosis);
     judge_fields(evidence, diagnosis);
     judge_times(evidence, diagnosis);
     judge_frames(evidence, diagnosis);
     judge_energies(evidence, diagnosis);
-    judge_synchrony(evidence, diagnosis);
     return diagnosis;
 }
 

@@ -68,16 +68,20 @@ bool judge_arrival(const Evidence& evidence, Diagnosis& diagnosis);
 // These return whether the sources of the scanner description are to be written anew.
 bool judge_senders(const Evidence& evidence, Diagnosis& diagnosis);
 bool judge_format(const Evidence& evidence, Diagnosis& diagnosis);
-bool judge_modules(const Evidence& evidence, Diagnosis& diagnosis);
-/// True if one id is sent by several boards: who sends which modules is not known then.
-bool judge_ids(const Evidence& evidence, Diagnosis& diagnosis);
+/// Those with a shared id are left out.
+bool judge_modules(const Evidence& evidence, const std::set<unsigned>& shared, Diagnosis& diagnosis);
+/// The ids that several boards send: who sends which modules is not known then.
+std::set<unsigned> judge_ids(const Evidence& evidence, Diagnosis& diagnosis);
 void write_sources(const Evidence& evidence, Diagnosis& diagnosis);
-void judge_numbers(const Evidence& evidence, Diagnosis& diagnosis);
-void judge_loss(const Evidence& evidence, Diagnosis& diagnosis);
+/// Whether any number says nothing.
+bool judge_numbers(const Evidence& evidence, Diagnosis& diagnosis);
+/// `explained`: it is known why numbers are far from each other.
+void judge_loss(const Evidence& evidence, bool explained, Diagnosis& diagnosis);
 void judge_times(const Evidence& evidence, Diagnosis& diagnosis);
 void judge_fields(const Evidence& evidence, Diagnosis& diagnosis);
 void judge_frames(const Evidence& evidence, Diagnosis& diagnosis);
 void judge_energies(const Evidence& evidence, Diagnosis& diagnosis);
-void judge_synchrony(const Evidence& evidence, Diagnosis& diagnosis);
+/// What the daemon has found that samples do not show.
+void judge_health(const Evidence& evidence, Diagnosis& diagnosis);
 
 }  // namespace petacq::petctl

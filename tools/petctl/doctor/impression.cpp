@@ -158,6 +158,8 @@ Impression impression_of(const std::set<Sample>& given, const Expected& expected
         find_framing(samples, expected, seen);
     }
     if (seen.framing) find_markers(samples, expected, seen);
+    // Of a frame with another marker nothing is translated.
+    if (expected.foreign && seen.markers != expected.markers) seen.markers.reset();
     // Without a header and without markers, only the size fits.
     if (seen.framing == Framing::bare && seen.frames >= frames_needed && !seen.markers) seen.framing.reset();
     for (const Sample& sample : samples) {

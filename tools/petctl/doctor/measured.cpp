@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -79,12 +80,30 @@ void judge_energies(const Evidence& evidence, Diagnosis& diagnosis) {
             : "is there a positron source? Then the energy calibration: petcal derive energy");
 }
 
-void judge_synchrony(const Evidence& evidence, Diagnosis& diagnosis) {
+void judge_health(const Evidence& evidence, Diagnosis& diagnosis) {
+    struct Reason {
+        const char* code;
+        const char* subject;
+        Level level;
+    };
+    constexpr std::array told{Reason{"multicast_not_joined", "arriving", Level::problem},
+                              Reason{"boards_out_of_step", "synchrony", Level::problem},
+                              Reason{"boards_without_partners", "synchrony", Level::problem},
+                              Reason{"source_leading", "times", Level::problem},
+                              Reason{"source_lagging", "times", Level::problem},
+                              Reason{"source_stepped_back", "times", Level::warning},
+                              Reason{"sources_behind", "times", Level::problem},
+                              Reason{"board_lost_data", "loss", Level::problem},
+                              Reason{"too_many_sources", "from", Level::problem},
+                              Reason{"temperature_high", "modules", Level::warning},
+                              Reason{"detector_unit_silent", "modules", Level::warning},
+                              Reason{"detector_noisy", "modules", Level::warning}};
     for (const json& reason : list(evidence.after, {"health", "reasons"})) {
-        const json& code = at(reason, {"code"});
-        if (!code.is_string() || code != "boards_out_of_step") continue;
-        diagnosis.add(Level::problem, "synchrony", text_of(at(reason, {"message"})),
-                      text_of(at(reason, {"advice"})));
+        const auto* const known = std::find_if(told.begin(), told.end(), [&](const Reason& one) {
+            return text_of(at(reason, {"code"})) == one.code;
+        });
+        if (known != told.end())
+            diagnosis.add(known->level, known->subject, text_of(at(reason, {"message"})));
     }
 }
 

@@ -73,11 +73,13 @@ bool contains_all(const std::set<unsigned>& all, const std::set<unsigned>& some)
 
 /// Of the senders with BDMs that are not theirs. Returns whether the sources of the description are to be
 /// written anew.
-bool judge_places(const Evidence& evidence, const json& modules, Diagnosis& diagnosis) {
+bool judge_places(const Evidence& evidence, const std::set<unsigned>& shared, const json& modules,
+                  Diagnosis& diagnosis) {
     const std::string allowed = fmt::format("the scanner description has BDM 0 to {}", modules.size() - 1);
     std::vector<std::string> misplaced;
     bool mistaken_boards = false;
     for (const auto& [name, sender] : evidence.seen.senders) {
+        if (name.second && shared.contains(*name.second)) continue;
         const std::set<unsigned>& seen = sender.modules;
         const json* const entry = listed(evidence, name);
         const std::set<unsigned> own = entry == nullptr ? std::set<unsigned>() : bdms_of(*entry);
@@ -113,9 +115,10 @@ bool judge_places(const Evidence& evidence, const json& modules, Diagnosis& diag
 
 }  // namespace
 
-bool judge_modules(const Evidence& evidence, Diagnosis& diagnosis) {
+bool judge_modules(const Evidence& evidence, const std::set<unsigned>& shared, Diagnosis& diagnosis) {
     const json& modules = list(evidence.after, {"modules"});
-    const bool sources = evidence.seen.sure_of_framing() && judge_places(evidence, modules, diagnosis);
+    const bool sources =
+        evidence.seen.sure_of_framing() && judge_places(evidence, shared, modules, diagnosis);
     judge_singles(evidence, modules, diagnosis);
     return sources;
 }

@@ -123,7 +123,7 @@ bool every_nth(const Impression& seen, std::uint64_t n) {
 std::string pattern_of(const Evidence& evidence, double lost, double received) {
     const auto n = static_cast<std::uint64_t>(std::lround((lost + received) / lost));
     if (every_nth(evidence.seen, n))
-        return n == 2 ? ": every second one is missing" : fmt::format(": every {}th one is missing", n);
+        return n == 2 ? ": every second one is missing" : fmt::format(": one of every {} is missing", n);
     if (evidence.lost.size() < 3) return "";
     const double most = *std::max_element(evidence.lost.begin(), evidence.lost.end());
     const auto quiet = std::count_if(evidence.lost.begin(), evidence.lost.end(),
@@ -133,12 +133,12 @@ std::string pattern_of(const Evidence& evidence, double lost, double received) {
 
 }  // namespace
 
-bool judge_ids(const Evidence& evidence, Diagnosis& diagnosis) {
+std::set<unsigned> judge_ids(const Evidence& evidence, Diagnosis& diagnosis) {
     const double received = evidence.gained("datagrams", "received");
     const auto share = [&](const char* counter) {
         return received > 0 ? evidence.gained("datagrams", counter) / received : 0;
     };
-    bool found = false;
+    std::set<unsigned> found;
     for (const auto& [id, senders] : by_id(evidence.seen)) {
         std::set<std::string> addresses;
         std::vector<std::string> texts;
@@ -159,7 +159,7 @@ bool judge_ids(const Evidence& evidence, Diagnosis& diagnosis) {
         // The same datagrams over two links are copies; boards have numbers of their own.
         const bool copies = share("duplicate") > 0.25 && !different;
         if (addresses.size() < 2 || copies || !(different || disturbed)) continue;
-        found = true;
+        found.insert(id);
         std::vector<std::string> silent;
         for (const json& source : list(evidence.after, {"reception", "listed"})) {
             const json& other = at(source, {"id"});
@@ -177,8 +177,9 @@ bool judge_ids(const Evidence& evidence, Diagnosis& diagnosis) {
     return found;
 }
 
-void judge_numbers(const Evidence& evidence, Diagnosis& diagnosis) {
+bool judge_numbers(const Evidence& evidence, Diagnosis& diagnosis) {
     std::size_t good = 0;
+    bool any_fault = false;
     for (const auto& [name, sender] : evidence.seen.senders) {
         if (!name.second) continue;
         const std::string fault = fault_of(sender.numbers);
@@ -186,6 +187,7 @@ void judge_numbers(const Evidence& evidence, Diagnosis& diagnosis) {
             good += usual_step(sender.numbers, arrangements.front()) == 1 ? 1 : 0;
             continue;
         }
+        any_fault = true;
         diagnosis.add(
             Level::problem, "numbers",
             fmt::format("the sequence number of {} {}: its loss is unknown", sender_name(name), fault),
@@ -197,9 +199,10 @@ void judge_numbers(const Evidence& evidence, Diagnosis& diagnosis) {
             Level::good, "numbers",
             fmt::format("of {} grow by 1 with each datagram", daemon::counted_text(good, "sender")));
     }
+    return any_fault;
 }
 
-void judge_loss(const Evidence& evidence, Diagnosis& diagnosis) {
+void judge_loss(const Evidence& evidence, bool explained, Diagnosis& diagnosis) {
     const double received = evidence.gained("datagrams", "received");
     if (received <= 0) return;
     const double lost = evidence.gained("datagrams", "lost");
@@ -227,18 +230,30 @@ void judge_loss(const Evidence& evidence, Diagnosis& diagnosis) {
             "does the board send twice, do two links or a mirror port of the switch lead here, or have "
             "several sockets joined one multicast group? Copies are counted and not used");
     }
+    if (const double suspected = evidence.gained("datagrams", "duplicates_suspected");
+        suspected > much * received) {
+        diagnosis.add(
+            Level::problem, "loss",
+            fmt::format("{:.3g} % of the datagrams seem to have come twice{}: with the same frames, from the "
+                        "same sender",
+                        100 * suspected / received,
+                        std::abs(suspected / received - 0.5) < 0.05 ? ", each one does" : ""),
+            "does the board send twice, do two links or a mirror port of the switch lead here, or have "
+            "several sockets joined one multicast group? Without sequence numbers copies are used, and hits "
+            "count twice");
+    }
     if (repeated > much * received) {
         diagnosis.add(Level::problem, "loss",
                       fmt::format("{:.0f} datagrams are of an earlier stream, sent again", repeated),
                       "find out what sends it");
     }
-    if (stray > much * received) {
+    if (stray > much * received && !explained) {
         diagnosis.add(
             Level::problem, "loss",
             fmt::format("{:.3g} % of the datagrams have a sequence number far from the others of their "
                         "source",
                         100 * stray / received),
-            "see numbers; or two boards with one id");
+            "two boards with one id? Listen longer (--seconds)");
     }
 }
 

@@ -77,11 +77,19 @@ std::optional<Shape> find_shape(const std::set<Sample>& samples, const std::vect
         shape.trailer = *trailer;
         return shape;
     };
+    std::optional<Shape> first;
     for (const auto order : {FrameOrder::as_specified, FrameOrder::of_16, FrameOrder::of_8, FrameOrder::of_4,
                              FrameOrder::of_2}) {
-        for (std::size_t header = 0; header <= longest_header; ++header)
-            if (const auto shape = found({header, net::frame_bytes, 0, order})) return shape;
+        for (std::size_t header = 0; header <= longest_header; ++header) {
+            const auto shape = found({header, net::frame_bytes, 0, order});
+            if (!shape) continue;
+            // The second half of a reversed word and the first of the next look like a frame in another
+            // order, with bytes left over at both ends.
+            if (shape->trailer == 0 || order == FrameOrder::as_specified) return shape;
+            if (!first) first = shape;
+        }
     }
+    if (first) return first;
     for (std::size_t period = net::frame_bytes + 1; period <= longest_frame; ++period) {
         for (std::size_t header = 0; header <= longest_header; ++header)
             if (const auto shape = found({header, period, 0, FrameOrder::as_specified})) return shape;

@@ -266,7 +266,7 @@ std::unique_ptr<CoveredSeconds> seconds_of(const ExportSource& source, std::stri
 }
 
 Exported write_file(const std::filesystem::path& path, const ExportSource& source) {
-    Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+    Hdf5File file(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(file));
     attribute(file.id(), "made_by", "petlm export --format hdf5");
     describe(file.id(), source);
@@ -290,8 +290,10 @@ Exported export_hdf5(const ExportSource& source, const ExportOptions& options, O
     outputs.claim(options.output);
     // Creates the file first: if that fails, its error message says more than HDF5's.
     OutputFile(options.output).close();
+    const std::filesystem::path partial = Outputs::partial(options.output);
+    std::filesystem::remove(partial);  // HDF5 makes a new one: it follows no link that took its place
     const config::Hdf5Silence silence;
-    Exported exported = write_file(Outputs::partial(options.output), source);
+    Exported exported = write_file(partial, source);
     const bool singles = source.kind() == daemon::RecordKind::singles;
     exported.files = {options.output.filename().string() + ": group /" +
                       (singles ? "singles" : "coincidences") +

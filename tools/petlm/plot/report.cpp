@@ -139,6 +139,9 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     add("crystals",
         fmt::format("{} in {} rings", grouped(data.scanner.geometry.crystal_count()), data.bins.rings));
     add("tick", fmt::format("{} ps", data.scanner.tick_ps));
+    const json::json_pointer singles("/configuration/listmode/write_singles");
+    if (run.is_object() && run.contains(singles) && run.at(singles) == false)
+        add("singles", "not written: the coincidences cannot be found again with other settings");
     add("computed by", known("/backend"));
     add("petacqd", known("/version"));
     add("calibration (SHA-256)", data.coverage.origin.calibration_sha256);

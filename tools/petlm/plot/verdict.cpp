@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -82,10 +83,15 @@ std::vector<Judgement> verdict_of(const json& run, const PictureData& data) {
     }
     if (data.detector && !data.detector->run.empty()) {
         const std::size_t faults = data.detector->findings.size();
+        const auto& modules = data.detector->run;
+        const bool examined =
+            std::any_of(modules.begin(), modules.end(), [](const auto& m) { return m.singles > 0; });
         verdict.push_back(
-            {faults == 0, faults == 0 ? "No fault of the detector was found."
-                                      : fmt::format("Faults of the detector: {}; they are listed below.",
-                                                    grouped(faults))});
+            {faults == 0 && examined,
+             !examined ? "It is unknown whether the detector has a fault: no single was accepted."
+             : faults == 0
+                 ? "No fault of the detector was found."
+                 : fmt::format("Faults of the detector: {}; they are listed below.", grouped(faults))});
     }
     return verdict;
 }

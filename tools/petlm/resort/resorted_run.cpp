@@ -22,8 +22,9 @@ using nlohmann::json;
 
 /// Versions before 1.1 do not count these.
 bool later_counter(const daemon::LedgerCounter& counter, const json& section) {
-    return counter.name == std::string_view("unnumbered") && section.is_object() && !section.empty() &&
-           !section.contains("unnumbered");
+    const std::string_view name = counter.name;
+    return (name == "unnumbered" || name == "duplicates_suspected") && section.is_object() &&
+           !section.empty() && !section.contains(name);
 }
 
 /// False if the ledger of the run lacks a counter.

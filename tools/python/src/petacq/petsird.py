@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 from petacq.errors import IncompleteWarning, PetacqError, UnknownWarning
 from petacq.normalisation import Normalisation
@@ -147,10 +147,15 @@ def _time_blocks(
 # Command line
 
 
+def _say(text: str, file: TextIO) -> None:
+    """Prints a line. Control characters and marks of direction, as a run.json or a path may have, are escaped."""
+    print("".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text), file=file)
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        print(f"{self.prog}: {message}", file=sys.stderr)
+        _say(f"{self.prog}: {message}", sys.stderr)
         raise SystemExit(64)
 
 
@@ -249,17 +254,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
                 compare(run, given.output, options)
     except (PetacqError, ImportError, KeyError) as error:
-        print(f"petacq-petsird: {error}", file=sys.stderr)
+        _say(f"petacq-petsird: {error}", sys.stderr)
         return 65
     except OSError as error:
-        print(f"petacq-petsird: {error}", file=sys.stderr)
+        _say(f"petacq-petsird: {error}", sys.stderr)
         return 74
-    print(
-        f"{given.output}: {report.prompts:,} prompts, {report.delayeds:,} delayeds{', checked' if given.check else ''}"
-    )
+    checked = ", checked" if given.check else ""
+    _say(f"{given.output}: {report.prompts:,} prompts, {report.delayeds:,} delayeds{checked}", sys.stdout)
     if not given.quiet:
         for what in report.not_held:
-            print(f"not in the file as in the run: {what}", file=sys.stderr)
+            _say(f"not in the file as in the run: {what}", sys.stderr)
     return 0 if run.coincidences.complete else 1
 
 

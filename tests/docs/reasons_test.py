@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Every health reason is documented with what to do, and the tables of mistakes and symptoms name only what there is.
+
+reasons_test.py ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+# Problem{"code", ...}, Place{"code", ...}, add("code", ...): wherever the daemon makes a reason or orders them.
+MADE = re.compile(r"\b(?:Problem|Place|NetworkFault|SourceTrouble|DetectorAdvice|add(?:_source|_share)?)\s*(?:\w+\s*)?"
+                  r'[({]\s*"([a-z]+(?:_[a-z]+)+)"')
+CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
+
+
+def page(name):
+    return (root / "docs" / name).read_text(encoding="utf-8")
+
+
+def rows(text, heading):
+    """The rows of all tables below the heading, each a list of cells."""
+    section = text[text.index(f"\n## {heading}"):].split("\n## ", 2)[1]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+
+
+def codes_of(cells):
+    return {code for cell in cells for code in CODE.findall(cell)}
+
+
+made = {code for folder in ("daemon/status", "daemon/run", "daemon/host", "daemon") for file in (root / folder).glob("*.[ch]pp")
+        for code in MADE.findall(file.read_text(encoding="utf-8"))}
+health = {row[0].strip("`"): row for row in rows(page("how-to/operations.md"), "Health:")[2:]}
+reference = {row[0].strip("`") for row in rows(page("reference/status.md"), "Health reasons")[2:]}
+verdict = codes_of([page("reference/ledger.md").split("## The verdict on a run")[1].split("\n## ")[0]])
+mistakes = rows(page("how-to/board.md"), "From the mistake to its cause")[2:]
+symptoms = [row for heading in ("Nothing arrives", "Multicast and broadcast", "Some are lost")
+            for row in rows(page("how-to/network.md"), heading)[2:]]
+
+problems = [f"{code}: not in how-to/operations.md" for code in sorted(made - set(health) - verdict)]
+problems += [f"{code}: in operations.md, and nothing makes it" for code in sorted(set(health) - made)]
+problems += [f"{code}: only in one of operations.md and status.md" for code in sorted(set(health) ^ reference)]
+problems += [f"{code}: operations.md does not say what to do" for code, row in health.items() if len(row) != 3 or not all(row)]
+problems += [f"board.md: {row[0]}: {len(row)} cells, or an empty one" for row in mistakes if len(row) != 5 or not all(row)]
+problems += [f"network.md: {row[0]}: {len(row)} cells" for row in symptoms if len(row) != 4]
+problems += [f"network.md: there is no reason {code}" for code in sorted(codes_of([row[1] for row in symptoms]) - set(health))]
+for row in mistakes:
+    problems += [f"board.md: {row[0]}: there is no reason {code}"
+                 for code in sorted(codes_of([row[1]]) - set(health) | codes_of([row[3]]) - verdict)]
+if len(mistakes) < 20 or len(made) < 40:
+    problems.append(f"{len(mistakes)} mistakes and {len(made)} reasons were found: the test reads the wrong thing")
+print("\n".join(problems) or f"{len(health)} reasons, {len(mistakes)} mistakes, {len(symptoms)} symptoms")
+sys.exit(bool(problems))
