@@ -31,11 +31,15 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
       batches_(pool, filled),
       flow_(options, tracker, std::move(pipeline), batches_, std::move(receivers), statistics_.progress,
             [this](CollectedSlice& slice) { runs_.account(slice); }),
-      runs_(options, tracker, flow_, batches_,
-            [this, on_finished = std::move(on_finished)](FinishedRun run) {
-                publish(false);
-                on_finished(std::move(run));
-            }),
+      runs_(
+          options, tracker, flow_, batches_,
+          [this](const SecondsView& seconds) {
+              if (board_.publish(seconds) && on_second_) on_second_();
+          },
+          [this, on_finished = std::move(on_finished)](FinishedRun run) {
+              publish(false);
+              on_finished(std::move(run));
+          }),
       steps_(options.second) {
     publish(true);
     if (flow_.pipeline().failed()) throw std::runtime_error(flow_.pipeline().failure());
@@ -97,6 +101,7 @@ void Acquisition::loop(const std::stop_token& stopping) {
     runs_.end_at_once("daemon stopped");
     flow_.collect_all();
     flow_.give_back_batches();
+    runs_.wait_for_seconds();
     publish(false);
 }
 
@@ -124,13 +129,11 @@ void Acquisition::turn() {
     runs_.check_run(now_ns_);
     if (options_.replay && !piece && batches_.ended()) runs_.end_input(end_of_capture, now_ns_);
     const Clock::time_point now = Clock::now();
-    const bool new_second = runs_.take_new_second();
-    if (board_.due(now) || new_second) {
+    if (board_.due(now)) {
         // No run needs the present time.
         if (runs_.none() && flow_.time_deserted(now_ns_)) flow_.restart_time();
         publish(board_.histograms_due(now));
     }
-    if (new_second && on_second_) on_second_();
     statistics_.busy.stop();
 }
 

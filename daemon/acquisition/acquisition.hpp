@@ -48,8 +48,8 @@ class Acquisition {
     Acquisition(const Acquisition&) = delete;
     Acquisition& operator=(const Acquisition&) = delete;
 
-    /// `listener` is called in the acquisition thread when the snapshot shows another second. Call it before
-    /// start().
+    /// `listener` is called in the thread that measures the seconds when the snapshot shows another one,
+    /// until stop() returns. Call it before start().
     void on_second(std::function<void()> listener) { on_second_ = std::move(listener); }
     /// Starts the thread. The calling thread executes commands posted before.
     void start();

@@ -9,7 +9,6 @@
 #include "daemon/acquisition/undecided_arrivals.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/run.hpp"
-#include "daemon/seconds/live_sums.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {
@@ -28,9 +27,7 @@ struct ActiveRun {
     std::unique_ptr<Run> run;
     std::function<void()> started;  ///< to be called when the run starts
     Ledger at_start;
-    SecondsTotal seconds;  ///< since the start
-    LiveSums live;         ///< likewise
-    SeenInRun seen;        ///< likewise; complete when the run has stopped
+    SeenInRun seen;  ///< since the start; complete when the run has stopped
     gpu::SinglesHistograms histograms_at_start;
     UndecidedArrivals arrivals;  ///< from which the latency of the run is measured
 };

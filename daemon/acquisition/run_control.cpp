@@ -11,16 +11,17 @@
 namespace petacq::daemon {
 
 RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, SliceFlow& flow,
-                       BatchExchange& batches, std::function<void(FinishedRun)> on_finished)
+                       BatchExchange& batches, SecondsThread::Listener on_seconds,
+                       std::function<void(FinishedRun)> on_finished)
     : options_(options),
       flow_(flow),
       batches_(batches),
       on_finished_(std::move(on_finished)),
       run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
     if (options.second == 0) return;
-    meter_.emplace(options.geometry, options.rules, options.second);
-    // Without prompts there is nothing to compare with those of the reference.
-    watch_.emplace(options.geometry, options.second, options.rules.search ? options.reference : nullptr);
+    seconds_.emplace(
+        SecondsThread::Options{options.geometry, options.rules, options.second, options.reference},
+        std::move(on_seconds));
 }
 
 void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interval,
@@ -148,7 +149,7 @@ bool RunControl::row_ends(const SliceEnd& end, Cut cut) {
 void RunControl::account(CollectedSlice& slice) {
     const std::span<const std::int64_t> decided = run_.arrivals.take_decided(slice.end.watermark);
     late_ += slice.result.frames.late;
-    if (slice.end.second && meter_) measure(slice);
+    if (slice.end.second && seconds_) measure(slice);
     if (!run_.interval.running()) return;
     if (options_.tap != nullptr) options_.tap->offer(slice.result);
     run_.run->append(slice.result);
@@ -165,15 +166,19 @@ void RunControl::measure(CollectedSlice& slice) {
     if (slice.end.second->ticks() == 0) return;
     BoardReport report = flow_.report_on(*slice.end.second);
     report.late = std::exchange(late_, 0);
-    const auto second = meter_->measure(*slice.end.second, slice.result.sums, std::move(report));
-    const auto synchrony = options_.synchrony != nullptr ? options_.synchrony->report() : nullptr;
-    watch_->observe(*second, synchrony.get());
-    new_second_ = true;
-    if (!run_.interval.running()) return;
-    if (watch_->faults()) note_faults(run_.seen.detector, *watch_->faults());
-    run_.seconds.add(*second);
-    run_.live.add(*second, options_.geometry);
-    run_.run->append_second(*second);
+    // A replay knows the synchrony as of now.
+    seconds_->add(*slice.end.second, slice.result.sums, std::move(report),
+                  options_.synchrony != nullptr ? options_.synchrony->report() : nullptr);
+}
+
+void RunControl::check_seconds() {
+    if (!seconds_) return;
+    if (const std::string failure = seconds_->failure(); !failure.empty())
+        flow_.pipeline().fail("a second could not be measured: " + failure);
+}
+
+void RunControl::wait_for_seconds() {
+    if (seconds_) seconds_->wait();
 }
 
 /// UINT64_MAX: not yet.
@@ -198,8 +203,6 @@ void RunControl::start_run() {
     flow_.collect_all();
     flow_.mark_sources();
     run_.at_start = flow_.total(Account::Reading::one_moment);
-    run_.seconds = {};
-    run_.live = {};
     run_.seen = {};
     run_.seen.sources_at_start = flow_.sources(limits_.host_ns());
     given_up_at_start_ = given_up_;
@@ -209,7 +212,7 @@ void RunControl::start_run() {
     run_.interval.start();
     flow_.watch_data(run_.interval.start_ticks(), limits_.host_ns());
     if (options_.tap != nullptr) options_.tap->begin_run(run_.run->id());
-    if (watch_) watch_->start_run(run_.interval.start_ticks());
+    if (seconds_) seconds_->start_run(run_.run->seconds(), run_.interval.start_ticks());
     run_.run->ledger_series().start(run_.interval.start_ticks(), options_.second, run_.at_start);
     flow_.pipeline().histograms(run_.histograms_at_start);
     std::exchange(run_.started, {})();
@@ -236,6 +239,7 @@ void RunControl::give_up_start() {
 }
 
 void RunControl::check_pipeline() {
+    check_seconds();
     if (!flow_.pipeline().failed()) return;
     flow_.submit({});  // returns the batches
     if (run_.interval.waiting()) start_run();
@@ -296,6 +300,8 @@ void RunControl::close_run() {
 void RunControl::finish_run() {
     flow_.collect_all();
     if (options_.tap != nullptr) options_.tap->end_run();
+    SecondsOfRun seconds = seconds_ ? seconds_->end_run() : SecondsOfRun{};
+    check_seconds();
     FinishedRun finished;
     RunEnd& end = finished.end;
     const std::uint64_t stop = run_.interval.stop_ticks(flow_.watermark());
@@ -305,9 +311,10 @@ void RunControl::finish_run() {
     const Ledger at_end = flow_.total(Account::Reading::one_moment);
     end.ledger = at_end - run_.at_start;
     run_.run->ledger_series().add_last(end.covered.end, end.covered.start, at_end);
-    end.seconds = run_.seconds;
-    end.live = run_.live.mean();
+    end.seconds = seconds.total;
+    end.live = seconds.live;
     end.seen = std::move(run_.seen);
+    end.seen.detector = std::move(seconds.faults);
     end.seen.sources = flow_.sources(limits_.host_ns());
     end.seen.taken_from = end.taken.start;
     end.seen.given_up = given_up_ - given_up_at_start_;
@@ -321,7 +328,6 @@ void RunControl::finish_run() {
     end.reason = run_.interval.reason();
     end.failed = run_.interval.failed();
     batches_.stop_capture();
-    if (watch_) watch_->end_run();
     finished.run = std::move(run_.run);
     run_.interval.finish();
     count_spectra();
@@ -357,12 +363,8 @@ void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
     if (!run_.interval.running()) return;
     run_.run->ledger_series().time_restarted();
     // Its seconds are those of a time that was none.
-    run_.run->start_again();
-    if (!meter_) return;
-    run_.seconds = {};
-    run_.live = {};
-    run_.seen.detector.clear();
-    watch_->start_run(run_.interval.start_ticks());
+    run_.run->restart_data();
+    if (seconds_) seconds_->start_run_again(run_.interval.start_ticks());
 }
 
 /// Whether the run in progress has coincidences, saved singles or tags. Seconds do not count: they are
@@ -374,12 +376,7 @@ bool RunControl::has_records() const {
 void RunControl::describe(AcquisitionSnapshot& snapshot) const {
     snapshot.given_up = given_up_;
     if (options_.tap != nullptr) snapshot.tap = options_.tap->statistics();
-    if (meter_) {
-        snapshot.second = meter_->latest();
-        snapshot.seconds = meter_->total();
-        snapshot.detector_faults = watch_->faults();
-        if (options_.synchrony != nullptr) snapshot.synchrony = options_.synchrony->report();
-    }
+    if (seconds_ && options_.synchrony != nullptr) snapshot.synchrony = options_.synchrony->report();
     if (!run_.interval.running() || !run_.run) return;
     snapshot.run_start = run_.interval.data_begin();
     snapshot.run = snapshot.total - run_.at_start;

@@ -19,8 +19,7 @@
 #include "daemon/acquisition/limit_clock.hpp"
 #include "daemon/acquisition/slice_flow.hpp"
 #include "daemon/host/logging.hpp"
-#include "daemon/seconds/detector_watch.hpp"
-#include "daemon/seconds/meter.hpp"
+#include "daemon/seconds/thread.hpp"
 
 namespace petacq::daemon {
 
@@ -29,9 +28,11 @@ class RunControl {
     /// Why a slice is cut where it is. In a replay only a step may end a row of the ledger over time.
     enum class Cut { any, step };
 
-    /// All references must outlive this object. `on_finished` gets each run that has ended.
+    /// All references must outlive this object. `on_seconds` gets what the seconds tell, in the thread that
+    /// measures them. `on_finished` gets each run that has ended.
     RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, SliceFlow& flow,
-               BatchExchange& batches, std::function<void(FinishedRun)> on_finished);
+               BatchExchange& batches, SecondsThread::Listener on_seconds,
+               std::function<void(FinishedRun)> on_finished);
 
     /// Acquisition::begin_run and Acquisition::end_run, in the acquisition thread.
     void begin(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
@@ -55,15 +56,16 @@ class RunControl {
 
     /// Once a turn, before commands are executed: the time limits go on.
     void advance_limits(std::int64_t now_ns) { limits_.turn(now_ns); }
-    /// A run ends with its pipeline. A waiting run does so, too, so that its operator gets an answer.
+    /// A run ends with its pipeline, which fails with the seconds. A waiting run does so, too, so that its
+    /// operator gets an answer.
     void check_pipeline();
     /// Follows the sources when they agree on a time before the present one.
     void check_detector_time(std::int64_t now_ns);
     /// Ends the run when its files have failed, somebody has asked for it, or a time limit has passed.
     void check_run(std::int64_t now_ns);
 
-    /// Whether a second has been measured since the last call.
-    bool take_new_second() { return std::exchange(new_second_, false); }
+    /// Waits for the seconds that are being measured. None follows before the next slice.
+    void wait_for_seconds();
     [[nodiscard]] bool none() const { return run_.interval.none(); }
     /// Adds the run in progress, and what is counted here. REQUIRES: snapshot.total is complete.
     void describe(AcquisitionSnapshot& snapshot) const;
@@ -81,6 +83,7 @@ class RunControl {
     void finish_run();
     [[nodiscard]] bool has_records() const;
     void measure(CollectedSlice& slice);
+    void check_seconds();
     void begin_data(std::uint64_t ticks);
     [[nodiscard]] gpu::TickRange covered(std::uint64_t stop) const;
     void follow_reset(SourceTracker::Back back, std::int64_t now_ns);
@@ -92,12 +95,10 @@ class RunControl {
     RateLimit log_limit_{std::chrono::seconds(10)};
     LimitClock limits_;
     ActiveRun run_;
-    std::optional<SecondsMeter> meter_;   ///< absent: nothing is measured by second
-    std::optional<DetectorWatch> watch_;  ///< likewise
-    bool new_second_ = false;
-    std::uint64_t late_ = 0;               ///< frames since the last second
-    std::uint64_t given_up_ = 0;           ///< slices whose watermark passed waiting sources to save memory
-    std::uint64_t given_up_at_start_ = 0;  ///< of the run
+    std::optional<SecondsThread> seconds_;  ///< absent: nothing is measured by second
+    std::uint64_t late_ = 0;                ///< frames since the last second
+    std::uint64_t given_up_ = 0;            ///< slices whose watermark passed waiting sources to save memory
+    std::uint64_t given_up_at_start_ = 0;   ///< of the run
 };
 
 }  // namespace petacq::daemon

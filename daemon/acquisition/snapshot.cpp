@@ -13,6 +13,7 @@ constexpr std::chrono::milliseconds histogram_interval{1'000};
 
 void SnapshotBoard::publish(std::shared_ptr<AcquisitionSnapshot> snapshot) {
     const net::MutexLock lock(mutex_);
+    if (latest_) static_cast<SecondsView&>(*snapshot) = *latest_;
     if (latest_ && snapshot->histograms) {
         snapshot->histograms_before = latest_->histograms;
         snapshot->histograms_before_taken = latest_->histograms_taken;
@@ -23,6 +24,16 @@ void SnapshotBoard::publish(std::shared_ptr<AcquisitionSnapshot> snapshot) {
         snapshot->histograms_before_taken = latest_->histograms_before_taken;
     }
     latest_ = std::move(snapshot);
+}
+
+bool SnapshotBoard::publish(const SecondsView& seconds) {
+    const net::MutexLock lock(mutex_);
+    auto snapshot =
+        latest_ ? std::make_shared<AcquisitionSnapshot>(*latest_) : std::make_shared<AcquisitionSnapshot>();
+    const bool another = seconds.second != snapshot->second;
+    static_cast<SecondsView&>(*snapshot) = seconds;
+    latest_ = std::move(snapshot);
+    return another;
 }
 
 std::shared_ptr<const AcquisitionSnapshot> SnapshotBoard::latest() const {

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "daemon/run/ledger.hpp"
-#include "daemon/seconds/detector_watch.hpp"
-#include "daemon/seconds/second.hpp"
+#include "daemon/seconds/thread.hpp"
 #include "daemon/tap/tap.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
@@ -50,8 +49,9 @@ class BusyTime {
     bool busy_ = false;
 };
 
-/// A consistent view of the acquisition thread, as of its latest slice.
-struct AcquisitionSnapshot {
+/// A consistent view of the acquisition thread, as of its latest slice. The seconds are those measured so
+/// far: a run starts and ends with all of its own.
+struct AcquisitionSnapshot : SecondsView {
     std::chrono::steady_clock::time_point taken;
     std::uint64_t bytes_received = 0;  ///< UDP payload, since the daemon started
     Ledger total;                      ///< since the daemon started; without pairs and saved singles
@@ -65,9 +65,6 @@ struct AcquisitionSnapshot {
     std::chrono::steady_clock::time_point histograms_taken;
     std::shared_ptr<const gpu::SinglesHistograms> histograms_before;  ///< the previous reading; null at first
     std::chrono::steady_clock::time_point histograms_before_taken;
-    std::shared_ptr<const Second> second;                               ///< the latest; nullptr: none yet
-    SecondsTotal seconds;                                               ///< since the daemon started
-    std::shared_ptr<const std::vector<DetectorFault>> detector_faults;  ///< in `second`; nullptr: none
     std::shared_ptr<const SynchronyReport> synchrony;  ///< the latest; nullptr: nothing is known yet
     std::vector<gpu::Tag> latest_tags;                 ///< the latest of each channel and kind, in that order
     std::uint64_t pending = 0;                         ///< singles and tags that wait for the watermark
@@ -80,11 +77,14 @@ struct AcquisitionSnapshot {
     std::string failure;  ///< of the pipeline; empty: none
 };
 
-/// Holds the latest snapshot. One thread publishes, any thread reads.
+/// Holds the latest snapshot. Any thread reads.
 class SnapshotBoard {
   public:
-    /// The acquisition thread. A snapshot without histograms takes over those of the snapshot before it.
+    /// The acquisition thread. The snapshot takes over the seconds of the snapshot before it, and, if it has
+    /// none, the histograms.
     void publish(std::shared_ptr<AcquisitionSnapshot> snapshot);
+    /// The thread that measures the seconds. Returns whether the latest second is another one.
+    bool publish(const SecondsView& seconds);
     /// Any thread.
     [[nodiscard]] std::shared_ptr<const AcquisitionSnapshot> latest() const;
 
@@ -96,7 +96,7 @@ class SnapshotBoard {
     std::chrono::steady_clock::time_point published_at_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point histograms_at_ = published_at_;
     mutable net::Mutex mutex_;
-    std::shared_ptr<const AcquisitionSnapshot> latest_ PETACQ_GUARDED_BY(mutex_);
+    std::shared_ptr<const AcquisitionSnapshot> latest_ PETACQ_GUARDED_BY(mutex_);  ///< nullptr: none yet
 };
 
 }  // namespace petacq::daemon

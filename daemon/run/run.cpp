@@ -122,11 +122,6 @@ void Run::note_start() {
     }
 }
 
-void Run::start_again() {
-    seconds_->start_again();
-    coverage_.restart();
-}
-
 void Run::discard() {
     coincidences_.reset();
     singles_.reset();

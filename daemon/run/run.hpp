@@ -80,8 +80,8 @@ struct CaptureStatus {
 /// `run.capture` of the status document, and part of `capture` in run.json.
 nlohmann::json to_json(const CaptureStatus& capture);
 
-/// One thread calls append(), append_second(), start_again(), begin_data() and mark(). Any thread calls
-/// finish(), after the last append(), and the const functions.
+/// One thread calls append(), restart_data(), begin_data() and mark(). Any thread calls finish(), after the
+/// last append(), and the const functions.
 class Run {
   public:
     /// Creates the directory and the files and writes the first run.json. Throws RunDirectoryError for errors
@@ -90,11 +90,10 @@ class Run {
 
     /// Takes the records of the slice. Leaves vectors of unspecified content, whose memory can be used again.
     void append(gpu::SliceResult& result);
-    /// Takes a second of the run, in order. The last one ends where the run stops.
-    void append_second(const Second& second) { seconds_->append(second); }
-    /// Detector time has started again, before the run had any record: discards its seconds, and what is
-    /// known of its begin.
-    void start_again();
+    /// Takes the seconds of the run. The last one ends where the run stops. finish() closes it.
+    [[nodiscard]] SecondsFile& seconds() const { return *seconds_; }
+    /// Detector time has started again, before the run had any record: forgets where its data begin.
+    void restart_data() { coverage_.restart(); }
     /// The first data of the run, which takes the singles from `taken_from` on, lie at this tick.
     /// `arrival_ns`: host time at which a datagram with frames up to `arrival_ticks` arrived, on the steady
     /// clock or, in a replay, since 1970; absent: unknown.

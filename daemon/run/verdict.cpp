@@ -179,19 +179,6 @@ nlohmann::json to_json(const RunVerdict& verdict) {
     return {{"state", name_of(verdict.state)}, {"reasons", std::move(reasons)}};
 }
 
-void note_faults(std::vector<DetectorFault>& seen, const std::vector<DetectorFault>& now) {
-    for (const DetectorFault& fault : now) {
-        const auto known = std::find_if(seen.begin(), seen.end(), [&](const DetectorFault& f) {
-            return f.kind == fault.kind && f.bdm == fault.bdm;
-        });
-        if (known == seen.end()) {
-            seen.push_back(fault);
-        } else if (std::abs(fault.size) > std::abs(known->size)) {
-            *known = fault;
-        }
-    }
-}
-
 RunVerdict judge(const RunFacts& run) {
     return Judge(run).verdict();
 }

@@ -45,9 +45,6 @@ struct SeenInRun {
     std::vector<Problem> reported;        ///< by others: what a replay could not read
 };
 
-/// Adds faults to those seen before.
-void note_faults(std::vector<DetectorFault>& seen, const std::vector<DetectorFault>& now);
-
 struct RunFacts {
     const Ledger& ledger;  ///< complete
     const SeenInRun& seen;

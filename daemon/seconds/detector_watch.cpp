@@ -98,6 +98,19 @@ std::string DetectorFault::what() const {
     return "";
 }
 
+void note_faults(std::vector<DetectorFault>& seen, const std::vector<DetectorFault>& now) {
+    for (const DetectorFault& fault : now) {
+        const auto known = std::find_if(seen.begin(), seen.end(), [&](const DetectorFault& f) {
+            return f.kind == fault.kind && f.bdm == fault.bdm;
+        });
+        if (known == seen.end()) {
+            seen.push_back(fault);
+        } else if (std::abs(fault.size) > std::abs(known->size)) {
+            *known = fault;
+        }
+    }
+}
+
 DetectorWatch::DetectorWatch(const config::Geometry& geometry, std::uint64_t ticks_per_s,
                              std::shared_ptr<const DetectorBaseline> reference)
     : geometry_(geometry),

@@ -67,6 +67,9 @@ struct DetectorFault {
     [[nodiscard]] std::string text() const;
 };
 
+/// Adds faults to those seen before: each once, at its largest.
+void note_faults(std::vector<DetectorFault>& seen, const std::vector<DetectorFault>& now);
+
 /// One thread at a time.
 class DetectorWatch {
   public:

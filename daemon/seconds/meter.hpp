@@ -16,19 +16,18 @@ class SecondsMeter {
                  std::uint64_t ticks_per_s)
         : ticks_per_s_(ticks_per_s), rules_(rules), estimator_(geometry, rules) {}
 
-    /// Takes the memory of the sums. REQUIRES: the report has a number for each module.
+    /// Fills in what follows from the range and the sums of a second.
+    void complete(Second& second);
+    /// Makes a second. Takes the memory of the sums. REQUIRES: the report has a number for each module.
     std::shared_ptr<const Second> measure(gpu::TickRange range, gpu::IntervalSums& sums, BoardReport report);
     /// The sums over all seconds so far.
     [[nodiscard]] const SecondsTotal& total() const { return total_; }
-    /// The latest; nullptr before that.
-    [[nodiscard]] const std::shared_ptr<const Second>& latest() const { return latest_; }
 
   private:
     const std::uint64_t ticks_per_s_;
     const gpu::CoincidenceRules rules_;
     gpu::RandomsEstimator estimator_;
     SecondsTotal total_;
-    std::shared_ptr<const Second> latest_;
 };
 
 }  // namespace petacq::daemon

@@ -103,6 +103,23 @@ TEST_CASE("too many pending singles end the run as failed") {
     stand.check_closed();
 }
 
+TEST_CASE("a second that cannot be measured ends the run as failed") {
+    AcquisitionStand stand;
+    Acquisition& acquisition = stand.make();
+    acquisition.on_second([&] {
+        if (acquisition.snapshot()->run) throw std::runtime_error("no memory");
+    });
+    stand.stream(1000 * ms, 1500 * ms);
+    stand.begin();
+    for (std::uint64_t time = 1500 * ms; stand.finished.empty() && time < 20'000 * ms; time += ms)
+        stand.send(time);
+    REQUIRE(stand.finished.size() == 1);
+    CHECK(stand.finished[0].end.failed);
+    CHECK(stand.finished[0].end.reason == "pipeline: a second could not be measured: no memory");
+    CHECK(acquisition.snapshot()->failure == stand.finished[0].end.reason);
+    stand.check_closed();
+}
+
 TEST_CASE("the end of the daemon does not hide a failure") {
     AcquisitionStand stand(failing_at("histograms", 3));
     Acquisition& acquisition = stand.make();

@@ -66,6 +66,25 @@ TEST_CASE("a snapshot has the latest two readings of the histograms") {
     CHECK(board.latest()->histograms_before == first);
 }
 
+TEST_CASE("a snapshot has the latest seconds, whoever publishes it") {
+    SnapshotBoard board;
+    auto first = std::make_shared<AcquisitionSnapshot>();
+    first->watermark = 7;
+    board.publish(std::move(first));
+    CHECK(board.latest()->second == nullptr);
+    SecondsView seconds;
+    seconds.second = std::make_shared<const Second>();
+    seconds.seconds.length_s = 3;
+    CHECK(board.publish(seconds));
+    CHECK(board.latest()->watermark == 7);
+    CHECK(board.latest()->second == seconds.second);
+    CHECK_FALSE(board.publish(seconds));  // the same one
+    board.publish(std::make_shared<AcquisitionSnapshot>());
+    CHECK(board.latest()->watermark == 0);
+    CHECK(board.latest()->second == seconds.second);
+    CHECK(board.latest()->seconds.length_s == 3);
+}
+
 TEST_CASE("snapshots are due ten times a second, histograms once") {
     SnapshotBoard board;
     const auto start = std::chrono::steady_clock::now() + 1h;

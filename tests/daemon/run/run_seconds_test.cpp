@@ -44,7 +44,7 @@ TEST_CASE("a run writes its seconds", "[run][seconds]") {
     const std::string compression = GENERATE("none", "zstd");
     const auto run = site.start("good", compression);
     for (std::uint64_t i = 0; i < 3; ++i)
-        run->append_second(second_number(i));
+        run->seconds().append(second_number(i));
     std::string failure;
     run->finish({}, failure);
     CHECK(failure.empty());
@@ -74,9 +74,9 @@ TEST_CASE("a run writes its seconds", "[run][seconds]") {
 TEST_CASE("a run fails if its seconds cannot be written", "[run][seconds]") {
     Site site;
     const auto run = site.start("bad", "none");
-    run->append_second(second_number(0));
+    run->seconds().append(second_number(0));
     std::filesystem::remove(run->path() / daemon::seconds_file);
-    run->append_second(second_number(1));
+    run->seconds().append(second_number(1));
     REQUIRE(eventually([&] { return !run->write_failure().empty(); }));
     CHECK_THAT(run->write_failure(), contains("seconds.plm"));
     std::string failure;

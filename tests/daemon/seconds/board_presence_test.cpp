@@ -19,7 +19,7 @@ const std::vector<std::vector<std::uint32_t>> listed{{0, 1}, {2}};
 void send(BoardPresence& boards, std::uint32_t source, std::uint64_t from, std::uint64_t to,
           std::uint8_t bdm) {
     for (std::uint64_t t = from; t < to; t += 1000)
-        boards.add({source, t, t + 900, 10, 0, bdm, bdm, true});
+        boards.add({source, t, t + 900, 1, 10, 0, bdm, bdm, true});
 }
 
 std::vector<double> live(BoardPresence& boards, std::uint64_t from, std::uint64_t to) {
@@ -47,7 +47,7 @@ TEST_CASE("board presence: a lost datagram counts where the time of its source h
     send(boards, 1, 0, 2 * second, 2);
     for (std::uint64_t t = 0; t < 2 * second; t += 1000) {
         if (t % 10'000 == 5000) continue;  // one of ten is lost
-        boards.add({0, t, t + 900, 10, t % 10'000 == 6000 ? 1 : 0, 0, 0, true});
+        boards.add({0, t, t + 900, 1, 10, t % 10'000 == 6000 ? 1 : 0, 0, 0, true});
     }
     const auto shares = live(boards, 0, second);
     CHECK(shares[0] == Approx(0.9));
@@ -59,7 +59,7 @@ TEST_CASE("board presence: a cable that was out for a while shows in the seconds
     BoardPresence boards(second, longest_pause, 3, listed);
     send(boards, 1, 0, 6 * second, 2);
     send(boards, 0, 0, 3 * second / 2, 0);
-    boards.add({0, 7 * second / 2, 7 * second / 2 + 900, 10, 2000, 0, 0, true});
+    boards.add({0, 7 * second / 2, 7 * second / 2 + 900, 1, 10, 2000, 0, 0, true});
     send(boards, 0, 7 * second / 2 + 1000, 6 * second, 0);
     CHECK(live(boards, 0, second)[0] == 1);
     CHECK(live(boards, second, 2 * second)[0] == Approx(0.5).epsilon(0.01));
@@ -96,7 +96,7 @@ TEST_CASE("board presence: the pauses of a low rate are no silence") {
     send(boards, 0, 0, 20 * second, 0);
     // One frame in 0.15 s, more than the pause.
     for (std::uint64_t t = 0; t < 20 * second; t += 150'000)
-        boards.add({1, t, t, 1, 0, 2, 2, true});
+        boards.add({1, t, t, 1, 1, 0, 2, 2, true});
     for (std::uint64_t k = 0; k < 19; ++k)
         CHECK(live(boards, k * second, (k + 1) * second)[2] == 1);
 }
@@ -106,7 +106,7 @@ TEST_CASE("board presence: a second that a run divides keeps its share in both p
     send(boards, 1, 0, 2 * second, 2);
     for (std::uint64_t t = 0; t < 2 * second; t += 1000) {
         if (t % 10'000 == 5000) continue;
-        boards.add({0, t, t + 900, 10, t % 10'000 == 6000 ? 1 : 0, 0, 0, true});
+        boards.add({0, t, t + 900, 1, 10, t % 10'000 == 6000 ? 1 : 0, 0, 0, true});
     }
     CHECK(live(boards, 0, second / 3)[0] == Approx(0.9));
     CHECK(live(boards, second / 3, second)[0] == Approx(0.9));
