@@ -175,7 +175,8 @@ TEST_CASE("petbench live judges runs of a real petacqd, and leaves nothing behin
     }
     INFO(outcome.out);
     CHECK(outcome.status == 0);
-    CHECK(contains(outcome.out, "  step  1      0.20 M frames/s, at the end "));
+    CHECK(contains(outcome.out,
+                   "  step  1      0.20 M frames/s (0.20 M in a second of detector time), at the end "));
     CHECK(contains(outcome.out, " s behind   passed\n"));
     for (const char* part :
          {"\nhighest rate without loss: ", "\n    receive ", "\n    acquisition ",
