@@ -10,7 +10,7 @@
 
 namespace petacq::bench {
 
-/// Whether datagrams may be dropped and lost, as in an overload.
+/// Whether datagrams may be dropped and lost, and be missing from the raw capture, as in an overload.
 enum class Losses : std::uint8_t { none, allowed };
 
 /// By its run.json, with a ledger, and the slices whose watermark did not wait for slow sources.

@@ -95,6 +95,8 @@ void take_ledger(OverloadResult& result, const json& run, std::uint64_t given_up
     result.dropped_no_buffer = datagrams["dropped_no_buffer"].get<std::int64_t>();
     result.dropped_kernel = datagrams["dropped_kernel"].get<std::int64_t>();
     result.lost = datagrams["lost"].get<std::int64_t>();
+    if (const auto capture = run.find("capture"); capture != run.end() && capture->is_object())
+        result.capture_dropped = (*capture)["datagrams_dropped"].get<std::uint64_t>();
     result.faults = faults_of(run, given_up_slices, Losses::allowed);
     if (result.accepted + result.lost != static_cast<std::int64_t>(result.sent)) {
         result.faults.push_back(fmt::format("{} datagrams sent, {} accepted and {} lost", result.sent,
@@ -153,7 +155,8 @@ OverloadResult run_overload(const LiveSite& site, const json& configuration, Liv
     } catch (const daemon::ControlUnavailable& error) {
         result.faults.push_back(fmt::format("the daemon has ended: {}", error.what()));
     }
-    if (fs::exists(run / "run.json") && fs::exists(run / "raw.pcap")) compare_with_replay(result, site, run);
+    if (fs::exists(run / "run.json") && fs::exists(run / "raw.pcap") && result.capture_dropped == 0)
+        compare_with_replay(result, site, run);
     fs::remove_all(run);
     fs::remove_all(site.data / "replayed");
     return result;
@@ -173,8 +176,13 @@ void print(const OverloadOptions& options, const OverloadResult& result) {
         static_cast<long long>(result.lost), static_cast<long long>(result.dropped_no_buffer),
         static_cast<long long>(result.dropped_kernel), static_cast<long long>(result.lost_afterwards));
     if (result.replayed) {
-        std::printf("  the replay of the raw capture has %llu coincidences\n",
+        std::printf("  list-mode: the replay of the raw capture has %llu coincidences\n",
                     static_cast<unsigned long long>(*result.replayed));
+    } else if (result.capture_dropped > 0) {
+        std::printf(
+            "  list-mode: not compared with a replay, since %llu datagrams are missing from the raw "
+            "capture\n",
+            static_cast<unsigned long long>(result.capture_dropped));
     }
     std::fflush(stdout);
 }

@@ -32,7 +32,8 @@ struct OverloadResult {
     /// Coincidences of the run; those of the replay of its raw capture are the same unless a fault says
     /// otherwise.
     std::optional<std::uint64_t> replayed;
-    std::vector<std::string> faults;  ///< what an overload must not do
+    std::uint64_t capture_dropped = 0;  ///< datagrams missing from the raw capture: it was not replayed
+    std::vector<std::string> faults;    ///< what an overload must not do
 };
 
 /// `ordinary`: the stream before and after; `more`: in the overload. Removes what was written. Replays the
