@@ -65,7 +65,10 @@ class Streams {
         }
     }
     [[nodiscard]] std::shared_ptr<LiveStream> at(double rate) const {
-        return only_ ? only_ : make(simulated(rate));
+        if (only_) return only_;
+        // The stream leaves out frames that do not fill a datagram.
+        const std::shared_ptr<LiveStream> first = make(simulated(rate));
+        return make(simulated(rate * rate / detector_rate(*first)));
     }
     /// Frames per second of detector time.
     [[nodiscard]] double detector_rate(const LiveStream& stream) const {
