@@ -170,6 +170,16 @@ std::optional<std::uint64_t> SourceTracker::median_vote(std::int64_t now_ns) con
     return *middle;
 }
 
+/// When a vote got there. Others may have been heard long after it: the first ones after a pause of all.
+std::int64_t SourceTracker::heard_at(std::uint64_t progress, std::int64_t now_ns) const {
+    std::optional<std::int64_t> heard;
+    for (const Source& source : sources_) {
+        if (source.time.progress() != progress || !votes(source, now_ns)) continue;
+        heard = std::max(heard.value_or(*source.frame_ns), *source.frame_ns);
+    }
+    return heard.value_or(heard_ns_);
+}
+
 /// Rule 2.
 void SourceTracker::advance_reference(std::int64_t now_ns) {
     const auto median = median_vote(now_ns);
@@ -178,7 +188,7 @@ void SourceTracker::advance_reference(std::int64_t now_ns) {
         reference_ = std::max(*reference_, std::min(*median, host_reference(now_ns)));
     } else {
         reference_ = *median;
-        if (*median != base_) base_ns_ = heard_ns_;
+        if (*median != base_) base_ns_ = heard_at(*median, now_ns);
         base_ = *median;
     }
     set_place(now_ns);

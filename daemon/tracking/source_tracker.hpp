@@ -366,6 +366,7 @@ class SourceTracker {
     [[nodiscard]] Group agreeing() const;
     [[nodiscard]] std::uint64_t host_reference(std::int64_t now_ns) const;
     [[nodiscard]] std::optional<std::uint64_t> median_vote(std::int64_t now_ns) const;
+    [[nodiscard]] std::int64_t heard_at(std::uint64_t progress, std::int64_t now_ns) const;
 
     // source_watermark.cpp
     [[nodiscard]] bool waiting_for_expected(std::int64_t now_ns) const;

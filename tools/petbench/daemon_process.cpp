@@ -25,6 +25,28 @@ namespace {
 constexpr daemon::ControlClient::Milliseconds longest_call{
     600'000};  // a run that ends may have much to write
 
+/// Starts petacqd with the configuration of the directory, and with its standard error in `log` there.
+pid_t start(const fs::path& program, const fs::path& directory, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(),
+                     {program.string(), "--config", (directory / "petacqd.json").string()});
+    std::vector<char*> words;
+    for (std::string& argument : arguments)
+        words.push_back(argument.data());
+    words.push_back(nullptr);
+    const std::string log_file = (directory / "log").string();
+    fs::remove(log_file);  // of an earlier daemon in the directory
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (pid > 0) return pid;
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(127);
+    const int out = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ::dup2(out, 2);
+    ::execv(program.c_str(), words.data());
+    ::_exit(127);
+}
+
 }  // namespace
 
 fs::path petacqd_beside() {
@@ -33,11 +55,19 @@ fs::path petacqd_beside() {
     return program;
 }
 
+int replay(const fs::path& directory, const fs::path& program, const fs::path& capture,
+           const std::string& run) {
+    const pid_t pid = start(program, directory, {"--replay", capture.string(), "--run", run});
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 DaemonProcess::DaemonProcess(json configuration, const fs::path& directory, const fs::path& program)
     : directory_(directory) {
     configuration["control"]["socket"] = "control.sock";
     std::ofstream(directory_ / "petacqd.json") << configuration;
-    start(program);
+    pid_ = start(program, directory_, {});
     try {
         wait_until_ready();
         client_ = std::make_unique<daemon::ControlClient>(socket());
@@ -49,22 +79,6 @@ DaemonProcess::DaemonProcess(json configuration, const fs::path& directory, cons
 
 DaemonProcess::~DaemonProcess() {
     end();
-}
-
-void DaemonProcess::start(const fs::path& program) {
-    const std::string file = (directory_ / "petacqd.json").string();
-    const std::string log_file = (directory_ / "log").string();
-    fs::remove(log_file);  // of an earlier daemon in the directory
-    const pid_t parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
-    if (pid_ > 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (::getppid() != parent) ::_exit(127);
-    const int out = ::open(log_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    ::dup2(out, 2);
-    ::execl(program.c_str(), program.c_str(), "--config", file.c_str(), nullptr);
-    ::_exit(127);
 }
 
 void DaemonProcess::wait_until_ready() const {

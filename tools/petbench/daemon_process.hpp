@@ -18,6 +18,11 @@ namespace petacq::bench {
 /// The petacqd in the directory of this program. Throws std::runtime_error if there is none.
 std::filesystem::path petacqd_beside();
 
+/// Replays a capture with the configuration that a DaemonProcess has left in the directory, into a run of
+/// that name. Returns the exit status of petacqd.
+int replay(const std::filesystem::path& directory, const std::filesystem::path& program,
+           const std::filesystem::path& capture, const std::string& run);
+
 /// Runs from the constructor to the destructor, which ends it with SIGTERM.
 class DaemonProcess {
   public:
@@ -40,7 +45,6 @@ class DaemonProcess {
     nlohmann::json call(std::string_view method, const nlohmann::json& parameters);
 
   private:
-    void start(const std::filesystem::path& program);
     void wait_until_ready() const;
     void end() const;
     [[nodiscard]] std::string log() const;

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -189,6 +190,10 @@ void check(const LiveSuite& s) {
     if (s.from > s.to) throw CLI::ValidationError("--to", "expected at least the rate of --from");
     if (s.senders > 0 && s.senders < s.sockets)
         throw CLI::ValidationError("--senders", "expected at least one for each socket");
+    if (!s.overload.empty() && s.rate <= 0)
+        throw CLI::ValidationError("--overload", "expected --rate, which petacqd can take");
+    if (!s.overload.empty() && s.seconds < 2)
+        throw CLI::ValidationError("--seconds", "expected at least 2 with --overload");
 }
 
 void add_options(CLI::App& app, LiveSuite& s) {
@@ -212,7 +217,8 @@ void add_options(CLI::App& app, LiveSuite& s) {
         ->check(CLI::Range(std::size_t{32}, net::max_datagram_bytes));
     option(app, "--frames", s.frames, "Simulated frames in memory, sent over and over")
         ->check(CLI::Range(1000, 1 << 28));
-    option(app, "--detector-rate", s.detector_rate, "Simulated frames per second of detector time");
+    app.add_option("--detector-rate", s.detector_rate,
+                   "Simulated frames per second of detector time; default as many as are sent in a second");
     option(app, "--efficiency", s.efficiency,
            "Chance that a crystal detects a simulated photon; decides the share of prompts")
         ->check(CLI::Range(0.001, 1.0));
@@ -225,6 +231,12 @@ void add_options(CLI::App& app, LiveSuite& s) {
     option(app, "--steps", s.steps, "Runs at most")->check(CLI::Range(1U, 100U));
     app.add_option("--rate", s.rate, "One run at this rate, frames per second, without search");
     option(app, "--seconds", s.seconds, "Length of a run");
+    app.add_option(
+        "--overload", s.overload,
+        "Runs in which so many times --rate are sent for a while: what the daemon keeps, and whether "
+        "it only drops");
+    option(app, "--overload-seconds", s.overload_seconds,
+           "Length of the overload; --seconds at --rate lie before and after it");
 }
 
 void add_options(CLI::App& app, SortSuite& s) {
@@ -276,12 +288,16 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     petacq::bench::add_suites(app);
     try {
-        const petacq::config::CommandLineStyle style{
-            "petbench", {"--seconds", "--tick-ps", "--rate", "--detector-rate", "--from", "--to"}, {}};
+        const petacq::config::CommandLineStyle style{"petbench",
+                                                     {"--seconds", "--tick-ps", "--rate", "--detector-rate",
+                                                      "--from", "--to", "--overload", "--overload-seconds"},
+                                                     {}};
         // Runs the suite.
         if (const auto status = petacq::config::parse_command_line(app, style, argc, argv)) return *status;
         if (std::fflush(stdout) != 0) throw petacq::config::IoError("standard output: cannot be written");
         return 0;
+    } catch (const petacq::bench::ExpectationFailed& error) {
+        return fail(error, EXIT_FAILURE);
     } catch (const petacq::config::IoError& error) {
         return fail(error, EX_IOERR);
     } catch (const petacq::config::Error& error) {

@@ -4,10 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace petacq::bench {
+
+/// What was measured is not as petacqd guarantees it. The figures have been printed.
+class ExpectationFailed : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
 
 /// The UDP receiver against a bare recvmmsg loop, over loopback or veth pairs.
 struct ReceiveSuite {
@@ -140,8 +147,8 @@ struct LiveSuite {
     unsigned senders = 0;  ///< 0: one for each socket
     std::size_t payload = 1472;
     std::size_t frames = std::size_t{256} << 10;  ///< simulated, in a pass; few enough for the cache
-    double detector_rate = 50e6;                  ///< frames per second of detector time
-    double efficiency = 0.5;                      ///< of the simulated crystals
+    double detector_rate = 0;  ///< frames per second of detector time; 0: those of host time
+    double efficiency = 0.5;   ///< of the simulated crystals
     double window_ns = 4;
     double delay_ns = 0;    ///< 0: no delayeds
     bool raw = false;       ///< also a raw capture
@@ -151,7 +158,10 @@ struct LiveSuite {
     unsigned steps = 8;
     double rate = 0;  ///< one step at this rate; 0: search
     double seconds = 3;
+    std::vector<double> overload;  ///< runs with a time at so many times the rate; empty: none
+    double overload_seconds = 10;
 };
+/// Throws ExpectationFailed if an overload broke what petacqd guarantees.
 void run(const LiveSuite& suite);
 
 /// The engines that sort singles on the GPU. Throws std::runtime_error when there is no usable GPU.

@@ -337,3 +337,26 @@ TEST_CASE("after a pause of all, a jumped source that is back first does not tak
     CHECK(d.status(1, host(back + 6'000 * ms)).state == SourceState::leading);
     CHECK(run(d, {2, 3, 4}, back + 6'000 * ms, back + 6'050 * ms));
 }
+
+TEST_CASE("a pause of all boards by more than max_lag, and less than the timeout, costs no frame",
+          "[tracking]") {
+    TrackerOptions o = usual_options();
+    o.source_timeout_ns = 5'000 * host_ms;
+    Detector d(o);
+    std::vector<std::uint16_t> boards;
+    for (std::uint16_t id = 1; id <= 48; ++id)
+        boards.push_back(id);
+    // One board after the other.
+    const auto send = [&](std::uint64_t from, std::uint64_t to) {
+        std::size_t refused = 0;
+        for (std::uint64_t t = from; t < to; t += ms / 10) {
+            const std::uint16_t id = boards[t / (ms / 10) % boards.size()];
+            if (!takes(d.send(id, t, t + ms, 90, host(t + ms)), t)) ++refused;
+        }
+        return refused;
+    };
+    send(start, start + 50 * ms);
+    const std::uint64_t there = start + 50 * ms + o.max_lag + 500 * ms;
+    CHECK(send(there, there + 50 * ms) == 0);
+    CHECK(d.tracker.totals().jumped_datagrams == 0);
+}

@@ -12,6 +12,7 @@
 
 using namespace petacq;
 using bench::LiveStream;
+using bench::SequenceNumbers;
 using bench::SourceFrames;
 using bench::StreamPart;
 
@@ -56,11 +57,11 @@ void take(std::span<const std::byte> datagram, BySource& received) {
     received[header.source].take(header, datagram);
 }
 
-/// Stamps datagrams up to the one before `end` of the pass, three at a time, and receives them.
-void send(StreamPart& part, std::uint64_t pass, std::size_t end, BySource& received) {
+/// Stamps datagrams up to the one before `end`, three at a time, and receives them.
+void send(StreamPart& part, std::uint64_t ticks, SequenceNumbers& next, std::size_t end, BySource& received) {
     for (std::size_t i = 0; i < end; i += 3) {
         const std::size_t count = std::min<std::size_t>(3, end - i);
-        part.stamp(i, count, pass);
+        part.stamp(i, count, ticks, next);
         for (std::size_t k = i; k < i + count; ++k)
             take(part.payloads()[k], received);
     }
@@ -90,9 +91,10 @@ TEST_CASE("passes of a live stream have sequence numbers without a gap and times
     CHECK(stream.period() < 100'100);
 
     BySource received;
-    for (std::uint64_t pass = 0; pass < 5; ++pass) {
-        for (StreamPart& part : stream.parts())
-            send(part, pass, part.size(), received);
+    for (StreamPart& part : stream.parts()) {
+        SequenceNumbers next(part.sources().size());
+        for (std::uint64_t pass = 0; pass < 5; ++pass)
+            send(part, pass * stream.period(), next, part.size(), received);
     }
     check_continuous(received, stream.period());
     std::size_t n = 0;
@@ -112,9 +114,10 @@ TEST_CASE("a live stream starts again after an incomplete pass, and ends where i
     StreamPart& part = stream.parts().front();
     for (int round = 0; round < 2; ++round) {
         BySource received;
-        send(part, 0, part.size(), received);
-        send(part, 1, 61, received);
-        for (const std::vector<std::byte>& end : part.ends(61, 1))
+        SequenceNumbers next(part.sources().size());
+        send(part, 0, next, part.size(), received);
+        send(part, stream.period(), next, 61, received);
+        for (const std::vector<std::byte>& end : part.ends(next))
             take(end, received);
         check_continuous(received, stream.period());
         for (const auto& [source, r] : received)

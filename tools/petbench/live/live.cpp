@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "net/wire.hpp"
 #include "tools/petbench/daemon_process.hpp"
 #include "tools/petbench/live/frames.hpp"
+#include "tools/petbench/live/overload.hpp"
 #include "tools/petbench/live/step.hpp"
 #include "tools/petbench/receive/pairs.hpp"
 #include "tools/petbench/scratch_directory.hpp"
@@ -50,16 +52,51 @@ json configuration(const LiveSuite& suite, const config::Scanner& scanner, const
     return document;
 }
 
-std::vector<SourceFrames> frames_for(const LiveSuite& suite, const config::Scanner& scanner,
-                                     const config::Calibration& calibration) {
-    if (!suite.capture.empty()) return captured_frames(suite.capture);
-    return simulated_frames(scanner, calibration, {suite.frames, suite.detector_rate, suite.efficiency});
-}
+/// The streams of a suite: one for every rate if the clocks of the detector run as that of the host, else one
+/// for all.
+class Streams {
+  public:
+    Streams(const LiveSuite& suite, const config::Scanner& scanner, const config::Calibration& calibration)
+        : suite_(suite), scanner_(scanner), calibration_(calibration) {
+        if (!suite.capture.empty()) {
+            only_ = make(captured_frames(suite.capture));
+        } else if (suite.detector_rate > 0) {
+            only_ = make(simulated(suite.detector_rate));
+        }
+    }
+    [[nodiscard]] std::shared_ptr<LiveStream> at(double rate) const {
+        if (only_) return only_;
+        // The stream leaves out frames that do not fill a datagram.
+        const std::shared_ptr<LiveStream> first = make(simulated(rate));
+        return make(simulated(rate * rate / detector_rate(*first)));
+    }
+    /// Frames per second of detector time.
+    [[nodiscard]] double detector_rate(const LiveStream& stream) const {
+        return static_cast<double>(stream.frames()) /
+               (static_cast<double>(stream.period()) * scanner_.tick_ps * 1e-12);
+    }
+    [[nodiscard]] unsigned senders() const { return suite_.senders > 0 ? suite_.senders : suite_.sockets; }
+    /// Of whole frames.
+    [[nodiscard]] std::size_t payload() const { return suite_.payload / net::frame_bytes * net::frame_bytes; }
+
+  private:
+    [[nodiscard]] std::vector<SourceFrames> simulated(double detector_rate) const {
+        return simulated_frames(scanner_, calibration_, {suite_.frames, detector_rate, suite_.efficiency});
+    }
+    [[nodiscard]] std::shared_ptr<LiveStream> make(std::vector<SourceFrames> frames) const {
+        return std::make_shared<LiveStream>(std::move(frames), payload(), senders());
+    }
+
+    const LiveSuite& suite_;
+    const config::Scanner& scanner_;
+    const config::Calibration& calibration_;
+    std::shared_ptr<LiveStream> only_;
+};
 
 class Search {
   public:
-    Search(const LiveSuite& suite, const LiveSite& site, json configuration, LiveStream& stream)
-        : suite_(suite), site_(site), configuration_(std::move(configuration)), stream_(stream) {}
+    Search(const LiveSuite& suite, const LiveSite& site, const json& configuration, const Streams& streams)
+        : suite_(suite), site_(site), configuration_(configuration), streams_(streams) {}
 
     /// The step at the highest rate that passed; the last one if none did.
     LiveStep run() {
@@ -78,13 +115,18 @@ class Search {
 
   private:
     bool attempt(double rate) {
-        LiveStep step = run_step(site_, configuration_, stream_, {rate, suite_.seconds, suite_.tap});
+        const std::shared_ptr<LiveStream> stream = streams_.at(rate);
+        LiveStep step = run_step(site_, configuration_, *stream, {rate, suite_.seconds, suite_.tap});
+        step.detector_rate = streams_.detector_rate(*stream);
         const bool passed = step.passed();
         std::string verdict = passed ? "passed" : "failed: ";
         for (std::size_t i = 0; i < step.faults.size(); ++i)
             verdict += (i == 0 ? "" : ", ") + step.faults[i];
-        std::printf("  step %2u %9.2f M frames/s, at the end %.2f s behind   %s\n", ++steps_, rate * 1e-6,
-                    static_cast<double>(step.behind) / rate, verdict.c_str());
+        std::printf(
+            "  step %2u %9.2f M frames/s (%.2f M in a second of detector time), at the end %.2f s behind   "
+            "%s\n",
+            ++steps_, rate * 1e-6, step.detector_rate * 1e-6, static_cast<double>(step.behind) / rate,
+            verdict.c_str());
         std::fflush(stdout);
         if (passed || !best_.passed() || steps_ == 1) best_ = std::move(step);
         return passed;
@@ -92,8 +134,8 @@ class Search {
 
     const LiveSuite& suite_;
     const LiveSite& site_;
-    const json configuration_;
-    LiveStream& stream_;
+    const json& configuration_;
+    const Streams& streams_;
     unsigned steps_ = 0;
     LiveStep best_;
 };
@@ -137,10 +179,10 @@ void print_threads(const LiveStep& step) {
 void print(const LiveStep& step) {
     const double seconds = step.sent.seconds;
     const auto frames = static_cast<double>(std::max<std::uint64_t>(1, step.frames));
-    std::printf("%s: %.2f M frames/s, %.1f M frames in %.2f s (%s)\n",
+    std::printf("%s: %.2f M frames/s (%.2f M in a second of detector time), %.1f M frames in %.2f s (%s)\n",
                 step.passed() ? "highest rate without loss" : "no rate passed; the last one",
-                step.reached() * 1e-6, static_cast<double>(step.sent.frames) * 1e-6, seconds,
-                step.backend.c_str());
+                step.reached() * 1e-6, step.detector_rate * 1e-6,
+                static_cast<double>(step.sent.frames) * 1e-6, seconds, step.backend.c_str());
     print_threads(step);
     std::printf("  latency from arrival to disk:");
     print_latency("p50", step.p50_ms);
@@ -172,6 +214,23 @@ void print_bare_loop(const LiveSuite& suite, std::size_t payload) {
                 figures.rate.front() * static_cast<double>(payload) * 8e-9, 100 * figures.loss.front());
 }
 
+void overloads(const LiveSuite& suite, const LiveSite& site, const json& configuration,
+               const Streams& streams) {
+    const std::shared_ptr<LiveStream> ordinary = streams.at(suite.rate);
+    std::size_t failed = 0;
+    for (const double factor : suite.overload) {
+        const OverloadOptions options{suite.rate, suite.seconds, factor, suite.overload_seconds};
+        const std::shared_ptr<LiveStream> more = streams.at(suite.rate * factor);
+        const OverloadResult result = run_overload(site, configuration, *ordinary, *more, options);
+        print(options, result);
+        if (!result.faults.empty()) ++failed;
+    }
+    if (failed > 0) {
+        throw ExpectationFailed(std::to_string(failed) + " of " + std::to_string(suite.overload.size()) +
+                                " overloads did more than drop datagrams");
+    }
+}
+
 }  // namespace
 
 void run(const LiveSuite& suite) {
@@ -186,20 +245,15 @@ void run(const LiveSuite& suite) {
     const LiveSite site{suite.petacqd.empty() ? petacqd_beside() : fs::path(suite.petacqd), own.path(),
                         data.path()};
     const config::Calibration calibration = config::load_calibration(calibration_file, scanner.geometry);
-    const unsigned senders = suite.senders > 0 ? suite.senders : suite.sockets;
-    const std::size_t payload = suite.payload / net::frame_bytes * net::frame_bytes;  // whole frames
-    LiveStream stream(frames_for(suite, scanner, calibration), payload, senders);
-    const double detector_s = static_cast<double>(stream.period()) * scanner.tick_ps * 1e-12;
-    std::printf(
-        "live: %u sockets, %u senders of %zu sources, datagrams of %zu bytes; a pass of the stream has %.2f "
-        "M "
-        "frames in %.2f ms of detector time (%.1f M/s); steps of %g s on %u cores\n",
-        suite.sockets, senders, stream.sources(), payload, static_cast<double>(stream.frames()) * 1e-6,
-        detector_s * 1e3, static_cast<double>(stream.frames()) / detector_s * 1e-6, suite.seconds,
-        std::thread::hardware_concurrency());
+    const Streams streams(suite, scanner, calibration);
+    std::printf("live: %u sockets, %u senders, datagrams of %zu bytes; steps of %g s on %u cores\n",
+                suite.sockets, streams.senders(), streams.payload(), suite.seconds,
+                std::thread::hardware_concurrency());
     std::fflush(stdout);
-    print(Search(suite, site, configuration(suite, scanner, calibration_file, data.path()), stream).run());
-    print_bare_loop(suite, payload);
+    const json settings = configuration(suite, scanner, calibration_file, data.path());
+    if (!suite.overload.empty()) return overloads(suite, site, settings, streams);
+    print(Search(suite, site, settings, streams).run());
+    print_bare_loop(suite, streams.payload());
 }
 
 }  // namespace petacq::bench

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "tools/petbench/daemon_process.hpp"
+#include "tools/petbench/live/faults.hpp"
 #include "tools/petbench/live/tap_reader.hpp"
 
 namespace petacq::bench {
@@ -19,42 +19,6 @@ using nlohmann::json;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// A passing step has none of these.
-constexpr struct {
-    const char* section;
-    const char* counter;
-    const char* fault;
-} fault_counters[] = {
-    {"datagrams", "lost", "datagrams lost"},
-    {"datagrams", "dropped_kernel", "dropped by the kernel"},
-    {"datagrams", "dropped_no_buffer", "dropped because no batch was free"},
-    {"datagrams", "malformed", "malformed datagrams"},
-    {"datagrams", "unknown_source", "datagrams of unknown sources"},
-    {"datagrams", "too_many_sources", "datagrams of too many sources"},
-    {"datagrams", "duplicate", "duplicate datagrams"},
-    {"datagrams", "repeated", "repeated datagrams"},
-    {"datagrams", "stray", "stray datagrams"},
-    {"datagrams", "restarted", "restarts of a source"},
-    {"frames", "late", "frames late"},
-    {"frames", "time_jump", "frames with a time jump"},
-    {"frames", "bad_time", "frames with a bad time"},
-    {"pairs", "write_failed", "pairs not written"},
-};
-
-/// Waits until the daemon has received that many datagrams, or no more for two seconds.
-void wait_for(DaemonProcess& daemon, std::uint64_t datagrams) {
-    std::uint64_t seen = 0;
-    for (auto moved = Clock::now(); Clock::now() - moved < std::chrono::seconds(2);) {
-        const auto received = daemon.call("status")["total"]["datagrams"]["received"].get<std::uint64_t>();
-        if (received >= datagrams) return;
-        if (received != seen) moved = Clock::now();
-        seen = received;
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-}
-
 std::optional<double> number(const json& value) {
     return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
@@ -63,26 +27,10 @@ void judge(LiveStep& step, double seconds, const json& run, std::uint64_t given_
     auto& faults = step.faults;
     if (step.sent.seconds > seconds * 1.01 + 0.01)
         faults.push_back(fmt::format("the sender ended at {:.2f} M frames/s", step.reached() * 1e-6));
-    if (run["state"] != "complete") {
-        faults.push_back(fmt::format("the run is {}: {}", run["state"].get<std::string>(),
-                                     run.value("stop_reason", std::string())));
-    }
-    const json& ledger = run["ledger"];
-    for (const auto& [section, counter, fault] : fault_counters) {
-        const auto count = ledger[section][counter].get<std::int64_t>();
-        if (count != 0) faults.push_back(fmt::format("{} {}", count, fault));
-    }
-    if (given_up_slices != 0)
-        faults.push_back(fmt::format("{} slices with too many pending singles", given_up_slices));
     if (step.frames != step.sent.frames)
         faults.push_back(fmt::format("{} frames sent, {} received", step.sent.frames, step.frames));
-    if (!ledger["closed"].get<bool>()) faults.emplace_back("the ledger does not close");
-    if (!run.contains("capture") || !run["capture"].is_object()) return;
-    const json& capture = run["capture"];
-    const auto dropped = capture["datagrams_dropped"].get<std::uint64_t>();
-    if (dropped != 0) faults.push_back(fmt::format("{} datagrams missing from the raw capture", dropped));
-    if (!capture["failure"].is_null())
-        faults.push_back("raw capture: " + capture["failure"].get<std::string>());
+    for (std::string& fault : faults_of(run, given_up_slices, Losses::none))
+        faults.push_back(std::move(fault));
 }
 
 /// Reads what the run has left, and judges it.
@@ -119,15 +67,16 @@ void measure(LiveStep& step, DaemonProcess& daemon, LiveStream& stream, double s
     daemon.call("start", {{"run", directory.filename().string()}});
 
     const std::vector<ThreadTime> before = thread_times(daemon.pid());
-    const auto started = Clock::now();
-    step.sent = send(stream, ports, step.rate, seconds);
-    const double watched = std::chrono::duration<double>(Clock::now() - started).count();
+    const auto started = SendClock::now();
+    const Phase phase{&stream, step.rate, seconds};
+    step.sent = send({&phase, 1}, ports, started + every_thread_has_begun, Behind::catch_up);
+    const double watched = std::chrono::duration<double>(SendClock::now() - started).count();
     step.threads = thread_groups(before, thread_times(daemon.pid()), watched);
     take_waits(step, daemon.call("status"));
     const auto processed = daemon.call("status")["total"]["frames"]["received"].get<std::uint64_t>();
     step.behind = step.sent.frames - std::min(processed, step.sent.frames);
 
-    wait_for(daemon, step.sent.datagrams);
+    wait_until_processed(daemon, step.sent.datagrams);
     const json status = daemon.call("status");
     step.backend = status["backend"].get<std::string>();
     step.p50_ms = number(status["latency"]["p50_ms"]);

@@ -29,7 +29,8 @@ struct StepOptions {
 };
 
 struct LiveStep {
-    double rate = 0;  ///< frames per second asked for
+    double rate = 0;           ///< frames per second asked for
+    double detector_rate = 0;  ///< frames per second of detector time
     Sent sent;
     std::vector<std::string> faults;  ///< what was not as it must be; empty: the step passed
     std::string backend;

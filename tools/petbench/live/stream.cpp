@@ -41,29 +41,24 @@ std::size_t StreamPart::frames(std::size_t i) const {
     return (payloads_[i].size() - net::header_bytes) / net::frame_bytes;
 }
 
-void StreamPart::stamp(std::size_t first, std::size_t count, std::uint64_t pass) {
+void StreamPart::stamp(std::size_t first, std::size_t count, std::uint64_t ticks, SequenceNumbers& next) {
     std::byte* at = bytes_.data() + (payloads_[first].data() - bytes_.data());
     for (std::size_t i = first; i < first + count; ++i) {
         Datagram& datagram = datagrams_[i];
-        const Source& source = sources_[datagram.source];
-        net::encode_header({0, source.id, pass * source.datagrams + datagram.place}, at);
-        const std::uint64_t ticks = (pass - datagram.pass) * period_;  // modulo 2^64: also backwards
+        net::encode_header({0, sources_[datagram.source], next[datagram.source]++}, at);
+        const std::uint64_t step = ticks - datagram.ticks;  // modulo 2^64: also backwards
         std::byte* const end = at + payloads_[i].size();
         for (at += net::header_bytes; at != end; at += net::frame_bytes)
-            move_time(at, ticks);
-        datagram.pass = pass;
+            move_time(at, step);
+        datagram.ticks = ticks;
     }
 }
 
-std::vector<std::vector<std::byte>> StreamPart::ends(std::size_t next, std::uint64_t pass) const {
-    std::vector<std::uint64_t> sent(sources_.size());  // [source] in this pass
-    for (std::size_t i = 0; i < next; ++i)
-        ++sent[datagrams_[i].source];
+std::vector<std::vector<std::byte>> StreamPart::ends(const SequenceNumbers& next) const {
     std::vector<std::vector<std::byte>> datagrams;
     for (std::size_t s = 0; s < sources_.size(); ++s) {
         datagrams.emplace_back(net::header_bytes);
-        net::encode_header({net::flag_end_of_stream, sources_[s].id, pass * sources_[s].datagrams + sent[s]},
-                           datagrams.back().data());
+        net::encode_header({net::flag_end_of_stream, sources_[s], next[s]}, datagrams.back().data());
     }
     return datagrams;
 }
@@ -78,24 +73,23 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
     }
     sources_ = sources.size();
     const std::size_t room = (payload - net::header_bytes) / net::frame_bytes * net::frame_bytes;
-    std::uint64_t first = UINT64_MAX;
     std::uint64_t last = 0;
     for (SourceFrames& source : sources) {
         sort_by_time(source);
         // A shorter datagram would end a GSO message.
         if (source.frames.size() > room) source.frames.resize(source.frames.size() / room * room);
-        first = std::min(first, net::frame_time(source.frames.data()));
+        first_ = std::min(first_, net::frame_time(source.frames.data()));
         last =
             std::max(last, net::frame_time(source.frames.data() + source.frames.size() - net::frame_bytes));
         frames_ += count_of(source);
     }
     // From the last frame to the first of the next pass is as far as between two frames on average.
-    period_ = last - first + std::max<std::uint64_t>(1, (last - first) / frames_);
+    period_ = last - first_ + std::max<std::uint64_t>(1, (last - first_) / frames_);
 
     struct Piece {
         std::uint64_t due;
         std::uint32_t source;  // in its part
-        std::uint64_t place;
+        std::uint64_t place;   // among those of its source
         std::span<const std::byte> frames;
         auto key() const { return std::tuple(due, source, place); }
     };
@@ -109,13 +103,12 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
             rest = rest.subspan(frames.size());
             const std::uint64_t time = net::frame_time(frames.data() + frames.size() - net::frame_bytes);
             pieces[s % parts].push_back(
-                {time - first, static_cast<std::uint32_t>(part.sources_.size()), place, frames});
+                {time - first_, static_cast<std::uint32_t>(part.sources_.size()), place, frames});
         }
-        part.sources_.push_back({sources[s].source, place});
+        part.sources_.push_back(sources[s].source);
     }
     for (unsigned p = 0; p < parts; ++p) {
         StreamPart& part = parts_[p];
-        part.period_ = period_;
         std::sort(pieces[p].begin(), pieces[p].end(),
                   [](const Piece& a, const Piece& b) { return a.key() < b.key(); });
         std::size_t bytes = 0;
@@ -124,11 +117,10 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
         part.bytes_.resize(bytes);
         std::byte* at = part.bytes_.data();
         for (const Piece& piece : pieces[p]) {
-            part.datagrams_.push_back({piece.due, piece.place, 0, piece.source});
+            part.datagrams_.push_back({piece.due, 0, piece.source});
             part.payloads_.emplace_back(at, net::header_bytes + piece.frames.size());
             at = std::copy(piece.frames.begin(), piece.frames.end(), at + net::header_bytes);
         }
-        part.stamp(0, part.size(), 0);
     }
 }
 

@@ -1,7 +1,6 @@
 // The stream of a live benchmark: one pass of frames as datagrams in memory, sent over and over. Before a
-// datagram is sent again it is stamped for the pass: its frame times move on by the length of a pass, and its
-// sequence number by the datagrams that its source has in a pass. So the numbers have no gap, and the times
-// go on without a step.
+// datagram is sent it is stamped: its frame times move on with the passes, and it gets the next sequence
+// number of its source. So the numbers have no gap, and the times go on without a step.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +16,9 @@ struct SourceFrames {
     std::vector<std::byte> frames;
 };
 
+/// The number of the next datagram, for each source of a part.
+using SequenceNumbers = std::vector<std::uint64_t>;
+
 /// The datagrams of some sources. They lie back to back in the order in which they are due, so that those of
 /// equal size can be sent with GSO. For one thread at a time.
 class StreamPart {
@@ -27,25 +29,22 @@ class StreamPart {
     [[nodiscard]] std::uint64_t due(std::size_t i) const { return datagrams_[i].due; }
     [[nodiscard]] std::span<const std::span<const std::byte>> payloads() const { return payloads_; }
     [[nodiscard]] std::size_t frames(std::size_t i) const;
-    /// Makes `count` datagrams from the first on those of the pass.
-    void stamp(std::size_t first, std::size_t count, std::uint64_t pass);
-    /// For each source the datagram that ends its stream in place of datagram `next` of the pass.
-    [[nodiscard]] std::vector<std::vector<std::byte>> ends(std::size_t next, std::uint64_t pass) const;
+    /// Their ids.
+    [[nodiscard]] const std::vector<std::uint16_t>& sources() const { return sources_; }
+    /// Gives `count` datagrams from the first on their frame times plus `ticks` (modulo 2^64), and the next
+    /// numbers of their sources.
+    void stamp(std::size_t first, std::size_t count, std::uint64_t ticks, SequenceNumbers& next);
+    /// For each source the datagram that ends its stream.
+    [[nodiscard]] std::vector<std::vector<std::byte>> ends(const SequenceNumbers& next) const;
 
   private:
     friend class LiveStream;
-    struct Source {
-        std::uint16_t id;
-        std::uint64_t datagrams;  // in a pass
-    };
     struct Datagram {
         std::uint64_t due;
-        std::uint64_t place;   // among those of its source
-        std::uint64_t pass;    // that its bytes belong to
+        std::uint64_t ticks;   // by which the times of its bytes are moved
         std::uint32_t source;  // index into sources_
     };
-    std::uint64_t period_ = 0;
-    std::vector<Source> sources_;
+    std::vector<std::uint16_t> sources_;
     std::vector<Datagram> datagrams_;
     std::vector<std::byte> bytes_;
     std::vector<std::span<const std::byte>> payloads_;  // [datagram] into bytes_
@@ -60,12 +59,14 @@ class LiveStream {
 
     [[nodiscard]] std::vector<StreamPart>& parts() { return parts_; }
     [[nodiscard]] std::uint64_t frames() const { return frames_; }  ///< in a pass
+    [[nodiscard]] std::uint64_t first() const { return first_; }    ///< frame time
     [[nodiscard]] std::uint64_t period() const { return period_; }  ///< ticks in a pass
     [[nodiscard]] std::size_t sources() const { return sources_; }
 
   private:
     std::vector<StreamPart> parts_;
     std::uint64_t frames_ = 0;
+    std::uint64_t first_ = UINT64_MAX;
     std::uint64_t period_ = 0;
     std::size_t sources_ = 0;
 };
