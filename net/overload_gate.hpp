@@ -47,12 +47,13 @@ class OverloadGate {
   private:
     static constexpr std::uint64_t cell_ns = 1'000'000;
     static constexpr std::size_t cells = 4096;
-    static constexpr std::size_t low = 8;  ///< a part of the pool
+    static constexpr std::size_t low = 8;   ///< a part of the pool: dropping begins with less
+    static constexpr std::size_t high = 4;  ///< and ends with more
 
     /// Whether the next cell is kept.
     bool decide() {
         if (dropping()) {
-            if (pool_.free_count() * 2 < pool_.count()) return false;
+            if (pool_.free_count() * high < pool_.count()) return false;
             pressed_.store(false, std::memory_order_relaxed);
             dropping_.store(false, std::memory_order_relaxed);
         } else if (pressed_.exchange(false, std::memory_order_relaxed) && pool_is_low()) {
