@@ -15,7 +15,7 @@ namespace petacq::net {
 /// them would be lost as well. Any thread.
 ///
 /// Dropping begins when the pool is almost empty and some socket has used up half of its buffer, and ends
-/// when half of the pool is free again: the next stages never run out of work. It is decided for one
+/// when a quarter of the pool is free again: the next stages never run out of work. It is decided for one
 /// millisecond of arrival after the other, each by the first receiver that gets there; the others follow,
 /// however far behind they are.
 class OverloadGate {

@@ -13,7 +13,7 @@
     X(datagrams, malformed, growth, "datagrams", 6, by_reason, "Datagrams too short, with a wrong magic number or version, or without whole frames.") \
     X(datagrams, unknown_source, growth, "datagrams", 7, by_reason, "Datagrams from a sender that is not among the known sources.") \
     X(datagrams, too_many_sources, growth, "datagrams", 8, by_reason, "Datagrams from a sender beyond the 4096 that the daemon can track.") \
-    X(datagrams, dropped_no_buffer, growth, "datagrams", 4, by_reason, "Datagrams dropped when the daemon stopped, because no batch was free: the pipeline or the disk stood still.") \
+    X(datagrams, dropped_no_buffer, growth, "datagrams", 4, by_reason, "Datagrams dropped because no batch was free: more arrived than pipeline and disk can take, or they stood still when the daemon stopped.") \
     X(datagrams, in_flight_at_start, at_start, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run started.") \
     X(datagrams, in_flight_at_end, at_end, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run stopped.") \
     X(datagrams, frames, growth, "frames", 0, no_metric, "Frames in accepted datagrams, counted when the acquisition handed them over.") \

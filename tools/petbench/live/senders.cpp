@@ -18,8 +18,8 @@ constexpr auto burst = std::chrono::microseconds(100);
 /// Datagrams that are stamped and then sent: few enough to be in the cache when the kernel copies them. Those
 /// of 1,472 bytes make three GSO messages.
 constexpr std::size_t most_at_once = 132;
-constexpr double patience = 1.25;         // times the duration
-constexpr double leave_out_after = 0.05;  // seconds
+constexpr double patience = 1.25;          // times the duration
+constexpr double leave_out_after = 0.005;  // seconds: what a board buffers
 
 /// A phase, by the clock of the host and by that of the detector.
 struct Schedule {

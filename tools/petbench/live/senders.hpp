@@ -20,7 +20,7 @@ struct Phase {
 /// What senders do with datagrams that they could not send in time.
 enum class Behind : std::uint8_t {
     catch_up,  ///< send all; give up when it takes a quarter longer
-    leave_out  ///< send none of them when they are 50 ms late, as boards with less data: no number is missing
+    leave_out  ///< send none of them when they are 5 ms late, as boards with less data: no number is missing
 };
 
 struct Sent {
