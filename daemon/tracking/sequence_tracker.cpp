@@ -98,7 +98,16 @@ SequenceVerdict SequenceTracker::observe_stray(const Stray& datagram) {
                                     [&](const Stray& s) { return s.sequence != datagram.sequence; }) &&
                         row_length_ > 0 &&
                         datagram.sequence - row_[row_length_ - 1].sequence + reach <= 2 * reach;
-    if (!agrees) abandon_row();
+    if (!agrees) {
+        const bool further = row_length_ > 0 &&
+                             ahead(datagram.sequence, row_[row_length_ - 1].sequence, max_gap) &&
+                             ahead(row_[0].sequence, current_.highest(), max_gap);
+        if (further) {
+            ahead_ += std::exchange(row_length_, 0);
+        } else {
+            abandon_row();
+        }
+    }
     row_[row_length_++] = datagram;
     if (row_length_ < confirmations) return SequenceVerdict::stray;
 
@@ -110,10 +119,11 @@ SequenceVerdict SequenceTracker::observe_stray(const Stray& datagram) {
     const bool continues =
         ahead(lowest->sequence, highest, max_gap) && ahead(top->sequence, highest, max_gap);
     if (!continues) {
-        counts_.stray += row_length_;
+        counts_.stray += row_length_ + ahead_;
         start_epoch(lowest->sequence);
         ++counts_.restarted;
     }
+    ahead_ = 0;
     continue_with_row(top->sequence);
     ended_ = top->end_of_stream;
     return continues ? SequenceVerdict::in_order : SequenceVerdict::restart;

@@ -162,8 +162,8 @@ class SequenceTracker {
     SequenceVerdict observe_stray(const Stray& datagram);
     /// Its datagrams confirm nothing.
     void abandon_row() {
-        counts_.stray += row_length_;
-        row_length_ = 0;
+        counts_.stray += row_length_ + ahead_;
+        row_length_ = ahead_ = 0;
     }
     void start_epoch(std::uint64_t base);
     void continue_with_row(std::uint64_t top);
@@ -174,6 +174,8 @@ class SequenceTracker {
     bool ended_ = false;
     bool again_ = false;  ///< the ended stream is being sent again
     std::uint32_t row_length_ = 0;
+    std::uint32_t ahead_ =
+        0;  ///< strays before the row that lie between two losses if it continues the epoch
     std::array<Stray, confirmations> row_{};
     SequenceCounts counts_;
     /// [sequence % window]. Zeroed pages of the system: a source that sends little takes little memory.

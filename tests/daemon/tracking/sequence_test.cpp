@@ -368,3 +368,28 @@ TEST_CASE("the loss of a run counts what was noticed in it", "[tracking]") {
         CHECK(u.counts().recovered == 0);
     }
 }
+
+TEST_CASE("datagrams between two long losses are no strays", "[tracking]") {
+    SequenceTracker tracker;
+    std::uint64_t accepted = 0;
+    std::uint64_t number = 0;
+    const auto send = [&](std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i, ++number, ++accepted)
+            tracker.observe(number, static_cast<std::uint32_t>(number + 1));
+    };
+    send(10);
+    for (int i = 0; i < 3; ++i) {
+        number += 5'000;
+        send(1);
+    }
+    number += 5'000;
+    send(10);
+    CHECK(tracker.counts().stray == 0);
+    CHECK(tracker.counts().restarted == 0);
+    CHECK(tracker.lost() == number - accepted);
+    CHECK(tracker.lost() == 20'000);
+    // A wild number is one.
+    tracker.observe(number + 100'000, 1);
+    send(10);
+    CHECK(tracker.counts().stray == 1);
+}
