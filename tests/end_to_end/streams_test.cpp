@@ -96,7 +96,7 @@ TEST_CASE("a source that falls silent does not hold up the others for long", "[e
     json status;
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
-        return s["watermark_s"] > 1.0 && s["health"]["state"] != "ok";
+        return s["watermark_s"] > 1.0 && contains(s["health"]["reasons"].dump(), "source 1 has been silent");
     }));
     CHECK(petsim.running());
     INFO(status["sources"].dump(1) << status["health"].dump());
@@ -105,7 +105,6 @@ TEST_CASE("a source that falls silent does not hold up the others for long", "[e
         if (source["id"] == 1) CHECK(source["progress_s"] < 0.25);
     }
     CHECK(status["health"]["state"] == "degraded");
-    CHECK(contains(status["health"]["reasons"].dump(), "source 1 has been silent"));
     CHECK(daemon.stop()["ledger_closed"] == true);
     CHECK(site.run_json("r")["ledger"]["frames"]["late"] == 0);
     petsim.signal(SIGTERM);

@@ -177,13 +177,14 @@ def main():
         except Exception:  # pylint: disable=broad-exception-caught # whatever it is, it is this row's
             return traceback.format_exc(limit=-3)
 
-    failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = [pool.submit(attempt, play, row) for _, _, play, row in table]
-        for (finding, name, _, _), result in zip(table, results):
-            wrong = result.result()
-            failed += wrong is not None
-            print(f"{'FAIL' if wrong else 'pass'}  {finding:<16}{name}" + (f": {wrong}" if wrong else ""), flush=True)
+        results = list(pool.map(lambda row: attempt(row[2], row[3]), table))
+    failed = 0
+    for (finding, name, play, row), wrong in zip(table, results):
+        # The clocks of two boards begin apart where their senders wait for a core: once more, alone.
+        wrong = wrong and attempt(play, row)
+        failed += wrong is not None
+        print(f"{'FAIL' if wrong else 'pass'}  {finding:<16}{name}" + (f": {wrong}" if wrong else ""), flush=True)
     print(f"{len(table)} rows, {failed} failed")
     return 1 if failed else 0
 
