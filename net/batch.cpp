@@ -79,7 +79,7 @@ void Batch::join_last() {
     while (at < end && (datagrams[at].source != d.source || datagrams[at].address != d.address ||
                         datagrams[at].port != d.port))
         ++at;
-    if (at < end && !continues(datagrams[at], d)) return;
+    if (at < end ? !continues(datagrams[at], d) : group.trains == Group::max_trains) return;
     if (group.members == 0) {
         group.first_member = static_cast<std::uint32_t>(members.size());
         group.members = 1;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -126,6 +127,8 @@ struct Batch {
 /// A group in a batch.
 class Group {
   public:
+    static constexpr std::size_t max_trains = 64;
+
     /// `first`: the record that begins it.
     Group(const Batch& batch, const Datagram& first)
         : batch_(batch),
@@ -140,7 +143,7 @@ class Group {
     template <class Take>
     void each(Take take) const {
         if (members_.empty()) return take(trains_.front());
-        std::vector<std::uint32_t> taken(trains_.size());
+        std::array<std::uint16_t, max_trains> taken{};
         for (const Member& member : members_)
             take(record_of(member, taken[member.train]++));
     }

@@ -120,9 +120,10 @@ std::int64_t Intake::arrival_of(std::int64_t realtime_ns) {
 }
 
 Intake::Taken Intake::receive(WithoutBatch without) {
+    // Also while messages wait for a batch: what comes after them can be dropped.
+    if (gate_ != nullptr) watch_overload();
     if (!holds_messages()) {
         if (batch_ == nullptr) batch_ = take_batch();
-        if (gate_ != nullptr) watch_overload();
         const bool drops = gate_ != nullptr && gate_->dropping();
         if (batch_ == nullptr && without == WithoutBatch::wait && !drops) return {0, 0, true, true};
         if (read() == 0) return {};

@@ -32,7 +32,7 @@ class OverloadGate {
     /// Whether datagrams that arrived at this time are kept. Times that differ by more than four seconds from
     /// those asked for last are.
     bool keeps(std::int64_t arrival_ns) {
-        const auto cell = static_cast<std::uint64_t>(arrival_ns) / cell_ns;
+        const std::uint64_t cell = static_cast<std::uint64_t>(arrival_ns) / cell_ns + 1;
         std::atomic<std::uint64_t>& entry = decisions_[cell % cells];
         std::uint64_t decision = entry.load(std::memory_order_relaxed);
         if (decision >> 1 < cell) {
@@ -66,7 +66,7 @@ class OverloadGate {
     const BatchPool& pool_;
     std::atomic<bool> dropping_{false};
     std::atomic<bool> pressed_{false};
-    /// [cell % cells] cell << 1 | kept; 0: nobody has asked
+    /// [cell % cells] cell << 1 | kept; cells count from 1; 0: nobody has asked
     std::array<std::atomic<std::uint64_t>, cells> decisions_{};
 };
 

@@ -85,8 +85,8 @@ class Splitter {
     bool keep_rejected_;
     ReceiverCounters& counters_;
     Tally tally_;
-    std::uint64_t group_ = 0;        // the group recorded last
-    std::array<Judged, 64> judged_;  // the latest of the sources that share an entry
+    std::uint64_t group_ = 0;                       // the group recorded last
+    std::array<Judged, Group::max_trains> judged_;  // the latest of the sources that share an entry
 };
 
 }  // namespace petacq::net

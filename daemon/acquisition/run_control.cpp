@@ -105,7 +105,7 @@ void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
     RunInterval& interval = run_.interval;
     if (interval.none()) return;
     flow_.establish_time(now_ns);
-    // Of sources whose times do not agree with each other, no frame is taken, as in a run that is stopped.
+    // If the sources do not agree on a time, their frames are time jumps, as when a run is stopped.
     if (!flow_.time_established()) flow_.start_slice(now_ns);
     const std::uint64_t end = flow_.end_of_input();
     if (interval.waiting()) start_overdue_run();

@@ -56,7 +56,7 @@ class SliceBuilder {
             contents_.frames += frames;
         }
     }
-    /// Whether so many frames fill the slice only with the last of them.
+    /// Whether this many more frames fit into the slice.
     [[nodiscard]] bool has_room(std::uint64_t frames) const {
         return contents_.frames + frames <= slice_frames_;
     }

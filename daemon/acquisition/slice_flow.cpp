@@ -11,12 +11,15 @@ namespace petacq::daemon {
 
 namespace {
 
-/// Undecided frames are counted in parts of the disorder, so that hardly more seem to wait than do.
-constexpr std::uint64_t parts_of_disorder = 8;
-
 /// Sources that are silent for longer, in ticks, are not sending.
 std::uint64_t pause_of(const TrackerOptions& tracker) {
     return static_cast<std::uint64_t>(static_cast<double>(tracker.source_timeout_ns) * tracker.ticks_per_ns);
+}
+
+/// Undecided frames are counted in parts of the disorder, so that hardly more seem to wait than do; and in
+/// parts of a timeout, so that the parts are not too many.
+std::uint64_t part_of_waiting(const TrackerOptions& tracker, std::uint64_t timeout) {
+    return std::max(tracker.max_disorder / 8, timeout / 4096);
 }
 
 }  // namespace
@@ -30,7 +33,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       batches_(batches),
       tracker_(tracker),
       begin_(pause_of(tracker)),
-      undecided_(tracker.max_disorder / parts_of_disorder),
+      undecided_(part_of_waiting(tracker, pause_of(tracker))),
       max_offset_(options.max_offset),
       account_(std::move(receivers), options.framing),
       builder_(options.slice_frames, batches.count()),
@@ -255,7 +258,7 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
         return undecided_.count_from(ticks) <= options_.max_pending_singles;
     };
     tracker_.believe_until(UINT64_MAX);
-    if (fits(watermark) && feed_.pending() <= options_.max_pending_singles) return {watermark, false};
+    if (fits(watermark)) return {watermark, false};
     // To bound the memory, sources that hold the watermark back are given up.
     establish_time(now_ns);
     const std::uint64_t given = tracker_.watermark_without_slow(now_ns, fits);

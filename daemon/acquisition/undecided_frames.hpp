@@ -15,7 +15,7 @@ class UndecidedFrames {
     /// `part`: ticks; frames within it become decided together.
     explicit UndecidedFrames(std::uint64_t part) : part_(std::max<std::uint64_t>(part, 1)) {}
 
-    /// Frames of datagrams of which the last has its last frame at `time`.
+    /// Frames of datagrams. `time`: of the last frame.
     void add(std::uint64_t time, std::uint64_t frames) {
         total_ += frames;
         const std::uint64_t number = time / part_;
@@ -23,17 +23,14 @@ class UndecidedFrames {
             parts_[latest_].frames += frames;
             return;
         }
-        // Most are in one of the newest parts.
-        std::size_t at = parts_.size();
-        while (at > 0 && parts_[at - 1].number > number)
-            --at;
-        if (at > 0 && parts_[at - 1].number == number) {
-            latest_ = at - 1;
-            parts_[latest_].frames += frames;
-            return;
+        const auto at = std::lower_bound(parts_.begin(), parts_.end(), number,
+                                         [](const Part& p, std::uint64_t n) { return p.number < n; });
+        latest_ = static_cast<std::size_t>(at - parts_.begin());
+        if (at != parts_.end() && at->number == number) {
+            at->frames += frames;
+        } else {
+            parts_.insert(at, {number, frames});
         }
-        parts_.insert(parts_.begin() + static_cast<std::ptrdiff_t>(at), {number, frames});
-        latest_ = at;
     }
     /// Frames below the watermark are decided.
     void advance(std::uint64_t watermark) {
@@ -44,7 +41,6 @@ class UndecidedFrames {
         parts_.erase(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(decided));
         latest_ = parts_.size();
     }
-    [[nodiscard]] std::uint64_t count() const { return total_; }
     /// How many would wait with this watermark.
     [[nodiscard]] std::uint64_t count_from(std::uint64_t watermark) const {
         std::uint64_t waiting = total_;

@@ -119,7 +119,7 @@ void Capture::write(const Item& item) {
 
 void Capture::write_one(const net::Batch& batch, const net::Datagram& d) {
     if (d.bytes == 0 && d.admitted == net::Admitted::yes) {
-        // Of a foreign format, and without frames: a replay would find it malformed.
+        // A datagram of a foreign format without frames is left out: a replay would call it malformed.
         written_.add();
         return;
     }

@@ -45,7 +45,8 @@ constexpr std::array detector_advice{
 
 /// Share of copies that no network makes by chance.
 constexpr double many_copies = 0.01;
-/// Energies in the window, of so many: even without a source a scanner has more of them.
+/// Below this share of `fewest_energies` or more in the window, the energies are wrong: a scanner without a
+/// source has more there.
 constexpr double least_in_window = 0.02;
 constexpr std::uint64_t fewest_energies = 2000;
 

@@ -95,7 +95,7 @@ void SecondsThread::run() {
             const net::MutexLock lock(mutex_);
             failure_ = error.what();
         }
-        // Whoever waits for the task may use the memory of its second.
+        // The thread that waits for the task may use the memory of its second afterwards.
         task.work = nullptr;
         task.done->signal();
     }

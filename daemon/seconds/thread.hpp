@@ -25,14 +25,14 @@
 
 namespace petacq::daemon {
 
-/// What the seconds tell so far.
+/// The latest second, and the sums over all seconds since the daemon started.
 struct SecondsView {
     std::shared_ptr<const Second> second;                               ///< the latest; nullptr: none yet
     SecondsTotal seconds;                                               ///< since the daemon started
     std::shared_ptr<const std::vector<DetectorFault>> detector_faults;  ///< in `second`; nullptr: none
 };
 
-/// What the seconds of a run add up to.
+/// Sums over the seconds of a run.
 struct SecondsOfRun {
     SecondsTotal total;
     std::optional<double> live;         ///< LiveSums::mean()

@@ -157,7 +157,7 @@ class Aligner {
         return result;
     }
 
-    /// What the pairs of two modules tell of the delay between them.
+    /// Sums over the pairs of two modules, from which the delay between the two follows.
     struct Links {
         std::vector<double> near;     ///< [a * modules + b] pairs
         std::vector<double> lags;     ///< sums over these

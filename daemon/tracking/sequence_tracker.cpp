@@ -85,6 +85,7 @@ SequenceVerdict SequenceTracker::observe_copy(std::uint64_t sequence, bool older
 
 SequenceVerdict SequenceTracker::observe_stray(const Stray& datagram) {
     if (ended_) {
+        abandon_row();
         start_epoch(datagram.sequence);
         ended_ = datagram.end_of_stream;
         ++counts_.restarted;

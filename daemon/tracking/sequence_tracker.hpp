@@ -174,8 +174,8 @@ class SequenceTracker {
     bool ended_ = false;
     bool again_ = false;  ///< the ended stream is being sent again
     std::uint32_t row_length_ = 0;
-    std::uint32_t ahead_ =
-        0;  ///< strays before the row that lie between two losses if it continues the epoch
+    /// Strays before the row. If the row continues the epoch, they lie between two losses.
+    std::uint32_t ahead_ = 0;
     std::array<Stray, confirmations> row_{};
     SequenceCounts counts_;
     /// [sequence % window]. Zeroed pages of the system: a source that sends little takes little memory.

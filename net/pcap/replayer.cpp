@@ -180,10 +180,11 @@ Datagram& Replayer::add_record(const CapturedDatagram& datagram, Admitted admitt
     return d;
 }
 
-/// Waits for a batch with room. False if stop() was called meanwhile.
+/// Waits for a batch with room. A datagram that joins another takes up to two places in the list of members.
+/// False if stop() was called meanwhile.
 bool Replayer::make_room(std::size_t bytes) {
     if (batch_ != nullptr &&
-        (batch_->capacity - batch_->used < bytes + admission_.header_size() || batch_->room() == 0)) {
+        (batch_->capacity - batch_->used < bytes + admission_.header_size() || batch_->room() < 2)) {
         finish();
     }
     while (batch_ == nullptr) {

@@ -131,6 +131,18 @@ class AcquisitionStand {
                              std::chrono::steady_clock::time_point(std::chrono::nanoseconds(host_ns)));
         acquisition->turn();
     }
+    /// The run, which has not ended yet, ends as it is asked to, with everything that the boards have sent.
+    void stop() {
+        CHECK(finished.empty());
+        end();
+        pass(300);
+        silence();
+        silence();
+        REQUIRE(finished.size() == 1);
+        CHECK(finished[0].end.reason == "stopped by operator");
+        CHECK_FALSE(finished[0].end.failed);
+        check_closed();
+    }
     /// Closes the files of the runs that have ended since the last call, and checks that their ledgers close.
     void check_closed() {
         for (; closed < finished.size(); ++closed) {

@@ -39,17 +39,6 @@ struct Boards : AcquisitionStand {
                 send(at, id);
         }
     }
-    void check_complete() {
-        CHECK(finished.empty());
-        end();
-        pass(300);
-        silence();
-        silence();
-        REQUIRE(finished.size() == 1);
-        CHECK(finished[0].end.reason == "stopped by operator");
-        CHECK_FALSE(finished[0].end.failed);
-        check_closed();
-    }
 
     const std::uint16_t boards;
     std::uint64_t at = powered_on;
@@ -70,7 +59,7 @@ TEST_CASE("all clocks step ahead together by any amount: the run goes on") {
     stand.send_for(100);
     stand.at += by * ms;
     stand.send_for(200);
-    stand.check_complete();
+    stand.stop();
     // Until most boards have confirmed their step, it may be a fault of one.
     CHECK(stand.rejected <= std::uint64_t{boards} * 3 * 100);
     CHECK(stand.in_time + stand.rejected == std::uint64_t{boards} * 300 * 100);
@@ -87,7 +76,7 @@ TEST_CASE("any boards may be silent for any time, also where memory is short: wh
     stand.send_for(50);
     stand.send_for(during, silent);
     stand.send_for(100);
-    stand.check_complete();
+    stand.stop();
     CHECK(stand.rejected == 0);
     CHECK(stand.in_time == (150 * boards + during * (boards - silent)) * 100);
 }

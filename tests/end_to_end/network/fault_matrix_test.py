@@ -180,9 +180,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = list(pool.map(lambda row: attempt(row[2], row[3]), table))
     failed = 0
-    for (finding, name, play, row), wrong in zip(table, results):
-        # The clocks of two boards begin apart where their senders wait for a core: once more, alone.
-        wrong = wrong and attempt(play, row)
+    for (finding, name, _, _), wrong in zip(table, results):
         failed += wrong is not None
         print(f"{'FAIL' if wrong else 'pass'}  {finding:<16}{name}" + (f": {wrong}" if wrong else ""), flush=True)
     print(f"{len(table)} rows, {failed} failed")

@@ -92,7 +92,8 @@ class OutOfStep(unittest.TestCase):
         """Reasons and modules when boards (source: ns) are late from the start."""
         jumps = [text for source, ns in late.items() for text in ("--clock-jump", f"{source}@0:{round(ns * 64)}")]
         with Site("small") as site:
-            sender = site.send(*CYLINDER, "--rate", 60000, *jumps, *options)
+            # Until it is found: on a loaded machine that takes its time, and boards that stop sending are not out of step.
+            sender = site.send(*CYLINDER, "--rate", 60000, *jumps, *options, seconds=PATIENCE_S)
             try:
                 wanted = 6 * len(late)
                 status = site.wait_for(lambda s: s["synchrony"] and reasons(s) and wanted == sum(
