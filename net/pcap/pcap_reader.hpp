@@ -44,9 +44,11 @@ struct PcapCounts {
 
     /// Packets that are not used.
     [[nodiscard]] std::uint64_t other() const {
-#define PETACQ_ADD(name, text) +name
-        return 0 PETACQ_UNUSED_PACKETS(PETACQ_ADD);
+        std::uint64_t sum = 0;
+#define PETACQ_ADD(name, text) sum += (name);
+        PETACQ_UNUSED_PACKETS(PETACQ_ADD)
 #undef PETACQ_ADD
+        return sum;
     }
     PcapCounts& operator+=(const PcapCounts& more);
 };
