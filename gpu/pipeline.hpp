@@ -62,10 +62,11 @@ struct PipelineOptions {
     std::uint32_t max_slice_frames = 1U << 20;       ///< most frames in one slice
 };
 
-/// Frames that lie back to back, all from one source.
+/// The frames of a datagram, which lie back to back; or of several datagrams of one source, as many frames in
+/// each, at equal distances.
 struct FrameSpan {
-    const std::byte* frames = nullptr;  ///< 16-byte aligned, `count` frames
-    std::uint32_t count = 0;
+    const std::byte* frames = nullptr;  ///< 16-byte aligned
+    std::uint32_t count = 0;            ///< frames in a datagram
     /// Raw times outside [time_low, time_high] are time jumps: rejected.
     std::uint64_t time_low = 0;
     std::uint64_t time_high = UINT64_MAX;
@@ -73,6 +74,17 @@ struct FrameSpan {
     /// and for singles.
     std::uint32_t source = 0;
     std::uint16_t tag_source = 0;  ///< Tag::source of its tags
+    std::uint16_t datagrams = 1;
+    std::uint32_t stride = 0;  ///< bytes from one to the next; a multiple of 16, at least 16 * count
+
+    [[nodiscard]] std::uint64_t total() const { return std::uint64_t{count} * datagrams; }
+    /// One of them as a span.
+    [[nodiscard]] FrameSpan datagram(std::uint32_t index) const {
+        FrameSpan one = *this;
+        one.frames += std::size_t{index} * stride;
+        one.datagrams = 1;
+        return one;
+    }
 };
 
 /// Frames that are processed together, at most PipelineOptions::max_slice_frames. The spans and their frames

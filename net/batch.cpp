@@ -138,6 +138,8 @@ BatchPool::BatchPool(std::size_t batch_count, std::size_t batch_bytes, std::uniq
         // Touches the memory, which reserve would not.
         batch.datagrams.resize(batch.max_datagrams, {});
         batch.members.resize(batch.max_datagrams, {});
+        batch.first_datagram = batch.datagrams.data();
+        batch.first_member = batch.members.data();
         batch.index = static_cast<std::uint32_t>(i);
         batch.clear();
         release(&batch);

@@ -95,19 +95,26 @@ inline std::uint64_t count_of(std::span<const Datagram> records) {
 
 /// A piece of pool memory with the datagrams received into it. One thread fills it; others read only the
 /// datagrams that it has published (BatchLane).
+///
+/// What the filling thread writes lies in other cache lines than what readers need with each datagram.
 struct Batch {
-    std::byte* data = nullptr;
-    std::size_t capacity = 0;                 ///< bytes
-    std::size_t used = 0;                     ///< bytes from the start that hold received data
-    RecordVector<Datagram> datagrams;         ///< capacity reserved once; never grows while running
-    RecordVector<Member> members;             ///< likewise
-    std::size_t max_datagrams = 0;            ///< capacity of either
-    std::uint32_t index = 0;                  ///< position in the pool
-    Endpoint to;                              ///< the socket that received it
-    std::atomic<std::uint32_t> published{0};  ///< of a BatchLane
-    std::atomic<std::uint32_t> holders{0};    ///< of the pool
-    bool set_aside = false;                   ///< for one thread (BatchPool::set_aside)
-    std::atomic<bool> at_home{false};         ///< of a batch that is set aside: it is free
+    // The same for as long as the batch is filled and read.
+    alignas(64) std::byte* data = nullptr;
+    std::size_t capacity = 0;                  ///< bytes
+    const Datagram* first_datagram = nullptr;  ///< datagrams.data()
+    const Member* first_member = nullptr;      ///< members.data()
+    std::size_t max_datagrams = 0;             ///< capacity of either
+    std::uint32_t index = 0;                   ///< position in the pool
+    Endpoint to;                               ///< the socket that received it
+    bool set_aside = false;                    ///< for one thread (BatchPool::set_aside)
+
+    alignas(64) std::size_t used = 0;  ///< bytes from the start that hold received data
+    RecordVector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
+    RecordVector<Member> members;      ///< likewise
+
+    alignas(64) std::atomic<std::uint32_t> published{0};  ///< of a BatchLane
+    std::atomic<std::uint32_t> holders{0};                ///< of the pool
+    std::atomic<bool> at_home{false};                     ///< of a batch that is set aside: it is free
 
     void clear() {
         used = 0;
@@ -133,7 +140,7 @@ class Group {
     Group(const Batch& batch, const Datagram& first)
         : batch_(batch),
           trains_(&first, first.trains),
-          members_(batch.members.data() + first.first_member, first.members) {}
+          members_(batch.first_member + first.first_member, first.members) {}
 
     [[nodiscard]] std::span<const Datagram> trains() const { return trains_; }
     /// Empty for a datagram that is alone.

@@ -7,6 +7,23 @@
 
 namespace petacq::net {
 
+namespace {
+
+/// Fetches the records of a group that will be taken soon: another core has written them.
+void prefetch(const Batch& batch, const Datagram& group) {
+    constexpr std::size_t line = 64;
+    constexpr std::size_t most = 4096;  // bytes
+    const auto fetch = [=](const void* from, std::size_t bytes) {
+        const auto* const begin = static_cast<const std::byte*>(from);
+        for (std::size_t at = 0; at < std::min(bytes, most); at += line)
+            __builtin_prefetch(begin + at);
+    };
+    fetch(&group, (std::size_t{group.trains} + 1) * sizeof(Datagram));
+    fetch(batch.first_member + group.first_member, group.members * sizeof(Member));
+}
+
+}  // namespace
+
 void WakeUp::sleep(std::chrono::microseconds timeout) {
     // Not the wall clock, which may be set meanwhile.
     timespec end{};
@@ -71,7 +88,7 @@ std::optional<Piece> BatchQueue::take() {
             limit = std::min(limit, lane.seen_clock_);
             continue;
         }
-        const std::int64_t next = lane.batch_->datagrams.data()[lane.read_].arrival_ns;
+        const std::int64_t next = lane.batch_->first_datagram[lane.read_].arrival_ns;
         if (oldest == nullptr || next < arrival) {
             limit = std::min(limit, arrival);
             arrival = next;
@@ -84,16 +101,17 @@ std::optional<Piece> BatchQueue::take() {
         taken_until_ns_ = std::max(taken_until_ns_, std::min(arrival, limit));
         return std::nullopt;
     }
-    const Datagram* const datagrams = oldest->batch_->datagrams.data();
+    const Datagram* const datagrams = oldest->batch_->first_datagram;
     std::uint32_t end = oldest->read_ + 1;
     while (end < oldest->known_ && datagrams[end].arrival_ns <= limit)
         ++end;
+    if (end < oldest->known_) prefetch(*oldest->batch_, datagrams[end]);
     return piece_of(*oldest, end);
 }
 
 /// Takes the datagrams of a lane up to `end`.
 Piece BatchQueue::piece_of(BatchLane& lane, std::uint32_t end) {
-    Piece piece{lane.batch_, {lane.batch_->datagrams.data() + lane.read_, end - lane.read_}, false};
+    Piece piece{lane.batch_, {lane.batch_->first_datagram + lane.read_, end - lane.read_}, false};
     lane.read_ = end;
     if (lane.complete_ && end == lane.known_) {
         piece.last = true;

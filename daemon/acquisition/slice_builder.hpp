@@ -12,6 +12,7 @@
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/batch.hpp"
+#include "net/wire.hpp"
 
 namespace petacq::daemon {
 
@@ -46,14 +47,20 @@ class SliceBuilder {
                                    verdict.time_high, verdict.source + 1, verdict.tag_source});
         contents_.frames += datagram.frames;
     }
-    /// A group that has_room(); a verdict for each of its trains.
+    /// A group that has_room(); a verdict for each of its trains. Datagrams of a train that lie at equal
+    /// distances become one span.
     void add(const net::Group& group, std::span<const Verdict> verdicts) {
+        const net::Member* before = nullptr;
         for (const net::Member& member : group.members()) {
-            const Verdict& verdict = verdicts[member.train];
             const std::uint32_t frames = group.trains()[member.train].frames;
+            contents_.frames += frames;
+            const bool joined = before != nullptr && before->train == member.train &&
+                                join_datagram(contents_.spans.back(), member.offset - before->offset);
+            before = &member;
+            if (joined) continue;
+            const Verdict& verdict = verdicts[member.train];
             contents_.spans.push_back({group.data() + member.offset, frames, verdict.time_low,
                                        verdict.time_high, verdict.source + 1, verdict.tag_source});
-            contents_.frames += frames;
         }
     }
     /// Whether this many more frames fit into the slice.
@@ -97,6 +104,16 @@ class SliceBuilder {
     [[nodiscard]] SliceContents& contents() { return contents_; }
 
   private:
+    /// Adds a datagram to the span, this many bytes behind its last one, if it fits.
+    static bool join_datagram(gpu::FrameSpan& span, std::uint32_t distance) {
+        constexpr std::uint32_t most_between = 64;  // bytes: a header, and what fills up a slot
+        const auto bytes = static_cast<std::uint32_t>(span.count * net::frame_bytes);
+        const bool fits = span.datagrams == 1 ? distance - bytes <= most_between : distance == span.stride;
+        if (!fits) return false;
+        span.stride = distance;
+        ++span.datagrams;
+        return true;
+    }
     template <class VerdictOn>
     static void restrict_times(SliceContents& slice, VerdictOn verdict_on) {
         for (gpu::FrameSpan& span : slice.spans) {

@@ -56,14 +56,14 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
 bool SliceFlow::is_simple(const net::Group& group) const {
     if (group.members().empty() || !begin_settled_ || !tracker_.established()) return false;
     std::uint64_t frames = 0;
-    const std::uint64_t time = group.trains().front().last_time;
+    std::uint64_t first = UINT64_MAX;
+    std::uint64_t last = 0;
     for (const net::Datagram& train : group.trains()) {
         frames += std::uint64_t{train.frames} * train.datagrams;
-        if (!readings_) continue;
-        if (!readings_->in_one_part(time, train.last_time)) return false;
-        if (train.datagrams > 1 && !readings_->in_one_part(time, train.end_last_time)) return false;
+        first = std::min(first, train.last_time);
+        last = std::max(last, train.datagrams == 1 ? train.last_time : train.end_last_time);
     }
-    return builder_.has_room(frames);
+    return builder_.has_room(frames) && (!readings_ || readings_->in_one_part(first, last));
 }
 
 bool SliceFlow::add_group(const net::Group& group, std::int64_t now_ns) {

@@ -47,6 +47,7 @@ class BoardReadings {
     }
     /// Whether datagrams of these times would count in the same part of a second.
     [[nodiscard]] bool in_one_part(std::uint64_t first, std::uint64_t last) const {
+        if (first - open_start_ < open_length_ && last - open_start_ < open_length_) return true;
         return first / second_ == last / second_ && first % second_ / part_ == last % second_ / part_;
     }
     /// `change`: datagrams that one of this time shows to be missing; -1: it had been missing.

@@ -66,15 +66,17 @@ void SynchronyWatch::offer(std::span<const gpu::FrameSpan> spans, std::uint64_t 
         filling_.tables = tables_;
     }
     for (const gpu::FrameSpan& span : spans) {
-        gpu::FrameSpan taken = span;
-        taken.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(span.count, room_));
-        const std::size_t at = filling_.frames.size();
-        const std::size_t bytes = std::size_t{taken.count} * net::frame_bytes;
-        filling_.frames.resize(at + bytes);
-        if (bytes > 0) std::memcpy(filling_.frames.data() + at, span.frames, bytes);
-        filling_.spans.push_back(taken);
-        room_ -= taken.count;
-        if (room_ == 0) return hand_over();
+        for (std::uint32_t i = 0; i < span.datagrams; ++i) {
+            gpu::FrameSpan taken = span.datagram(i);
+            taken.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(taken.count, room_));
+            const std::size_t at = filling_.frames.size();
+            const std::size_t bytes = std::size_t{taken.count} * net::frame_bytes;
+            filling_.frames.resize(at + bytes);
+            if (bytes > 0) std::memcpy(filling_.frames.data() + at, taken.frames, bytes);
+            filling_.spans.push_back(taken);
+            room_ -= taken.count;
+            if (room_ == 0) return hand_over();
+        }
     }
 }
 

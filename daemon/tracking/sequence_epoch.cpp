@@ -53,33 +53,11 @@ void SequenceEpoch::mark() {
     marked_count_ = empty() ? 0 : span();
 }
 
-void SequenceEpoch::clear(std::uint64_t from, std::uint64_t count) {
-    while (count > 0) {
-        if (from % 64 == 0 && count >= 64) {
-            bits_[from % ring / 64] = 0;
-            from += 64;
-            count -= 64;
-        } else {
-            clear(from);
-            ++from;
-            --count;
-        }
-    }
-}
-
 std::uint64_t SequenceEpoch::count(std::uint64_t from, std::uint64_t count) const {
     std::uint64_t set = 0;
-    while (count > 0) {
-        if (from % 64 == 0 && count >= 64) {
-            set += static_cast<std::uint64_t>(std::popcount(bits_[from % ring / 64]));
-            from += 64;
-            count -= 64;
-        } else {
-            set += bit(from) ? 1 : 0;
-            ++from;
-            --count;
-        }
-    }
+    each_word(from, count, [&](std::uint64_t word, std::uint64_t mask) {
+        set += static_cast<std::uint64_t>(std::popcount(bits_[word] & mask));
+    });
     return set;
 }
 

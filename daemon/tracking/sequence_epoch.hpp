@@ -7,6 +7,7 @@
 // Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -37,6 +38,8 @@ class SequenceEpoch {
     /// Whether one of `count` consecutive numbers has arrived, or was noted.
     [[nodiscard]] bool any_arrived(std::uint64_t first, std::uint32_t count) const {
         if (empty()) return false;
+        if (first - highest_ - 1 < window && count <= window - (first - highest_ - 1))
+            return any(first, count);
         for (std::uint32_t i = 0; i < count; ++i)
             if (arrived(first + i)) return true;
         return false;
@@ -57,6 +60,14 @@ class SequenceEpoch {
         clear(highest_ + window);
         set(highest_);
     }
+    /// The next `count` numbers after the highest have arrived. REQUIRES: none had arrived or was noted, and
+    /// they are not more than a window.
+    void advance_by(std::uint32_t count) {
+        clear(highest_ + window + 1, count);
+        each_word(highest_ + 1, count, [&](std::uint64_t word, std::uint64_t mask) { bits_[word] |= mask; });
+        highest_ += count;
+        arrived_count_ += count;
+    }
     /// A missing number has arrived, or one less than a window below the highest and below the base.
     void fill(std::uint64_t number);
     /// A number less than a window above the highest has arrived, but the epoch does not reach it yet.
@@ -73,7 +84,25 @@ class SequenceEpoch {
     }
     void set(std::uint64_t number) { bits_[number % ring / 64] |= std::uint64_t{1} << (number % 64); }
     void clear(std::uint64_t number) { bits_[number % ring / 64] &= ~(std::uint64_t{1} << (number % 64)); }
-    void clear(std::uint64_t from, std::uint64_t count);
+    /// Calls `visit(word, mask)` for the bits of `count` consecutive numbers, at most those of the ring.
+    template <class Visit>
+    static void each_word(std::uint64_t from, std::uint64_t count, Visit visit) {
+        while (count > 0) {
+            const std::uint64_t bit = from % 64;
+            const std::uint64_t here = std::min(64 - bit, count);
+            visit(from % ring / 64, (~std::uint64_t{0} >> (64 - here)) << bit);
+            from += here;
+            count -= here;
+        }
+    }
+    [[nodiscard]] bool any(std::uint64_t from, std::uint64_t count) const {
+        std::uint64_t found = 0;
+        each_word(from, count, [&](std::uint64_t word, std::uint64_t mask) { found |= bits_[word] & mask; });
+        return found != 0;
+    }
+    void clear(std::uint64_t from, std::uint64_t count) {
+        each_word(from, count, [&](std::uint64_t word, std::uint64_t mask) { bits_[word] &= ~mask; });
+    }
     [[nodiscard]] std::uint64_t count(std::uint64_t from, std::uint64_t count) const;
 
     std::uint64_t base_ = 0;

@@ -94,8 +94,7 @@ class SequenceTracker {
         if (!next || current_.arrived(sequence) || previous_.arrived(sequence))
             return observe_any(sequence, content, end_of_stream);
         // By far the most datagrams.
-        Slot& slot = slots_[sequence % window];
-        slot = {fingerprint(sequence, content), slot.latest};
+        remember(sequence, content);
         ++counts_.accepted;
         current_.advance();
         ended_ = end_of_stream;
@@ -110,14 +109,15 @@ class SequenceTracker {
         return !current_.empty() && sequence == current_.highest() + 1 &&
                !current_.any_arrived(sequence, count) && !previous_.any_arrived(sequence, count);
     }
-    /// Accounts for the next one of them, whose content this is. REQUIRES: goes_on() for all; none ends the
-    /// stream.
-    void go_on(std::uint32_t content) {
-        const std::uint64_t sequence = current_.highest() + 1;
+    /// Remembers the content of one of them, before go_on().
+    void remember(std::uint64_t sequence, std::uint32_t content) {
         Slot& slot = slots_[sequence % window];
         slot = {fingerprint(sequence, content), slot.latest};
-        current_.advance();
-        ++counts_.accepted;
+    }
+    /// Accounts for them. REQUIRES: goes_on(); all contents are remembered; none ends the stream.
+    void go_on(std::uint32_t count) {
+        current_.advance_by(count);
+        counts_.accepted += count;
         ended_ = again_ = false;
         abandon_row();
     }

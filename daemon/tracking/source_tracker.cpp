@@ -219,18 +219,19 @@ bool SourceTracker::observe_group(const net::Group& group, std::int64_t now_ns,
         Source& source = sources_[index];
         if (!goes_on(source, first_of(train), end_of(train))) return false;
         if (!source.sequence.goes_on(train.sequence, train.datagrams)) return false;
-        of_train_.push_back(&source);
+        of_train_.push_back({&source, train.sequence});
         name_source(index, train, verdicts.emplace_back());
         believe_member(verdicts.back());
     }
     for (const net::Member& member : group.members()) {
-        Source& source = *of_train_[member.train];
-        source.sequence.go_on(content_in(period_, member.content));
-        source.bdms[member.first_bdm] = source.bdms[member.last_bdm] = true;
+        OfTrain& train = of_train_[member.train];
+        train.source->sequence.remember(train.next++, content_in(period_, member.content));
+        train.source->bdms[member.first_bdm] = train.source->bdms[member.last_bdm] = true;
     }
     for (std::size_t i = 0; i < of_train_.size(); ++i) {
         const net::Datagram& train = group.trains()[i];
-        Source& source = *of_train_[i];
+        Source& source = *of_train_[i].source;
+        source.sequence.go_on(train.datagrams);
         source.address = train.address;
         source.port = train.port;
         source.seen_ns = now_ns;

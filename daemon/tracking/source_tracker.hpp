@@ -410,7 +410,11 @@ class SourceTracker {
     std::uint64_t too_many_sources_ = 0;
     mutable std::vector<std::uint64_t> scratch_;  ///< progress of some sources
     mutable std::vector<const Source*> by_silence_;
-    std::vector<Source*> of_train_;
+    struct OfTrain {
+        Source* source;
+        std::uint64_t next;  ///< number
+    };
+    std::vector<OfTrain> of_train_;
 };
 
 }  // namespace petacq::daemon

@@ -14,32 +14,35 @@ namespace petacq::gpu {
 class FrameCursor {
   public:
     FrameCursor(std::span<const FrameSpan> spans, std::uint64_t skipped) : spans_(spans) {
-        while (skipped > 0) {
-            const std::uint64_t step = std::min<std::uint64_t>(skipped, spans_.front().count - used_);
-            skipped -= step;
-            advance(static_cast<std::uint32_t>(step));
-        }
-    }
-    /// The next frames of one span, at most `most`. REQUIRES: there are some.
-    FrameSpan next(std::uint64_t most) {
-        while (spans_.front().count == 0)
+        while (!spans_.empty() && skipped >= spans_.front().total()) {
+            skipped -= spans_.front().total();
             spans_ = spans_.subspan(1);
-        FrameSpan span = spans_.front();
-        span.frames += std::size_t{used_} * net::frame_bytes;
-        span.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(span.count - used_, most));
-        advance(span.count);
-        return span;
+        }
+        if (skipped == 0) return;
+        datagram_ = static_cast<std::uint32_t>(skipped / spans_.front().count);
+        used_ = static_cast<std::uint32_t>(skipped % spans_.front().count);
+    }
+    /// The next frames of one datagram, at most `most`. REQUIRES: there are some.
+    FrameSpan next(std::uint64_t most) {
+        while (datagram_ == spans_.front().datagrams || spans_.front().count == 0) {
+            spans_ = spans_.subspan(1);
+            datagram_ = 0;
+        }
+        FrameSpan next = spans_.front().datagram(datagram_);
+        next.frames += std::size_t{used_} * net::frame_bytes;
+        next.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(next.count - used_, most));
+        used_ += next.count;
+        if (used_ == spans_.front().count) {
+            used_ = 0;
+            ++datagram_;
+        }
+        return next;
     }
 
   private:
-    void advance(std::uint32_t frames) {
-        used_ += frames;
-        if (used_ < spans_.front().count) return;
-        used_ = 0;
-        spans_ = spans_.subspan(1);
-    }
     std::span<const FrameSpan> spans_;
-    std::uint32_t used_ = 0;  // frames of the first span
+    std::uint32_t datagram_ = 0;  // of the first span
+    std::uint32_t used_ = 0;      // frames of it
 };
 
 }  // namespace petacq::gpu

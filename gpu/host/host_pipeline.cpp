@@ -74,7 +74,7 @@ class HostPipeline final : public Pipeline {
         s.spectra = slice.spectra;
         s.frames = 0;
         for (const FrameSpan& span : slice.spans)
-            s.frames += span.count;
+            s.frames += span.total();
         s.parts.resize(std::clamp<std::size_t>(s.frames / ConversionStage::part_frames, 1, options_.threads));
         {
             const net::MutexLock lock(mutex_);

@@ -81,8 +81,9 @@ void make_spans(PlannedSlice& slice, std::vector<InputFrame> arrived, const Case
     if (rng.chance(0.1)) cuts.push_back({0, 0});  // a heartbeat
     for (std::size_t i = cuts.size(); i > 1; --i)
         std::swap(cuts[i - 1], cuts[rng.index(i)]);
-    slice.frames.reserve(arrived.size() + 1);
-    for (const Cut& cut : cuts) {
+    constexpr std::size_t most_between = 3;  // frames between datagrams, which belong to nobody
+    slice.frames.reserve(arrived.size() * (1 + most_between) + 1);
+    for (Cut cut : cuts) {
         const SourceWindow window =
             cut.begin < cut.end ? c.sources[arrived[cut.begin].source] : SourceWindow{};
         gpu::FrameSpan span;
@@ -93,6 +94,25 @@ void make_spans(PlannedSlice& slice, std::vector<InputFrame> arrived, const Case
         if (cut.begin < cut.end) {
             span.source = std::uint32_t{arrived[cut.begin].source} + 1;
             span.tag_source = static_cast<std::uint16_t>(40'000 - arrived[cut.begin].source / 2);
+        }
+        if (span.count > 1 && rng.chance(0.3)) {
+            // Several datagrams, and a span of the frames that do not fill one.
+            span.count = rng.between<std::uint32_t>(1, std::min(span.count / 2, 40U));
+            span.datagrams = static_cast<std::uint16_t>(
+                std::min<std::size_t>((cut.end - cut.begin) / span.count, UINT16_MAX));
+            const std::size_t between = rng.between<std::size_t>(0, most_between);
+            span.stride = static_cast<std::uint32_t>((span.count + between) * sizeof(RawFrame));
+            for (std::uint32_t datagram = 0; datagram < span.datagrams; ++datagram) {
+                for (std::uint32_t i = 0; i < span.count; ++i)
+                    slice.frames.push_back(arrived[cut.begin++].raw);
+                for (std::size_t i = 0; datagram + 1U < span.datagrams && i < between; ++i)
+                    slice.frames.push_back(arrived[cut.begin].raw);
+            }
+            slice.spans.push_back(span);
+            span.frames = reinterpret_cast<const std::byte*>(slice.frames.data() + slice.frames.size());
+            span.count = static_cast<std::uint32_t>(cut.end - cut.begin);
+            span.datagrams = 1;
+            span.stride = 0;
         }
         for (std::size_t i = cut.begin; i < cut.end; ++i)
             slice.frames.push_back(arrived[i].raw);
@@ -140,7 +160,10 @@ void choose_closes(std::vector<PlannedSlice>& slices, const std::vector<Arriving
 std::size_t Plan::largest_slice() const {
     std::size_t most = 0;
     for (const PlannedSlice& s : slices)
-        most = std::max(most, s.frames.size());
+        most = std::max(most, std::accumulate(s.spans.begin(), s.spans.end(), std::size_t{0},
+                                              [](std::size_t sum, const gpu::FrameSpan& span) {
+                                                  return sum + span.total();
+                                              }));
     return most;
 }
 
@@ -254,11 +277,11 @@ Expected reference_run(const Case& c, const Plan& plan) {
         auto& accepted = expected.accepted.emplace_back();
         gpu::TagCounts& tag_counts = expected.tag_counts.emplace_back();
         std::vector<std::uint64_t>& tag_times = expected.tag_times.emplace_back();
-        const RawFrame* frame = slice.frames.data();
         for (const gpu::FrameSpan& span : slice.spans) {
-            for (std::uint32_t i = 0; i < span.count; ++i, ++frame) {
+            for (std::uint64_t i = 0; i < span.total(); ++i) {
+                const RawFrame frame = frame_of(span, i);
                 const Converted converted = reference_convert(
-                    *frame, c.options, c.setup.calibration,
+                    frame, c.options, c.setup.calibration,
                     {span.time_low, span.time_high, watermark, span.source, span.tag_source});
                 if (converted.is_tag) {
                     count_tag(tag_counts, converted.fate);
@@ -269,7 +292,7 @@ Expected reference_run(const Case& c, const Plan& plan) {
                 }
                 count_fate(counts, converted.fate);
                 if (slice.spectra)
-                    add_to_spectra(expected.spectra, c.setup.geometry, *frame, converted, span,
+                    add_to_spectra(expected.spectra, c.setup.geometry, frame, converted, span,
                                    *slice.spectra);
                 add_to_histograms(expected.histograms, c.setup.geometry, converted);
                 if (converted.fate != Fate::accepted) continue;

@@ -23,7 +23,7 @@ struct PlanOptions {
 };
 
 struct PlannedSlice {
-    std::vector<RawFrame> frames;       ///< in the order of arrival, span after span
+    std::vector<RawFrame> frames;       ///< some of them in no span
     std::vector<gpu::FrameSpan> spans;  ///< into frames
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;

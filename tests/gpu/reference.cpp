@@ -32,6 +32,14 @@ std::int32_t temperature_of(const RawFrame& frame) {
 }  // namespace
 
 // Offsets 2..9, big-endian.
+RawFrame frame_of(const gpu::FrameSpan& span, std::uint64_t index) {
+    RawFrame frame;
+    const std::byte* const from =
+        span.frames + index / span.count * span.stride + index % span.count * frame.bytes.size();
+    std::copy_n(from, frame.bytes.size(), frame.bytes.begin());
+    return frame;
+}
+
 std::uint64_t raw_time_of(const RawFrame& frame) {
     std::uint64_t time = 0;
     for (std::size_t offset = 2; offset <= 9; ++offset) {

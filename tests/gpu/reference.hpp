@@ -73,6 +73,8 @@ gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry);
 void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
                        const Converted& converted);
 
+/// A frame of a span, by its position in it.
+RawFrame frame_of(const gpu::FrameSpan& span, std::uint64_t index);
 /// Bytes 2 to 9 of a frame.
 std::uint64_t raw_time_of(const RawFrame& frame);
 /// Counts a frame that is no tag if its raw time lies in the range and the window of its span.

@@ -43,11 +43,10 @@ void print_plan(std::ostream& out, const Case& c, const PlanOptions& options, st
         out << "  slice " << k << ", watermark " << slice.watermark;
         if (slice.close_at) out << ", close_at " << *slice.close_at;
         out << (slice.ends_interval ? ", ends an interval\n" : "\n");
-        const RawFrame* frame = slice.frames.data();
         for (const gpu::FrameSpan& span : slice.spans) {
-            for (std::uint32_t i = 0; i < span.count && printed < 60; ++i, ++frame, ++printed) {
+            for (std::uint64_t i = 0; i < span.total() && printed < 60; ++i, ++printed) {
                 const Converted converted =
-                    reference_convert(*frame, c.options, c.setup.calibration,
+                    reference_convert(frame_of(span, i), c.options, c.setup.calibration,
                                       {span.time_low, span.time_high, watermark, span.source});
                 out << "    fate " << static_cast<int>(converted.fate) << " "
                     << (converted.is_tag ? to_string(converted.tag) : to_string(converted.single)) << "\n";

@@ -88,7 +88,7 @@ bool Uploader::place(std::span<const FrameSpan> spans, Slot& slot, SpanTable& ta
     for (std::size_t begin = 0; begin < spans.size();) {
         std::size_t end = begin;
         for (const std::uint64_t enough = frames + part_frames; end < spans.size() && frames < enough; ++end)
-            frames += spans[end].count;
+            frames += spans[end].total();
         if (frames > slot.frame_room) {
             throw std::runtime_error(fmt::format(
                 "a slice of {} frames or more: at most {} (max_slice_frames)", frames, slot.frame_room));
@@ -148,7 +148,7 @@ Lot lot_of(const std::byte* frame, const FrameSpan& span, const Slot& slot) {
 void Uploader::pack(std::span<const FrameSpan> spans, Slot& slot, SpanTable& table, cudaStream_t stream) {
     std::uint64_t frames = 0;
     for (const FrameSpan& span : spans)
-        frames += span.count;
+        frames += span.total();
     if (frames > slot.frame_room) {
         throw std::runtime_error(
             fmt::format("a slice of {} frames: at most {} (max_slice_frames)", frames, slot.frame_room));
@@ -157,8 +157,9 @@ void Uploader::pack(std::span<const FrameSpan> spans, Slot& slot, SpanTable& tab
     for (const Lot lot : {Lot::inside, Lot::outside, Lot::foreign}) {
         const std::uint32_t first = next;
         for (const FrameSpan& span : spans) {
-            const std::byte* frame = span.frames;
-            for (std::uint32_t k = 0; k < span.count; ++k, frame += net::frame_bytes) {
+            for (std::uint64_t k = 0; k < span.total(); ++k) {
+                const std::byte* const frame =
+                    span.frames + k / span.count * span.stride + k % span.count * net::frame_bytes;
                 if (is_tag_of(slot, frame)) {
                     if (lot == Lot::inside) take_tag(frame, span, slot);
                     continue;

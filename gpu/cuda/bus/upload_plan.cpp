@@ -24,7 +24,13 @@ bool UploadPlan::add(std::span<const FrameSpan> part) {
     tag_sources_.clear();
     pieces_.clear();
     for (const FrameSpan& span : part) {
-        if (span.count > 0 && !gather(span)) return false;
+        if (span.count == 0) continue;
+        if (span.datagrams == 1 || has_room(span)) {
+            if (!gather(span)) return false;
+            continue;
+        }
+        for (std::uint32_t i = 0; i < span.datagrams; ++i)
+            if (!gather(span.datagram(i))) return false;
     }
     place_runs();
     return true;
@@ -39,10 +45,24 @@ bool UploadPlan::joins(const std::byte* end, const std::byte* begin, std::uint32
     return gaps_ + gap <= gap_room_;
 }
 
+/// Cells between the datagrams of a span.
+std::uint32_t UploadPlan::gap_in(const FrameSpan& span) {
+    return span.datagrams == 1 ? 0 : static_cast<std::uint32_t>(span.stride / net::frame_bytes) - span.count;
+}
+
+/// Whether one row can hold the datagrams of the span.
+bool UploadPlan::has_room(const FrameSpan& span) const {
+    const std::uint32_t gap = gap_in(span);
+    return gap * net::frame_bytes <= copied_gap && gaps_ + std::uint64_t{gap} * span.datagrams <= gap_room_;
+}
+
 bool UploadPlan::gather(const FrameSpan& span) {
+    const std::uint32_t between = gap_in(span);
+    gaps_ += between * (span.datagrams - 1);
     std::uint32_t gap = 0;
     const bool joined = !runs_.empty() && joins(runs_.back().end, span.frames, gap);
-    const std::byte* const end = span.frames + std::size_t{span.count} * net::frame_bytes;
+    const std::uint32_t cells = (span.count + between) * span.datagrams - between;
+    const std::byte* const end = span.frames + std::size_t{cells} * net::frame_bytes;
     const std::uint32_t source = by_source_ ? span.source : 0;
     if (joined) {
         gaps_ += gap;
@@ -57,7 +77,7 @@ bool UploadPlan::gather(const FrameSpan& span) {
     const auto first =
         static_cast<std::uint32_t>((span.frames - run.begin) / static_cast<std::ptrdiff_t>(net::frame_bytes));
     rows_.push_back(
-        {first, span.count, span.count, source << SpanRow::gap_bits, span.time_low, span.time_high});
+        {first, cells, span.count, source << SpanRow::gap_bits | between, span.time_low, span.time_high});
     tag_sources_.push_back(span.tag_source);
     full_ = true;
     return true;
@@ -71,14 +91,15 @@ bool UploadPlan::extend_row(const FrameSpan& span, std::uint32_t source, std::ui
     if (!alike || !full_) return false;
     const bool one_span = row.cells == row.count;
     if (gap == 0) {
-        if (!one_span) return false;
+        if (!one_span || span.datagrams > 1) return false;
         row.count += span.count;
         row.cells += span.count;
         return true;
     }
+    if (span.datagrams > 1 && (gap_in(span) != gap || span.count != row.count)) return false;
     if (span.count > row.count || (!one_span && row.gap() != gap)) return false;
     row.shape = source << SpanRow::gap_bits | gap;
-    row.cells += gap + span.count;
+    row.cells += (gap + span.count) * span.datagrams;
     full_ = span.count == row.count;
     return true;
 }

@@ -82,6 +82,8 @@ class UploadPlan {
 
     /// The cells between `end` and a span behind it, if it may be joined.
     [[nodiscard]] bool joins(const std::byte* end, const std::byte* begin, std::uint32_t& gap) const;
+    [[nodiscard]] static std::uint32_t gap_in(const FrameSpan& span);
+    [[nodiscard]] bool has_room(const FrameSpan& span) const;
     [[nodiscard]] bool gather(const FrameSpan& span);
     [[nodiscard]] bool extend_row(const FrameSpan& span, std::uint32_t source, std::uint32_t gap);
     void place_runs();

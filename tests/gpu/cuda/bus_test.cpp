@@ -49,6 +49,17 @@ struct Input {
                          static_cast<std::uint16_t>(source / 2 * 3)});
         frames += count;
     }
+    /// Datagrams of `count` frames with `between` cells between them. Returns the cell behind the last one.
+    std::size_t add_several(std::size_t at, std::uint32_t count, std::uint16_t datagrams,
+                            std::uint32_t between, std::uint64_t low = 0, std::uint32_t source = 0) {
+        add(at, count, low, source);
+        spans.back().datagrams = datagrams;
+        spans.back().stride = static_cast<std::uint32_t>((count + between) * cell);
+        frames += std::uint64_t{count} * (datagrams - 1U);
+        const std::size_t end = at + std::size_t{datagrams} * (count + between) - between;
+        REQUIRE(end * cell <= memory.size());
+        return end;
+    }
     void shuffle(Rng& rng) {
         for (std::size_t i = spans.size(); i > 1; --i)
             std::swap(spans[i - 1], spans[rng.index(i)]);
@@ -120,9 +131,10 @@ Uploaded upload(const Input& input, std::size_t part, std::uint32_t gap_room, st
 std::vector<Found> wanted(const Input& input, bool by_source = true) {
     std::vector<Found> all;
     for (const FrameSpan& span : input.spans) {
-        for (std::uint32_t k = 0; k < span.count; ++k) {
-            all.emplace_back(number_at(span.frames + k * cell), span.time_low, span.time_high,
-                             by_source ? span.source : 0, span.tag_source);
+        for (std::uint64_t k = 0; k < span.total(); ++k) {
+            const std::byte* const frame = span.frames + k / span.count * span.stride + k % span.count * cell;
+            all.emplace_back(number_at(frame), span.time_low, span.time_high, by_source ? span.source : 0,
+                             span.tag_source);
         }
     }
     std::sort(all.begin(), all.end());
@@ -144,13 +156,23 @@ TEST_CASE("upload plan: every frame is found once, with the window and source of
         for (int i = 0; i < 400; ++i) {
             const std::size_t b = rng.index(batches);
             for (std::size_t n = rng.between<std::size_t>(1, 44); n > 0; --n) {
-                const std::vector<std::size_t> gaps{1, 1, 1, 0, 2, 4, 5, 300};
+                const std::vector<std::uint32_t> gaps{1, 1, 1, 0, 2, 4, 5, 300};
                 const std::size_t gap = alike ? 1 : rng.pick(gaps);
                 const auto count = alike && !rng.chance(0.02) ? 17 : rng.between<std::uint32_t>(0, 40);
                 if (used[b] + gap + count > batch_cells) break;
                 used[b] += gap;
-                input.add(b * batch_cells + used[b], count, windows ? rng.between<std::uint64_t>(0, 2) : 0,
-                          static_cast<std::uint32_t>(b % 3));
+                const std::uint64_t low = windows ? rng.between<std::uint64_t>(0, 2) : 0;
+                const auto source = static_cast<std::uint32_t>(b % 3);
+                const auto datagrams = rng.between<std::uint16_t>(1, 5);
+                const auto between = static_cast<std::uint32_t>(alike ? 1 : rng.pick(gaps));
+                const std::size_t end = used[b] + std::size_t{datagrams} * (count + between);
+                if (count > 0 && rng.chance(0.3) && end <= batch_cells) {
+                    used[b] =
+                        input.add_several(b * batch_cells + used[b], count, datagrams, between, low, source) -
+                        b * batch_cells;
+                    continue;
+                }
+                input.add(b * batch_cells + used[b], count, low, source);
                 used[b] += count;
             }
         }
