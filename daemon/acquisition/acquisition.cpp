@@ -15,9 +15,13 @@ using Clock = std::chrono::steady_clock;
 /// A turn takes datagrams until it has taken this many: small pieces must not cost a turn each.
 constexpr std::size_t datagrams_per_turn = 4096;
 
-/// How long a turn waits for datagrams.
-std::chrono::milliseconds poll_interval(const AcquisitionOptions& options) {
-    return std::clamp<std::chrono::milliseconds>(options.slice_interval / 2, std::chrono::milliseconds(1),
+/// How long a turn waits for datagrams while frames wait to be submitted or collected.
+constexpr std::chrono::microseconds busy_poll_interval{250};
+
+/// How long a turn waits for datagrams while no frame waits for anything. Nothing wakes this thread when
+/// datagrams have come that do not fill a batch.
+std::chrono::microseconds idle_poll_interval(const AcquisitionOptions& options) {
+    return std::clamp<std::chrono::microseconds>(options.slice_interval / 2, std::chrono::milliseconds(1),
                                                  std::chrono::milliseconds(5));
 }
 
@@ -106,10 +110,9 @@ void Acquisition::loop(const std::stop_token& stopping) {
 }
 
 void Acquisition::turn() {
-    // Nothing wakes this thread when a slice is ready.
-    const bool in_flight = !flow_.pipeline().empty();
-    std::optional<net::Piece> piece =
-        batches_.take(in_flight ? std::chrono::milliseconds(1) : poll_interval(options_));
+    // Nor when a slice is ready.
+    const bool busy = !flow_.pipeline().empty() || flow_.has_frames();
+    std::optional<net::Piece> piece = batches_.take(busy ? busy_poll_interval : idle_poll_interval(options_));
     statistics_.busy.start();
     statistics_.progress.turns.add();
     for (std::size_t taken = 0; piece; piece = batches_.take()) {

@@ -18,7 +18,11 @@ namespace petacq::daemon {
 
 struct AcquisitionOptions {
     std::uint32_t slice_frames = 262'144;
-    std::chrono::milliseconds slice_interval{20};  ///< of host time
+    std::chrono::milliseconds slice_interval{
+        20};  ///< of host time; a slice is not older when it is submitted
+    /// Live: a slice that is as old is submitted if the pipeline has nothing to do. So slices are short at
+    /// low rates, and as long as the pipeline needs at high ones.
+    std::chrono::microseconds idle_slice_interval{500};
     /// When more singles than this wait for the watermark, slow sources are given up. The pipeline has room
     /// for pending_slack slices more; beyond that the run fails.
     std::uint64_t max_pending_singles = 16U << 20;

@@ -230,8 +230,10 @@ bool SliceFlow::too_many_wait() const {
 }
 
 bool SliceFlow::old(std::int64_t now_ns) const {
-    return tracker_.established() &&
-           builder_.age_ns(now_ns) >= std::chrono::nanoseconds(options_.slice_interval).count();
+    if (!tracker_.established()) return false;
+    const std::chrono::nanoseconds age(builder_.age_ns(now_ns));
+    if (age >= options_.slice_interval) return true;
+    return !options_.replay && age >= options_.idle_slice_interval && feed_.empty() && !builder_.empty();
 }
 
 void SliceFlow::start_slice(std::int64_t now_ns) {

@@ -48,7 +48,8 @@ class SliceFlow {
         if (builder_.has_many_batches()) return true;
         return builder_.full() && (tracker_.established() || too_many_wait());
     }
-    /// Whether the slice should be submitted because it is old. Not before detector time begins.
+    /// Whether the slice should be submitted because it is old, or old enough for a pipeline that is idle.
+    /// Not before detector time begins.
     [[nodiscard]] bool old(std::int64_t now_ns) const;
     /// The slice is about to be submitted, and the next one starts. Before detector time begins, its frames
     /// are judged by the times of their own source. When max_pending_singles wait, detector time begins with
@@ -57,6 +58,8 @@ class SliceFlow {
 
     /// The watermark that the sources allow; never below the present one.
     Watermark next_watermark(std::int64_t now_ns);
+    /// Whether the slice has frames.
+    [[nodiscard]] bool has_frames() const { return !builder_.empty(); }
     /// Whether a slice with this watermark would hold frames or move the watermark.
     [[nodiscard]] bool has_news(std::uint64_t watermark) const {
         return !builder_.empty() || watermark != feed_.watermark();

@@ -300,6 +300,7 @@ TEST_CASE("a slice does not keep the batches for which a receiver waits") {
     AcquisitionStand stand;
     stand.options.slice_frames = 1'000'000;
     stand.options.slice_interval = std::chrono::hours(1);
+    stand.options.idle_slice_interval = std::chrono::hours(1);
     stand.make();
     stand.stream(1000 * ms, 1003 * ms);
     std::vector<net::Batch*> others;

@@ -52,6 +52,9 @@ json configuration(const LiveSuite& suite, const config::Scanner& scanner, const
     return document;
 }
 
+/// How long a board gathers datagrams that it sends together.
+constexpr double burst_seconds = 100e-6;
+
 /// The streams of a suite: one for every rate if the clocks of the detector run as that of the host, else one
 /// for all.
 class Streams {
@@ -84,7 +87,8 @@ class Streams {
         return simulated_frames(scanner_, calibration_, {suite_.frames, detector_rate, suite_.efficiency});
     }
     [[nodiscard]] std::shared_ptr<LiveStream> make(std::vector<SourceFrames> frames) const {
-        return std::make_shared<LiveStream>(std::move(frames), payload(), senders());
+        return std::make_shared<LiveStream>(std::move(frames), payload(), senders(),
+                                            config::ticks_of(burst_seconds, scanner_));
     }
 
     const LiveSuite& suite_;

@@ -63,7 +63,8 @@ std::vector<std::vector<std::byte>> StreamPart::ends(const SequenceNumbers& next
     return datagrams;
 }
 
-LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts)
+LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts,
+                       std::uint64_t burst)
     : parts_(parts) {
     std::erase_if(sources, [](const SourceFrames& source) { return source.frames.empty(); });
     if (sources.size() < parts) {
@@ -102,8 +103,9 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
             const auto frames = rest.first(std::min(room, rest.size()));
             rest = rest.subspan(frames.size());
             const std::uint64_t time = net::frame_time(frames.data() + frames.size() - net::frame_bytes);
+            const std::uint64_t due = std::min(((time - first_) / burst + 1) * burst - 1, last - first_);
             pieces[s % parts].push_back(
-                {time - first_, static_cast<std::uint32_t>(part.sources_.size()), place, frames});
+                {due, static_cast<std::uint32_t>(part.sources_.size()), place, frames});
         }
         part.sources_.push_back(sources[s].source);
     }

@@ -25,7 +25,7 @@ class StreamPart {
   public:
     /// The datagrams of one pass.
     [[nodiscard]] std::size_t size() const { return datagrams_.size(); }
-    /// Ticks since the start of the pass: the time of the last frame.
+    /// Ticks since the start of the pass: the time of the last frame, or the end of its burst.
     [[nodiscard]] std::uint64_t due(std::size_t i) const { return datagrams_[i].due; }
     [[nodiscard]] std::span<const std::span<const std::byte>> payloads() const { return payloads_; }
     [[nodiscard]] std::size_t frames(std::size_t i) const;
@@ -54,8 +54,10 @@ class LiveStream {
   public:
     /// Spreads the sources over `parts`, and their frames over datagrams of at most `payload` bytes. Drops
     /// the frames of a source that do not fill its last datagram, if it has others. Throws
-    /// std::invalid_argument when there are fewer sources than parts.
-    LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts);
+    /// std::invalid_argument when there are fewer sources than parts. Each source sends together what it has
+    /// gathered in `burst` ticks.
+    LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts,
+               std::uint64_t burst = 1);
 
     [[nodiscard]] std::vector<StreamPart>& parts() { return parts_; }
     [[nodiscard]] std::uint64_t frames() const { return frames_; }  ///< in a pass
