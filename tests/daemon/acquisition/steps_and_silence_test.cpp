@@ -80,3 +80,18 @@ TEST_CASE("any boards may be silent for any time, also where memory is short: wh
     CHECK(stand.rejected == 0);
     CHECK(stand.in_time == (150 * boards + during * (boards - silent)) * 100);
 }
+
+TEST_CASE("some or most boards may be silent for a hundred seconds") {
+    constexpr std::uint16_t boards = 8;
+    const std::uint16_t silent = GENERATE(as<std::uint16_t>(), 1, 4, 7);
+    const std::uint64_t during = GENERATE(10'000U, 100'000U);
+    CAPTURE(silent, during);
+    Boards stand(boards, 20'000);
+    stand.begin();
+    stand.send_for(50);
+    stand.send_for(during, silent);
+    stand.send_for(100);
+    stand.stop();
+    CHECK(stand.rejected == 0);
+    CHECK(stand.in_time == (150 * boards + during * (boards - silent)) * 100);
+}
