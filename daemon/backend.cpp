@@ -41,7 +41,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
             try {
                 gpu::use_gpu(gpu);
                 backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
-                backend.memory = gpu::make_pinned_memory();
+                backend.memory = gpu::make_pinned_memory(configuration.receive.huge_pages);
                 backend.choice = wanted == config::Backend::cuda ? reason : "auto: a usable GPU was found";
                 return backend;
             } catch (const gpu::DeviceMemoryError& e) {
