@@ -14,7 +14,7 @@ Findings check_placement(const config::Configuration& configuration,
     Findings findings;
     if (configuration.placement == config::PlacementRule::off) return findings;
     const Machine machine;
-    if (machine.nodes() == 1) return findings;
+    if (!machine.divided()) return findings;
     const Placement placement = machine.place(placement_wish(configuration, receivers, ""));
     for (std::size_t i = 0; i < receivers.size(); ++i) {
         if (!receivers[i].cores.empty()) continue;
@@ -26,9 +26,8 @@ Findings check_placement(const config::Configuration& configuration,
         } else {
             findings.push_back(
                 {Level::note, subject,
-                 fmt::format("{} is received on any core of {} NUMA nodes: its network card is not known, or "
-                             "there are fewer free cores near it than receivers",
-                             name, machine.nodes()),
+                 name + " is received on cores of any NUMA node: its network card is not known, or there are "
+                        "fewer cores near it than receivers",
                  "give the address of the interface instead of one that stands for all, or cpus"});
         }
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <system_error>
 
 namespace petacq::daemon {
@@ -160,14 +161,21 @@ Machine::Machine() {
     for (const char* driver : {"cuda", "nvml", "rsmi", "levelzero", "opencl", "gl"})
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, driver);
     check(hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT));
+    check(hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING));
     check(hwloc_topology_load(topology));
 }
 
 Machine::~Machine() = default;
 
-std::size_t Machine::nodes() const {
-    return static_cast<std::size_t>(
-        std::max(hwloc_get_nbobjs_by_type(topology_.get(), HWLOC_OBJ_NUMANODE), 1));
+bool Machine::divided() const {
+    const hwloc_const_cpuset_t all = hwloc_topology_get_topology_cpuset(topology_.get());
+    for (hwloc_obj_t node = nullptr;
+         (node = hwloc_get_next_obj_by_type(topology_.get(), HWLOC_OBJ_NUMANODE, node)) != nullptr;) {
+        // Some have memory alone.
+        if (hwloc_bitmap_iszero(node->cpuset) == 0 && hwloc_bitmap_isincluded(all, node->cpuset) == 0)
+            return true;
+    }
+    return false;
 }
 
 Placement Machine::place(const PlacementWish& wish) const {

@@ -50,7 +50,8 @@ class Machine {
     /// Each gets the smallest part of the machine around its device that has a core for each thread placed
     /// there. What would get all cores gets none: so does everything on a machine of one node.
     [[nodiscard]] Placement place(const PlacementWish& wish) const;
-    [[nodiscard]] std::size_t nodes() const;
+    /// Whether it has several NUMA nodes with cores.
+    [[nodiscard]] bool divided() const;
 
   private:
     struct Free {

@@ -114,7 +114,7 @@ TEST_CASE("a machine of one node, and a replay without GPU, have nothing to plac
     {
         const MadeMachine made(1, 8, {{"eth0", 0}, {"0000:01:00.0", 0}});
         const Machine machine;
-        CHECK(machine.nodes() == 1);
+        CHECK_FALSE(machine.divided());
         const Placement p = machine.place(near("eth0", 1, "0000:01:00.0"));
         CHECK(p.receivers == std::vector<Cores>{{}});
         CHECK(p.acquisition.empty());
