@@ -152,9 +152,3 @@ TEST_CASE("the interfaces of a socket, and what they are made of", "[placement]"
     options.multicast_interface = "127.0.0.1";
     CHECK(interfaces_of(options) == std::vector<std::string>{"lo"});
 }
-
-TEST_CASE("the text of cores", "[placement]") {
-    CHECK(to_text(Cores{}).empty());
-    CHECK(to_text(Cores{3}) == "3");
-    CHECK(to_text(Cores{0, 1, 2, 5, 7, 8}) == "0-2,5,7-8");
-}

@@ -1,13 +1,11 @@
 // Threads on a machine of two NUMA nodes, whose second one has the network card.
-#include <sched.h>
-
-#include <filesystem>
 #include <string>
 
 #include "net/threads/cores.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/made_machine.hpp"
+#include "tests/support/thread_cores.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -16,26 +14,14 @@ namespace {
 
 /// The nodes are cores 0 and 1 of the host.
 bool has_both_cores() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    const bool both = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_ISSET(0, &set) && CPU_ISSET(1, &set);
+    const petacq::net::Cores own = own_cores();
+    const bool both = own.size() >= 2 && own[0] == 0 && own[1] == 1;
     if (!both) WARN("skipped: this test may not use cores 0 and 1");
     return both;
 }
 
-/// Where the threads of that name may run; "?" if they differ, "" if there are none.
-std::string cores_of(Daemon& daemon, const std::string& name) {
-    std::string cores;
-    const auto tasks = "/proc/" + std::to_string(daemon.process().pid()) + "/task";
-    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-        if (read_file(task.path() / "comm") != name + "\n") continue;
-        const std::string status = read_file(task.path() / "status");
-        const std::string label = "\nCpus_allowed_list:\t";
-        const std::size_t at = status.find(label) + label.size();
-        const std::string found = status.substr(at, status.find('\n', at) - at);
-        cores = cores.empty() || cores == found ? found : "?";
-    }
-    return cores;
+std::string cores_of(Daemon& daemon, const std::string& thread) {
+    return petacq::test::cores_of(thread, daemon.process().pid());
 }
 
 }  // namespace
@@ -66,8 +52,7 @@ TEST_CASE("no thread leaves the cores that the daemon may use", "[e2e][placement
     if (!has_both_cores()) return;
     const MadeMachine machine(2, 1, {{"lo", 1}}, true);
     const Site site;
-    const int one[] = {0};
-    const petacq::net::OnCores restricted(one);
+    const petacq::net::OnCores restricted(petacq::net::Cores{0});
     Daemon daemon(site);
     CHECK(daemon.status()["sockets"][0]["cores"].is_null());
     CHECK(cores_of(daemon, "receive") == "0");
