@@ -42,6 +42,9 @@ enum class SortEngine : std::uint8_t {
 /// The compression of list-mode blocks.
 enum class Compression : std::uint8_t { none, zstd };
 
+/// Whether threads and memory are put near the devices whose data they touch.
+enum class PlacementRule : std::uint8_t { automatic, off };
+
 enum class LogLevel : std::uint8_t { trace, debug, info, warning, error };
 
 template <>
@@ -62,6 +65,8 @@ inline constexpr Words<7> words<SortEngine>{
     "sort engine", {"auto", "merge", "radix", "bitonic", "quicksort", "odd-even", "cub"}};
 template <>
 inline constexpr Words<2> words<Compression>{"compression", {"none", "zstd"}};
+template <>
+inline constexpr Words<2> words<PlacementRule>{"placement", {"auto", "off"}};
 template <>
 inline constexpr Words<5> words<LogLevel>{"log level", {"trace", "debug", "info", "warning", "error"}};
 

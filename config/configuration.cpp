@@ -77,7 +77,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, clock, data_dir, receive, sources,
                                    frame, watermark, energy, coincidence, pipeline, listmode, spectra,
                                    control, http, tap, quick_look, health, alarm, estimates,
-                                   detector_reference, log_level)
+                                   detector_reference, placement, log_level)
 
 namespace {
 

@@ -188,6 +188,7 @@ struct Configuration {
     Alarm alarm;
     Estimates estimates;
     std::filesystem::path detector_reference;  ///< empty: none
+    PlacementRule placement;
     LogLevel log_level;
 
     /// The document with defaults filled in and paths absolute, as run.json records it.

@@ -6,6 +6,7 @@
 #include "config/error.hpp"
 #include "config/json_file.hpp"
 #include "config/layout/layout.hpp"
+#include "daemon/placement/wish.hpp"
 #include "daemon/recorded_detector.hpp"
 #include "daemon/settings.hpp"
 
@@ -22,7 +23,30 @@ void check_framing(const config::Configuration& configuration, const config::Lay
                         "sequence numbers; found \"" + config::name_of(configuration.receive.framing) + '"');
 }
 
-RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
+/// Makes the back-end, near its GPU if there is one, and decides where the rest of the daemon runs.
+Backend make_placed_backend(const Inputs& inputs, std::size_t producers,
+                            std::span<const net::ReceiverOptions> receivers, Placement& placement) {
+    const Machine machine;
+    const auto place_near = [&](const std::string& gpu) {
+        placement = machine.place(placement_wish(inputs.configuration, receivers, gpu));
+    };
+    const bool may_use_gpu =
+        inputs.configuration.pipeline.backend != config::Backend::cpu && usable_gpus() > 0;
+    place_near(may_use_gpu ? gpu_address(0) : "");
+    Backend backend = make_backend(inputs.configuration, inputs.scanner, inputs.calibration, producers,
+                                   gpu::Input::frames, 0, placement.results);
+    if (may_use_gpu && !backend.on_gpu) place_near("");
+    return backend;
+}
+
+/// It fills the memory, which thus comes from the node of these cores.
+net::BatchPool make_pool(const config::Receive& receive, std::unique_ptr<net::MemorySource> memory,
+                         const net::Cores& cores) {
+    const net::OnCores placed(cores);
+    return {receive.batch_count, receive.batch_bytes, std::move(memory)};
+}
+
+RunSetting run_setting(const Inputs& inputs, const Backend& backend, const Placement& placement) {
     RunSetting setting;
     setting.configuration = std::make_shared<const config::Configuration>(inputs.configuration);
     setting.scanner = &inputs.scanner;
@@ -31,6 +55,7 @@ RunSetting run_setting(const Inputs& inputs, const Backend& backend) {
     setting.calibration = in_use_now(inputs.calibration, inputs.configuration.calibration);
     setting.backend = backend.pipeline->description();
     setting.backend_choice = backend.choice;
+    setting.placement = placement;
     return setting;
 }
 
@@ -60,15 +85,16 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
     return inputs;
 }
 
-Assembly::Assembly(const Inputs& inputs, std::size_t producers, bool live)
-    : backend(make_backend(inputs.configuration, inputs.scanner, inputs.calibration, producers)),
+Assembly::Assembly(const Inputs& inputs, std::size_t producers,
+                   std::span<const net::ReceiverOptions> receivers, bool live)
+    : backend(make_placed_backend(inputs, producers, receivers, placement)),
       pipeline_bytes(backend.pipeline->memory_bytes()),
-      pool(inputs.configuration.receive.batch_count, inputs.configuration.receive.batch_bytes,
-           std::move(backend.memory)),
+      pool(make_pool(inputs.configuration.receive, std::move(backend.memory), placement.pool)),
       filled(producers, pool.count()),
       tracker(tracker_options(inputs.configuration, inputs.scanner, inputs.calibration)),
       acquisition(acquisition_options(inputs.configuration, inputs.scanner, tracker)),
-      setting(run_setting(inputs, backend)) {
+      setting(run_setting(inputs, backend, placement)) {
+    acquisition.cores = placement.acquisition;
     acquisition.reference = inputs.reference;
     if (!acquisition.rules.search) return;
     synchrony = std::make_unique<SynchronyWatch>(

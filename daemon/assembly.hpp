@@ -6,16 +6,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/backend.hpp"
+#include "daemon/placement/machine.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "net/batch_queue.hpp"
 #include "net/foreign/translator.hpp"
+#include "net/receiver.hpp"
 
 namespace petacq::daemon {
 
@@ -32,12 +35,14 @@ struct Inputs {
 Inputs load_inputs(const std::filesystem::path& configuration_file);
 
 struct Assembly {
-    /// `inputs` outlives the assembly. `producers`: threads that fill batches; `live`: not a replay. Throws
-    /// what make_backend() throws, and std::bad_alloc.
-    Assembly(const Inputs& inputs, std::size_t producers, bool live);
+    /// `inputs` outlives the assembly. `producers`: threads that fill batches; `receivers`: those of live
+    /// mode; `live`: not a replay. Throws what make_backend() and Machine() throw, and std::bad_alloc.
+    Assembly(const Inputs& inputs, std::size_t producers, std::span<const net::ReceiverOptions> receivers,
+             bool live);
     Assembly(const Assembly&) = delete;
     Assembly& operator=(const Assembly&) = delete;
 
+    Placement placement;
     Backend backend;  ///< its memory belongs to the pool, and its pipeline later to the acquisition
     const std::uint64_t pipeline_bytes;
     net::BatchPool pool;

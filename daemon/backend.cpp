@@ -28,7 +28,7 @@ std::optional<std::string> why_not_cuda() {
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers, gpu::Input input,
-                     [[maybe_unused]] unsigned gpu) {
+                     [[maybe_unused]] unsigned gpu, [[maybe_unused]] const net::Cores& near_gpu) {
     const config::Backend wanted = configuration.pipeline.backend;
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
@@ -40,8 +40,10 @@ Backend make_backend(const config::Configuration& configuration, const config::S
         if (!unusable) {
             try {
                 gpu::use_gpu(gpu);
+                const net::OnCores placed(near_gpu);
                 backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
-                backend.memory = gpu::make_pinned_memory();
+                backend.memory = gpu::make_pinned_memory(configuration.receive.huge_pages);
+                backend.on_gpu = true;
                 backend.choice = wanted == config::Backend::cuda ? reason : "auto: a usable GPU was found";
                 return backend;
             } catch (const gpu::DeviceMemoryError& e) {
@@ -69,6 +71,14 @@ unsigned usable_gpus() {
     return why_not_cuda() ? 0 : gpu::gpu_count();
 #else
     return 0;
+#endif
+}
+
+std::string gpu_address([[maybe_unused]] unsigned gpu) {
+#ifdef PETACQ_HAVE_CUDA
+    return gpu::gpu_address(gpu);
+#else
+    return "";
 #endif
 }
 

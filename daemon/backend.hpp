@@ -9,6 +9,7 @@
 #include "config/scanner.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/batch.hpp"
+#include "net/threads/cores.hpp"
 
 namespace petacq::daemon {
 
@@ -16,17 +17,22 @@ struct Backend {
     std::unique_ptr<gpu::Pipeline> pipeline;
     std::unique_ptr<net::MemorySource> memory;
     std::string choice;  ///< why this one was chosen: "auto: a usable GPU was found"
+    bool on_gpu = false;
 };
 
 /// Makes the back-end of /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA if there is a usable
 /// GPU. `producers` as for pipeline_options(). Throws config::Error if `cuda` is requested and cannot be
 /// used, and what the back-end throws. `gpu`: the one to use, of several; it becomes the current one of the
-/// calling thread, which must be the one that uses the pipeline.
+/// calling thread, which must be the one that uses the pipeline. `near_gpu`: where the threads of a pipeline
+/// on the GPU run.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers,
-                     gpu::Input input = gpu::Input::frames, unsigned gpu = 0);
+                     gpu::Input input = gpu::Input::frames, unsigned gpu = 0,
+                     const net::Cores& near_gpu = {});
 
 /// How many GPUs this program can use: `gpu` of make_backend() is less.
 unsigned usable_gpus();
+/// The PCI address of one of them. REQUIRES: gpu < usable_gpus()
+std::string gpu_address(unsigned gpu);
 
 }  // namespace petacq::daemon

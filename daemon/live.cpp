@@ -47,6 +47,11 @@ double mebibytes(std::uint64_t bytes) {
     return static_cast<double>(bytes) / 0x1p20;
 }
 
+/// Silent where the system decides.
+void log_place(const char* what, const net::Cores& cores) {
+    if (!cores.empty()) log_info("placement: {} on cores {}", what, net::to_text(cores));
+}
+
 AcquisitionOptions with_tap(AcquisitionOptions options, Tap& tap) {
     options.tap = &tap;
     return options;
@@ -113,7 +118,7 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
       configuration_(inputs.configuration),
       file_(std::move(file)),
       sockets_(sockets()),
-      assembly_(inputs, sockets_.size(), true),
+      assembly_(inputs, sockets_.size(), sockets_, true),
       receivers_(open_receivers()),
       service_(io_, assembly_.setting, assembly_.pool, assembly_.pipeline_bytes,
                of_receivers([](const net::Receiver& receiver) { return &receiver; }),
@@ -148,12 +153,14 @@ std::vector<net::ReceiverOptions> Live::sockets() const {
 std::vector<std::unique_ptr<net::Receiver>> Live::open_receivers() {
     log_memory();
     std::vector<std::unique_ptr<net::Receiver>> receivers;
-    for (const net::ReceiverOptions& options : sockets_) {
+    for (net::ReceiverOptions options : sockets_) {
+        options.cores = assembly_.placement.receivers[receivers.size()];
         receivers.push_back(std::make_unique<net::Receiver>(options, assembly_.pool,
                                                             assembly_.filled.lane(receivers.size()), &gate_));
         const net::Receiver& receiver = *receivers.back();
-        log_info("receiving on {}:{}, socket buffer {:.1f} MiB", options.address, receiver.port(),
-                 mebibytes(receiver.receive_buffer_bytes()));
+        log_info("receiving on {}:{}, socket buffer {:.1f} MiB{}", options.address, receiver.port(),
+                 mebibytes(receiver.receive_buffer_bytes()),
+                 options.cores.empty() ? "" : ", on cores " + net::to_text(options.cores));
     }
     return receivers;
 }
@@ -164,6 +171,9 @@ void Live::log_memory() const {
              mebibytes(pool.count() * pool.batch_bytes()), pool.memory_description());
     log_info("pipeline: {} ({}), at most {:.1f} MiB", assembly_.setting.backend,
              assembly_.setting.backend_choice, mebibytes(assembly_.pipeline_bytes));
+    log_place("acquisition", assembly_.placement.acquisition);
+    log_place("memory of the pool", assembly_.placement.pool);
+    log_place("threads of the GPU and of list-mode", assembly_.placement.results);
     const config::ListMode& listmode = configuration_.listmode;
     log_info(
         "list-mode: up to {:.1f} MiB of records may wait for the disk",

@@ -129,7 +129,7 @@ std::unique_ptr<Run> open_run(const Assembly& assembly, const ReplayOptions& opt
 class Replay {
   public:
     Replay(const Inputs& inputs, const ReplayOptions& options, const nlohmann::json& beside)
-        : assembly_(inputs, 1, false),
+        : assembly_(inputs, 1, {}, false),
           replayer_(open_replayer(options, inputs, assembly_)),
           run_(open_run(assembly_, options, beside, *replayer_)),
           id_(run_->id()),

@@ -72,7 +72,7 @@ std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& 
             o.free_bind = socket.free_bind;
             o.receive_buffer_bytes = configuration.receive.receive_buffer_bytes;
             o.gro = configuration.receive.gro;
-            o.cpu = socket.cpus.empty() ? -1 : socket.cpus.at(i);
+            if (!socket.cpus.empty()) o.cores = {socket.cpus.at(i)};
             o.framing = configuration.receive.framing;
             o.frames = frames;
             o.foreign = foreign;

@@ -5,7 +5,6 @@
 #include "net/receiver.hpp"
 
 #include <pthread.h>
-#include <sched.h>
 #include <ctime>
 
 #include <boost/asio/io_context.hpp>
@@ -152,20 +151,15 @@ struct Receiver::Impl {
 
     // Runs in the owner's thread.
     void pin() {
-        if (options.cpu < 0) return;
-        int refused = EINVAL;
-        if (options.cpu < CPU_SETSIZE) {
-            cpu_set_t set;
-            CPU_ZERO(&set);
-            CPU_SET(static_cast<unsigned>(options.cpu), &set);
-            refused = pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
+        const int refused = run_on(thread.native_handle(), options.cores);
+        if (refused == 0) {
+            cores = options.cores;
+            return;
         }
-        if (refused != 0) {
-            socket.warnings.push_back(options.address + ":" + std::to_string(socket.port) +
-                                      ": cannot pin the receive thread to core " +
-                                      std::to_string(options.cpu) + ": " +
-                                      std::generic_category().message(refused));
-        }
+        socket.warnings.push_back(options.address + ":" + std::to_string(socket.port) +
+                                  ": cannot pin the receive thread to core" +
+                                  (options.cores.size() == 1 ? " " : "s ") + to_text(options.cores) + ": " +
+                                  std::generic_category().message(refused));
     }
 
     const ReceiverOptions options;
@@ -179,6 +173,7 @@ struct Receiver::Impl {
     bool stopping = false;
     std::uint32_t drops_seen = 0;
     unsigned polls = 0;
+    Cores cores;
     std::thread thread;
     bool started = false;
 };
@@ -214,6 +209,10 @@ void Receiver::stop() {
 
 std::uint16_t Receiver::port() const {
     return impl_->socket.port;
+}
+
+const Cores& Receiver::cores() const {
+    return impl_->cores;
 }
 
 std::size_t Receiver::receive_buffer_bytes() const {

@@ -13,6 +13,7 @@
 #include "net/samples.hpp"
 #include "net/sockets/multicast.hpp"
 #include "net/strangers.hpp"
+#include "net/threads/cores.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::net {
@@ -50,7 +51,7 @@ struct ReceiverOptions {
     bool free_bind = false;
     std::size_t receive_buffer_bytes = 64U << 20;
     bool gro = true;  ///< let the kernel coalesce datagrams; the receiver splits them again
-    int cpu = -1;     ///< core the thread is pinned to; -1: not pinned
+    Cores cores;      ///< on which the thread runs
     Framing framing = Framing::sequenced;
     FrameCheck frames;  ///< which frames speak for a time
     /// The format of the boards, if it is not petacqd's own; its framing is `framing`.
@@ -121,6 +122,8 @@ class Receiver {
     void stop();
 
     [[nodiscard]] std::uint16_t port() const;
+    /// On which the thread runs; empty: any, or not started.
+    [[nodiscard]] const Cores& cores() const;
     /// The bytes that the kernel granted: half of SO_RCVBUF, which the kernel doubles.
     [[nodiscard]] std::size_t receive_buffer_bytes() const;
     /// Warnings of the set-up that an operator can act on: buffer too small, pinning refused, no GRO.

@@ -55,6 +55,7 @@ Acquisition::~Acquisition() {
 
 void Acquisition::start() {
     commands_.run_all();  // a run that waits for data must start before they arrive
+    const net::OnCores placed(options_.cores);
     thread_ = std::jthread([this](const std::stop_token& stopping) { loop(stopping); });
     pthread_setname_np(thread_.native_handle(), "acquisition");
 }

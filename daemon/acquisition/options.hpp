@@ -12,6 +12,7 @@
 #include "daemon/synchrony/sampler.hpp"
 #include "daemon/tap/tap.hpp"
 #include "gpu/coincidence_rules.hpp"
+#include "net/threads/cores.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::daemon {
@@ -45,6 +46,7 @@ struct AcquisitionOptions {
     std::shared_ptr<const DetectorBaseline> reference;  ///< to compare the detector with; nullptr: none
     /// Gets samples of the frames; outlives the acquisition; nullptr: the modules are not compared.
     SynchronyWatch* synchrony = nullptr;
+    net::Cores cores;    ///< on which the thread runs
     Tap* tap = nullptr;  ///< gets the records of the runs; outlives the acquisition; nullptr: none
     /// The input ends, and a run that is then in progress ends with it. The datagrams that a receiver rejects
     /// are counted as they are taken.

@@ -5,6 +5,7 @@
 
 #include "daemon/check/addresses.hpp"
 #include "daemon/check/memory.hpp"
+#include "daemon/check/placement.hpp"
 
 namespace petacq::daemon {
 
@@ -12,7 +13,8 @@ Findings check_host(const config::Configuration& configuration,
                     const std::vector<net::ReceiverOptions>& receivers, const FrameRate& rate) {
     const bool running = daemon_runs(configuration);
     Findings findings = check_addresses(configuration, receivers);
-    for (const Findings& more : {check_memory(configuration), check_disk(configuration, rate, running)})
+    for (const Findings& more : {check_memory(configuration), check_placement(configuration, receivers),
+                                 check_disk(configuration, rate, running)})
         std::copy(more.begin(), more.end(), std::back_inserter(findings));
     return findings;
 }

@@ -64,7 +64,7 @@ ListModeWriter::ListModeWriter(const std::filesystem::path& path, const ListMode
             workers_.push_back(std::make_unique<Worker>(plan_.layout(), file));
             workers_.back()->bytes = workers_.back()->series.bytes();
         }
-        start_threads();
+        start_threads(options.cores);
     } catch (...) {
         stop();
         for (const auto& worker : workers_)
@@ -75,7 +75,7 @@ ListModeWriter::ListModeWriter(const std::filesystem::path& path, const ListMode
 
 // The threads take no signals: another thread handles those that stop the program, and a blocked SIGXFSZ
 // becomes the error EFBIG.
-void ListModeWriter::start_threads() {
+void ListModeWriter::start_threads(const net::Cores& cores) {
     struct NoSignals {
         NoSignals() {
             sigset_t all;
@@ -88,6 +88,7 @@ void ListModeWriter::start_threads() {
         sigset_t before{};
     };
     const NoSignals inherited;
+    const net::OnCores placed(cores);
     for (const auto& worker : workers_) {
         worker->thread = std::thread([this, w = worker.get()] { run(*w); });
         pthread_setname_np(worker->thread.native_handle(), "listmode");

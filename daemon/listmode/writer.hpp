@@ -25,6 +25,7 @@
 #include "daemon/listmode/waiting_records.hpp"
 #include "gpu/types.hpp"
 #include "net/mutex.hpp"
+#include "net/threads/cores.hpp"
 
 namespace petacq::daemon {
 
@@ -39,7 +40,8 @@ struct ListModeOptions {
     bool on_first_record = false;
     SplitOptions split;  ///< into several parts
     config::Compression compression = config::Compression::none;
-    Closing closing = {};  ///< empty: the files have no closing description
+    Closing closing = {};   ///< empty: the files have no closing description
+    net::Cores cores = {};  ///< on which the threads run
 };
 
 /// Counts of records unless noted. appended = written + write_failed + those not written yet.
@@ -151,7 +153,7 @@ class ListModeWriter {
     void settle() PETACQ_REQUIRES(mutex_);
     void release(std::uint64_t first, std::uint64_t records) PETACQ_REQUIRES(mutex_);
     [[nodiscard]] static double busy_s_of(const Worker& worker);
-    void start_threads();
+    void start_threads(const net::Cores& cores);
     void stop();
 
     // The writing threads. The mutex is held except while the file is being written.

@@ -146,6 +146,7 @@ std::unique_ptr<ListModeWriter> Run::make_writer(RecordKind kind, const char* fi
     o.compression = listmode.compression;
     o.split = {listmode.split_bytes, ticks_of(listmode.split_s, *setting_.scanner)};
     o.closing = closing_of(kind);
+    o.cores = setting_.placement.results;
     return std::make_unique<ListModeWriter>(directory_.file(file), o, listmode_description(kind));
 }
 

@@ -17,6 +17,7 @@
 #include "config/spectra.hpp"
 #include "daemon/host/progress.hpp"
 #include "daemon/listmode/writer.hpp"
+#include "daemon/placement/machine.hpp"
 #include "daemon/run/calibration_in_use.hpp"
 #include "daemon/run/capture.hpp"
 #include "daemon/run/directory.hpp"
@@ -55,6 +56,7 @@ struct RunSetting {
     CalibrationInUse calibration;    ///< a reload replaces it between runs
     std::string backend;             ///< name of the back-end
     std::string backend_choice;      ///< why this back-end
+    Placement placement;             ///< of the threads of the daemon; the writers are with the results
     net::BatchPool* pool = nullptr;  ///< where a raw capture returns its batches; nullptr: no capture
 };
 

@@ -190,8 +190,10 @@ nlohmann::json Monitor::status(const RunState& run) const {
     Installation installation;
     const std::chrono::duration<double> uptime = std::chrono::steady_clock::now() - started_;
     installation.uptime_s = uptime.count();
-    for (const net::Receiver* receiver : receivers_)
+    for (const net::Receiver* receiver : receivers_) {
         installation.ports.push_back(receiver->port());
+        installation.cores.push_back(receiver->cores());
+    }
     installation.batches = pool_.count();
     installation.pool_bytes = pool_.count() * pool_.batch_bytes();
     installation.pipeline_bytes = pipeline_bytes_;

@@ -91,11 +91,26 @@ json make_interrupted(const std::vector<InterruptedRun>& interrupted) {
     return {{"count", interrupted.size()}, {"runs", std::move(runs)}};
 }
 
-json make_sockets(const Observation& seen, const std::vector<std::uint16_t>& ports) {
+json cores_or_null(const net::Cores& cores) {
+    return cores.empty() ? json() : json(net::to_text(cores));
+}
+
+json make_placement(const Placement& placement) {
+    return {{"acquisition", cores_or_null(placement.acquisition)},
+            {"pool", cores_or_null(placement.pool)},
+            {"results", cores_or_null(placement.results)}};
+}
+
+json make_sockets(const Observation& seen, const Installation& installation) {
+    const std::vector<std::uint16_t>& ports = installation.ports;
     json sockets = json::array();
     for (const config::Socket& socket : seen.configuration().receive.sockets) {
-        for (std::uint32_t i = 0; i < socket.count && sockets.size() < ports.size(); ++i)
-            sockets.push_back({{"address", socket.address}, {"port", ports[sockets.size()]}});
+        for (std::uint32_t i = 0; i < socket.count && sockets.size() < ports.size(); ++i) {
+            const std::size_t number = sockets.size();
+            sockets.push_back({{"address", socket.address},
+                               {"port", ports[number]},
+                               {"cores", cores_or_null(installation.cores[number])}});
+        }
     }
     return sockets;
 }
@@ -290,6 +305,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"uptime_s", installation.uptime_s},
             {"backend", seen.setting->backend},
             {"backend_choice", seen.setting->backend_choice},
+            {"placement", make_placement(seen.setting->placement)},
             {"scanner", seen.scanner().name},
             {"calibration", make_calibration(seen)},
             {"common", make_common(seen, installation)},
@@ -303,7 +319,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"latency", make_latency(*seen.now)},
             {"ledger", to_json(ledger)},
             {"total", to_json(a.total)},
-            {"sockets", make_sockets(seen, installation.ports)},
+            {"sockets", make_sockets(seen, installation)},
             {"sources", make_sources(seen)},
             {"unknown_sources", make_unknown_sources(seen)},
             {"reception", make_reception(seen)},

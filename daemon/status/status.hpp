@@ -12,6 +12,7 @@
 
 #include "daemon/status/health.hpp"
 #include "daemon/status/reading.hpp"
+#include "net/threads/cores.hpp"
 
 namespace petacq::daemon {
 
@@ -19,6 +20,7 @@ namespace petacq::daemon {
 struct Installation {
     double uptime_s = 0;
     std::vector<std::uint16_t> ports;  ///< of every socket, in the order of the configuration
+    std::vector<net::Cores> cores;     ///< likewise, on which its receiver runs; empty: any
     std::size_t batches = 0;
     std::uint64_t pool_bytes = 0;
     std::uint64_t pipeline_bytes = 0;

@@ -14,6 +14,8 @@ std::optional<std::string> cuda_unusable_reason();
 
 /// Devices of this host. REQUIRES: CUDA can be used.
 unsigned gpu_count();
+/// The PCI address of a device. Throws std::runtime_error.
+std::string gpu_address(unsigned device);
 /// Makes a device the current one of the calling thread. Throws std::runtime_error.
 void use_gpu(unsigned device);
 

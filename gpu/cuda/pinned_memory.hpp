@@ -7,8 +7,9 @@
 
 namespace petacq::gpu {
 
-/// Allocates page-locked memory through the CUDA driver. The memory lives as long as the source. allocate()
-/// throws std::runtime_error with the driver's reason.
-std::unique_ptr<net::MemorySource> make_pinned_memory();
+/// The memory of net::make_host_memory(), with the same pages, which the CUDA driver locks; where it cannot,
+/// memory that the driver allocates. The memory lives as long as the source, and nothing may be copied from
+/// or to it any more when the source goes. allocate() throws std::runtime_error with the reason.
+std::unique_ptr<net::MemorySource> make_pinned_memory(bool huge_pages = false);
 
 }  // namespace petacq::gpu

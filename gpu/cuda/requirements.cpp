@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <array>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -90,6 +91,14 @@ unsigned gpu_count() {
     int devices = 0;
     cuda::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount", "counting GPUs");
     return static_cast<unsigned>(devices);
+}
+
+std::string gpu_address(unsigned device) {
+    std::array<char, 32> address{};
+    cuda::check(
+        cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), static_cast<int>(device)),
+        "cudaDeviceGetPCIBusId", "asking where a GPU is");
+    return address.data();
 }
 
 void use_gpu(unsigned device) {

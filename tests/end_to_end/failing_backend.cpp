@@ -94,7 +94,7 @@ class FailingPipeline final : public gpu::Pipeline {
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers, gpu::Input input,
-                     unsigned /*gpu*/) {
+                     unsigned /*gpu*/, const net::Cores& /*near_gpu*/) {
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     Backend backend;
@@ -106,6 +106,10 @@ Backend make_backend(const config::Configuration& configuration, const config::S
 
 unsigned usable_gpus() {
     return 0;
+}
+
+std::string gpu_address(unsigned /*gpu*/) {
+    return "";
 }
 
 }  // namespace petacq::daemon

@@ -86,7 +86,7 @@ TEST_CASE("a receive buffer below the requested size gives a warning with a reme
 
 TEST_CASE("a core that does not exist gives a warning") {
     net::ReceiverOptions options;
-    options.cpu = 100'000;
+    options.cores = {100'000};
     Loopback loop(options);
     loop.receiver.start();
     REQUIRE(loop.receiver.warnings().size() == 1);

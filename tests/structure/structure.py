@@ -16,7 +16,7 @@ ORDER = [
     ["net"],
     ["net/pcap"],
     ["gpu", "daemon/host"],
-    ["daemon/coverage", "daemon/space", "daemon/synchrony", "daemon/tracking"],
+    ["daemon/coverage", "daemon/placement", "daemon/space", "daemon/synchrony", "daemon/tracking"],
     ["daemon/listmode"],
     ["daemon/seconds", "daemon/tap"],
     ["daemon/run"],

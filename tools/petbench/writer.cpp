@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <new>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -54,38 +57,69 @@ void write_records(const std::filesystem::path& path, const WriterSuite& options
     if (!writer.failure().empty()) throw config::IoError(writer.failure());
 }
 
-/// Writes `blocks` blocks of zeros, one after the other: a single one stays in the cache, records that were
-/// just made do not. Throws std::system_error.
-void write_zeros(const std::filesystem::path& path, std::size_t block_bytes, std::size_t blocks,
-                 std::uint64_t bytes, bool direct) {
-    constexpr std::size_t page = 4096;
+/// Writes without records.
+struct PlainWrites {
+    /// Written one after the other: a single one stays in the cache, records that were just made do not.
+    std::size_t blocks = 1;
+    /// Of the block whose CRC is computed right before this piece is written; 0: the block as one, without.
+    std::size_t crc_piece = 0;
+    bool direct = false;
+};
+
+constexpr std::size_t page = 4096;
+
+/// The memory of one thread: blocks of zeros, each on pages of its own.
+class Zeros {
+  public:
+    Zeros(std::size_t block_bytes, std::size_t blocks)
+        : block_bytes_(block_bytes),
+          step_((block_bytes + page - 1) / page * page),
+          memory_(static_cast<std::byte*>(std::aligned_alloc(page, step_ * blocks)), &std::free) {
+        if (!memory_) throw std::bad_alloc();
+        std::memset(memory_.get(), 0, step_ * blocks);
+    }
+    [[nodiscard]] std::span<const std::byte> block(std::size_t i) const {
+        return {memory_.get() + i * step_, block_bytes_};
+    }
+
+  private:
+    std::size_t block_bytes_;
+    std::size_t step_;
+    std::unique_ptr<std::byte, decltype(&std::free)> memory_;
+};
+
+/// Throws std::system_error.
+void write_zeros(const std::filesystem::path& path, const Zeros& zeros, std::uint64_t bytes,
+                 const PlainWrites& how) {
     const auto fail = [&] { throw std::system_error(errno, std::generic_category(), path.string()); };
-    const std::size_t step = (block_bytes + page - 1) / page * page;
-    const std::unique_ptr<void, decltype(&std::free)> memory(std::aligned_alloc(page, step * blocks),
-                                                             &std::free);
-    std::memset(memory.get(), 0, step * blocks);
     // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
     const int file =
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (direct ? O_DIRECT : 0), 0666);
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | (how.direct ? O_DIRECT : 0), 0666);
     if (file < 0) fail();
-    for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
-        const auto* const block =
-            static_cast<const std::byte*>(memory.get()) + at / block_bytes % blocks * step;
-        if (::pwrite(file, block, block_bytes, static_cast<off_t>(at)) != static_cast<ssize_t>(block_bytes))
-            fail();
+    for (std::uint64_t at = 0, number = 0; at < bytes; ++number) {
+        const std::span<const std::byte> block = zeros.block(number % how.blocks);
+        const std::size_t most = how.crc_piece != 0 ? how.crc_piece : block.size();
+        std::uint32_t crc = 0;
+        for (std::size_t from = 0; from < block.size(); from += most) {
+            const auto piece = block.subspan(from, std::min(most, block.size() - from));
+            if (how.crc_piece != 0) crc = daemon::crc32c(piece, crc);
+            const ssize_t wrote = ::pwrite(file, piece.data(), piece.size(), static_cast<off_t>(at));
+            if (wrote != static_cast<ssize_t>(piece.size())) fail();
+            at += piece.size();
+        }
     }
     if (::fdatasync(file) != 0 || ::close(file) != 0) fail();
 }
 
-void write_plainly(const std::filesystem::path& directory, const WriterSuite& options, std::uint32_t files,
-                   std::uint64_t bytes, std::size_t blocks, bool direct) {
+/// A file for each of `zeros`.
+void write_plainly(const std::filesystem::path& directory, std::span<const Zeros> zeros, std::uint64_t bytes,
+                   const PlainWrites& how) {
     std::vector<std::thread> threads;
-    std::vector<std::exception_ptr> failures(files);
-    for (std::uint32_t i = 0; i < files; ++i) {
+    std::vector<std::exception_ptr> failures(zeros.size());
+    for (std::size_t i = 0; i < zeros.size(); ++i) {
         threads.emplace_back([&, i] {
             try {
-                write_zeros(directory / std::to_string(i), options.block_bytes, blocks, bytes / files,
-                            direct);
+                write_zeros(directory / std::to_string(i), zeros[i], bytes / zeros.size(), how);
             } catch (...) {
                 failures[i] = std::current_exception();
             }
@@ -122,19 +156,27 @@ void empty_directory(const std::filesystem::path& directory) {
 void compare(const WriterSuite& suite, const std::filesystem::path& directory, std::uint32_t files) {
     const std::uint64_t unit = std::uint64_t{suite.block_bytes} * files;
     const std::uint64_t bytes = static_cast<std::uint64_t>(suite.gigabytes * 1e9) / unit * unit + unit;
+    std::vector<Zeros> zeros;
+    for (std::uint32_t i = 0; i < files; ++i)
+        zeros.emplace_back(suite.block_bytes, suite.queue_blocks);
     using config::Compression;
     struct Way {
         std::string name;
         std::function<void()> work;
     };
+    const auto plainly = [&](const PlainWrites& how) {
+        return [&, how] { write_plainly(directory, zeros, bytes, how); };
+    };
     std::vector<Way> ways = {
-        {"plain", [&] { write_plainly(directory, suite, files, bytes, suite.queue_blocks, false); }},
-        {"plain, one block", [&] { write_plainly(directory, suite, files, bytes, 1, false); }},
+        {"plain", plainly({suite.queue_blocks})},
+        {"plain, one block", plainly({1})},
+        // As the writer does it, and with pieces that stay in the nearest caches.
+        {"plain with CRC", plainly({suite.queue_blocks, suite.block_bytes})},
+        {"the same, 64 KiB at a time", plainly({suite.queue_blocks, std::size_t{64} << 10})},
         {"writer", [&] { write_records(directory / "r.plm", suite, files, bytes, Compression::none); }},
         {"writer, zstd",
          [&] { write_records(directory / "r.plm", suite, files, bytes, Compression::zstd); }}};
-    if (suite.direct)
-        ways.push_back({"plain, O_DIRECT", [&] { write_plainly(directory, suite, files, bytes, 1, true); }});
+    if (suite.direct) ways.push_back({"plain, O_DIRECT", plainly({1, 0, true})});
     std::vector<Candidate> candidates;
     candidates.reserve(ways.size());
     for (const Way& way : ways)

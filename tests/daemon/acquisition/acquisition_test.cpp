@@ -8,6 +8,7 @@
 
 #include "tests/daemon/acquisition/acquisition_stand.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/thread_cores.hpp"
 
 using namespace petacq;
 using namespace petacq::daemon;
@@ -354,4 +355,15 @@ TEST_CASE("the snapshots in which a run starts and ends differ by its seconds") 
     CHECK(end.seconds.length_s > 2);
     CHECK(of_run.length_s == Approx(end.seconds.length_s));
     stand.check_closed();
+}
+
+TEST_CASE("the acquisition thread runs on the cores that are asked for") {
+    AcquisitionStand stand;
+    const net::Cores own = own_cores();
+    stand.options.cores = {own.back()};
+    Acquisition& acquisition = stand.make();
+    acquisition.start();
+    CHECK(cores_of("acquisition") == net::to_text(stand.options.cores));
+    CHECK(own_cores() == own);
+    acquisition.stop();
 }

@@ -16,6 +16,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/faulty_disk.hpp"
 #include "tests/support/read_listmode.hpp"
+#include "tests/support/thread_cores.hpp"
 
 using namespace petacq;
 using namespace petacq::daemon;
@@ -333,4 +334,15 @@ TEST_CASE("When the next file of a series cannot be created, the finished ones a
         bytes += parts[i].bytes;
     }
     CHECK(counts.bytes == bytes);
+}
+
+TEST_CASE("the writing threads run on the cores that are asked for", "[listmode]") {
+    const net::Cores own = own_cores();
+    ListModeOptions options = small_blocks();
+    options.files = 2;
+    options.cores = {own.back()};
+    const TemporaryDirectory directory;
+    const ListModeWriter writer(directory / "r.plm", options);
+    CHECK(cores_of("listmode") == net::to_text(options.cores));
+    CHECK(own_cores() == own);
 }

@@ -54,6 +54,26 @@ TEST_CASE("cuda: a pipeline may be destroyed while it works on slices") {
     check_against_cpu(c, frames, count / 3);
 }
 
+TEST_CASE("cuda: pinned memory has the pages that were asked for, or says why not") {
+    if (!cuda_usable()) return;
+    for (const bool huge_pages : {false, true}) {
+        const auto memory = petacq::gpu::make_pinned_memory(huge_pages);
+        constexpr std::size_t bytes = std::size_t{3} << 20;
+        for (int block = 0; block < 2; ++block) {
+            std::byte* const data = memory->allocate(bytes);
+            CHECK(reinterpret_cast<std::uintptr_t>(data) % 4096 == 0);
+            CHECK(data[bytes - 1] == std::byte{0});
+            std::memset(data, 1, bytes);
+        }
+        const std::string text = memory->description();
+        CAPTURE(text);
+        const auto ordinary = petacq::net::make_host_memory({huge_pages, false});
+        ordinary->allocate(bytes);
+        CHECK((text.starts_with(ordinary->description() + std::string(", pinned by CUDA; ")) ||
+               text.starts_with("3 MiB, pages of the driver, pinned by CUDA (")));
+    }
+}
+
 TEST_CASE("cuda: slices without an accepted frame leave the singles that were carried over") {
     if (!cuda_usable()) return;
     Rng rng(32);
