@@ -18,15 +18,18 @@ struct Backend {
     std::string choice;  ///< why this one was chosen: "auto: a usable GPU was found"
 };
 
+/// Throws config::Error if this host has GPUs, but cannot use all of /pipeline/devices, or none at all with
+/// the backend `cuda`. Starts no GPU where no devices are listed.
+void check_devices(const config::Configuration& configuration);
+
 /// Makes the back-end of /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA if there is a usable
 /// GPU. `producers` as for pipeline_options(). Throws config::Error if `cuda` is requested and cannot be
-/// used, and what the back-end throws. `gpu`: the one to use, of several; it becomes the current one of the
-/// calling thread, which must be the one that uses the pipeline.
+/// used, what check_devices() throws, and what the back-end throws.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers,
-                     gpu::Input input = gpu::Input::frames, unsigned gpu = 0);
+                     gpu::Input input = gpu::Input::frames);
 
-/// How many GPUs this program can use: `gpu` of make_backend() is less.
+/// How many GPUs this program can use.
 unsigned usable_gpus();
 
 }  // namespace petacq::daemon

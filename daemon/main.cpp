@@ -15,6 +15,7 @@
 #include "config/error.hpp"
 #include "config/times/ticks.hpp"
 #include "daemon/assembly.hpp"
+#include "daemon/backend.hpp"
 #include "daemon/buffer_times.hpp"
 #include "daemon/check/host_check.hpp"
 #include "daemon/host/journal.hpp"
@@ -111,6 +112,7 @@ void print_buffer_times(const config::Configuration& configuration, double frame
 /// The input files are good; is the host? The exit status is that with which the daemon would fail.
 int check(const Inputs& inputs, std::optional<double> asked_rate) {
     const config::Configuration& configuration = inputs.configuration;
+    check_devices(configuration);
     const FrameRate rate{asked_rate.value_or(slice_rate(configuration)), asked_rate.has_value()};
     print_buffer_times(configuration, rate.per_s);
     const Findings findings =

@@ -1,6 +1,9 @@
 // The limits of the CUDA back-end.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "gpu/conversion_tables.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -9,7 +12,13 @@ namespace petacq::gpu::cuda {
 /// Throws std::invalid_argument for options that the CUDA back-end cannot handle.
 void check_options(const PipelineOptions& options);
 
-/// Throws DeviceMemoryError when the present device has too little free memory.
+/// The number of the current device of the calling thread.
+std::uint32_t current_device();
+
+/// Lets devices copy to each other directly, where they can. Elsewhere CUDA takes the way through the host.
+void connect_devices(const std::vector<std::uint32_t>& devices);
+
+/// Throws DeviceMemoryError when one of options.devices has too little free memory.
 void check_memory(const PipelineOptions& options, const OwnedTables& tables);
 
 }  // namespace petacq::gpu::cuda

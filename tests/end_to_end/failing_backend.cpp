@@ -93,8 +93,7 @@ class FailingPipeline final : public gpu::Pipeline {
 }  // namespace
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
-                     const config::Calibration& calibration, std::size_t producers, gpu::Input input,
-                     unsigned /*gpu*/) {
+                     const config::Calibration& calibration, std::size_t producers, gpu::Input input) {
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     Backend backend;
@@ -103,6 +102,8 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     backend.choice = "a test";
     return backend;
 }
+
+void check_devices(const config::Configuration& /*configuration*/) {}
 
 unsigned usable_gpus() {
     return 0;
