@@ -254,7 +254,8 @@ class CudaPipeline final : public Pipeline {
             if (thread->joinable()) thread->join();
     }
 
-    /// Runs `work` in a thread of the back-end, on the device of `lane`, and keeps its failure for the caller.
+    /// Runs `work` in a thread of the back-end, on the device of `lane`, and keeps its failure for the
+    /// caller.
     template <class Work>
     void start(std::thread& thread, const char* name, const Lane& lane, Work work) {
         thread = std::thread([this, device = lane.converter.device(), work] {

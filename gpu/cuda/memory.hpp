@@ -103,9 +103,7 @@ class Memory {
 
   private:
     /// Set-up uses the default stream, which the streams of the back-end do not wait for.
-    static void finish_set_up() {
-        check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
-    }
+    static void finish_set_up() { check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up"); }
     /// Other programs may have taken memory since the plan was made.
     static void check_room(cudaError_t status, const char* call, const std::string& doing) {
         try {
@@ -152,8 +150,8 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
-/// Of the current device of the calling thread. Without timing unless `flags` ask for it. wait() sleeps if they contain cudaEventBlockingSync. Not
-/// copyable.
+/// Of the current device of the calling thread. Without timing unless `flags` ask for it. wait() sleeps if
+/// they contain cudaEventBlockingSync. Not copyable.
 class Event {
   public:
     explicit Event(unsigned flags = cudaEventDisableTiming) {

@@ -93,7 +93,8 @@ void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
         check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
         if (bytes <= free_bytes) continue;
         throw DeviceMemoryError(fmt::format(
-            "the CUDA back-end needs {} MiB of GPU memory on device {} for slices of {} frames and {} pending "
+            "the CUDA back-end needs {} MiB of GPU memory on device {} for slices of {} frames and {} "
+            "pending "
             "singles, and {} MiB are free",
             bytes >> 20, device, options.max_slice_frames, options.max_pending_singles, free_bytes >> 20));
     }

@@ -27,7 +27,8 @@ struct Slot {
     /// that is on its way to the first.
     static std::size_t count(const PipelineOptions& o) {
         const std::size_t devices = std::max<std::size_t>(o.devices.size(), 1);
-        const std::size_t least = (o.max_slice_frames <= (std::uint32_t{4} << 20) ? 8 : 4) + 2 * (devices - 1);
+        const std::size_t least =
+            (o.max_slice_frames <= (std::uint32_t{4} << 20) ? 8 : 4) + 2 * (devices - 1);
         return (least + devices - 1) / devices * devices;
     }
     /// The most cells between frames.
@@ -63,8 +64,8 @@ struct Slot {
     SliceHistograms histograms{};
     ConvertTotals* converted = nullptr;
     ConvertTotals* host_converted = nullptr;
-    ConvertOutput ahead;               // none: the slices are converted on the first device
-    TagCell* found_tags = nullptr;     // by the conversion of the slice
+    ConvertOutput ahead;            // none: the slices are converted on the first device
+    TagCell* found_tags = nullptr;  // by the conversion of the slice
 
     // On the first device, and their copies on the host.
     FindTotals* found = nullptr;
@@ -77,7 +78,8 @@ struct Slot {
 
     // The slice.
     std::uint64_t id = 0;
-    std::uint64_t late_below = 0;  // the watermark of the slice before; the times of ready singles count from it
+    std::uint64_t late_below =
+        0;  // the watermark of the slice before; the times of ready singles count from it
     std::uint64_t watermark = 0;
     std::optional<std::uint64_t> close_at;
     std::optional<std::uint64_t> decide_before;

@@ -151,7 +151,8 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about_key("/pipeline/devices", "[]").starts_with("/pipeline/devices: expected"));
     CHECK(about_key("/pipeline/devices", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]")
               .starts_with("/pipeline/devices: expected"));
-    CHECK(about_key("/pipeline/devices", "[1, 1]").starts_with("/pipeline/devices/1: expected each item once"));
+    CHECK(
+        about_key("/pipeline/devices", "[1, 1]").starts_with("/pipeline/devices/1: expected each item once"));
     CHECK(about_key("/pipeline/devices", "[-1]").starts_with("/pipeline/devices/0: expected"));
     CHECK(about_key("/pipeline", R"({"backend": "cpu", "devices": [0, 1]})") ==
           "/pipeline/devices: expected null with backend \"cpu\", which uses no GPU; found [0,1]");

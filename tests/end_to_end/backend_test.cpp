@@ -55,9 +55,10 @@ TEST_CASE("GPUs that are not there are refused at the start and by --check", "[e
         const Outcome outcome = run_program(PETACQD_PROGRAM, arguments);
         INFO((check ? "--check: " : "start: ") << outcome.err);
         CHECK(outcome.status == 78);
-        CHECK(contains(outcome.err, here ? "/pipeline/devices: expected numbers of usable GPUs; CUDA: there is "
-                                           "no device 1023"
-                                         : "/pipeline/backend: 'cuda' cannot be used: "));
+        CHECK(
+            contains(outcome.err, here ? "/pipeline/devices: expected numbers of usable GPUs; CUDA: there is "
+                                         "no device 1023"
+                                       : "/pipeline/backend: 'cuda' cannot be used: "));
     }
 }
 

@@ -14,8 +14,7 @@ namespace {
 
 #ifdef PETACQ_CUDA
 // PETACQ_SORT=name selects the sort engine.
-std::unique_ptr<gpu::Pipeline> make_cuda(gpu::PipelineOptions options,
-                                         const config::Calibration& calibration,
+std::unique_ptr<gpu::Pipeline> make_cuda(gpu::PipelineOptions options, const config::Calibration& calibration,
                                          const std::vector<std::uint32_t>& devices) {
     options.devices = devices;
     if (const char* name = std::getenv("PETACQ_SORT"); name != nullptr)

@@ -171,9 +171,9 @@ TEST_CASE("cuda: frames that a further device cannot read fail the pipeline, whi
     const Frames frames = frames_at(
         c, 20'000, [](std::size_t i) { return i * 150; }, rng);
     const FrameSpan good = span_of(frames.raw, 0, 20'000);
-    // Memory of a device is no memory of the host.
+    // The span ends far behind the memory, which CUDA knows because it is its own.
     petacq::gpu::cuda::Memory memory(petacq::gpu::cuda::Memory::Purpose::use);
-    const FrameSpan unreadable{memory.zeros<std::byte>(320'000), 20'000, 0, UINT64_MAX};
+    const FrameSpan unreadable{memory.zeros<std::byte>(4096), 20'000, 0, UINT64_MAX};
     const auto pipeline = make_cuda_pipeline(c.options, c.setup.calibration);
     pipeline->submit(slice_of({&good, 1}, 1));
     pipeline->submit(slice_of({&unreadable, 1}, 1));
@@ -181,6 +181,7 @@ TEST_CASE("cuda: frames that a further device cannot read fail the pipeline, whi
     INFO(failure);
     CHECK(contains(failure, "on device " + std::to_string(two_devices().back())));
     CHECK(contains(failure, "copying frames"));
+    CHECK_THROWS_AS(pipeline->submit(slice_of({&good, 1}, 1)), std::runtime_error);
 }
 
 #endif
