@@ -87,8 +87,7 @@ class CudaPipeline final : public Pipeline {
             ring_.push_back(std::make_unique<RingSlot>(i, options, conversion, memory, flags));
         }
         if (timeline) times_ = std::make_unique<cuda::RingTimes>(ring_, std::move(timeline));
-        cuda::connect_devices(options.devices);
-        description_ = describe();
+        description_ = describe(cuda::connect_devices(options.devices));
         try {
             for (const auto& lane : lanes_)
                 start(lane->thread, "cuda upload", *lane, [this, &lane = *lane] { upload_all(lane); });
@@ -212,8 +211,9 @@ class CudaPipeline final : public Pipeline {
         return std::span(lanes_).subspan(1);
     }
 
-    /// "cuda, NVIDIA H100 and NVIDIA H100, sort auto, 900 + 700 MiB on the devices, 90 MiB pinned".
-    [[nodiscard]] std::string describe() const {
+    /// "cuda, 0 NVIDIA H100 and 1 NVIDIA H100, sort auto, 900 + 700 MiB on the devices, 90 MiB pinned".
+    /// `connected`: the devices copy to the first without the host.
+    [[nodiscard]] std::string describe(bool connected) const {
         std::vector<std::string> names;
         std::vector<std::uint64_t> device_mib;
         std::uint64_t pinned = 0;
@@ -221,13 +221,16 @@ class CudaPipeline final : public Pipeline {
             cudaDeviceProp properties{};
             check(cudaGetDeviceProperties(&properties, lane->converter.device()), "cudaGetDeviceProperties",
                   "set-up");
-            names.emplace_back(properties.name);
+            names.emplace_back(lanes_.size() == 1
+                                   ? std::string(properties.name)
+                                   : fmt::format("{} {}", lane->converter.device(), properties.name));
             device_mib.push_back(lane->converter.device_bytes() >> 20);
             pinned += lane->converter.memory().pinned_bytes();
         }
-        return fmt::format("cuda, {}, sort {}, {} MiB on the device{}, {} MiB pinned",
-                           fmt::join(names, " and "), name_of(options_.sort_engine),
-                           fmt::join(device_mib, " + "), lanes_.size() > 1 ? "s" : "", pinned >> 20);
+        return fmt::format("cuda, {}{}, sort {}, {} MiB on the device{}, {} MiB pinned",
+                           fmt::join(names, " and "), connected ? "" : " (connected through the host)",
+                           name_of(options_.sort_engine), fmt::join(device_mib, " + "),
+                           lanes_.size() > 1 ? "s" : "", pinned >> 20);
     }
 
     void throw_if_failed() {

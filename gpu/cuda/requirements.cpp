@@ -58,19 +58,21 @@ std::uint32_t current_device() {
     return static_cast<std::uint32_t>(device);
 }
 
-void connect_devices(const std::vector<std::uint32_t>& devices) {
+bool connect_devices(const std::vector<std::uint32_t>& devices) {
     const auto first = static_cast<int>(devices.front());
-    for (const std::uint32_t other : devices) {
-        const auto from = static_cast<int>(other);
+    const OnDevice on(first);
+    bool all = true;
+    for (const std::uint32_t device : devices) {
+        const auto other = static_cast<int>(device);
+        if (other == first) continue;
         int can = 0;
-        check(cudaDeviceCanAccessPeer(&can, first, from), "cudaDeviceCanAccessPeer", "set-up");
-        if (from == first || can == 0) continue;
-        const OnDevice on(first);
-        const cudaError_t status = cudaDeviceEnablePeerAccess(from, 0);
+        check(cudaDeviceCanAccessPeer(&can, first, other), "cudaDeviceCanAccessPeer", "set-up");
+        const cudaError_t status =
+            can != 0 ? cudaDeviceEnablePeerAccess(other, 0) : cudaErrorPeerAccessUnsupported;
         cudaGetLastError();  // clears the error, so that no later call reports it
-        if (status != cudaErrorPeerAccessAlreadyEnabled)
-            check(status, "cudaDeviceEnablePeerAccess", "set-up");
+        all = all && (status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled);
     }
+    return all;
 }
 
 void check_memory(const PipelineOptions& options, const OwnedTables& tables) {

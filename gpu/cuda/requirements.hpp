@@ -15,8 +15,9 @@ void check_options(const PipelineOptions& options);
 /// The number of the current device of the calling thread.
 std::uint32_t current_device();
 
-/// Lets devices copy to each other directly, where they can. Elsewhere CUDA takes the way through the host.
-void connect_devices(const std::vector<std::uint32_t>& devices);
+/// Lets the first of the devices copy from the others directly, where it can. Elsewhere CUDA takes the way
+/// through the host: false.
+bool connect_devices(const std::vector<std::uint32_t>& devices);
 
 /// Throws DeviceMemoryError when one of options.devices has too little free memory.
 void check_memory(const PipelineOptions& options, const OwnedTables& tables);

@@ -94,7 +94,8 @@ TEST_CASE("cuda: a pipeline of several devices names them, and counts the memory
     c.options.devices = {0};
     const auto one = make_cuda_pipeline(c.options, c.setup.calibration);
     CHECK(two->memory_bytes() > one->memory_bytes());
-    CHECK(contains(two->description(), " and "));
+    CHECK(contains(two->description(), "cuda, 0 "));
+    CHECK(contains(two->description(), " and " + std::to_string(two_devices().back()) + " "));
     CHECK(contains(two->description(), " MiB on the devices"));
     CHECK_FALSE(contains(one->description(), " and "));
     CHECK(two->depth() % 2 == 0);
