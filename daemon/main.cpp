@@ -43,9 +43,10 @@ void add_options(CLI::App& app, Arguments& a) {
     app.add_option("-c,--config", a.file,
                    "Configuration (JSON; reference/configuration.md of the documentation)")
         ->required();
-    app.add_flag("--check", a.check,
-                 "Check configuration, scanner description and calibration, then the host: data directory, "
-                 "addresses, buffers, memory and disk; say how to put it right, and exit");
+    app.add_flag(
+        "--check", a.check,
+        "Check configuration, scanner description, calibration and the GPUs listed, then the host: data "
+        "directory, addresses, buffers, memory and disk; say how to put it right, and exit");
     app.add_option(
            "--rate", a.rate,
            "With --check: frames per second for which buffers and disk must do; default: a full slice in "

@@ -62,6 +62,23 @@ TEST_CASE("GPUs that are not there are refused at the start and by --check", "[e
     }
 }
 
+TEST_CASE("the daemon computes on all GPUs that are listed", "[e2e][backend][cuda]") {
+    if (const std::string reason = no_two_gpus_reason(); !reason.empty()) {
+        WARN("skipped: " << reason);
+        return;
+    }
+    const Site site(json{{"pipeline", {{"devices", {0, 1}}}}});
+    Daemon daemon(site);
+    const std::string backend = daemon.status()["backend"];
+    INFO(backend);
+    CHECK(backend.rfind("cuda, 0 ", 0) == 0);
+    CHECK(contains(backend, " and 1 "));
+    daemon.start("r");
+    daemon.stop();
+    CHECK(site.run_json("r")["backend"] == backend);
+    CHECK(daemon.terminate() == 0);
+}
+
 TEST_CASE("a host without a GPU computes on the CPU whatever devices are listed", "[e2e][backend]") {
     if (no_cuda_reason().empty()) {
         WARN("skipped: there is a GPU");
