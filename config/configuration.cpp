@@ -58,7 +58,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watermark, max_disorder_us, max_lag_ms, max_j
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Energy, filter, lower_keV, upper_keV)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Coincidence, window_ticks, window_mode, multiples_policy, max_multiplicity,
                                    min_module_difference, max_ring_difference, delay_ticks, delayeds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, sort, threads, slice_frames, slice_interval_ms,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, devices, sort, threads, slice_frames, slice_interval_ms,
                                    max_pending_singles)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, files, compression,
                                    write_singles, write_coincidences, split_bytes, split_s, write_raw)
@@ -283,6 +283,10 @@ void check(const Configuration& c) {
                    ", so that shifted groups leave their window; found " +
                    std::to_string(*coincidence.delay_ticks) +
                    R"( (use delayeds "delayed_window" otherwise))");
+    }
+    if (c.pipeline.devices && c.pipeline.backend == Backend::cpu) {
+        refuse("/pipeline/devices", "expected null with backend \"cpu\", which uses no GPU; found " +
+                                        json(*c.pipeline.devices).dump());
     }
     if (c.pipeline.max_pending_singles < c.pipeline.slice_frames) {
         refuse("/pipeline/max_pending_singles",

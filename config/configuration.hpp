@@ -87,6 +87,7 @@ struct Coincidence {
 
 struct Pipeline {
     Backend backend;
+    std::optional<std::vector<std::uint32_t>> devices;
     SortEngine sort;
     std::uint32_t threads;
     std::uint32_t slice_frames;

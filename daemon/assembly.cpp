@@ -30,12 +30,11 @@ Backend make_placed_backend(const Inputs& inputs, std::size_t producers,
     const auto place_near = [&](const std::string& gpu) {
         placement = machine.place(placement_wish(inputs.configuration, receivers, gpu));
     };
-    const bool may_use_gpu =
-        inputs.configuration.pipeline.backend != config::Backend::cpu && usable_gpus() > 0;
-    place_near(may_use_gpu ? gpu_address(0) : "");
+    const std::string gpu = gpu_address(inputs.configuration.pipeline);
+    place_near(gpu);
     Backend backend = make_backend(inputs.configuration, inputs.scanner, inputs.calibration, producers,
-                                   gpu::Input::frames, 0, placement.results);
-    if (may_use_gpu && !backend.on_gpu) place_near("");
+                                   gpu::Input::frames, placement.results);
+    if (!gpu.empty() && !backend.on_gpu) place_near("");
     return backend;
 }
 

@@ -1,6 +1,8 @@
 #include "daemon/backend.hpp"
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "config/error.hpp"
 #include "daemon/settings.hpp"
@@ -14,32 +16,48 @@ namespace petacq::daemon {
 
 namespace {
 
+/// `devices`: none for the one that CUDA gives. Throws config::Error if there are GPUs, but not all of these
+/// can be used.
 #ifdef PETACQ_HAVE_CUDA
-std::optional<std::string> why_not_cuda() {
-    return gpu::cuda_unusable_reason();
+std::optional<std::string> why_not_cuda(const std::vector<std::uint32_t>& devices) {
+    std::optional<std::string> reason = gpu::cuda_unusable_reason(devices);
+    if (reason && !devices.empty() && gpu::gpu_count() > 0)
+        throw config::Error("/pipeline/devices: expected numbers of usable GPUs; " + *reason);
+    return reason;
 }
 #else
-std::optional<std::string> why_not_cuda() {
+std::optional<std::string> why_not_cuda(const std::vector<std::uint32_t>& /*devices*/) {
     return "this program is built without it";
 }
 #endif
 
+[[noreturn]] void refuse_cuda(const std::string& reason) {
+    throw config::Error("/pipeline/backend: 'cuda' cannot be used: " + reason +
+                        "; expected a usable GPU with that much memory, or 'auto' or 'cpu'");
+}
+
 }  // namespace
+
+void check_devices(const config::Configuration& configuration) {
+    const config::Pipeline& pipeline = configuration.pipeline;
+    if (!pipeline.devices) return;
+    const std::optional<std::string> unusable = why_not_cuda(*pipeline.devices);
+    if (unusable && pipeline.backend == config::Backend::cuda) refuse_cuda(*unusable);
+}
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers, gpu::Input input,
-                     [[maybe_unused]] unsigned gpu, [[maybe_unused]] const net::Cores& near_gpu) {
+                     [[maybe_unused]] const net::Cores& near_gpu) {
     const config::Backend wanted = configuration.pipeline.backend;
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     Backend backend;
     std::string reason = "asked for";
     if (wanted != config::Backend::cpu) {
-        std::optional<std::string> unusable = why_not_cuda();
+        std::optional<std::string> unusable = why_not_cuda(options.devices);
 #ifdef PETACQ_HAVE_CUDA
         if (!unusable) {
             try {
-                gpu::use_gpu(gpu);
                 const net::OnCores placed(near_gpu);
                 backend.pipeline = gpu::make_cuda_pipeline(options, calibration);
                 backend.memory = gpu::make_pinned_memory(configuration.receive.huge_pages);
@@ -51,10 +69,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
             }
         }
 #endif
-        if (wanted == config::Backend::cuda) {
-            throw config::Error("/pipeline/backend: 'cuda' cannot be used: " + unusable.value_or("") +
-                                "; expected a usable GPU with that much memory, or 'auto' or 'cpu'");
-        }
+        if (wanted == config::Backend::cuda) refuse_cuda(unusable.value_or(""));
         reason = "auto: CUDA cannot be used: " + unusable.value_or("");
     }
     net::HostMemoryOptions memory;
@@ -68,18 +83,18 @@ Backend make_backend(const config::Configuration& configuration, const config::S
 
 unsigned usable_gpus() {
 #ifdef PETACQ_HAVE_CUDA
-    return why_not_cuda() ? 0 : gpu::gpu_count();
+    return why_not_cuda({}) ? 0 : gpu::gpu_count();
 #else
     return 0;
 #endif
 }
 
-std::string gpu_address([[maybe_unused]] unsigned gpu) {
+std::string gpu_address([[maybe_unused]] const config::Pipeline& pipeline) {
 #ifdef PETACQ_HAVE_CUDA
-    return gpu::gpu_address(gpu);
-#else
-    return "";
+    const std::uint32_t first = pipeline.devices ? pipeline.devices->front() : 0;
+    if (pipeline.backend != config::Backend::cpu && first < gpu::gpu_count()) return gpu::gpu_address(first);
 #endif
+    return "";
 }
 
 }  // namespace petacq::daemon

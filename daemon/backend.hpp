@@ -20,19 +20,21 @@ struct Backend {
     bool on_gpu = false;
 };
 
+/// Throws config::Error if this host has GPUs, but cannot use all of /pipeline/devices, or none at all with
+/// the backend `cuda`. Starts no GPU where no devices are listed.
+void check_devices(const config::Configuration& configuration);
+
 /// Makes the back-end of /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA if there is a usable
 /// GPU. `producers` as for pipeline_options(). Throws config::Error if `cuda` is requested and cannot be
-/// used, and what the back-end throws. `gpu`: the one to use, of several; it becomes the current one of the
-/// calling thread, which must be the one that uses the pipeline. `near_gpu`: where the threads of a pipeline
+/// used, what check_devices() throws, and what the back-end throws. `near_gpu`: where the threads of a pipeline
 /// on the GPU run.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers,
-                     gpu::Input input = gpu::Input::frames, unsigned gpu = 0,
-                     const net::Cores& near_gpu = {});
+                     gpu::Input input = gpu::Input::frames, const net::Cores& near_gpu = {});
 
-/// How many GPUs this program can use: `gpu` of make_backend() is less.
+/// How many GPUs this program can use.
 unsigned usable_gpus();
-/// The PCI address of one of them. REQUIRES: gpu < usable_gpus()
-std::string gpu_address(unsigned gpu);
+/// The PCI address of the GPU at which the results of the pipeline would arrive; "": none.
+std::string gpu_address(const config::Pipeline& pipeline);
 
 }  // namespace petacq::daemon

@@ -15,6 +15,7 @@
 #include "config/error.hpp"
 #include "config/times/ticks.hpp"
 #include "daemon/assembly.hpp"
+#include "daemon/backend.hpp"
 #include "daemon/buffer_times.hpp"
 #include "daemon/check/host_check.hpp"
 #include "daemon/host/journal.hpp"
@@ -42,9 +43,10 @@ void add_options(CLI::App& app, Arguments& a) {
     app.add_option("-c,--config", a.file,
                    "Configuration (JSON; reference/configuration.md of the documentation)")
         ->required();
-    app.add_flag("--check", a.check,
-                 "Check configuration, scanner description and calibration, then the host: data directory, "
-                 "addresses, buffers, memory and disk; say how to put it right, and exit");
+    app.add_flag(
+        "--check", a.check,
+        "Check configuration, scanner description, calibration and the GPUs listed, then the host: data "
+        "directory, addresses, buffers, memory and disk; say how to put it right, and exit");
     app.add_option(
            "--rate", a.rate,
            "With --check: frames per second for which buffers and disk must do; default: a full slice in "
@@ -111,6 +113,7 @@ void print_buffer_times(const config::Configuration& configuration, double frame
 /// The input files are good; is the host? The exit status is that with which the daemon would fail.
 int check(const Inputs& inputs, std::optional<double> asked_rate) {
     const config::Configuration& configuration = inputs.configuration;
+    check_devices(configuration);
     const FrameRate rate{asked_rate.value_or(slice_rate(configuration)), asked_rate.has_value()};
     print_buffer_times(configuration, rate.per_s);
     const Findings findings =

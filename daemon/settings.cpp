@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "config/json_schema.hpp"
 
@@ -138,6 +139,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.threads = configuration.pipeline.threads > 0 ? configuration.pipeline.threads
                                                    : default_threads(configuration, producers);
     o.sort_engine = configuration.pipeline.sort;
+    o.devices = configuration.pipeline.devices.value_or(std::vector<std::uint32_t>());
     // A datagram goes into one slice as a whole, whatever the configured length of a slice.
     o.max_slice_frames = configuration.pipeline.slice_frames + net::max_datagram_frames;
     o.max_pending_singles = configuration.pipeline.max_pending_singles + pending_slack * o.max_slice_frames;

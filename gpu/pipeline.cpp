@@ -1,5 +1,7 @@
 #include "gpu/pipeline.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 namespace petacq::gpu {
@@ -42,6 +44,15 @@ SinglesHistograms& SinglesHistograms::operator+=(const SinglesHistograms& more) 
 
 SinglesHistograms& SinglesHistograms::operator-=(const SinglesHistograms& earlier) {
     for_each_counter(*this, earlier, [](auto& a, auto b) { a -= b; });
+    return *this;
+}
+
+UnitSpectra& UnitSpectra::operator+=(const UnitSpectra& more) {
+    const auto add = [](auto& to, const auto& from) {
+        std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::plus<>());
+    };
+    add(flood, more.flood);
+    add(energies, more.energies);
     return *this;
 }
 

@@ -58,8 +58,11 @@ struct PipelineOptions {
     bool spectra = false;                            ///< count frames into spectra; not for singles
     std::uint32_t threads = 1;                       ///< CPU back-end: threads that compute
     SortEngine sort_engine = SortEngine::automatic;  ///< CUDA back-end; the output does not depend on it
-    std::uint64_t max_pending_singles = 16U << 20;   ///< memory bound for singles that wait for the watermark
-    std::uint32_t max_slice_frames = 1U << 20;       ///< most frames in one slice
+    /// CUDA back-end: numbers of devices, which share the copies and conversion; empty: the current one of
+    /// the calling thread. The output does not depend on them.
+    std::vector<std::uint32_t> devices;
+    std::uint64_t max_pending_singles = 16U << 20;  ///< memory bound for singles that wait for the watermark
+    std::uint32_t max_slice_frames = 1U << 20;      ///< most frames in one slice
 };
 
 /// The frames of a datagram, which lie back to back; or of several datagrams of one source, as many frames in

@@ -12,6 +12,9 @@ namespace petacq::gpu {
 struct UnitSpectra {
     std::vector<std::uint32_t> flood;     ///< [x + y * position_size]
     std::vector<std::uint32_t> energies;  ///< [local crystal][config::Spectra::energy_bins]
+
+    /// Adds counts of a unit of the same scanner.
+    UnitSpectra& operator+=(const UnitSpectra& more);
 };
 
 }  // namespace petacq::gpu

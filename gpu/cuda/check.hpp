@@ -8,11 +8,15 @@
 
 namespace petacq::gpu::cuda {
 
-/// Throws std::runtime_error that names the call, the error and the operation in progress.
+/// Throws std::runtime_error that names the call, the current device, the error and the operation in
+/// progress.
 inline void check(cudaError_t status, const char* call, const std::string& doing) {
     if (status == cudaSuccess) return;
-    throw std::runtime_error("CUDA: " + std::string(call) + " failed while " + doing + ": " +
-                             cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+    int device = 0;
+    const bool known = cudaGetDevice(&device) == cudaSuccess;
+    throw std::runtime_error("CUDA: " + std::string(call) + " failed" +
+                             (known ? " on device " + std::to_string(device) : "") + " while " + doing +
+                             ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
 }
 inline void check(cudaError_t status, const char* call, const char* doing) {
     if (status != cudaSuccess) check(status, call, std::string(doing));

@@ -1,28 +1,32 @@
 // The CUDA back-end: a ring of slots, each with the frames, tables and results of one slice.
 //
 // The calling thread only hands over spans (submit) and takes results (collect). The back-end has three
-// threads: the uploader copies frames to the device; the driver launches the stages and reads the few totals
-// that the next launch depends on; the deliverer assembles the results, with a few helpers for large copies.
-// There are five streams: `up` copies frames, `prepare` makes ordered singles of them, `search` finds the
-// coincidences of one slice after the other, `down` copies results, and `books` adds the histograms of
-// collected slices to the totals. Events connect the streams, so that a slice is copied and prepared while
-// others are searched.
+// threads, and one more for each further device: an uploader for each device copies frames there; the driver
+// launches the stages and reads the few totals that the next launch depends on; the deliverer assembles the
+// results, with a few helpers for large copies.
+// The first device has five streams: those of its Converter, which copy frames, make ordered singles of them
+// (`prepare`) and add the histograms of collected slices to the totals; `search` finds the coincidences of
+// one slice after the other, and `down` copies results. Events connect the streams, so that a slice is copied
+// and prepared while others are searched.
+// Slices go to the devices in turn. The uploader of a further device also launches the conversion there; the
+// driver then joins the singles to those of the first device.
 #include "gpu/cuda/cuda_pipeline.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <pthread.h>
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
 #include <nvtx3/nvtx3.hpp>
-#include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "gpu/cuda/bus/download.hpp"
 #include "gpu/cuda/bus/result.hpp"
 #include "gpu/cuda/bus/upload.hpp"
-#include "gpu/cuda/histogram_totals.hpp"
+#include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/requirements.hpp"
 #include "gpu/cuda/ring.hpp"
@@ -42,31 +46,53 @@ using cuda::Stages;
 using cuda::Stream;
 constexpr std::uint32_t most_copiers = 8;
 
+/// What a device does for the pipeline: it copies and converts every n-th slice.
+struct Lane {
+    Lane(const PipelineOptions& options, const OwnedTables& tables, std::uint64_t most_waiting,
+         std::size_t number_in_turn)
+        : number(number_in_turn),
+          converter(options, tables, most_waiting, Memory::Purpose::use),
+          folded(number_in_turn) {}
+    const std::size_t number;
+    cuda::Converter converter;
+    net::Mutex books_mutex;
+    std::uint64_t folded PETACQ_GUARDED_BY(books_mutex);  // the next slice whose histograms are to be added
+    std::thread thread;
+};
+
+std::vector<std::unique_ptr<Lane>> make_lanes(const PipelineOptions& options, const OwnedTables& tables) {
+    std::vector<std::unique_ptr<Lane>> lanes;
+    for (const std::uint32_t device : options.devices) {
+        const cuda::OnDevice on(static_cast<int>(device));
+        // Singles wait on the first device.
+        const std::uint64_t waiting = lanes.empty() ? Stages::room(options) : 0;
+        lanes.push_back(std::make_unique<Lane>(options, tables, waiting, lanes.size()));
+    }
+    return lanes;
+}
+
 class CudaPipeline final : public Pipeline {
   public:
+    /// REQUIRES: the first of options.devices is the current one.
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
         : options_(options),
-          memory_(Memory::Purpose::use),
-          uploader_(options, memory_),
-          stages_(options, tables, memory_),
+          lanes_(make_lanes(options, tables)),
+          stages_(options, lanes_.front()->converter),
           downloader_(options),
           copiers_(std::clamp(options.threads, 1U, most_copiers)) {
         const unsigned flags = timeline ? cudaEventDefault : cudaEventDisableTiming;
-        for (std::size_t i = 0; i < depth_; ++i)
-            ring_.push_back(std::make_unique<RingSlot>(i, options, memory_, flags));
-        if (timeline) times_ = std::make_unique<cuda::RingTimes>(depth_, std::move(timeline));
-        totals_.emplace(ring_.front()->slot.histogram_sizes, memory_, books_);
-        check(cudaGetDevice(&device_), "cudaGetDevice", "set-up");
-        cudaDeviceProp properties{};
-        check(cudaGetDeviceProperties(&properties, device_), "cudaGetDeviceProperties", "set-up");
-        description_ =
-            fmt::format("cuda, {}, sort {}, {} MiB on the device, {} MiB pinned", properties.name,
-                        name_of(options.sort_engine), (memory_.device_bytes() + stages_.table_bytes()) >> 20,
-                        memory_.pinned_bytes() >> 20);
+        Memory& memory = lanes_.front()->converter.memory();
+        for (std::size_t i = 0; i < depth_; ++i) {
+            Memory& conversion = lane_of(i).converter.memory();
+            ring_.push_back(std::make_unique<RingSlot>(i, options, conversion, memory, flags));
+        }
+        if (timeline) times_ = std::make_unique<cuda::RingTimes>(ring_, std::move(timeline));
+        description_ = describe(cuda::connect_devices(options.devices));
         try {
-            start(upload_thread_, "cuda upload", [this] { upload_all(); });
-            start(driver_, "cuda driver", [this] { drive(); });
-            start(deliverer_, "cuda results", [this] { deliver_all(); });
+            for (const auto& lane : lanes_)
+                start(lane->thread, "cuda upload", *lane, [this, &lane = *lane] { upload_all(lane); });
+            start(driver_, "cuda driver", *lanes_.front(), [this] { drive(); });
+            start(deliverer_, "cuda results", *lanes_.front(), [this] { deliver_all(); });
         } catch (...) {
             stop();
             throw;
@@ -76,8 +102,10 @@ class CudaPipeline final : public Pipeline {
     CudaPipeline& operator=(const CudaPipeline&) = delete;
     ~CudaPipeline() override {
         stop();
-        for (const Stream* stream : {&up_, &prepare_, &search_, &down_, &books_})
+        for (const Stream* stream : {&search_, &down_})
             cudaStreamSynchronize(*stream);
+        for (const auto& lane : lanes_)
+            lane->converter.synchronize();
     }
 
     [[nodiscard]] std::size_t depth() const override { return depth_; }
@@ -102,7 +130,7 @@ class CudaPipeline final : public Pipeline {
             const net::MutexLock lock(mutex_);
             ++submitted_;
         }
-        to_upload_.notify_one();
+        to_upload_.notify_all();
         if (times_) times_->mark(place, &SliceTimeline::submit_end);
     }
 
@@ -123,15 +151,31 @@ class CudaPipeline final : public Pipeline {
     }
 
     void histograms(SinglesHistograms& out) override {
-        fold_to(collected_);
-        totals_->copy(out, books_);
+        for (const auto& lane : lanes_)
+            fold_to(*lane, collected_);
+        SinglesHistograms more;
+        lanes_.front()->converter.copy_histograms(out);
+        for (const auto& lane : further_lanes()) {
+            lane->converter.copy_histograms(more);
+            out += more;
+        }
     }
     void take_spectra(config::Spectra& out) override {
         require_collected("spectra");
-        stages_.spectra().take(out, books_);
+        lanes_.front()->converter.take_spectra(out);
+        config::Spectra more{{}, {}, out.calibration_sha256};
+        for (const auto& lane : further_lanes()) {
+            lane->converter.take_spectra(more);
+            out += more;
+        }
     }
     void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {
-        stages_.spectra().copy_unit(unit, out, books_);
+        UnitSpectra more;
+        lanes_.front()->converter.copy_unit_spectra(unit, out);
+        for (const auto& lane : further_lanes()) {
+            lane->converter.copy_unit_spectra(unit, more);
+            out += more;
+        }
     }
     void reset() override {
         require_collected("reset");
@@ -144,15 +188,51 @@ class CudaPipeline final : public Pipeline {
     }
     void set_calibration(const config::Calibration& calibration) override {
         require_collected("another calibration");
+        const OwnedTables tables(options_, calibration);
+        std::vector<std::unique_ptr<cuda::DeviceTables>> on_devices;
+        for (const auto& lane : lanes_)
+            on_devices.push_back(lane->converter.make_tables(tables));
         const net::MutexLock lock(mutex_);  // as in reset()
-        stages_.set_tables(OwnedTables(options_, calibration));
+        for (std::size_t i = 0; i < lanes_.size(); ++i)
+            lanes_[i]->converter.set_tables(std::move(on_devices[i]));
     }
     [[nodiscard]] std::uint64_t memory_bytes() const override {
-        return stages_.table_bytes() + memory_.device_bytes() + memory_.pinned_bytes();
+        std::uint64_t bytes = 0;
+        for (const auto& lane : lanes_)
+            bytes += lane->converter.device_bytes() + lane->converter.memory().pinned_bytes();
+        return bytes;
     }
     [[nodiscard]] std::string description() const override { return description_; }
 
   private:
+    /// The one that a slice goes to, by number or by place in the ring, whose size is a multiple.
+    [[nodiscard]] Lane& lane_of(std::uint64_t slice) const { return *lanes_[slice % lanes_.size()]; }
+    [[nodiscard]] std::span<const std::unique_ptr<Lane>> further_lanes() const {
+        return std::span(lanes_).subspan(1);
+    }
+
+    /// "cuda, 0 NVIDIA H100 and 1 NVIDIA H100, sort auto, 900 + 700 MiB on the devices, 90 MiB pinned".
+    /// `connected`: the devices copy to the first without the host.
+    [[nodiscard]] std::string describe(bool connected) const {
+        std::vector<std::string> names;
+        std::vector<std::uint64_t> device_mib;
+        std::uint64_t pinned = 0;
+        for (const auto& lane : lanes_) {
+            cudaDeviceProp properties{};
+            check(cudaGetDeviceProperties(&properties, lane->converter.device()), "cudaGetDeviceProperties",
+                  "set-up");
+            names.emplace_back(lanes_.size() == 1
+                                   ? std::string(properties.name)
+                                   : fmt::format("{} {}", lane->converter.device(), properties.name));
+            device_mib.push_back(lane->converter.device_bytes() >> 20);
+            pinned += lane->converter.memory().pinned_bytes();
+        }
+        return fmt::format("cuda, {}{}, sort {}, {} MiB on the device{}, {} MiB pinned",
+                           fmt::join(names, " and "), connected ? "" : " (connected through the host)",
+                           name_of(options_.sort_engine), fmt::join(device_mib, " + "),
+                           lanes_.size() > 1 ? "s" : "", pinned >> 20);
+    }
+
     void throw_if_failed() {
         const net::MutexLock lock(mutex_);
         if (!failure_.empty()) throw std::runtime_error(failure_);
@@ -171,16 +251,19 @@ class CudaPipeline final : public Pipeline {
             stop_ = true;
         }
         wake_all();
-        for (std::thread* thread : {&upload_thread_, &driver_, &deliverer_})
+        for (const auto& lane : lanes_)
+            if (lane->thread.joinable()) lane->thread.join();
+        for (std::thread* thread : {&driver_, &deliverer_})
             if (thread->joinable()) thread->join();
     }
 
-    /// Runs `work` in a thread of the back-end and keeps its failure for the caller.
+    /// Runs `work` in a thread of the back-end, on the device of `lane`, and keeps its failure for the
+    /// caller.
     template <class Work>
-    void start(std::thread& thread, const char* name, Work work) {
-        thread = std::thread([this, work] {
+    void start(std::thread& thread, const char* name, const Lane& lane, Work work) {
+        thread = std::thread([this, device = lane.converter.device(), work] {
             try {
-                check(cudaSetDevice(device_), "cudaSetDevice", "starting");
+                check(cudaSetDevice(device), "cudaSetDevice", "starting");
                 work();
             } catch (const std::exception& e) {
                 const net::MutexLock lock(mutex_);
@@ -190,13 +273,13 @@ class CudaPipeline final : public Pipeline {
         });
         pthread_setname_np(thread.native_handle(), name);
     }
-    /// Adds the histograms of the first `slices` slices to the totals. They must have been collected.
-    void fold_to(std::uint64_t slices) {
-        const net::MutexLock lock(books_mutex_);
-        for (; folded_ < slices; ++folded_) {
-            RingSlot& r = *ring_[folded_ % depth_];
-            totals_->add(r.slot.histograms, books_);
-            r.folded.record(books_);
+    /// Adds the histograms of the lane's slices among the first `slices` to its totals. They must have been
+    /// collected.
+    void fold_to(Lane& lane, std::uint64_t slices) {
+        const net::MutexLock lock(lane.books_mutex);
+        for (; lane.folded < slices; lane.folded += lanes_.size()) {
+            const RingSlot& r = *ring_[lane.folded % depth_];
+            lane.converter.fold(r.slot.histograms, r.folded);
         }
     }
     void wake_all() {
@@ -204,56 +287,75 @@ class CudaPipeline final : public Pipeline {
             changed->notify_all();
     }
 
-    // Called by the uploader thread:
+    // Called by the uploader threads:
 
-    void upload_all() {
-        for (std::uint64_t uploaded = 0;; ++uploaded) {
+    void upload_all(Lane& lane) {
+        for (std::uint64_t uploaded = lane.number;; uploaded += lanes_.size()) {
             {
                 net::MutexLock lock(mutex_);
-                while (!stop_ && submitted_ == uploaded)
+                while (!stop_ && submitted_ <= uploaded)
                     to_upload_.wait(lock.native());
                 if (stop_) return;
             }
             // The slice that had the slot before.
-            if (uploaded >= depth_) fold_to(uploaded + 1 - depth_);
+            if (uploaded >= depth_) fold_to(lane, uploaded + 1 - depth_);
             RingSlot& r = *ring_[uploaded % depth_];
+            const Stream& up = lane.converter.up();
             if (times_) times_->mark(r.place, &SliceTimeline::plan_begin);
-            if (times_) times_->begins(r.place).upload.record(up_);
-            uploader_.upload(r.spans, r.slot, up_);
-            r.uploaded.record(up_);
+            if (times_) times_->begins(r.place).upload.record(up);
+            lane.converter.upload(r.spans, r.slot);
+            r.uploaded.record(up);
             if (times_) times_->mark(r.place, &SliceTimeline::plan_end);
+            if (r.slot.is_ahead()) convert(r, lane.converter);
             {
                 const net::MutexLock lock(mutex_);
-                ++sent_up_;
+                sent_up_[lane.number] = uploaded + 1;
             }
             to_launch_.notify_one();
         }
     }
 
+    /// Converts the slice on the device of its frames.
+    void convert(RingSlot& r, cuda::Converter& converter) {
+        const Stream& stream = converter.stream();
+        stream.wait_for(r.uploaded);
+        stream.wait_for(r.folded);
+        if (times_) times_->begins(r.place).fetch.record(stream);
+        cuda::fetch_table(r.slot, stream);
+        if (times_) times_->begins(r.place).convert.record(stream);
+        if (r.slot.is_ahead()) {
+            converter.convert(r.slot, r.slot.ahead, {}, stream);
+        } else {
+            stages_.convert(r.slot, stream);
+        }
+        r.converted.record(stream);
+    }
+
     // Called by the driver thread:
 
     void drive() {
+        const Stream& prepare = lanes_.front()->converter.stream();
         std::uint64_t launched = 0;
         RingSlot* before = nullptr;  // the slice being searched for coincidences
         while (RingSlot* r = next(launched, before == nullptr)) {
-            prepare_.wait_for(r->uploaded);
-            prepare_.wait_for(r->folded);
-            if (times_) times_->begins(r->place).fetch.record(prepare_);
-            cuda::fetch_table(r->slot, prepare_);
-            if (times_) times_->begins(r->place).convert.record(prepare_);
-            stages_.convert(r->slot, prepare_);
-            r->converted.record(prepare_);
+            cuda::Converter& converter = lane_of(launched).converter;
+            const bool ahead = r->slot.is_ahead();
+            if (!ahead) convert(*r, converter);
             // The slice before ends first while the bus is the limit. Otherwise ordering starts first, so
             // that the device has work until the host has read the totals of the slice before.
-            if (before != nullptr && !r->uploaded.is_done()) {
+            if (before != nullptr && !(ahead ? r->converted : r->uploaded).is_done()) {
                 finish(*before);
                 before = nullptr;
             }
-            r->converted.wait("converting frames");
-            stages_.converted(r->slot, prepare_);
-            if (times_) times_->begins(r->place).order.record(prepare_);
-            stages_.order(r->slot, prepare_);
-            r->ordered.record(prepare_);
+            converter.wait(r->slot, r->converted);
+            if (ahead) {
+                stages_.join(r->slot, r->joined, prepare);
+                r->joined.wait("joining the singles of another device");
+            }
+            stages_.converted(r->slot);
+            if (times_) times_->begins(r->place).order.record(prepare);
+            stages_.order(r->slot, prepare);
+            r->ordered.record(prepare);
             if (before != nullptr) finish(*before);
             search_.wait_for(r->ordered);
             if (times_) times_->begins(r->place).find.record(search_);
@@ -271,9 +373,10 @@ class CudaPipeline final : public Pipeline {
     /// The next slice to launch; nullptr when there is none yet, or no more.
     RingSlot* next(std::uint64_t launched, bool wait) {
         net::MutexLock lock(mutex_);
-        while (wait && !stop_ && sent_up_ == launched)
+        const std::uint64_t& sent_up = sent_up_[launched % lanes_.size()];
+        while (wait && !stop_ && sent_up <= launched)
             to_launch_.wait(lock.native());
-        if (stop_ || sent_up_ == launched) return nullptr;
+        if (stop_ || sent_up <= launched) return nullptr;
         return ring_[launched % depth_].get();
     }
 
@@ -345,19 +448,13 @@ class CudaPipeline final : public Pipeline {
     const PipelineOptions options_;
     const std::size_t depth_ = Slot::count(options_);
     // The streams come before the memory, because freeing the memory waits for them.
-    Stream up_;
-    Stream prepare_;
     Stream search_;
     Stream down_;
-    Stream books_;
-    Memory memory_;
-    cuda::Uploader uploader_;
+    const std::vector<std::unique_ptr<Lane>> lanes_;  // in the order of options_.devices
     Stages stages_;
     std::vector<std::unique_ptr<RingSlot>> ring_;
     std::unique_ptr<cuda::RingTimes> times_;
     cuda::Downloader downloader_;
-    std::optional<cuda::HistogramTotals> totals_;
-    int device_ = 0;
     std::string description_;
     WorkerPool copiers_;
     cuda::RecordOrder order_;
@@ -368,14 +465,12 @@ class CudaPipeline final : public Pipeline {
     net::Mutex mutex_;
     std::condition_variable to_upload_, to_launch_, to_deliver_, to_collect_;
     std::uint64_t submitted_ = 0;  // the caller writes it with the mutex held, and reads it without
-    std::uint64_t sent_up_ PETACQ_GUARDED_BY(mutex_) = 0;
+    // [lane] The last slice of which everything has been launched that its uploader launches, plus 1.
+    std::vector<std::uint64_t> sent_up_ PETACQ_GUARDED_BY(mutex_) = std::vector<std::uint64_t>(lanes_.size());
     std::uint64_t sent_down_ PETACQ_GUARDED_BY(mutex_) = 0;
     std::uint64_t finished_ PETACQ_GUARDED_BY(mutex_) = 0;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
     bool stop_ PETACQ_GUARDED_BY(mutex_) = false;
-    net::Mutex books_mutex_;
-    std::uint64_t folded_ PETACQ_GUARDED_BY(books_mutex_) = 0;
-    std::thread upload_thread_;
     std::thread driver_;
     std::thread deliverer_;
 };
@@ -387,12 +482,14 @@ std::unique_ptr<Pipeline> make_cuda_pipeline(const PipelineOptions& options,
     return make_timed_cuda_pipeline(options, calibration, {});
 }
 
-std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& options,
+std::unique_ptr<Pipeline> make_timed_cuda_pipeline(const PipelineOptions& wanted,
                                                    const config::Calibration& calibration,
                                                    TimelineSink timeline) {
+    PipelineOptions options = wanted;
     cuda::check_options(options);
     config::check_calibration(options.geometry, calibration);
-    if (const auto reason = cuda_unusable_reason()) throw std::runtime_error(*reason);
+    if (const auto reason = cuda_unusable_reason(options.devices)) throw std::runtime_error(*reason);
+    if (options.devices.empty()) options.devices = {cuda::current_device()};
     const OwnedTables tables(options, calibration);
     cuda::check_memory(options, tables);
     return std::make_unique<CudaPipeline>(options, tables, std::move(timeline));

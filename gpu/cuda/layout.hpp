@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
+#include "config/geometry.hpp"
 #include "gpu/arithmetic.hpp"
+#include "gpu/histograms.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::gpu::cuda {
@@ -44,8 +46,8 @@ struct TagCell {
     std::uint64_t cell;  ///< of the uploaded slice; leaves no padding, which would go down unwritten
 };
 
-/// The totals of conversion.
-struct ConvertTotals {
+/// The totals of conversion. launch_fetch() copies them.
+struct alignas(16) ConvertTotals {
     std::uint64_t fates[fate_count];
     std::uint64_t max_key;           ///< of the ready singles: time minus the base of the slice
     std::uint64_t max_pending_time;  ///< of the pending singles
@@ -100,6 +102,9 @@ struct HistogramSizes {
     std::uint32_t crystals = 0;
     std::uint32_t energies = 0;
     std::uint32_t units = 0;
+    static HistogramSizes of(const config::Geometry& g) {
+        return {g.crystal_count(), g.bdm_count * SinglesHistograms::energy_bins, g.bdm_count * g.du_count};
+    }
     [[nodiscard]] std::uint32_t total() const { return crystals + energies + 2 * units; }
 };
 

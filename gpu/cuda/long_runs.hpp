@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/cuda/convert.hpp"
+#include "gpu/cuda/convert/convert.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::gpu::cuda {

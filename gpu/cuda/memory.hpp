@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,37 @@
 
 namespace petacq::gpu::cuda {
 
-/// Allocates device and pinned host memory and frees all of it on destruction. Throws DeviceMemoryError when
-/// none is left. With Purpose::plan it only adds up the sizes.
+/// Makes a device the current one of the calling thread while it lives.
+class OnDevice {
+  public:
+    explicit OnDevice(int device) : device_(device) {
+        check(cudaGetDevice(&before_), "cudaGetDevice", "changing the device");
+        if (device_ != before_) check(cudaSetDevice(device_), "cudaSetDevice", "changing the device");
+    }
+    OnDevice(const OnDevice&) = delete;
+    OnDevice& operator=(const OnDevice&) = delete;
+    ~OnDevice() {
+        if (device_ != before_) cudaSetDevice(before_);
+    }
+
+  private:
+    const int device_;
+    int before_ = 0;
+};
+
+/// Allocates memory of one device, and pinned host memory, and frees all of it on destruction. Throws
+/// DeviceMemoryError when none is left. With Purpose::plan it only adds up the sizes.
 class Memory {
   public:
     enum class Purpose : std::uint8_t { plan, use };
-    explicit Memory(Purpose purpose) : planning_(purpose == Purpose::plan) {}
+    /// Of the current device of the calling thread.
+    explicit Memory(Purpose purpose) : planning_(purpose == Purpose::plan) {
+        if (!planning_) check(cudaGetDevice(&device_), "cudaGetDevice", "set-up");
+    }
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
     ~Memory() {
-        for (void* p : device_)
+        for (void* p : on_device_)
             cudaFree(p);
         for (void* p : pinned_)
             cudaFreeHost(p);
@@ -35,10 +57,32 @@ class Memory {
         const std::size_t bytes = std::max<std::size_t>(count, 1) * sizeof(T);
         device_bytes_ += bytes;
         if (planning_) return nullptr;
+        const OnDevice on(device_);
         void* p = nullptr;
         check_room(cudaMalloc(&p, bytes), "cudaMalloc", "allocating " + std::to_string(bytes) + " bytes");
-        device_.push_back(p);
+        on_device_.push_back(p);
         return static_cast<T*>(p);
+    }
+    /// Memory full of zeros; nullptr when planning.
+    template <class T>
+    T* zeros(std::size_t count) {
+        T* const p = device<T>(count);
+        if (p == nullptr) return p;
+        const OnDevice on(device_);
+        check(cudaMemset(p, 0, count * sizeof(T)), "cudaMemset", "set-up");
+        finish_set_up();
+        return p;
+    }
+    /// A copy of a table of the host; nullptr when planning.
+    template <class T>
+    const T* copy_of(std::span<const T> table) {
+        T* const p = device<T>(table.size());
+        if (p == nullptr) return p;
+        const OnDevice on(device_);
+        check(cudaMemcpy(p, table.data(), table.size() * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy",
+              "copying a table to the device");
+        finish_set_up();
+        return p;
     }
     template <class T>
     T* pinned(std::size_t count) {
@@ -52,11 +96,14 @@ class Memory {
         return static_cast<T*>(p);
     }
 
-    [[nodiscard]] Purpose purpose() const { return planning_ ? Purpose::plan : Purpose::use; }
+    [[nodiscard]] bool is_plan() const { return planning_; }
+    [[nodiscard]] int device_number() const { return device_; }
     [[nodiscard]] std::uint64_t device_bytes() const { return device_bytes_; }
     [[nodiscard]] std::uint64_t pinned_bytes() const { return pinned_bytes_; }
 
   private:
+    /// Set-up uses the default stream, which the streams of the back-end do not wait for.
+    static void finish_set_up() { check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up"); }
     /// Other programs may have taken memory since the plan was made.
     static void check_room(cudaError_t status, const char* call, const std::string& doing) {
         try {
@@ -69,7 +116,8 @@ class Memory {
     }
 
     bool planning_;
-    std::vector<void*> device_;
+    int device_ = 0;
+    std::vector<void*> on_device_;
     std::vector<void*> pinned_;
     std::uint64_t device_bytes_ = 0;
     std::uint64_t pinned_bytes_ = 0;
@@ -102,11 +150,16 @@ class Stream {
     cudaStream_t stream_ = nullptr;
 };
 
-/// Without timing unless `flags` ask for it. wait() sleeps if they contain cudaEventBlockingSync. Not
-/// copyable.
+/// Of the current device of the calling thread. Without timing unless `flags` ask for it. wait() sleeps if
+/// they contain cudaEventBlockingSync. Not copyable.
 class Event {
   public:
     explicit Event(unsigned flags = cudaEventDisableTiming) {
+        check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreate", "set-up");
+    }
+    /// Of that device.
+    Event(unsigned flags, int device) {
+        const OnDevice on(device);
         check(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreate", "set-up");
     }
     Event(const Event&) = delete;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "gpu/cuda/convert.hpp"
+#include "gpu/cuda/convert/convert.hpp"
 #include "gpu/sort/sort.hpp"
 #include "gpu/types.hpp"
 

@@ -5,10 +5,13 @@
 #include <stdlib.h>
 
 #include <array>
+#include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/slot.hpp"
@@ -50,47 +53,98 @@ void check_options(const PipelineOptions& o) {
     }
 }
 
-void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
-    Memory plan(Memory::Purpose::plan);
-    std::uint64_t table_bytes = 0;
-    {
-        const Stages stages(options, tables, plan);
-        table_bytes = stages.table_bytes();
-        for (std::size_t i = 0; i < Slot::count(options); ++i)
-            const Slot slot(options, plan);
+std::uint32_t current_device() {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice", "set-up");
+    return static_cast<std::uint32_t>(device);
+}
+
+bool connect_devices(const std::vector<std::uint32_t>& devices) {
+    const auto first = static_cast<int>(devices.front());
+    const OnDevice on(first);
+    bool all = true;
+    for (const std::uint32_t device : devices) {
+        const auto other = static_cast<int>(device);
+        if (other == first) continue;
+        int can = 0;
+        check(cudaDeviceCanAccessPeer(&can, first, other), "cudaDeviceCanAccessPeer", "set-up");
+        const cudaError_t status =
+            can != 0 ? cudaDeviceEnablePeerAccess(other, 0) : cudaErrorPeerAccessUnsupported;
+        cudaGetLastError();  // clears the error, so that no later call reports it
+        all = all && (status == cudaSuccess || status == cudaErrorPeerAccessAlreadyEnabled);
     }
-    std::size_t free_bytes = 0;
-    std::size_t all_bytes = 0;
-    check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
-    const std::uint64_t device_bytes = plan.device_bytes() + table_bytes;
-    if (device_bytes > free_bytes) {
+    return all;
+}
+
+void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
+    std::vector<std::unique_ptr<Converter>> converters;
+    for (std::size_t i = 0; i < options.devices.size(); ++i) {
+        converters.push_back(std::make_unique<Converter>(options, tables, i == 0 ? Stages::room(options) : 0,
+                                                         Memory::Purpose::plan));
+    }
+    Converter& first = *converters.front();
+    const Stages stages(options, first);
+    for (std::size_t i = 0; i < Slot::count(options); ++i)
+        const Slot slot(options, converters[i % converters.size()]->memory(), first.memory());
+    std::map<std::uint32_t, std::uint64_t> needed;
+    for (std::size_t i = 0; i < converters.size(); ++i)
+        needed[options.devices[i]] += converters[i]->device_bytes();
+    for (const auto& [device, bytes] : needed) {
+        const OnDevice on(static_cast<int>(device));
+        std::size_t free_bytes = 0;
+        std::size_t all_bytes = 0;
+        check(cudaMemGetInfo(&free_bytes, &all_bytes), "cudaMemGetInfo", "asking for free memory");
+        if (bytes <= free_bytes) continue;
         throw DeviceMemoryError(fmt::format(
-            "the CUDA back-end needs {} MiB of GPU memory for slices of {} frames and {} pending "
+            "the CUDA back-end needs {} MiB of GPU memory on device {} for slices of {} frames and {} "
+            "pending "
             "singles, and {} MiB are free",
-            device_bytes >> 20, options.max_slice_frames, options.max_pending_singles, free_bytes >> 20));
+            bytes >> 20, device, options.max_slice_frames, options.max_pending_singles, free_bytes >> 20));
     }
 }
 
 }  // namespace cuda
 
-std::optional<std::string> cuda_unusable_reason() {
+namespace {
+
+/// Of the current device. Clears the error, so that no later call reports it.
+std::optional<std::string> unusable_reason(cudaError_t status) {
+    if (status == cudaSuccess) return std::nullopt;
+    cudaGetLastError();
+    return fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
+}
+
+}  // namespace
+
+std::optional<std::string> cuda_unusable_reason(const std::vector<std::uint32_t>& devices) {
     // Load kernels now. Loading them with the first slice that needs them would allocate device memory and
     // stall the device in the middle of a run. CUDA reads this variable when it starts; a value set by the
     // user stands.
     ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);  // NOLINT(concurrency-mt-unsafe): set-up
-    int devices = 0;
-    cudaError_t status = cudaGetDeviceCount(&devices);
-    if (status == cudaSuccess && devices == 0) status = cudaErrorNoDevice;
-    if (status == cudaSuccess) status = cuda::probe_kernels();
-    if (status == cudaSuccess) return std::nullopt;
-    cudaGetLastError();  // clears the error, so that no later call reports it
-    return fmt::format("CUDA: {} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
+    int count = 0;
+    cudaError_t status = cudaGetDeviceCount(&count);
+    if (status == cudaSuccess && count == 0) status = cudaErrorNoDevice;
+    if (status == cudaSuccess && devices.empty()) status = cuda::probe_kernels();
+    if (const auto reason = unusable_reason(status)) return "CUDA: " + *reason;
+    // The first comes last, so that it stays the current one.
+    for (auto device = devices.rbegin(); device != devices.rend(); ++device) {
+        if (*device >= static_cast<std::uint32_t>(count)) {
+            return fmt::format("CUDA: there is no device {}; this host has {}, numbered from 0", *device,
+                               count == 1 ? "one" : std::to_string(count));
+        }
+        status = cudaSetDevice(static_cast<int>(*device));
+        if (status == cudaSuccess) status = cuda::probe_kernels();
+        if (const auto reason = unusable_reason(status))
+            return fmt::format("CUDA, device {}: {}", *device, *reason);
+    }
+    return std::nullopt;
 }
 
 unsigned gpu_count() {
     int devices = 0;
-    cuda::check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount", "counting GPUs");
-    return static_cast<unsigned>(devices);
+    if (cudaGetDeviceCount(&devices) == cudaSuccess) return static_cast<unsigned>(devices);
+    cudaGetLastError();  // clears the error, so that no later call reports it
+    return 0;
 }
 
 std::string gpu_address(unsigned device) {
@@ -99,10 +153,6 @@ std::string gpu_address(unsigned device) {
         cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), static_cast<int>(device)),
         "cudaDeviceGetPCIBusId", "asking where a GPU is");
     return address.data();
-}
-
-void use_gpu(unsigned device) {
-    cuda::check(cudaSetDevice(static_cast<int>(device)), "cudaSetDevice", "choosing a GPU");
 }
 
 }  // namespace petacq::gpu

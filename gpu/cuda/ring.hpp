@@ -15,46 +15,54 @@ namespace petacq::gpu::cuda {
 
 /// A slot and the events that order its work on the streams.
 struct RingSlot {
-    /// `flags`: those of the events that a timeline reads.
-    RingSlot(std::size_t place_in_ring, const PipelineOptions& options, Memory& memory, unsigned flags)
+    /// `memory`: of the first device. `flags`: those of the events that a timeline reads.
+    RingSlot(std::size_t place_in_ring, const PipelineOptions& options, Memory& conversion, Memory& memory,
+             unsigned flags)
         : place(place_in_ring),
-          slot(options, memory),
-          uploaded(flags),
-          converted(flags | cudaEventBlockingSync),
+          slot(options, conversion, memory),
+          uploaded(flags, slot.device),
+          converted(flags | cudaEventBlockingSync, slot.device),
+          folded(cudaEventDisableTiming, slot.device),
+          joined(cudaEventDisableTiming | cudaEventBlockingSync),
           ordered(flags),
           found(flags | cudaEventBlockingSync),
           downloaded(flags | cudaEventBlockingSync) {}
     const std::size_t place;
     Slot slot;
     std::span<const FrameSpan> spans;
+    // On the device that converts.
     Event uploaded;
     Event converted;
+    Event folded;
+    // On the first device.
+    Event joined;
     Event ordered;
     Event found;
     Event downloaded;
-    Event folded;
 };
 
 class RingTimes {
   public:
-    /// The events recorded before each step.
+    /// The events recorded before each step. `device`: the one that converts.
     struct Begins {
-        Event upload{cudaEventDefault};
-        Event fetch{cudaEventDefault};
-        Event convert{cudaEventDefault};
+        explicit Begins(int device)
+            : upload(cudaEventDefault, device),
+              fetch(cudaEventDefault, device),
+              convert(cudaEventDefault, device) {}
+        Event upload;
+        Event fetch;
+        Event convert;
         Event order{cudaEventDefault};
         Event find{cudaEventDefault};
         Event down{cudaEventDefault};
     };
 
-    RingTimes(std::size_t places, TimelineSink sink)
-        : sink_(std::move(sink)), base_(cudaEventDefault), lines_(places) {
-        for (std::size_t i = 0; i < places; ++i)
-            begins_.push_back(std::make_unique<Begins>());
-        const Stream stream;
-        base_.record(stream);
-        base_.wait("starting the timeline");
-        start_ = std::chrono::steady_clock::now();
+    RingTimes(const std::vector<std::unique_ptr<RingSlot>>& ring, TimelineSink sink)
+        : sink_(std::move(sink)), lines_(ring.size()) {
+        for (const auto& r : ring) {
+            begins_.push_back(std::make_unique<Begins>(r->slot.device));
+            conversion_bases_.push_back(std::make_unique<Base>(r->slot.device, start_));
+        }
     }
 
     [[nodiscard]] const Begins& begins(std::size_t place) const { return *begins_[place]; }
@@ -70,34 +78,55 @@ class RingTimes {
         line.table_bytes = r.slot.table_bytes();
         line.down_bytes = r.slot.record_count * r.slot.packing.record_bytes() +
                           std::uint64_t{r.slot.single_count} * sizeof(Single);
-        line.upload_begin = at(begins(place).upload);
-        line.upload_end = at(r.uploaded);
-        line.fetch_begin = at(begins(place).fetch);
-        line.convert_begin = at(begins(place).convert);
-        line.convert_end = at(r.converted);
-        line.order_begin = at(begins(place).order);
-        line.order_end = at(r.ordered);
-        line.find_begin = at(begins(place).find);
-        line.find_end = at(r.found);
-        line.down_begin = at(begins(place).down);
-        line.down_end = at(r.downloaded);
+        const Base& conversion = *conversion_bases_[place];
+        line.upload_begin = at(begins(place).upload, conversion);
+        line.upload_end = at(r.uploaded, conversion);
+        line.fetch_begin = at(begins(place).fetch, conversion);
+        line.convert_begin = at(begins(place).convert, conversion);
+        line.convert_end = at(r.converted, conversion);
+        line.order_begin = at(begins(place).order, first_);
+        line.order_end = at(r.ordered, first_);
+        line.find_begin = at(begins(place).find, first_);
+        line.find_end = at(r.found, first_);
+        line.down_begin = at(begins(place).down, first_);
+        line.down_end = at(r.downloaded, first_);
         line.collected = now();
         sink_(line);
     }
 
   private:
-    [[nodiscard]] double now() const {
-        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+    using Clock = std::chrono::steady_clock;
+    static double since(Clock::time_point start) {
+        return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     }
-    [[nodiscard]] double at(cudaEvent_t event) const {
+    /// Events of a device are timed from another event of it.
+    struct Base {
+        Base(int device, Clock::time_point start) : event(cudaEventDefault, device) {
+            const OnDevice on(device);
+            const Stream stream;
+            event.record(stream);
+            event.wait("starting the timeline");
+            time = since(start);
+        }
+        Event event;
+        double time = 0;
+    };
+    static int current_device() {
+        int device = 0;
+        check(cudaGetDevice(&device), "cudaGetDevice", "starting the timeline");
+        return device;
+    }
+    [[nodiscard]] double now() const { return since(start_); }
+    static double at(cudaEvent_t event, const Base& base) {
         float ms = 0;
-        check(cudaEventElapsedTime(&ms, base_, event), "cudaEventElapsedTime", "reading the timeline");
-        return ms;
+        check(cudaEventElapsedTime(&ms, base.event, event), "cudaEventElapsedTime", "reading the timeline");
+        return base.time + ms;
     }
 
     TimelineSink sink_;
-    Event base_;
-    std::chrono::steady_clock::time_point start_;
+    const Clock::time_point start_ = Clock::now();
+    const Base first_{current_device(), start_};
+    std::vector<std::unique_ptr<Base>> conversion_bases_;  // [place]
     std::vector<std::unique_ptr<Begins>> begins_;
     std::vector<SliceTimeline> lines_;
 };

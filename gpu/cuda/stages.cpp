@@ -24,14 +24,11 @@ void to_host(T* host, const T* device, std::size_t count, cudaStream_t stream) {
           "copying totals to the host");
 }
 
-template <class T>
-const T* upload_table(std::span<const T> table, Memory& memory) {
-    T* const device = memory.device<T>(table.size());
-    if (device != nullptr) {
-        check(cudaMemcpy(device, table.data(), table.size() * sizeof(T), cudaMemcpyHostToDevice),
-              "cudaMemcpy", "copying the calibration to the device");
-    }
-    return device;
+void from_device(std::uint64_t* to, int to_device, const std::uint64_t* from, int from_device,
+                 std::size_t count, cudaStream_t stream) {
+    if (count == 0) return;
+    check(cudaMemcpyPeerAsync(to, to_device, from, from_device, count * sizeof(std::uint64_t), stream),
+          "cudaMemcpyPeerAsync", "copying singles from another device");
 }
 
 /// Places the lists of the search for `singles` singles and returns their size in bytes.
@@ -56,13 +53,10 @@ std::size_t place_lists(void* memory, std::uint32_t singles, FindArguments& a) {
 
 }  // namespace
 
-Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memory)
-    : options_(o),
-      purpose_(memory.purpose()),
-      room_(o.max_pending_singles + o.max_slice_frames),
-      spectra_(o, memory) {
-    const auto room = static_cast<std::uint32_t>(room_);
-    set_tables(tables);
+Stages::Stages(const PipelineOptions& o, Converter& converter)
+    : options_(o), converter_(converter), room_(room(o)) {
+    Memory& memory = converter.memory();
+    const auto singles = static_cast<std::uint32_t>(room_);
     value_bits_ = 32 + std::max(1, static_cast<int>(std::bit_width(o.geometry.crystal_count() - 1)));
 
     const auto arrays = [&] {
@@ -84,7 +78,7 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
             SumArrays::make(o.geometry, [&](std::size_t bytes) { return memory.device<std::byte>(bytes); });
     }
     const std::vector<std::uint8_t> modules = modules_of_crystals(o.geometry);
-    find_base_.module_of = upload_table(std::span(modules), memory);
+    find_base_.module_of = memory.copy_of(std::span(modules));
     find_base_.rules = {PairRule::of(o.geometry, r),
                         r.policy,
                         r.search && r.mode == WindowMode::single,
@@ -93,44 +87,20 @@ Stages::Stages(const PipelineOptions& o, const OwnedTables& tables, Memory& memo
                         r.window,
                         r.max_multiplicity,
                         r.delay.value_or(0)};
-    scratch_bytes_ = sort::scratch_bytes(o.sort_engine, room);
-    const std::size_t list_bytes = place_lists(nullptr, room, find_base_);
-    run_scratch_bytes_ = run_scratch_bytes(room);
+    scratch_bytes_ = sort::scratch_bytes(o.sort_engine, singles);
+    const std::size_t list_bytes = place_lists(nullptr, singles, find_base_);
+    run_scratch_bytes_ = run_scratch_bytes(singles);
     run_totals_ = memory.device<RunTotals>(1);
     host_run_totals_ = memory.pinned<RunTotals>(1);
     order_scratch_ = memory.device<std::byte>(scratch_bytes_);
     scratch_ = memory.device<std::byte>(std::max({scratch_bytes_, run_scratch_bytes_, list_bytes}));
-    place_lists(scratch_, room, find_base_);
-    const Slot sizes = [&] {
-        Memory plan(Memory::Purpose::plan);
-        return Slot(o, plan);
-    }();
-    records_ = memory.device<Coincidence>(sizes.record_room);
+    place_lists(scratch_, singles, find_base_);
+    const std::uint32_t records = Slot::record_room_for(o);
+    records_ = memory.device<Coincidence>(records);
     if (r.delay) {
-        prompts_ = memory.device<Coincidence>(sizes.record_room);
-        delayeds_ = memory.device<Coincidence>(sizes.record_room);
+        prompts_ = memory.device<Coincidence>(records);
+        delayeds_ = memory.device<Coincidence>(records);
     }
-    words_count_ = placement_words(room, sizes.cell_room);
-    words_ = memory.device<std::uint64_t>(words_count_);
-    if (words_ != nullptr) {
-        check(cudaMemset(words_, 0, words_count_ * sizeof(std::uint64_t)), "cudaMemset", "set-up");
-    }
-    // The tables are uploaded on the default stream, which the streams of the back-end do not wait for.
-    if (ready_.time != nullptr) check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
-}
-
-void Stages::set_tables(const OwnedTables& tables) {
-    auto memory = std::make_unique<Memory>(purpose_);
-    ConversionTables view = tables.view();
-    view.position = upload_table(tables.position(), *memory);
-    view.crystals = upload_table(tables.crystals(), *memory);
-    view.factor = upload_table(tables.factor(), *memory);
-    if (!tables.modules_of_source().empty())
-        view.modules_of_source = upload_table(tables.modules_of_source(), *memory);
-    // The tables are uploaded on the default stream, which the streams of the back-end do not wait for.
-    if (view.position != nullptr) check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", "set-up");
-    tables_ = view;
-    table_memory_ = std::move(memory);
 }
 
 void Stages::reset() {
@@ -138,53 +108,34 @@ void Stages::reset() {
     begin_ = 0;
     taken_ = 0;
     pending_ = 0;
-    watermark_ = 0;
     interval_begins_ = true;
     interval_counts_ = {};
 }
 
-void Stages::convert(Slot& slot, cudaStream_t stream) {
-    const nvtx3::scoped_range range{"convert"};
-    clear(slot.converted, sizeof(ConvertTotals), stream);
-    clear(slot.histogram_memory, slot.histogram_bytes, stream);
-    ConvertArguments a;
-    a.tables = tables_;
-    a.cells = slot.cells;
-    a.rows = slot.rows();
-    a.tile_first = slot.tile_first();
-    a.cell_count = slot.cell_count;
-    a.base = watermark_;
-    a.watermark = slot.watermark;
-    a.all_ready = slot.everything();
-    a.ready = ready_;
-    a.pending = pending_arrays_[1 - pending_which_];
-    a.histograms = slot.histograms;
-    a.spectra = spectra_.arrays(slot.spectra);
-    a.tags = tags_;
-    a.totals = slot.converted;
-    if (rounds_ > last_round) {
-        clear(words_, words_count_ * sizeof(std::uint64_t), stream);
-        rounds_ = 0;
-    }
-    a.words = words_;
-    a.round = rounds_++;
-    launch_split(a, pending_arrays_[pending_which_], pending_, stream);
-    if (options_.input == Input::singles) {
-        launch_take_singles(a, options_.geometry.crystal_count(), stream);
-    } else {
-        launch_convert(a, stream);
-    }
-    to_host(slot.host_converted, slot.converted, 1, stream);
-    slot.base = watermark_;
-    watermark_ = slot.watermark;
+ConvertOutput Stages::output() const {
+    return {ready_, pending_arrays_[1 - pending_which_], tags_};
 }
 
-void Stages::converted(Slot& slot, cudaStream_t stream) {
-    slot.tag_cells.resize(slot.host_converted->tags);
-    if (!slot.tag_cells.empty()) {
-        to_host(slot.tag_cells.data(), tags_, slot.tag_cells.size(), stream);
-        check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying tags to the host");
-    }
+void Stages::convert(Slot& slot, cudaStream_t stream) {
+    converter_.convert(slot, output(), waiting(), stream);
+}
+
+void Stages::join(Slot& slot, const Event& joined, cudaStream_t stream) {
+    const nvtx3::scoped_range range{"join"};
+    const std::uint32_t ready = slot.host_converted->ready;
+    const std::uint32_t pending = slot.host_converted->pending;
+    const ConvertOutput to = output();
+    converter_.split(slot, to, waiting(), stream);
+    joined.record(stream);
+    const auto fetch = [&](const SingleArrays& here, const SingleArrays& there, std::uint32_t count) {
+        from_device(here.time, converter_.device(), there.time, slot.device, count, stream);
+        from_device(here.value, converter_.device(), there.value, slot.device, count, stream);
+    };
+    fetch(to.ready, slot.ahead.ready, ready);
+    fetch(to.pending, slot.ahead.pending, pending);
+}
+
+void Stages::converted(const Slot& slot) {
     pending_ = slot.host_converted->pending;
     pending_which_ = 1 - pending_which_;
     if (pending_ > options_.max_pending_singles) {
@@ -237,10 +188,10 @@ void Stages::find(Slot& slot, cudaStream_t stream) {
     clear(slot.found, sizeof(FindTotals), stream);
     Single* const to = ordered_[which_] + carried;
     if (is_stable(sort::chosen(options_.sort_engine, ready))) {
-        launch_pack(sorted_[slot.sorted], ready, slot.base, to, &slot.found->long_run, stream);
+        launch_pack(sorted_[slot.sorted], ready, slot.late_below, to, &slot.found->long_run, stream);
     } else {
         // The engine has already ordered equal times by value.
-        launch_pack_ordered(sorted_[slot.sorted], ready, slot.base, to, stream);
+        launch_pack_ordered(sorted_[slot.sorted], ready, slot.late_below, to, stream);
     }
     search(slot, stream);
 }
@@ -261,7 +212,7 @@ void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
     numbered_.wait("numbering times");
     const KeyPacking packing = KeyPacking::of(*host_run_totals_, options_.geometry.crystal_count());
     if (packing.bits() <= 64) {
-        launch_order_runs(scratch_, run_scratch_bytes_, sorted, ready, packing, slot.base, out, stream);
+        launch_order_runs(scratch_, run_scratch_bytes_, sorted, ready, packing, slot.late_below, out, stream);
         return;
     }
     // Too many different times to pack: sort by value, then by time, back into the same arrays.
@@ -273,7 +224,7 @@ void Stages::order_long_runs(Slot& slot, cudaStream_t stream) {
                  value_bits_, stream);
     sort::launch(options_.sort_engine, scratch_, scratch_bytes_, by_time(between), by_time(sorted), ready,
                  bits, stream);
-    launch_pack_ordered(sorted, ready, slot.base, out, stream);
+    launch_pack_ordered(sorted, ready, slot.late_below, out, stream);
 }
 
 FindArguments Stages::find_arguments(const Slot& slot) const {

@@ -4,43 +4,40 @@
 // and unordered pending singles above the watermark, like the CPU back-end. For each slice, call the
 // functions in the order of their declaration, except search(), which find() calls. They launch work, and the
 // host reads the totals between them.
-// convert(), converted() and order() prepare a slice: they may use a stream of their own, and be called while
-// the slice before is searched, until its found(). find() must then wait for what order() has launched.
+// convert() or join(), converted() and order() prepare a slice: they may use a stream of their own, and be
+// called while the slice before is searched, until its found(). find() must then wait for what order() has
+// launched.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
-#include "gpu/conversion_tables.hpp"
-#include "gpu/cuda/convert.hpp"
+#include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/find/find.hpp"
 #include "gpu/cuda/long_runs.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/cuda/slot.hpp"
-#include "gpu/cuda/spectra.hpp"
 
 namespace petacq::gpu::cuda {
 
 class Stages {
   public:
-    /// With Purpose::plan the stages cannot be used.
-    Stages(const PipelineOptions& options, const OwnedTables& tables, Memory& memory);
+    /// `converter`: of the first device. Takes memory from there; if that is a plan, the stages cannot be
+    /// used.
+    Stages(const PipelineOptions& options, Converter& converter);
+    /// The most singles on the device, and so the most that wait.
+    static std::uint64_t room(const PipelineOptions& o) { return o.max_pending_singles + o.max_slice_frames; }
 
-    /// Converts frames with these tables from now on. REQUIRES: no conversion is in progress. If it throws,
-    /// the tables before still hold.
-    void set_tables(const OwnedTables& tables);
-    /// Device memory of the tables, which is not part of `memory`: they can be replaced.
-    [[nodiscard]] std::uint64_t table_bytes() const { return table_memory_->device_bytes(); }
-
-    /// Forgets all singles, the watermark and the sums of the interval.
+    /// Forgets all singles and the sums of the interval.
     void reset();
 
     /// Converts the frames of the slot, which must have arrived, and distributes them and the pending singles
     /// to ready and pending. Ends with a copy of the totals to slot.host_converted.
     void convert(Slot& slot, cudaStream_t stream);
-    /// Reads the totals, and the tags if there are any: waits for `stream`, which has only run convert().
-    /// Throws std::runtime_error when more singles are pending than allowed.
-    void converted(Slot& slot, cudaStream_t stream);
+    /// The same for a slice that was converted ahead, whose totals must be on the host. Records `joined` when
+    /// the new totals have been copied, and fetches the singles of the other device after that.
+    void join(Slot& slot, const Event& joined, cudaStream_t stream);
+    /// Reads the totals. Throws std::runtime_error when more singles are pending than allowed.
+    void converted(const Slot& slot);
     /// Orders the ready singles by time.
     void order(Slot& slot, cudaStream_t stream);
     /// Appends them to the carry, ordered by everything, and searches.
@@ -62,8 +59,6 @@ class Stages {
     /// Begins an interval, and records on `stream` that the sums have been read, so that they are not cleared
     /// earlier.
     void sums_read(cudaStream_t stream);
-    /// Requested by PipelineOptions::spectra.
-    [[nodiscard]] DeviceSpectra& spectra() { return spectra_; }
     /// Written by emit_part().
     [[nodiscard]] const Coincidence* records() const { return records_; }
     /// The decided singles of the slice searched last: the first host_found->decided of this array.
@@ -73,11 +68,12 @@ class Stages {
 
   private:
     [[nodiscard]] FindArguments find_arguments(const Slot& slot) const;
+    /// Where the ready singles of the next slice go, and those that it leaves waiting.
+    [[nodiscard]] ConvertOutput output() const;
+    [[nodiscard]] WaitingSingles waiting() const { return {pending_arrays_[pending_which_], pending_}; }
 
     PipelineOptions options_;
-    const Memory::Purpose purpose_;
-    std::unique_ptr<Memory> table_memory_;
-    ConversionTables tables_;
+    Converter& converter_;
     int value_bits_ = 64;
     std::uint64_t room_ = 0;  // singles
     std::size_t scratch_bytes_ = 0;
@@ -93,9 +89,6 @@ class Stages {
     Single* ordered_[2] = {nullptr, nullptr};
     void* order_scratch_ = nullptr;
     void* scratch_ = nullptr;         // of order_long_runs(); the lists of the search lie in it afterwards
-    std::uint64_t* words_ = nullptr;  // of conversion
-    std::size_t words_count_ = 0;
-    std::uint32_t rounds_ = 0;        // since they were cleared
     Coincidence* records_ = nullptr;  // of the slice searched last
     Coincidence* prompts_ = nullptr;
     Coincidence* delayeds_ = nullptr;
@@ -104,7 +97,6 @@ class Stages {
     SumArrays sums_[2];  // of the interval, and of the one before
     Event sums_read_[2];
 
-    DeviceSpectra spectra_;
     int which_ = 0;  // of ordered_: the singles of the slice searched last
     int sorted_which_ = 0;
     int sums_which_ = 0;
@@ -115,7 +107,6 @@ class Stages {
     std::uint32_t begin_ = 0;  // the first of them that is carried over
     std::uint32_t taken_ = 0;  // carried singles that already belong to a group
     std::uint32_t pending_ = 0;
-    std::uint64_t watermark_ = 0;
 };
 
 }  // namespace petacq::gpu::cuda

@@ -146,6 +146,16 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about_key("/sources/ids", "[4, 4]").starts_with("/sources/ids/1: expected each item once"));
     CHECK(about_key("/pipeline", R"({"slice_frames": 2000, "max_pending_singles": 1999})")
               .starts_with("/pipeline/max_pending_singles: expected at least slice_frames = 2000"));
+    CHECK(about_key("/pipeline/devices", "null").empty());
+    CHECK(about_key("/pipeline/devices", "[1, 0]").empty());
+    CHECK(about_key("/pipeline/devices", "[]").starts_with("/pipeline/devices: expected"));
+    CHECK(about_key("/pipeline/devices", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]")
+              .starts_with("/pipeline/devices: expected"));
+    CHECK(
+        about_key("/pipeline/devices", "[1, 1]").starts_with("/pipeline/devices/1: expected each item once"));
+    CHECK(about_key("/pipeline/devices", "[-1]").starts_with("/pipeline/devices/0: expected"));
+    CHECK(about_key("/pipeline", R"({"backend": "cpu", "devices": [0, 1]})") ==
+          "/pipeline/devices: expected null with backend \"cpu\", which uses no GPU; found [0,1]");
     CHECK(about_key("/control/socket", json(std::string(120, 'x')).dump().c_str())
               .starts_with("/control/socket: expected a path of at most 107 bytes"));
     CHECK(about_key("/tap/socket", json(std::string(120, 'x')).dump().c_str())

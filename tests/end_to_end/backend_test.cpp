@@ -46,6 +46,50 @@ TEST_CASE("the daemon refuses to start when CUDA is requested and cannot be used
     CHECK(contains(outcome.err, here ? "GPU memory" : "expected a usable GPU"));
 }
 
+TEST_CASE("GPUs that are not there are refused at the start and by --check", "[e2e][backend]") {
+    const bool here = no_cuda_reason().empty();
+    const Site site(json{{"pipeline", {{"backend", here ? "auto" : "cuda"}, {"devices", {0, 1023}}}}});
+    for (const bool check : {false, true}) {
+        std::vector<std::string> arguments{"--config", site.configuration()};
+        if (check) arguments.emplace_back("--check");
+        const Outcome outcome = run_program(PETACQD_PROGRAM, arguments);
+        INFO((check ? "--check: " : "start: ") << outcome.err);
+        CHECK(outcome.status == 78);
+        CHECK(
+            contains(outcome.err, here ? "/pipeline/devices: expected numbers of usable GPUs; CUDA: there is "
+                                         "no device 1023"
+                                       : "/pipeline/backend: 'cuda' cannot be used: "));
+    }
+}
+
+TEST_CASE("the daemon computes on all GPUs that are listed", "[e2e][backend][cuda]") {
+    if (const std::string reason = no_two_gpus_reason(); !reason.empty()) {
+        WARN("skipped: " << reason);
+        return;
+    }
+    const Site site(json{{"pipeline", {{"devices", {0, 1}}}}});
+    Daemon daemon(site);
+    const std::string backend = daemon.status()["backend"];
+    INFO(backend);
+    CHECK(backend.rfind("cuda, 0 ", 0) == 0);
+    CHECK(contains(backend, " and 1 "));
+    daemon.start("r");
+    daemon.stop();
+    CHECK(site.run_json("r")["backend"] == backend);
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("a host without a GPU computes on the CPU whatever devices are listed", "[e2e][backend]") {
+    if (no_cuda_reason().empty()) {
+        WARN("skipped: there is a GPU");
+        return;
+    }
+    const Site site(json{{"pipeline", {{"backend", "auto"}, {"devices", {0, 1}}}}});
+    Daemon daemon(site);
+    CHECK(daemon.status()["backend"].get<std::string>().rfind("cpu, ", 0) == 0);
+    CHECK(daemon.terminate() == 0);
+}
+
 namespace {
 
 // Everything waits for source 1, which falls silent for almost the source timeout.

@@ -117,6 +117,14 @@ std::string no_cuda_reason() {
     return reason;
 }
 
+std::string no_two_gpus_reason() {
+    if (const std::string reason = no_cuda_reason(); !reason.empty()) return reason;
+    const Site site(nlohmann::json{{"pipeline", {{"devices", {0, 1}}}}});
+    const Outcome check = run_program(PETACQD_PROGRAM, {"--check", "--config", site.configuration()});
+    const std::size_t why = check.err.find("CUDA: there is no device 1");
+    return why == std::string::npos ? std::string() : check.err.substr(why);
+}
+
 Outcome petctl(const Site& site, std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"--socket", site.socket().string()});
     return run_program(PETCTL_PROGRAM, arguments);

@@ -86,6 +86,8 @@ class Daemon {
 
 /// Why the CUDA back-end cannot be used here ("CUDA cannot be used: ..."); "" if it can.
 std::string no_cuda_reason();
+/// The same for two GPUs, numbers 0 and 1.
+std::string no_two_gpus_reason();
 
 /// Runs petctl on the control socket of the site.
 Outcome petctl(const Site& site, std::vector<std::string> arguments);

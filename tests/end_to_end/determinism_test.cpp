@@ -131,6 +131,21 @@ TEST_CASE("the CUDA back-end gives the list-mode of the CPU with every sort engi
     }
 }
 
+TEST_CASE("two GPUs give the list-mode of the CPU", "[e2e][determinism][cuda]") {
+    if (const std::string reason = no_two_gpus_reason(); !reason.empty()) {
+        WARN("skipped: " << reason);
+        return;
+    }
+    const Payloads reference = take("CPU", json::object(), {});
+    const Payloads other = take("two GPUs", {{"pipeline", {{"backend", "cuda"}, {"devices", {0, 1}}}}},
+                                {"--reorder", "0.3", "--reorder-span", "6"});
+    CHECK(other.coincidences == reference.coincidences);
+    CHECK(other.singles == reference.singles);
+    CHECK(other.tags == reference.tags);
+    CHECK(other.seconds == reference.seconds);
+    CHECK(other.counts == reference.counts);
+}
+
 TEST_CASE("a capture replayed and singles re-sorted with CUDA give the list-mode of the CPU",
           "[e2e][determinism][cuda]") {
     if (const std::string reason = no_cuda_reason(); !reason.empty()) {

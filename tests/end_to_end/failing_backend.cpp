@@ -94,7 +94,7 @@ class FailingPipeline final : public gpu::Pipeline {
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers, gpu::Input input,
-                     unsigned /*gpu*/, const net::Cores& /*near_gpu*/) {
+                     const net::Cores& /*near_gpu*/) {
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     Backend backend;
@@ -104,11 +104,13 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     return backend;
 }
 
+void check_devices(const config::Configuration& /*configuration*/) {}
+
 unsigned usable_gpus() {
     return 0;
 }
 
-std::string gpu_address(unsigned /*gpu*/) {
+std::string gpu_address(const config::Pipeline& /*pipeline*/) {
     return "";
 }
 

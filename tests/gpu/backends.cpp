@@ -5,6 +5,7 @@
 
 #ifdef PETACQ_CUDA
 #include "gpu/cuda/cuda_pipeline.hpp"
+#include "tests/gpu/cuda_usable.hpp"
 #endif
 
 namespace petacq::test {
@@ -13,8 +14,9 @@ namespace {
 
 #ifdef PETACQ_CUDA
 // PETACQ_SORT=name selects the sort engine.
-std::unique_ptr<gpu::Pipeline> make_cuda(gpu::PipelineOptions options,
-                                         const config::Calibration& calibration) {
+std::unique_ptr<gpu::Pipeline> make_cuda(gpu::PipelineOptions options, const config::Calibration& calibration,
+                                         const std::vector<std::uint32_t>& devices) {
+    options.devices = devices;
     if (const char* name = std::getenv("PETACQ_SORT"); name != nullptr)
         options.sort_engine = config::from_name<gpu::SortEngine>(name);
     return gpu::make_cuda_pipeline(options, calibration);
@@ -27,7 +29,13 @@ std::vector<Backend> find_backends() {
     if (const auto reason = gpu::cuda_unusable_reason()) {
         std::fprintf(stderr, "on the CPU back-end only: %s\n", reason->c_str());
     } else {
-        all.push_back({"cuda", make_cuda});
+        const auto add = [&](const char* name, const std::vector<std::uint32_t>& devices) {
+            all.push_back({name, [=](const gpu::PipelineOptions& options, const config::Calibration& c) {
+                               return make_cuda(options, c, devices);
+                           }});
+        };
+        add("cuda", {});
+        add("cuda2", two_devices());
     }
 #endif
     // PETACQ_BACKEND=name runs only that one, for slow tools.

@@ -74,7 +74,10 @@ void add_options(CLI::App& app, AcquisitionSuite& s) {
 
 /// Checks that involve several options.
 void check(const PipelineSuite& s) {
-    if (s.backend != "cuda") return;
+    if (s.backend != "cuda") {
+        if (!s.devices.empty()) throw CLI::ValidationError("--devices", "expected --backend cuda");
+        return;
+    }
     if (s.processes) throw CLI::ValidationError("--processes", "expected --backend cpu");
     if (s.threads.size() > 1)
         throw CLI::ValidationError("--threads", "expected one number with --backend cuda");
@@ -101,6 +104,11 @@ void add_options(CLI::App& app, PipelineSuite& s) {
     option(app, "--receivers", s.receivers,
            "Receivers whose reads alternate in a slice, each with memory of its own (cuda)")
         ->check(CLI::Range(1, 64));
+    app.add_option("--devices", s.devices,
+                   "Numbers of the GPUs that share the work, such as 0,1; default the first (cuda)")
+        ->delimiter(',')
+        ->expected(1, 16)
+        ->check(CLI::Range(0, 1023));
     option(app, "--rate", s.rate, "Singles per second of detector time");
     option(app, "--window-ns", s.window_ns, "Coincidence window");
     option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none");

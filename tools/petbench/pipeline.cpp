@@ -121,6 +121,7 @@ void run(const PipelineSuite& o) {
     options.rules.search = !o.singles;
     options.emit_singles = o.singles;
     options.spectra = o.spectra;
+    options.devices = o.devices;
 
     const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
     if (o.backend == "cuda") {

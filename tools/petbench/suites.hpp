@@ -58,9 +58,10 @@ void run(const AcquisitionSuite& suite);
 struct PipelineSuite {
     std::string backend = "cpu";
     std::string scanner;
-    std::size_t frames = 0;        ///< 0: 8 Mi on the CPU, 1 Gi on the GPU
-    std::size_t slice_frames = 0;  ///< 0: 262,144 on the CPU; 1, 4 and 16 Mi on the GPU
-    std::size_t receivers = 1;     ///< GPU: side by side in memory
+    std::size_t frames = 0;              ///< 0: 8 Mi on the CPU, 1 Gi on the GPU
+    std::size_t slice_frames = 0;        ///< 0: 262,144 on the CPU; 1, 4 and 16 Mi on the GPU
+    std::size_t receivers = 1;           ///< GPU: side by side in memory
+    std::vector<std::uint32_t> devices;  ///< GPU: numbers of those that share the work; empty: the first
     double rate = 50e6;
     double window_ns = 4;
     double delay_ns = 0;

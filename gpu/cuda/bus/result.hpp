@@ -20,7 +20,7 @@ void advise_large_pages(void* memory, std::size_t bytes);
 /// rate. Memory that `out` brings along is used again.
 template <class T, class Write>
 void fill(WorkerPool& pool, std::size_t count, RecordVector<T>& out, Write write) {
-    constexpr std::size_t least = (std::size_t{1} << 20) / sizeof(T);    // for a thread
+    constexpr std::size_t least = (std::size_t{256} << 10) / sizeof(T);  // for a thread
     constexpr std::size_t piece = (std::size_t{128} << 10) / sizeof(T);  // that it takes at a time
     if (out.capacity() < count) {
         RecordVector<T>().swap(out);

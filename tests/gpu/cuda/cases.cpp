@@ -4,6 +4,7 @@
 
 #ifdef PETACQ_CUDA
 #include "gpu/cuda/cuda_pipeline.hpp"
+#include "tests/gpu/cuda_usable.hpp"
 #endif
 
 namespace petacq::test {
@@ -68,12 +69,17 @@ Output feed(gpu::Pipeline& pipeline, const std::vector<gpu::Slice>& slices) {
 #ifdef PETACQ_CUDA
 Output check_against_cpu(const Case& c, const std::vector<gpu::Slice>& slices) {
     Output expected = feed(*gpu::make_host_pipeline(c.options, c.setup.calibration), slices);
-    const Output output = feed(*gpu::make_cuda_pipeline(c.options, c.setup.calibration), slices);
-    CHECK(output.counts == expected.counts);
-    CHECK(output.frames == expected.frames);
-    CHECK((output.sums == expected.sums));
-    CHECK(same_bytes(output.singles, expected.singles));
-    CHECK(same_bytes(output.coincidences, expected.coincidences));
+    for (const std::vector<std::uint32_t>& devices : {std::vector<std::uint32_t>(), two_devices()}) {
+        gpu::PipelineOptions options = c.options;
+        options.devices = devices;
+        const Output output = feed(*gpu::make_cuda_pipeline(options, c.setup.calibration), slices);
+        INFO((devices.empty() ? "one device" : "two devices"));
+        CHECK(output.counts == expected.counts);
+        CHECK(output.frames == expected.frames);
+        CHECK((output.sums == expected.sums));
+        CHECK(same_bytes(output.singles, expected.singles));
+        CHECK(same_bytes(output.coincidences, expected.coincidences));
+    }
     return expected;
 }
 

@@ -37,8 +37,8 @@ struct Output {
 /// Feeds slices at the pipeline's depth. The last one ends an interval, and some before it.
 Output feed(gpu::Pipeline& pipeline, const std::vector<gpu::Slice>& slices);
 
-/// Feeds the slices to the CPU and to the CUDA back-end, checks that everything agrees, and returns the
-/// output.
+/// Feeds the slices to the CPU and to the CUDA back-end, with one device and with two, checks that everything
+/// agrees, and returns the output.
 Output check_against_cpu(const Case& c, const std::vector<gpu::Slice>& slices);
 /// The same for frames in the order of their times: slices of `slice_frames` frames, each with the time of
 /// the next frame as its watermark.

@@ -92,6 +92,8 @@ TEST_CASE("petbench refuses what needs a GPU where there is none", "[petbench]")
     }
     CHECK(petbench(on_gpu + "--threads 1 2").status == 64);
     CHECK(petbench(on_gpu + "--slice-frames 10").status == 64);
+    CHECK(petbench(on_gpu + "--devices 0,x").status == 64);
+    CHECK(petbench("pipeline --devices 0,1" + small_scanner).status == 64);
     CHECK(petbench("pipeline --backend gpu" + small_scanner).status == 64);
 }
 
@@ -111,6 +113,9 @@ TEST_CASE("petbench measures on the GPU", "[petbench]") {
         small_scanner + "--policy TakeWinnerOfGoods");
     INFO(pipeline.out);
     CHECK(pipeline.status == 0);
+    const Outcome nowhere = petbench("pipeline --backend cuda --devices 0,999" + small_scanner);
+    CHECK(nowhere.status == 70);
+    CHECK(contains(nowhere.out, "there is no device 999"));
     for (const char* part : {"\nwhole pipeline, ", "\ndevice only, ", "\nPoisson ", "\nall times equal ",
                              "  60 per window, TakeAllGoods "})
         CHECK(contains(pipeline.out, part));

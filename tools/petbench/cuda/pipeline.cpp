@@ -76,7 +76,7 @@ Whole run_whole(const CudaInput& input, gpu::Pipeline& pipeline, std::size_t sli
 
 void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration& calibration,
                        gpu::PipelineOptions options, const PipelineSuite& suite) {
-    if (const auto reason = gpu::cuda_unusable_reason()) throw std::runtime_error(*reason);
+    if (const auto reason = gpu::cuda_unusable_reason(options.devices)) throw std::runtime_error(*reason);
     constexpr std::size_t mi = std::size_t{1} << 20;
     const std::vector<std::size_t> slices = suite.slice_frames > 0
                                                 ? std::vector<std::size_t>{suite.slice_frames}
@@ -98,7 +98,7 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
     std::printf(
         "\nwhole pipeline, pinned frames to records; host to device %.2f G frames/s, device copy %.1f\n"
         "%-14s %10s %14s %14s\n",
-        copies.up / 16e9, copies.device / 16e9, "slice", "G frames/s", "of the bus", "of the copy");
+        copies.up / 16e9, copies.device / 16e9, "slice", "G frames/s", "of one bus", "of the copy");
     for (const std::size_t slice : slices) {
         if (slice > input.frames) {
             std::printf("%9.3f Mi   left out: more than the frames of the input (--frames)\n",
@@ -114,7 +114,7 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         const Whole whole = run_whole(input, *pipeline, slice, suite.repeat, false, pass_begins);
         const auto of_bus = [&](double rate) { return 100 * rate * 16 / copies.up; };
         std::printf(
-            "%9.3f Mi   %10.3f       %6.1f %%       %6.2f %%  (%.1f to %.1f of the bus; %s; accepted %.1f "
+            "%9.3f Mi   %10.3f       %6.1f %%       %6.2f %%  (%.1f to %.1f of one bus; %s; accepted %.1f "
             "%%, "
             "%llu prompts, %llu delayeds)\n",
             static_cast<double>(slice) / 0x1p20, whole.rate / 1e9, of_bus(whole.rate),

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "gpu/cuda/bus/upload.hpp"
+#include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/measure.hpp"
@@ -26,11 +26,13 @@ struct StageTimes {
 StageTimes run_stages(const config::Calibration& calibration, const gpu::PipelineOptions& options,
                       std::span<const gpu::FrameSpan> spans, int repeat) {
     const gpu::OwnedTables tables(options, calibration);
-    gpu::cuda::Memory memory(gpu::cuda::Memory::Purpose::use);
-    gpu::cuda::Stages stages(options, tables, memory);
-    gpu::cuda::Slot slot(options, memory);
-    const gpu::cuda::Stream stream;
-    gpu::cuda::Uploader(options, memory).upload(spans, slot, stream);
+    gpu::cuda::Converter converter(options, tables, gpu::cuda::Stages::room(options),
+                                   gpu::cuda::Memory::Purpose::use);
+    gpu::cuda::Stages stages(options, converter);
+    gpu::cuda::Slot slot(options, converter.memory(), converter.memory());
+    const gpu::cuda::Stream& stream = converter.stream();
+    converter.upload(spans, slot);
+    check(cudaStreamSynchronize(converter.up()), "cudaStreamSynchronize", "copying frames to the device");
     fetch_table(slot, stream);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying frames to the device");
     slot.watermark = UINT64_MAX;
@@ -48,8 +50,8 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
             at[0]->record(stream);
             stages.convert(slot, stream);
             at[1]->record(stream);
-            at[1]->wait("timing conversion");
-            stages.converted(slot, stream);
+            converter.wait(slot, *at[1]);
+            stages.converted(slot);
             at[2]->record(stream);
             stages.order(slot, stream);
             at[3]->record(stream);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <vector>
 
 #include "daemon/backend.hpp"
 #include "daemon/settings.hpp"
@@ -62,10 +63,11 @@ gpu::EnergyWindow Engines::energies() const {
 }
 
 std::unique_ptr<ShardSearch> Engines::make_search(std::size_t worker) const {
-    const unsigned gpu = gpus == 0 ? 0 : static_cast<unsigned>(worker % gpus);
+    config::Configuration of_worker = configuration;
+    of_worker.pipeline.devices.reset();
+    if (gpus > 0) of_worker.pipeline.devices = std::vector{static_cast<std::uint32_t>(worker % gpus)};
     return std::make_unique<ShardSearch>(
-        daemon::make_backend(configuration, scanner, no_calibration(scanner.geometry), 0, gpu::Input::singles,
-                             gpu),
+        daemon::make_backend(of_worker, scanner, no_calibration(scanner.geometry), 0, gpu::Input::singles),
         slice_singles, rules.window + rules.delay.value_or(0));
 }
 

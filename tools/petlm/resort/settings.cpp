@@ -73,6 +73,7 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     if (options.no_delay) coincidence.erase("delay_ticks");
     narrow(document.at("energy"), options);
     document["pipeline"]["backend"] = options.backend;
+    document["pipeline"].erase("devices");  // those of the host of the run
     document["pipeline"]["threads"] = 1;
     document["pipeline"]["slice_frames"] = slice_singles;
     document["pipeline"]["max_pending_singles"] = std::uint64_t{16} * slice_singles;

@@ -1,11 +1,11 @@
-// The histograms of all collected slices, on the device.
+// The histograms of the collected slices that a device has converted.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 
-#include "gpu/cuda/convert.hpp"
+#include "gpu/cuda/convert/convert.hpp"
 #include "gpu/cuda/memory.hpp"
 #include "gpu/histograms.hpp"
 
@@ -13,12 +13,10 @@ namespace petacq::gpu::cuda {
 
 class HistogramTotals {
   public:
-    HistogramTotals(const HistogramSizes& sizes, Memory& memory, cudaStream_t stream)
+    HistogramTotals(const HistogramSizes& sizes, Memory& memory)
         : sizes_(sizes),
-          totals_(memory.device<std::uint64_t>(sizes.total())),
-          host_totals_(memory.pinned<std::uint64_t>(sizes.total())) {
-        check(cudaMemsetAsync(totals_, 0, bytes(), stream), "cudaMemsetAsync", "set-up");
-    }
+          totals_(memory.zeros<std::uint64_t>(sizes.total())),
+          host_totals_(memory.pinned<std::uint64_t>(sizes.total())) {}
 
     void add(const SliceHistograms& slice, cudaStream_t stream) const {
         launch_fold(slice, sizes_, totals_, stream);

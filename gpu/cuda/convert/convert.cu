@@ -2,8 +2,8 @@
 
 #include "config/spectra.hpp"
 #include "gpu/cuda/check.hpp"
-#include "gpu/cuda/convert.hpp"
-#include "gpu/cuda/placement.cuh"
+#include "gpu/cuda/convert/convert.hpp"
+#include "gpu/cuda/convert/placement.cuh"
 
 namespace petacq::gpu::cuda {
 

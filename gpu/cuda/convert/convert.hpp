@@ -16,6 +16,13 @@ struct SingleArrays {
     std::uint64_t* value = nullptr;
 };
 
+/// Where conversion writes to.
+struct ConvertOutput {
+    SingleArrays ready;
+    SingleArrays pending;
+    TagCell* tags = nullptr;
+};
+
 /// The spectra of the pipeline on the device, shaped like config::Spectra, and which frames count.
 struct SpectraArrays {
     std::uint32_t* floods = nullptr;  ///< nullptr: no frame of the slice counts

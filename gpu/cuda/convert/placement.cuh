@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "gpu/cuda/convert.hpp"
+#include "gpu/cuda/convert/convert.hpp"
 #include "gpu/sort/partition.cuh"
 
 namespace petacq::gpu::cuda {

@@ -1,7 +1,7 @@
 // Slices of singles instead of frames.
 #include "gpu/cuda/check.hpp"
-#include "gpu/cuda/convert.hpp"
-#include "gpu/cuda/placement.cuh"
+#include "gpu/cuda/convert/convert.hpp"
+#include "gpu/cuda/convert/placement.cuh"
 
 namespace petacq::gpu::cuda {
 

@@ -1,4 +1,4 @@
-#include "gpu/cuda/spectra.hpp"
+#include "gpu/cuda/convert/spectra.hpp"
 
 #include <algorithm>
 
@@ -31,12 +31,8 @@ DeviceSpectra::DeviceSpectra(const PipelineOptions& o, Memory& memory)
     if (!o.spectra) return;
     flood_count_ = o.geometry.bdm_count * o.geometry.du_count * positions_;
     energy_count_ = o.geometry.crystal_count() * bins;
-    floods_ = memory.device<std::uint32_t>(flood_count_);
-    energies_ = memory.device<std::uint32_t>(energy_count_);
-    if (floods_ == nullptr) return;
-    clear(floods_, flood_count_, nullptr);
-    clear(energies_, energy_count_, nullptr);
-    wait(nullptr);  // the streams of the back-end do not wait for the default stream
+    floods_ = memory.zeros<std::uint32_t>(flood_count_);
+    energies_ = memory.zeros<std::uint32_t>(energy_count_);
 }
 
 SpectraArrays DeviceSpectra::arrays(const std::optional<TickRange>& times) const {

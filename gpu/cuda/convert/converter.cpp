@@ -1,0 +1,142 @@
+#include "gpu/cuda/convert/converter.hpp"
+
+#include <nvtx3/nvtx3.hpp>
+
+#include "gpu/cuda/bus/transfers.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+void clear(void* memory, std::size_t bytes, cudaStream_t stream) {
+    check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemsetAsync", "clearing totals");
+}
+
+template <class T>
+void to_host(T* host, const T* device, std::size_t count, cudaStream_t stream) {
+    check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync",
+          "copying results of conversion to the host");
+}
+
+Memory::Purpose purpose_of(bool is_plan) {
+    return is_plan ? Memory::Purpose::plan : Memory::Purpose::use;
+}
+
+}  // namespace
+
+DeviceTables::DeviceTables(const OwnedTables& tables, bool is_plan)
+    : memory_(purpose_of(is_plan)), view_(tables.view()) {
+    view_.position = memory_.copy_of(tables.position());
+    view_.crystals = memory_.copy_of(tables.crystals());
+    view_.factor = memory_.copy_of(tables.factor());
+    if (!tables.modules_of_source().empty())
+        view_.modules_of_source = memory_.copy_of(tables.modules_of_source());
+}
+
+Converter::Converter(const PipelineOptions& o, const OwnedTables& tables, std::uint64_t most_waiting,
+                     Memory::Purpose purpose)
+    : input_(o.input),
+      crystals_(o.geometry.crystal_count()),
+      memory_(purpose),
+      uploader_(o, memory_),
+      words_count_(placement_words(static_cast<std::uint32_t>(most_waiting), Slot::cell_room_for(o))),
+      words_(memory_.zeros<std::uint64_t>(words_count_)),
+      split_totals_(memory_.device<ConvertTotals>(1)),
+      spectra_(o, memory_),
+      histograms_(HistogramSizes::of(o.geometry), memory_) {
+    check(cudaGetDevice(&device_), "cudaGetDevice", "set-up");
+    tables_ = make_tables(tables);
+}
+
+void Converter::synchronize() const {
+    for (const Stream* stream : {&up_, &stream_, &books_})
+        cudaStreamSynchronize(*stream);
+}
+
+std::unique_ptr<DeviceTables> Converter::make_tables(const OwnedTables& tables) const {
+    const OnDevice on(device_);
+    return std::make_unique<DeviceTables>(tables, memory_.is_plan());
+}
+
+ConvertArguments Converter::arguments(const Slot& slot, const ConvertOutput& output, cudaStream_t stream) {
+    if (rounds_ > last_round) {
+        clear(words_, words_count_ * sizeof(std::uint64_t), stream);
+        rounds_ = 0;
+    }
+    ConvertArguments a;
+    a.base = slot.late_below;
+    a.watermark = slot.watermark;
+    a.all_ready = slot.everything();
+    a.ready = output.ready;
+    a.pending = output.pending;
+    a.tags = output.tags;
+    a.words = words_;
+    a.round = rounds_++;
+    return a;
+}
+
+void Converter::convert(Slot& slot, const ConvertOutput& output, const WaitingSingles& waiting,
+                        cudaStream_t stream) {
+    const nvtx3::scoped_range range{"convert"};
+    clear(slot.converted, sizeof(ConvertTotals), stream);
+    clear(slot.histogram_memory, slot.histogram_bytes, stream);
+    ConvertArguments a = arguments(slot, output, stream);
+    a.totals = slot.converted;
+    a.tables = tables_->view();
+    a.cells = slot.cells;
+    a.rows = slot.rows();
+    a.tile_first = slot.tile_first();
+    a.cell_count = slot.cell_count;
+    a.histograms = slot.histograms;
+    a.spectra = spectra_.arrays(slot.spectra);
+    launch_split(a, waiting.singles, waiting.count, stream);
+    if (input_ == Input::singles) {
+        launch_take_singles(a, crystals_, stream);
+    } else {
+        launch_convert(a, stream);
+    }
+    to_host(slot.host_converted, slot.converted, 1, stream);
+    slot.found_tags = output.tags;
+}
+
+void Converter::split(Slot& slot, const ConvertOutput& output, const WaitingSingles& waiting,
+                      cudaStream_t stream) {
+    launch_fetch(reinterpret_cast<std::byte*>(split_totals_),
+                 reinterpret_cast<const std::byte*>(slot.host_converted), sizeof(ConvertTotals), stream);
+    ConvertArguments a = arguments(slot, output, stream);
+    a.totals = split_totals_;
+    launch_split(a, waiting.singles, waiting.count, stream);
+    to_host(slot.host_converted, split_totals_, 1, stream);
+}
+
+void Converter::wait(Slot& slot, const Event& converted) const {
+    const OnDevice on(device_);
+    converted.wait("converting frames");
+    slot.tag_cells.resize(slot.host_converted->tags);
+    if (slot.tag_cells.empty()) return;
+    to_host(slot.tag_cells.data(), slot.found_tags, slot.tag_cells.size(), books_);
+    check(cudaStreamSynchronize(books_), "cudaStreamSynchronize", "copying tags to the host");
+}
+
+void Converter::fold(const SliceHistograms& slice, const Event& folded) const {
+    const OnDevice on(device_);
+    histograms_.add(slice, books_);
+    folded.record(books_);
+}
+
+void Converter::copy_histograms(SinglesHistograms& out) const {
+    const OnDevice on(device_);
+    histograms_.copy(out, books_);
+}
+
+void Converter::take_spectra(config::Spectra& out) {
+    const OnDevice on(device_);
+    spectra_.take(out, books_);
+}
+
+void Converter::copy_unit_spectra(std::uint32_t unit, UnitSpectra& out) const {
+    const OnDevice on(device_);
+    spectra_.copy_unit(unit, out, books_);
+}
+
+}  // namespace petacq::gpu::cuda
