@@ -13,7 +13,7 @@
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/backend.hpp"
 #include "daemon/run/run.hpp"
-#include "daemon/tracking/source_tracker.hpp"
+#include "daemon/tracking/tracker_options.hpp"
 #include "net/batch_queue.hpp"
 #include "net/foreign/translator.hpp"
 

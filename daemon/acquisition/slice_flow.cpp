@@ -111,7 +111,7 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
         newest_held_ = std::max(newest_held_.value_or(0), time);
         return 0;
     }
-    return verdict.time_low <= time && time <= verdict.time_high ? time : 0;
+    return verdict.believes(time) ? time : 0;
 }
 
 /// The first frames of a run may lie anywhere in its first datagrams.
@@ -126,10 +126,8 @@ void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& dat
         earliest_held_ = std::min(earliest_held_, earliest);
         return;
     }
-    const auto believed = [&](std::uint64_t time) {
-        return verdict.time_low <= time && time <= verdict.time_high;
-    };
-    if (earliest == UINT64_MAX || !believed(earliest) || !believed(datagram.last_time)) return;
+    if (earliest == UINT64_MAX || !verdict.believes(earliest) || !verdict.believes(datagram.last_time))
+        return;
     begin_.add(earliest, {std::max(datagram.first_time, datagram.last_time), datagram.arrival_ns});
     begin_settled_ = feed_.watermark() > begin_.first();
 }
@@ -183,8 +181,7 @@ std::uint64_t SliceFlow::data_end() const {
 /// or, if that one has no time either, at the newest time received.
 void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& verdict) {
     const std::uint64_t time = datagram.last_time;
-    const bool timed =
-        verdict.use && datagram.timed_frames != 0 && verdict.time_low <= time && time <= verdict.time_high;
+    const bool timed = verdict.use && datagram.timed_frames != 0 && verdict.believes(time);
     if (timed && datagram.hits)
         readings_->add_temperature(time, datagram.last_bdm, datagram.temperature_16ths);
     if (verdict.lost != 0)

@@ -15,6 +15,7 @@
 #include "daemon/seconds/board_presence.hpp"
 #include "daemon/seconds/board_readings.hpp"
 #include "daemon/tracking/copy_watch.hpp"
+#include "daemon/tracking/source_tracker.hpp"
 
 namespace petacq::daemon {
 
