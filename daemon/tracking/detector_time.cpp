@@ -335,7 +335,7 @@ void DetectorTime::look_elsewhere(std::int64_t now_ns) {
 
 /// Not of a wild time: a frame further back than the disorder allows is late, whatever its time says.
 void DetectorTime::note_earlier(std::uint32_t source, std::uint64_t time) {
-    Source& s = sources_.all()[source];
+    Source& s = sources_[source];
     const auto lower = [&](std::uint64_t& earliest) {
         if (earliest != UINT64_MAX && time < earliest && earliest - time <= options_.max_disorder)
             earliest = time;
@@ -352,13 +352,13 @@ Verdict DetectorTime::believed_times() const {
 
 Verdict DetectorTime::held_times(std::uint32_t source) const {
     Verdict verdict = believed_times();
-    if (sources_.all()[source].member)
+    if (sources_[source].member)
         verdict.time_low = std::min(verdict.time_low, own_times(source, false).time_low);
     return verdict;
 }
 
 Verdict DetectorTime::own_times(std::uint32_t source, bool unproven) const {
-    const Source& s = sources_.all()[source];
+    const Source& s = sources_[source];
     Verdict verdict;
     const Source::FrameTimes& range = s.time.proven() ? s.times : s.row_times;
     if (!s.time.consistent() || !(unproven || s.time.proven())) {

@@ -60,6 +60,8 @@ class SourceTable {
     /// many.
     std::size_t take_slot(const net::Datagram& datagram, std::int64_t now_ns);
 
+    [[nodiscard]] Source& operator[](std::size_t slot) { return sources_[slot]; }
+    /// Until another sender gets a slot.
     [[nodiscard]] std::span<Source> all() { return sources_; }
     [[nodiscard]] std::span<const Source> all() const { return sources_; }
     [[nodiscard]] std::span<const Source> expected() const { return all().first(expected_); }

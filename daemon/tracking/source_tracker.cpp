@@ -52,7 +52,7 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
         verdict.use = false;
         return verdict;
     }
-    Source& source = sources_.all()[index];
+    Source& source = sources_[index];
     const net::Endpoint sender_before{std::exchange(source.address, datagram.address),
                                       std::exchange(source.port, datagram.port)};
     if (!source.first_seen) source.first_seen = now_ns;
@@ -104,7 +104,7 @@ bool SourceTracker::observe_group(const net::Group& group, std::int64_t now_ns,
     for (const net::Datagram& train : group.trains()) {
         const std::size_t index = sources_.slot_of(train);
         if (index == SourceTable::nobody) return false;
-        Source& source = sources_.all()[index];
+        Source& source = sources_[index];
         if (!time_.goes_on(source, first_of(train), end_of(train))) return false;
         if (!source.sequence.goes_on(train.sequence, train.datagrams)) return false;
         of_train_.push_back(&source);
@@ -203,7 +203,8 @@ TrackerStatus SourceTracker::status(std::int64_t now_ns) const {
             t.holding = t.sources.size();
         t.sources.push_back(s);
     }
-    t.behind_watermark = time_.went_back() != Back::no || (t.holding && *t.reference < t.watermark);
+    t.behind_watermark =
+        time_.went_back() != DetectorTime::Back::no || (t.holding && *t.reference < t.watermark);
     return t;
 }
 

@@ -65,9 +65,6 @@ struct TrackerStatus {
 
 class SourceTracker {
   public:
-    static constexpr std::size_t max_sources = SourceTable::max_sources;
-    using Back = DetectorTime::Back;
-
     /// Throws std::invalid_argument for more than max_sources expected sources or one named twice.
     explicit SourceTracker(TrackerOptions options);
     SourceTracker(SourceTracker&&) = delete;
@@ -79,12 +76,15 @@ class SourceTracker {
     /// false; observe() takes them one by one.
     bool observe_group(const net::Group& group, std::int64_t now_ns, std::vector<Verdict>& verdicts);
 
+    [[nodiscard]] const DetectorTime& time() const { return time_; }
+
     /// Decides on detector time and moves the watermark (Watermark::advance).
     std::uint64_t watermark(std::int64_t now_ns, std::uint64_t latest_pending_time) {
         time_.decide(now_ns);
         return watermark_.advance(now_ns, latest_pending_time);
     }
-    /// Detector time goes on where the sources agree; the watermark starts again. REQUIRES: time_went_back().
+    /// Detector time goes on where the sources agree; the watermark starts again. REQUIRES:
+    /// time().went_back().
     void follow_reset(std::int64_t now_ns) {
         watermark_.restart();
         time_.follow_reset(now_ns);
@@ -106,19 +106,8 @@ class SourceTracker {
     // Of DetectorTime.
     void note_earlier(std::uint32_t source, std::uint64_t time) { time_.note_earlier(source, time); }
     void believe_until(std::uint64_t ticks) { time_.believe_until(ticks); }
+    /// Begins detector time with the sources that are proven now; two need not agree.
     void establish_now(std::int64_t now_ns) { time_.establish(now_ns, true); }
-    [[nodiscard]] bool established() const { return time_.established(); }
-    [[nodiscard]] Back time_went_back() const { return time_.went_back(); }
-    [[nodiscard]] bool supported(std::int64_t now_ns) const { return time_.supported(now_ns); }
-    [[nodiscard]] bool deserted(std::int64_t now_ns) const { return time_.deserted(now_ns); }
-    [[nodiscard]] Verdict believed_times() const { return time_.believed_times(); }
-    [[nodiscard]] Verdict own_times(std::uint32_t source, bool unproven = true) const {
-        return time_.own_times(source, unproven);
-    }
-    [[nodiscard]] Verdict held_times(std::uint32_t source) const { return time_.held_times(source); }
-    [[nodiscard]] std::uint64_t earliest() const { return time_.earliest(); }
-    [[nodiscard]] std::uint64_t newest() const { return time_.newest(); }
-    [[nodiscard]] std::uint64_t first_of_members() const { return time_.first_of_members(); }
 
     /// A run starts: what is missing now was lost before it (sequence_tracker.hpp).
     void mark();
