@@ -15,7 +15,7 @@
 #include "daemon/backend.hpp"
 #include "daemon/placement/machine.hpp"
 #include "daemon/run/run.hpp"
-#include "daemon/tracking/source_tracker.hpp"
+#include "daemon/tracking/tracker_options.hpp"
 #include "net/batch_queue.hpp"
 #include "net/foreign/translator.hpp"
 #include "net/receiver.hpp"

@@ -9,7 +9,7 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
-#include "daemon/tracking/source_tracker.hpp"
+#include "daemon/tracking/tracker_options.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/receiver.hpp"
 

@@ -9,7 +9,7 @@
 #include "daemon/acquisition/pipeline_feed.hpp"
 #include "daemon/acquisition/receiver_totals.hpp"
 #include "daemon/run/ledger.hpp"
-#include "daemon/tracking/source_tracker.hpp"
+#include "daemon/tracking/source_table.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/batch.hpp"
 #include "net/wire.hpp"

@@ -135,7 +135,7 @@ void Acquisition::turn() {
     const Clock::time_point now = Clock::now();
     if (board_.due(now)) {
         // No run needs the present time.
-        if (runs_.none() && flow_.time_deserted(now_ns_)) flow_.restart_time();
+        if (runs_.none() && flow_.time().deserted(now_ns_)) flow_.restart_time();
         publish(board_.histograms_due(now));
     }
     statistics_.busy.stop();
@@ -181,7 +181,7 @@ void Acquisition::after_datagram(std::uint64_t step) {
     if (flow_.full()) runs_.cut_slice(now_ns_);
     if (options_.replay && step != 0 && steps_.ends_step(step))
         runs_.cut_slice(now_ns_, RunControl::Cut::step);
-    if (flow_.time_went_back() != SourceTracker::Back::no) runs_.check_detector_time(now_ns_);
+    if (flow_.time().went_back() != DetectorTime::Back::no) runs_.check_detector_time(now_ns_);
 }
 
 /// Host time goes on: everything that arrived before has been read.

@@ -28,7 +28,7 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
                        std::function<void()> started, std::int64_t now_ns) {
     check_detector_time(now_ns);
     // The next stream may start at any detector time, also at an earlier one.
-    if (!flow_.time_supported(now_ns)) {
+    if (!flow_.time().supported(now_ns)) {
         flow_.allow_repetition(now_ns);
         flow_.restart_time();
     }
@@ -106,7 +106,7 @@ void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
     if (interval.none()) return;
     flow_.establish_time(now_ns);
     // If the sources do not agree on a time, their frames are time jumps, as when a run is stopped.
-    if (!flow_.time_established()) flow_.start_slice(now_ns);
+    if (!flow_.time().established()) flow_.start_slice(now_ns);
     const std::uint64_t end = flow_.end_of_input();
     if (interval.waiting()) start_overdue_run();
     if (!flow_.pipeline().failed()) {
@@ -284,7 +284,7 @@ void RunControl::stop_as_asked(std::int64_t now_ns) {
     }
     run_.interval.fix_stop(stop, limits_.now() + timeout);
     cut_slice(now_ns);
-    if (!run_.interval.running() || flow_.time_established()) return;
+    if (!run_.interval.running() || flow_.time().established()) return;
     // Too few datagrams to know any source's time, and so no watermark: the run takes all of them.
     close_run();
     flow_.restart_time();
@@ -336,13 +336,13 @@ void RunControl::finish_run() {
 
 void RunControl::check_detector_time(std::int64_t now_ns) {
     if (flow_.pipeline().failed()) return;
-    const SourceTracker::Back back = flow_.time_went_back();
-    if (back != SourceTracker::Back::no) follow_reset(back, now_ns);
+    const DetectorTime::Back back = flow_.time().went_back();
+    if (back != DetectorTime::Back::no) follow_reset(back, now_ns);
 }
 
 /// List-mode is in the order of time: what comes before its records cannot be part of a run in progress.
-void RunControl::follow_reset(SourceTracker::Back back, std::int64_t now_ns) {
-    if (run_.interval.running() && back == SourceTracker::Back::common_reset) {
+void RunControl::follow_reset(DetectorTime::Back back, std::int64_t now_ns) {
+    if (run_.interval.running() && back == DetectorTime::Back::common_reset) {
         // Everything from before the reset belongs to the run.
         run_.interval.stop_now("the boards were reset: detector time went back", flow_.end_of_received());
         close_run();

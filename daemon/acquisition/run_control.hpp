@@ -86,7 +86,7 @@ class RunControl {
     void check_seconds();
     void begin_data(std::uint64_t ticks);
     [[nodiscard]] gpu::TickRange covered(std::uint64_t stop) const;
-    void follow_reset(SourceTracker::Back back, std::int64_t now_ns);
+    void follow_reset(DetectorTime::Back back, std::int64_t now_ns);
 
     const AcquisitionOptions options_;
     SliceFlow& flow_;

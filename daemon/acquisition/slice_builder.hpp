@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/tracking/source_tracker.hpp"
+#include "daemon/tracking/verdict.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/batch.hpp"
 #include "net/wire.hpp"

@@ -54,7 +54,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
 
 /// Whether the group lies in one slice and in one part of a second.
 bool SliceFlow::is_simple(const net::Group& group) const {
-    if (group.members().empty() || !begin_settled_ || !tracker_.established()) return false;
+    if (group.members().empty() || !begin_settled_ || !tracker_.time().established()) return false;
     std::uint64_t frames = 0;
     std::uint64_t first = UINT64_MAX;
     std::uint64_t last = 0;
@@ -93,7 +93,7 @@ bool SliceFlow::add_group(const net::Group& group, std::int64_t now_ns) {
 std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datagram, std::int64_t now_ns) {
     account_.add_datagram(datagram);
     if (datagram.admitted != net::Admitted::yes) return 0;
-    const bool begun = tracker_.established();
+    const bool begun = tracker_.time().established();
     const Verdict verdict = tracker_.observe(datagram, now_ns);
     if (!begun) judge_held_frames();
     if (readings_) read_besides_hits(datagram, verdict);
@@ -107,11 +107,11 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
     if (datagram.timed_frames == 0) return 0;
     if (!begin_settled_) look_for_begin(batch, datagram, verdict);
     const std::uint64_t time = datagram.last_time;
-    if (!tracker_.established()) {
+    if (!tracker_.time().established()) {
         newest_held_ = std::max(newest_held_.value_or(0), time);
         return 0;
     }
-    return verdict.time_low <= time && time <= verdict.time_high ? time : 0;
+    return verdict.believes(time) ? time : 0;
 }
 
 /// The first frames of a run may lie anywhere in its first datagrams.
@@ -122,21 +122,19 @@ void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& dat
     const std::uint64_t earliest =
         net::earliest_valid_time(options_.frames, batch.data + datagram.offset, datagram.frames, lowest);
     if (earliest < first) tracker_.note_earlier(verdict.source, earliest);
-    if (!tracker_.established()) {
+    if (!tracker_.time().established()) {
         earliest_held_ = std::min(earliest_held_, earliest);
         return;
     }
-    const auto believed = [&](std::uint64_t time) {
-        return verdict.time_low <= time && time <= verdict.time_high;
-    };
-    if (earliest == UINT64_MAX || !believed(earliest) || !believed(datagram.last_time)) return;
+    if (earliest == UINT64_MAX || !verdict.believes(earliest) || !verdict.believes(datagram.last_time))
+        return;
     begin_.add(earliest, {std::max(datagram.first_time, datagram.last_time), datagram.arrival_ns});
     begin_settled_ = feed_.watermark() > begin_.first();
 }
 
 void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
-    const bool sending = tracker_.established() && tracker_.supported(now_ns);
-    const std::uint64_t first = tracker_.established() ? tracker_.first_of_members() : UINT64_MAX;
+    const bool sending = tracker_.time().supported(now_ns);
+    const std::uint64_t first = tracker_.time().first_of_members();
     // Boards that have begun after the start were not sending then.
     const bool before = sending && first < from;
     begin_.watch(from, before ? newest() : std::nullopt);
@@ -158,14 +156,14 @@ std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
 /// Before detector time is known, what is held counts.
 std::optional<std::uint64_t> SliceFlow::data_begin_so_far() const {
     DataBegin begin = begin_of_members(begin_);
-    if (!tracker_.established() && newest_held_) begin.add_held(earliest_held_, *newest_held_);
+    if (!tracker_.time().established() && newest_held_) begin.add_held(earliest_held_, *newest_held_);
     return begin.ticks(max_offset_);
 }
 
 /// The members of detector time decide. One that joins later may have sent before the others, and a source
 /// that had been alone before them may have set another time.
 DataBegin SliceFlow::begin_of_members(DataBegin begin) const {
-    const std::uint64_t first = tracker_.established() ? tracker_.first_of_members() : UINT64_MAX;
+    const std::uint64_t first = tracker_.time().first_of_members();
     if (first != UINT64_MAX && first >= begin.from()) begin.set_first(first);
     return begin;
 }
@@ -183,16 +181,15 @@ std::uint64_t SliceFlow::data_end() const {
 /// or, if that one has no time either, at the newest time received.
 void SliceFlow::read_besides_hits(const net::Datagram& datagram, const Verdict& verdict) {
     const std::uint64_t time = datagram.last_time;
-    const bool timed =
-        verdict.use && datagram.timed_frames != 0 && verdict.time_low <= time && time <= verdict.time_high;
+    const bool timed = verdict.use && datagram.timed_frames != 0 && verdict.believes(time);
     if (timed && datagram.hits)
         readings_->add_temperature(time, datagram.last_bdm, datagram.temperature_16ths);
-    if (verdict.lost != 0)
-        readings_->add_lost(timed && tracker_.established() ? time : tracker_.newest(), verdict.lost);
-    if (!verdict.loss_known)
-        readings_->add_unnumbered(timed && tracker_.established() ? time : tracker_.newest());
+    const bool established = tracker_.time().established();
+    const std::uint64_t known = timed && established ? time : tracker_.time().newest();
+    if (verdict.lost != 0) readings_->add_lost(known, verdict.lost);
+    if (!verdict.loss_known) readings_->add_unnumbered(known);
     if (!timed) return;
-    if (!tracker_.established()) return presence_->hold(verdict.source, datagram.first_time, time);
+    if (!established) return presence_->hold(verdict.source, datagram.first_time, time);
     presence_->add({verdict.source, datagram.first_time, time, 1, datagram.timed_frames, verdict.lost,
                     datagram.first_bdm, datagram.last_bdm, datagram.hits});
 }
@@ -207,14 +204,14 @@ BoardReport SliceFlow::report_on(gpu::TickRange second) {
 /// Once detector time has begun: the frames of the first datagrams that are far from it, and far from the
 /// times of their own source if that is a member, are time jumps.
 void SliceFlow::judge_held_frames() {
-    if (!tracker_.established()) return;
-    builder_.restrict_times([this](std::uint32_t source) { return tracker_.held_times(source); });
-    if (const auto newest = this->newest()) begin_.add_held(tracker_.first_of_members(), *newest);
+    if (!tracker_.time().established()) return;
+    builder_.restrict_times([this](std::uint32_t source) { return tracker_.time().held_times(source); });
+    if (const auto newest = this->newest()) begin_.add_held(tracker_.time().first_of_members(), *newest);
     newest_held_.reset();
 }
 
 void SliceFlow::establish_time(std::int64_t now_ns) {
-    if (tracker_.established()) return;
+    if (tracker_.time().established()) return;
     tracker_.establish_now(now_ns);
     judge_held_frames();
 }
@@ -230,7 +227,7 @@ bool SliceFlow::too_many_wait() const {
 }
 
 bool SliceFlow::old(std::int64_t now_ns) const {
-    if (!tracker_.established()) return false;
+    if (!tracker_.time().established()) return false;
     const std::chrono::nanoseconds age(builder_.age_ns(now_ns));
     if (age >= options_.slice_interval) return true;
     return !options_.replay && age >= options_.idle_slice_interval && feed_.empty() && !builder_.empty();
@@ -238,15 +235,16 @@ bool SliceFlow::old(std::int64_t now_ns) const {
 
 void SliceFlow::start_slice(std::int64_t now_ns) {
     builder_.start(now_ns);
-    if (tracker_.established()) return;
+    if (tracker_.time().established()) return;
     const bool too_many = too_many_wait();
     if (too_many) establish_time(now_ns);
-    if (tracker_.established()) return;
-    builder_.restrict_times([&](std::uint32_t source) { return tracker_.own_times(source, !too_many); });
+    if (tracker_.time().established()) return;
+    builder_.restrict_times(
+        [&](std::uint32_t source) { return tracker_.time().own_times(source, !too_many); });
 }
 
 SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
-    const bool begun = tracker_.established();
+    const bool begun = tracker_.time().established();
     std::uint64_t allowed = tracker_.watermark(now_ns, 0);
     if (!tracker_.held()) {
         // Without a source that holds it, it depends on what the slices in flight leave undecided.
@@ -283,7 +281,7 @@ bool SliceFlow::submit(SliceEnd end) {
     if (options_.synchrony != nullptr) options_.synchrony->offer(builder_.contents().spans, end.watermark);
     end_seconds(end);
     const bool submitted = feed_.submit(builder_.contents(), end);
-    if (tracker_.established()) {
+    if (tracker_.time().established()) {
         collect(false);
     } else {
         collect_all();  // so that feed_.pending() is what waits
@@ -375,13 +373,13 @@ bool SliceFlow::restart_time() {
 bool SliceFlow::follow_reset(std::int64_t now_ns) {
     if (!decide_all()) return false;
     tracker_.follow_reset(now_ns);
-    if (const auto newest = this->newest()) begin_.add_held(tracker_.first_of_members(), *newest);
+    if (const auto newest = this->newest()) begin_.add_held(tracker_.time().first_of_members(), *newest);
     return true;
 }
 
 std::optional<std::uint64_t> SliceFlow::newest() const {
-    if (!tracker_.established()) return newest_held_;
-    return tracker_.earliest() == UINT64_MAX ? std::nullopt : std::optional(tracker_.newest());
+    if (!tracker_.time().established()) return newest_held_;
+    return tracker_.time().earliest() == UINT64_MAX ? std::nullopt : std::optional(tracker_.time().newest());
 }
 
 std::uint64_t SliceFlow::end_of_received() const {

@@ -15,6 +15,7 @@
 #include "daemon/seconds/board_presence.hpp"
 #include "daemon/seconds/board_readings.hpp"
 #include "daemon/tracking/copy_watch.hpp"
+#include "daemon/tracking/source_tracker.hpp"
 
 namespace petacq::daemon {
 
@@ -46,7 +47,7 @@ class SliceFlow {
     /// when there is no room for more.
     [[nodiscard]] bool full() const {
         if (builder_.has_many_batches()) return true;
-        return builder_.full() && (tracker_.established() || too_many_wait());
+        return builder_.full() && (time().established() || too_many_wait());
     }
     /// Whether the slice should be submitted because it is old, or old enough for a pipeline that is idle.
     /// Not before detector time begins.
@@ -76,9 +77,8 @@ class SliceFlow {
     void give_back_batches() { batches_.give_back(builder_.contents().batches); }
     /// Decides all pending singles and forgets detector time. Returns false if the pipeline has failed.
     bool restart_time();
-    /// The same, but detector time goes on where the sources agree. REQUIRES: time_went_back().
+    /// The same, but detector time goes on where the sources agree. REQUIRES: time().went_back().
     bool follow_reset(std::int64_t now_ns);
-    [[nodiscard]] SourceTracker::Back time_went_back() const { return tracker_.time_went_back(); }
     /// Frames submitted from now on are converted with this calibration, whose time offsets are at most
     /// `max_offset` ticks; what has been converted stays as it is. Returns why that failed, "" if it did not.
     std::string set_calibration(const config::Calibration& calibration, std::uint64_t max_offset);
@@ -89,11 +89,7 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t max_offset() const { return max_offset_; }
     /// Begins detector time with what has been received.
     void establish_time(std::int64_t now_ns);
-    [[nodiscard]] bool time_established() const { return tracker_.established(); }
-    /// Whether active sources support detector time as it is.
-    [[nodiscard]] bool time_supported(std::int64_t now_ns) const { return tracker_.supported(now_ns); }
-    /// Whether the only active sources are elsewhere in detector time.
-    [[nodiscard]] bool time_deserted(std::int64_t now_ns) const { return tracker_.deserted(now_ns); }
+    [[nodiscard]] const DetectorTime& time() const { return tracker_.time(); }
     /// SourceTracker::mark and SourceTracker::allow_repetition.
     void mark_sources() { tracker_.mark(); }
     void allow_repetition(std::int64_t now_ns) { tracker_.allow_repetition(now_ns); }

@@ -145,7 +145,7 @@ class LedgerFinder {
         }
         if (d.too_many_sources > 0 || view_.sources_replaced) {
             add("too_many_sources",
-                fmt::format("more than {} senders: {} discarded", SourceTracker::max_sources,
+                fmt::format("more than {} senders: {} discarded", SourceTable::max_sources,
                             counted_text(d.too_many_sources, "datagram")),
                 "list the sources in the scanner description, so that no others are tracked");
         }

@@ -84,6 +84,9 @@ class TimeGuard {
     /// Follows datagrams that end with this one. REQUIRES: goes_on().
     void go_on(const DatagramTimes& end) { progress_ = previous_ = end.first; }
 
+    /// As at first.
+    void forget() { *this = TimeGuard({max_jump_, max_disorder_, confirmations_}); }
+
     [[nodiscard]] bool proven() const { return proven_; }
     /// Whether the source is proven, or all its datagrams agree so far.
     [[nodiscard]] bool consistent() const { return proven_ || row_ == unproven_; }

@@ -101,7 +101,7 @@ class Machine {
         const std::uint64_t next = tracker_.watermark(now_, 0);
         require(next >= watermark_, "the watermark never decreases");
         watermark_ = next;
-        if (tracker_.time_went_back() == daemon::SourceTracker::Back::no) return;
+        if (tracker_.time().went_back() == daemon::DetectorTime::Back::no) return;
         tracker_.follow_reset(now_);
         watermark_ = tracker_.status(now_).watermark;
     }

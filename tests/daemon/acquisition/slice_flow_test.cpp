@@ -172,9 +172,9 @@ TEST_CASE("frames wait in the slice until detector time has begun, and are judge
         CHECK(stand.send(flow, 2, (100 + i) * ms) == 0);
     }
     stand.send(flow, 1, 102 * ms);
-    CHECK_FALSE(flow.time_established());
+    CHECK_FALSE(flow.time().established());
     CHECK(stand.send(flow, 2, 102 * ms) == 103 * ms);
-    CHECK(flow.time_established());
+    CHECK(flow.time().established());
     CHECK(flow.data_begin_so_far() == 100 * ms - offset);
     flow.submit({flow.next_watermark(host(103 * ms)).ticks, {}, {}});
     flow.collect_all();
@@ -204,12 +204,12 @@ TEST_CASE("detector time begins with a source that is alone when no more frames 
     flow.submit({flow.next_watermark(host(104 * ms)).ticks, {}, {}});
     CHECK(stand.script.slices.back().spans.front().time_low == 0);
     CHECK(stand.script.slices.back().spans.front().time_high == 104 * ms + stand.tracker.max_jump);
-    CHECK_FALSE(flow.time_established());
+    CHECK_FALSE(flow.time().established());
     // 400 singles wait in the pipeline, and 500 may.
     stand.send(flow, 1, 104 * ms);
     CHECK(flow.full());
     flow.start_slice(host(105 * ms));
-    CHECK(flow.time_established());
+    CHECK(flow.time().established());
 }
 
 TEST_CASE("detector time starts again after everything has been decided") {

@@ -111,10 +111,10 @@ void play(const Scene& scene) {
                 const Verdict v = d.send(id, time, time + ms, 90, host(now));
                 if (time - o.max_offset < watermark) ++late;
                 if (!takes(v, time) || !takes(v, time + ms)) ++rejected;
-                if (!d.tracker.established()) waiting.push_back(time);
-                if (d.tracker.established() && !waiting.empty()) {
+                if (!d.tracker.time().established()) waiting.push_back(time);
+                if (d.tracker.time().established() && !waiting.empty()) {
                     for (const std::uint64_t t : waiting)
-                        rejected += takes(d.tracker.believed_times(), t) ? 0 : 1;
+                        rejected += takes(d.tracker.time().believed_times(), t) ? 0 : 1;
                     waiting.clear();
                 }
             }
@@ -122,7 +122,7 @@ void play(const Scene& scene) {
         const std::uint64_t next = d.tracker.watermark(host(now), 0);
         REQUIRE(next >= watermark);
         watermark = next;
-        REQUIRE(d.tracker.time_went_back() == SourceTracker::Back::no);
+        REQUIRE(d.tracker.time().went_back() == DetectorTime::Back::no);
         if (now > origin + 600 * ms && (scene.pause == 0 || now < origin + scene.pause_at)) {
             // At most held back by a source that lags, and one timeout.
             REQUIRE(watermark + o.max_lag + 20 * ms > now);
@@ -131,8 +131,8 @@ void play(const Scene& scene) {
     }
     CHECK(late == 0);
     CHECK(rejected == 0);
-    CHECK(d.tracker.earliest() >= origin - o.max_disorder);
-    CHECK(d.tracker.earliest() <= origin + 6 * ms);
+    CHECK(d.tracker.time().earliest() >= origin - o.max_disorder);
+    CHECK(d.tracker.time().earliest() <= origin + 6 * ms);
 }
 
 }  // namespace
@@ -188,11 +188,11 @@ TEST_CASE("common resets are found exactly, one bad source or none", "[tracking]
             d.send(id, time, time + ms, 90, host(now));
         }
         if (confirmed_at == 0) watermark = d.tracker.watermark(host(now), 0);
-        if (d.tracker.time_went_back() == SourceTracker::Back::no) continue;
+        if (d.tracker.time().went_back() == DetectorTime::Back::no) continue;
         REQUIRE(confirmed_at == 0);
         confirmed_at = now;
         // Everything from before the reset belongs to the time before.
-        CHECK(d.tracker.newest() >= reset_at + boards * ms - ms);
+        CHECK(d.tracker.time().newest() >= reset_at + boards * ms - ms);
         d.tracker.follow_reset(host(now));
     }
     CHECK(late == 0);
@@ -219,7 +219,7 @@ TEST_CASE("steps back of all boards by more than max_lag are a reset, smaller on
     d.tracker.watermark(now, 0);
     CHECK(d.tracker.totals().steps_back == (by > o.max_disorder ? 4 : 0));
     CHECK(d.tracker.totals().clock_jumps == 0);
-    CHECK((d.tracker.time_went_back() == SourceTracker::Back::common_reset) == (by > o.max_lag));
+    CHECK((d.tracker.time().went_back() == DetectorTime::Back::common_reset) == (by > o.max_lag));
     CHECK(d.status(1, now).steps_back == (by > o.max_disorder ? 1 : 0));
 }
 
@@ -231,16 +231,16 @@ TEST_CASE("a bad source that was alone gives way to two others", "[tracking][adv
         d.send(bad_id, there + t, there + t + ms, 90, host(origin + t));
         d.tracker.watermark(host(origin + t), 0);
     }
-    CHECK(d.tracker.established());
+    CHECK(d.tracker.time().established());
     const std::uint64_t from = origin + 1000 * ms;
     run(d, {1, 2}, from, from + 5 * ms);
     if (there > origin) {
-        REQUIRE(d.tracker.time_went_back() == SourceTracker::Back::replaced);
+        REQUIRE(d.tracker.time().went_back() == DetectorTime::Back::replaced);
         d.tracker.follow_reset(host(from + 5 * ms));
     }
     CHECK(run(d, {1, 2}, from + 5 * ms, from + 50 * ms));
     CHECK(d.tracker.watermark(host(from + 50 * ms), 0) == from + 49 * ms - o.max_disorder - o.max_offset);
-    CHECK(d.tracker.earliest() == from);
+    CHECK(d.tracker.time().earliest() == from);
 }
 
 TEST_CASE("without a list, made-up ids elsewhere decide nothing, however many", "[tracking][adversary]") {
@@ -253,7 +253,7 @@ TEST_CASE("without a list, made-up ids elsewhere decide nothing, however many", 
         for (std::uint16_t id = 100; id < 150; ++id)
             d.send(id, elsewhere + t - start, elsewhere + t - start + ms, 90, host(t));
         CHECK(run(d, boards, t, t + ms));
-        CHECK(d.tracker.time_went_back() == SourceTracker::Back::no);
+        CHECK(d.tracker.time().went_back() == DetectorTime::Back::no);
     }
     CHECK(d.tracker.watermark(host(start + 60 * ms), 0) == start + 59 * ms - o.max_disorder - o.max_offset);
 }

@@ -135,10 +135,10 @@ TEST_CASE("a wild time in the very first datagram does not move the watermark", 
     const std::uint64_t wild = GENERATE(start + 1'000'000 * ms, UINT64_MAX, std::uint64_t{0});
     d.send(1, frames == 1 || !at_end ? wild : start, frames == 1 || at_end ? wild : start + ms, frames, 0);
     CHECK(d.tracker.watermark(0, 0) == 0);
-    CHECK_FALSE(d.tracker.established());
+    CHECK_FALSE(d.tracker.time().established());
     CHECK(run(d, {1}, start + ms, start + 50 * ms));
-    CHECK(takes(d.tracker.believed_times(), start));
-    CHECK_FALSE(takes(d.tracker.believed_times(), wild));
+    CHECK(takes(d.tracker.time().believed_times(), start));
+    CHECK_FALSE(takes(d.tracker.time().believed_times(), wild));
     CHECK(d.tracker.watermark(host(start + 50 * ms), 0) == start + 49 * ms - o.max_disorder - o.max_offset);
     CHECK(d.tracker.totals().clock_jumps == 0);
 }
@@ -170,7 +170,7 @@ TEST_CASE("a clock jump is believed after a few datagrams that agree, not before
         const Verdict third = d.send(1, there + 2 * ms, there + 3 * ms, 90, now);
         CHECK(d.status(1, now).clock_jumps == 1);
         if (by < 0) {
-            CHECK(d.tracker.time_went_back() == SourceTracker::Back::common_reset);
+            CHECK(d.tracker.time().went_back() == DetectorTime::Back::common_reset);
             CHECK(d.tracker.status(now).behind_watermark);
             d.tracker.follow_reset(now);
         } else {
@@ -232,7 +232,7 @@ TEST_CASE("a common reset of all boards is followed once the watermark is restar
     CHECK(d.tracker.watermark(now, 0) == start + 50 * ms + 1 + o.max_offset + o.flush_reach);
     CHECK(d.tracker.status(now).behind_watermark);
     CHECK(d.tracker.totals().clock_jumps == count);
-    CHECK(d.tracker.time_went_back() == SourceTracker::Back::common_reset);
+    CHECK(d.tracker.time().went_back() == DetectorTime::Back::common_reset);
     d.tracker.follow_reset(now);
     for (const auto id : ids)
         CHECK(d.status(id, now).state == SourceState::active);

@@ -122,13 +122,13 @@ TEST_CASE("groups give the state and the verdicts that their datagrams give one 
             });
             REQUIRE(i == end);
             if (random.one_in(3)) REQUIRE(together.watermark(now, 0) == single.watermark(now, 0));
-            REQUIRE(together.time_went_back() == single.time_went_back());
-            if (single.time_went_back() != daemon::SourceTracker::Back::no) {
+            REQUIRE(together.time().went_back() == single.time().went_back());
+            if (single.time().went_back() != daemon::DetectorTime::Back::no) {
                 single.follow_reset(now);
                 together.follow_reset(now);
             }
-            REQUIRE(together.earliest() == single.earliest());
-            REQUIRE(together.newest() == single.newest());
+            REQUIRE(together.time().earliest() == single.time().earliest());
+            REQUIRE(together.time().newest() == single.time().newest());
         }
         const auto a = single.status(events.back().now);
         const auto b = together.status(events.back().now);

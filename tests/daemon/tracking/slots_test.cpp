@@ -34,7 +34,7 @@ TEST_CASE("made-up senders do not keep the boards out of the table") {
         CHECK(d.status(id, host(start + 50 * ms)).datagrams == 50);
         CHECK(d.status(id, host(start + 50 * ms)).first_seen == host(start + ms));
     }
-    CHECK(d.tracker.status(host(start)).sources.size() == SourceTracker::max_sources);
+    CHECK(d.tracker.status(host(start)).sources.size() == SourceTable::max_sources);
     // Nothing that was counted is forgotten.
     CHECK(d.tracker.totals().accepted == 6'000 + 50 * boards.size());
     CHECK(d.tracker.totals().lost == 0);
@@ -42,7 +42,7 @@ TEST_CASE("made-up senders do not keep the boards out of the table") {
 
 TEST_CASE("a source that is believed keeps its slot while it is heard") {
     Detector d(usual_options());
-    std::vector<std::uint16_t> all(SourceTracker::max_sources);
+    std::vector<std::uint16_t> all(SourceTable::max_sources);
     std::iota(all.begin(), all.end(), std::uint16_t{0});
     CHECK(run(d, all, start, start + 3 * ms));
     const std::uint64_t before = d.tracker.totals().accepted;
@@ -68,14 +68,14 @@ TEST_CASE("the counts of a source whose slot another takes stay in the totals") 
     CHECK(before.duplicate == 1);
     made_up(d, 90, start + 30'000 * ms);
     for (std::uint32_t round = 0; round < 2; ++round) {
-        for (std::uint32_t id = 200; id < 200 + SourceTracker::max_sources; ++id)
+        for (std::uint32_t id = 200; id < 200 + SourceTable::max_sources; ++id)
             d.send(static_cast<std::uint16_t>(id + round * 8000), start, start + ms, 90,
                    host(start + 30'000 * ms));
     }
     CHECK(d.status(100, 0).datagrams == 0);  // it has no slot any more
     CHECK(d.tracker.totals().lost == 2);
     CHECK(d.tracker.totals().duplicate == 1);
-    CHECK(d.tracker.totals().accepted == before.accepted + 90 + 2 * SourceTracker::max_sources);
+    CHECK(d.tracker.totals().accepted == before.accepted + 90 + 2 * SourceTable::max_sources);
 }
 
 TEST_CASE("expected sources have the first places and keep them") {
@@ -125,7 +125,7 @@ TEST_CASE("the modules of a source are remembered") {
 
 TEST_CASE("a source that starts another stream keeps its slot") {
     Detector d(usual_options());
-    std::vector<std::uint16_t> all(SourceTracker::max_sources);
+    std::vector<std::uint16_t> all(SourceTable::max_sources);
     std::iota(all.begin(), all.end(), std::uint16_t{0});
     CHECK(run(d, all, start, start + 3 * ms));
     const std::int64_t now = host(start + 4 * ms);

@@ -26,15 +26,15 @@ Ports ports_from(std::uint16_t first) {
 
 /// The ports send 1 ms datagrams for `duration`, from this detector and host time on. Returns whether the
 /// tracker says meanwhile that time went back.
-SourceTracker::Back goes_back(Detector& d, const Ports& ports, std::uint64_t time, std::int64_t now,
-                              std::uint64_t duration) {
+DetectorTime::Back goes_back(Detector& d, const Ports& ports, std::uint64_t time, std::int64_t now,
+                             std::uint64_t duration) {
     for (std::uint64_t t = 0; t < duration; t += ms) {
         for (const std::uint16_t port : ports)
             d.send(port, time + t, time + t + ms, 90, now + host(t + ms));
         d.tracker.watermark(now + host(t + ms), 0);
-        if (d.tracker.time_went_back() != SourceTracker::Back::no) return d.tracker.time_went_back();
+        if (d.tracker.time().went_back() != DetectorTime::Back::no) return d.tracker.time().went_back();
     }
-    return SourceTracker::Back::no;
+    return DetectorTime::Back::no;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ TEST_CASE("bare boards that are reset and come back with other ports are a commo
     REQUIRE(run(d, ports_from(0), start, start + 50 * ms));
     const std::uint64_t pause = GENERATE(100 * ms, 3'000 * ms);
     CHECK(goes_back(d, ports_from(10), 0, host(start + 50 * ms + pause), 1'500 * ms) ==
-          SourceTracker::Back::common_reset);
+          DetectorTime::Back::common_reset);
 }
 
 TEST_CASE("bare boards that have restarted often are still known when they are reset") {
@@ -61,16 +61,16 @@ TEST_CASE("bare boards that have restarted often are still known when they are r
     for (const SourceStatus& source : status.sources)
         ended += source.state == SourceState::ended ? 1 : 0;
     CHECK(ended >= 16);  // the ports of the latest restarts need not be silent yet
-    CHECK(goes_back(d, ports_from(port), 0, host(time), 1'500 * ms) == SourceTracker::Back::common_reset);
+    CHECK(goes_back(d, ports_from(port), 0, host(time), 1'500 * ms) == DetectorTime::Back::common_reset);
 }
 
 TEST_CASE("one sender takes the place of one silent board at most") {
     Detector d(bare_options());
     REQUIRE(run(d, ports_from(0), start, start + 50 * ms));
-    CHECK(goes_back(d, {99}, 0, host(start + 1'000 * ms), 5'000 * ms) == SourceTracker::Back::no);
+    CHECK(goes_back(d, {99}, 0, host(start + 1'000 * ms), 5'000 * ms) == DetectorTime::Back::no);
     // The boards go on.
     CHECK(run(d, ports_from(0), start + 6'000 * ms, start + 6'100 * ms));
-    CHECK(d.tracker.time_went_back() == SourceTracker::Back::no);
+    CHECK(d.tracker.time().went_back() == DetectorTime::Back::no);
     for (const std::uint16_t port : ports_from(0))
         CHECK(d.status(port, host(start + 6'100 * ms)).state == SourceState::active);
 }

@@ -1,8 +1,7 @@
-// Which slot of SourceTracker belongs to which source.
+#include "daemon/tracking/source_table.hpp"
+
 #include <stdexcept>
 #include <string>
-
-#include "daemon/tracking/source_tracker.hpp"
 
 namespace petacq::daemon {
 
@@ -13,10 +12,27 @@ constexpr std::size_t tries = 8;
 /// A source that has been silent for this many timeouts may be replaced.
 constexpr std::int64_t long_silence = 10;
 
+void add(const Source& source, TrackerTotals& t) {
+    const SequenceCounts& c = source.sequence.counts();
+    t.accepted += source.datagrams;
+    t.lost += source.watch.lost(source.sequence);
+    t.unnumbered += source.watch.unnumbered(source.sequence);
+    t.duplicate += c.duplicate;
+    t.repeated += c.repeated;
+    t.recovered += c.recovered;
+    t.reordered += c.reordered;
+    t.restarted += c.restarted;
+    t.stray += c.stray;
+    t.end_of_stream += source.end_of_stream;
+    t.clock_jumps += source.clock_jumps;
+    t.steps_back += source.steps_back;
+    t.jumped_datagrams += source.jumped_datagrams;
+}
+
 }  // namespace
 
-/// Gives the expected sources the first slots, in their order.
-void SourceTracker::expect() {
+SourceTable::SourceTable(const TrackerOptions& options)
+    : options_(options), index_of_sender_(options.framing == net::Framing::bare ? max_sources : 0) {
     const bool bare = options_.framing == net::Framing::bare;
     if (!bare) index_of_id_.resize(1U << 16);
     expected_ = bare ? options_.expected_senders.size() : options_.expected.size();
@@ -38,33 +54,26 @@ void SourceTracker::expect() {
                 "source " + (bare ? net::to_text({d.address, d.port}) : std::to_string(d.source)) +
                 " is listed twice");
         }
-        sources_.emplace_back(options_);
+        sources_.emplace_back(options_.time_limits());
         enter(i, d);
     }
 }
 
-std::size_t SourceTracker::slot_of(const net::Datagram& d) const {
-    if (options_.framing == net::Framing::sequenced) {
-        const std::uint16_t entry = index_of_id_[d.source];
-        return entry == 0 ? nobody : entry - 1U;
-    }
-    const std::uint16_t number = index_of_sender_.find({d.address, d.port});
-    return number == net::SenderTable::none ? nobody : number;
-}
-
-/// The slot of the sender of a datagram, which gets one if it has none; nobody if none is free.
-std::size_t SourceTracker::find(const net::Datagram& d, std::int64_t now_ns) {
+std::size_t SourceTable::take_slot(const net::Datagram& d, std::int64_t now_ns) {
     const std::size_t known = slot_of(d);
     if (known != nobody) return known;
-    const std::size_t index = take_slot(now_ns);
-    if (index != nobody) enter(index, d);
+    const std::size_t index = free_slot(now_ns);
+    if (index != nobody)
+        enter(index, d);
+    else
+        ++without_slot_.too_many_sources;
     return index;
 }
 
 /// A fresh slot, or one of the next few that may be used again.
-std::size_t SourceTracker::take_slot(std::int64_t now_ns) {
+std::size_t SourceTable::free_slot(std::int64_t now_ns) {
     if (sources_.size() < max_sources) {
-        sources_.emplace_back(options_);
+        sources_.emplace_back(options_.time_limits());
         return sources_.size() - 1;
     }
     if (expected_ == max_sources) return nobody;
@@ -78,24 +87,24 @@ std::size_t SourceTracker::take_slot(std::int64_t now_ns) {
     return nobody;
 }
 
-bool SourceTracker::may_be_replaced(const Source& source, std::int64_t now_ns) const {
+bool SourceTable::may_be_replaced(const Source& source, std::int64_t now_ns) const {
     if (!source.believed) return true;
-    return source.seen_ns && now_ns - *source.seen_ns >= long_silence * options_.source_timeout_ns;
+    return source.last_seen && now_ns - *source.last_seen >= long_silence * options_.source_timeout_ns;
 }
 
-void SourceTracker::vacate(std::size_t index) {
+void SourceTable::vacate(std::size_t index) {
     Source& source = sources_[index];
     if (options_.framing == net::Framing::sequenced) {
         index_of_id_[source.id] = 0;
     } else {
         index_of_sender_.erase({source.address, source.port});
     }
-    add(source, replaced_);
-    ++replacements_;
-    source = Source(options_);
+    add(source, without_slot_);
+    ++replaced_;
+    source = Source(options_.time_limits());
 }
 
-void SourceTracker::enter(std::size_t index, const net::Datagram& first) {
+void SourceTable::enter(std::size_t index, const net::Datagram& first) {
     Source& source = sources_[index];
     source.id = first.source;
     if (options_.framing == net::Framing::sequenced) {
@@ -105,6 +114,13 @@ void SourceTracker::enter(std::size_t index, const net::Datagram& first) {
     source.address = first.address;
     source.port = first.port;
     index_of_sender_.insert({first.address, first.port}, static_cast<std::uint16_t>(index));
+}
+
+TrackerTotals SourceTable::totals() const {
+    TrackerTotals t = without_slot_;
+    for (const Source& source : sources_)
+        add(source, t);
+    return t;
 }
 
 }  // namespace petacq::daemon
