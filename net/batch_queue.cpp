@@ -38,6 +38,7 @@ void WakeUp::sleep(std::chrono::microseconds timeout) {
 void BatchLane::publish(Batch& batch, std::uint32_t flag) {
     const auto count = static_cast<std::uint32_t>(batch.datagrams.size());
     if (count == 0) return;
+    assert(batch.datagrams.data() == batch.first_datagram && batch.members.data() == batch.first_member);
     const bool first = batch.published.load(std::memory_order_relaxed) == 0;
     batch.published.store(count | flag, std::memory_order_release);
     if (!first) return;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct ExchangeStand {
-    net::BatchPool pool{8, 4096, net::make_host_memory({false, false})};
+    net::BatchPool pool{8, 32'768, net::make_host_memory({false, false})};
     net::BatchQueue filled{1, 8};
     BatchExchange batches{pool, filled};
 
