@@ -40,8 +40,8 @@ void to_json(json& j, const Texts& texts) {
 void from_json(const json& j, Texts& texts) {
     if (j.is_array()) {
         j.get_to(texts.all);
-    } else if (j != "") {
-        texts.all = {j.get<std::string>()};
+    } else if (auto one = j.get<std::string>(); !one.empty()) {
+        texts.all = {std::move(one)};
     }
 }
 

@@ -88,9 +88,9 @@ class SequenceEpoch {
     template <class Visit>
     static void each_word(std::uint64_t from, std::uint64_t count, Visit visit) {
         while (count > 0) {
-            const std::uint64_t bit = from % 64;
-            const std::uint64_t here = std::min(64 - bit, count);
-            visit(from % ring / 64, (~std::uint64_t{0} >> (64 - here)) << bit);
+            const unsigned bit = from & 63U;
+            const unsigned here = count < 64 - bit ? static_cast<unsigned>(count) : 64 - bit;
+            visit(from % ring / 64, (~std::uint64_t{0} >> ((64 - here) & 63U)) << bit);
             from += here;
             count -= here;
         }
