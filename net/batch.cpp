@@ -30,10 +30,6 @@ std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-}  // namespace
-
-namespace {
-
 bool has_number(const Datagram& d) {
     return d.bytes > std::size_t{d.frames} * frame_bytes;  // a header
 }

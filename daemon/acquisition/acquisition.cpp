@@ -15,13 +15,12 @@ using Clock = std::chrono::steady_clock;
 /// A turn takes datagrams until it has taken this many: small pieces must not cost a turn each.
 constexpr std::size_t datagrams_per_turn = 4096;
 
-/// How long a turn waits for datagrams while frames wait to be submitted or collected.
+/// How long a turn waits for datagrams while many frames wait to be submitted, or some to be collected.
 constexpr std::chrono::microseconds busy_poll_interval{250};
 
-/// How long a turn waits for datagrams while no frame waits for anything. Nothing wakes this thread when
-/// datagrams have come that do not fill a batch.
+/// How long it waits otherwise. Nothing wakes this thread when datagrams have come that do not fill a batch.
 std::chrono::microseconds idle_poll_interval(const AcquisitionOptions& options) {
-    return std::clamp<std::chrono::microseconds>(options.slice_interval / 2, std::chrono::milliseconds(1),
+    return std::clamp<std::chrono::microseconds>(options.slice_interval / 4, std::chrono::milliseconds(1),
                                                  std::chrono::milliseconds(5));
 }
 
@@ -112,7 +111,7 @@ void Acquisition::loop(const std::stop_token& stopping) {
 
 void Acquisition::turn() {
     // Nor when a slice is ready.
-    const bool busy = !flow_.pipeline().empty() || flow_.has_frames();
+    const bool busy = !flow_.pipeline().empty() || flow_.has_many_frames();
     std::optional<net::Piece> piece = batches_.take(busy ? busy_poll_interval : idle_poll_interval(options_));
     statistics_.busy.start();
     statistics_.progress.turns.add();

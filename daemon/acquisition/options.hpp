@@ -19,11 +19,13 @@ namespace petacq::daemon {
 
 struct AcquisitionOptions {
     std::uint32_t slice_frames = 262'144;
-    std::chrono::milliseconds slice_interval{
-        20};  ///< of host time; a slice is not older when it is submitted
-    /// Live: a slice that is as old is submitted if the pipeline has nothing to do. So slices are short at
-    /// low rates, and as long as the pipeline needs at high ones.
+    /// Host time. A slice that is as old is submitted in any case.
+    std::chrono::milliseconds slice_interval{20};
+    /// Live, a slice that is as old is submitted if the pipeline has nothing to do: so slices are as long as
+    /// the pipeline needs. One with less than a few_frames-th part of slice_frames waits for a quarter of
+    /// slice_interval, so that a daemon that receives little is idle most of the time.
     std::chrono::microseconds idle_slice_interval{500};
+    static constexpr std::uint32_t few_frames = 128;
     /// When more singles than this wait for the watermark, slow sources are given up. The pipeline has room
     /// for pending_slack slices more; beyond that the run fails.
     std::uint64_t max_pending_singles = 16U << 20;

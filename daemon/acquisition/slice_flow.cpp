@@ -230,7 +230,9 @@ bool SliceFlow::old(std::int64_t now_ns) const {
     if (!tracker_.time().established()) return false;
     const std::chrono::nanoseconds age(builder_.age_ns(now_ns));
     if (age >= options_.slice_interval) return true;
-    return !options_.replay && age >= options_.idle_slice_interval && feed_.empty() && !builder_.empty();
+    if (options_.replay || !feed_.empty() || builder_.empty()) return false;
+    return age >= options_.idle_slice_interval &&
+           (has_many_frames() || age >= std::chrono::nanoseconds(options_.slice_interval) / 4);
 }
 
 void SliceFlow::start_slice(std::int64_t now_ns) {

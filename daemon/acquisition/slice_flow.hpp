@@ -59,8 +59,10 @@ class SliceFlow {
 
     /// The watermark that the sources allow; never below the present one.
     Watermark next_watermark(std::int64_t now_ns);
-    /// Whether the slice has frames.
-    [[nodiscard]] bool has_frames() const { return !builder_.empty(); }
+    /// Whether an idle pipeline should soon take the slice (AcquisitionOptions::few_frames).
+    [[nodiscard]] bool has_many_frames() const {
+        return builder_.frames() > options_.slice_frames / AcquisitionOptions::few_frames;
+    }
     /// Whether a slice with this watermark would hold frames or move the watermark.
     [[nodiscard]] bool has_news(std::uint64_t watermark) const {
         return !builder_.empty() || watermark != feed_.watermark();

@@ -94,6 +94,37 @@ TEST_CASE("the watermark follows the slowest source and never goes back") {
     CHECK(flow.next_watermark(host(106 * ms)).ticks == 200 * ms);
 }
 
+TEST_CASE("an idle pipeline takes many frames soon, and few after a quarter of the interval") {
+    FlowStand stand;
+    stand.options.slice_frames = 250 * AcquisitionOptions::few_frames;
+    stand.options.max_pending_singles = stand.options.slice_frames;
+    stand.options.slice_interval = std::chrono::milliseconds(20);
+    SliceFlow flow = stand.flow();
+    const std::int64_t start = host(100 * ms);
+    const std::int64_t ms_ns = 1'000'000;
+    flow.start_slice(start);
+    CHECK_FALSE(flow.old(start + 5 * ms_ns));
+    stand.send(flow, 1, 100 * ms);
+    stand.send(flow, 1, 101 * ms);
+    CHECK_FALSE(flow.has_many_frames());
+    CHECK_FALSE(flow.old(start + 5 * ms_ns - 1));
+    CHECK(flow.old(start + 5 * ms_ns));
+    stand.send(flow, 1, 102 * ms);
+    CHECK(flow.has_many_frames());
+    CHECK_FALSE(flow.old(start + ms_ns / 2 - 1));
+    CHECK(flow.old(start + ms_ns / 2));
+    // A pipeline that has something to do is left alone.
+    stand.script.ready = false;
+    SliceFlow busy = stand.flow();
+    busy.start_slice(start);
+    stand.send(busy, 1, 100 * ms);
+    CHECK(busy.submit({0, {}, {}}));
+    for (std::uint64_t i = 1; i < 10; ++i)
+        stand.send(busy, 1, (100 + i) * ms);
+    CHECK_FALSE(busy.old(start + 20 * ms_ns - 1));
+    CHECK(busy.old(start + 20 * ms_ns));
+}
+
 TEST_CASE("batches without frames go back at once, unless a slice in flight may need them") {
     FlowStand stand;
     stand.script.ready = false;
