@@ -1,11 +1,14 @@
 #include "daemon/assembly.hpp"
 
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "config/error.hpp"
 #include "config/json_file.hpp"
 #include "config/layout/layout.hpp"
+#include "daemon/host/logging.hpp"
 #include "daemon/placement/wish.hpp"
 #include "daemon/recorded_detector.hpp"
 #include "daemon/settings.hpp"
@@ -26,9 +29,15 @@ void check_framing(const config::Configuration& configuration, const config::Lay
 /// Makes the back-end, near its GPU if there is one, and decides where the rest of the daemon runs.
 Backend make_placed_backend(const Inputs& inputs, std::size_t producers,
                             std::span<const net::ReceiverOptions> receivers, Placement& placement) {
-    const Machine machine;
+    std::optional<Machine> machine;
+    try {
+        if (inputs.configuration.placement != config::PlacementRule::off) machine.emplace();
+    } catch (const std::system_error& e) {
+        log_warning("placement: {}: threads run on any cores", e.what());
+    }
     const auto place_near = [&](const std::string& gpu) {
-        placement = machine.place(placement_wish(inputs.configuration, receivers, gpu));
+        const PlacementWish wish = placement_wish(inputs.configuration, receivers, gpu);
+        placement = machine ? machine->place(wish) : unplaced(wish);
     };
     const std::string gpu = gpu_address(inputs.configuration.pipeline);
     place_near(gpu);

@@ -38,11 +38,12 @@ std::optional<std::string> why_not_cuda(const std::vector<std::uint32_t>& /*devi
 
 }  // namespace
 
-void check_devices(const config::Configuration& configuration) {
+std::optional<std::string> check_devices(const config::Configuration& configuration) {
     const config::Pipeline& pipeline = configuration.pipeline;
-    if (!pipeline.devices) return;
-    const std::optional<std::string> unusable = why_not_cuda(*pipeline.devices);
+    if (!pipeline.devices) return std::nullopt;
+    std::optional<std::string> unusable = why_not_cuda(*pipeline.devices);
     if (unusable && pipeline.backend == config::Backend::cuda) refuse_cuda(*unusable);
+    return unusable;
 }
 
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "config/calibration.hpp"
@@ -20,14 +21,15 @@ struct Backend {
     bool on_gpu = false;
 };
 
-/// Throws config::Error if this host has GPUs, but cannot use all of /pipeline/devices, or none at all with
-/// the backend `cuda`. Starts no GPU where no devices are listed.
-void check_devices(const config::Configuration& configuration);
+/// Why /pipeline/devices will not be used; absent if they are, or none are listed: then it starts no GPU.
+/// Throws config::Error if this host has GPUs, but cannot use all of them, or none at all with the backend
+/// `cuda`.
+std::optional<std::string> check_devices(const config::Configuration& configuration);
 
 /// Makes the back-end of /pipeline/backend: `cpu`, `cuda`, or `auto`, which takes CUDA if there is a usable
 /// GPU. `producers` as for pipeline_options(). Throws config::Error if `cuda` is requested and cannot be
-/// used, what check_devices() throws, and what the back-end throws. `near_gpu`: where the threads of a pipeline
-/// on the GPU run.
+/// used, what check_devices() throws, and what the back-end throws. `near_gpu`: where the threads of a
+/// pipeline on the GPU run.
 Backend make_backend(const config::Configuration& configuration, const config::Scanner& scanner,
                      const config::Calibration& calibration, std::size_t producers,
                      gpu::Input input = gpu::Input::frames, const net::Cores& near_gpu = {});

@@ -113,11 +113,15 @@ void print_buffer_times(const config::Configuration& configuration, double frame
 /// The input files are good; is the host? The exit status is that with which the daemon would fail.
 int check(const Inputs& inputs, std::optional<double> asked_rate) {
     const config::Configuration& configuration = inputs.configuration;
-    check_devices(configuration);
+    const std::optional<std::string> no_devices = check_devices(configuration);
     const FrameRate rate{asked_rate.value_or(slice_rate(configuration)), asked_rate.has_value()};
     print_buffer_times(configuration, rate.per_s);
-    const Findings findings =
+    Findings findings =
         check_host(configuration, receiver_options(configuration, inputs.scanner, inputs.foreign), rate);
+    if (no_devices) {
+        findings.push_back({Level::warning, "pipeline.devices", "the CPU will compute: " + *no_devices,
+                            "take the list out, or make the GPUs usable"});
+    }
     std::fputs(report(findings).c_str(), stdout);
     if (!any_problem(findings)) return 0;
     print_error("the host is not ready; see the problems above");

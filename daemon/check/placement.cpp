@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <optional>
 #include <string>
+#include <system_error>
 
 #include "daemon/placement/wish.hpp"
 
@@ -13,9 +15,16 @@ Findings check_placement(const config::Configuration& configuration,
     constexpr const char* subject = "placement";
     Findings findings;
     if (configuration.placement == config::PlacementRule::off) return findings;
-    const Machine machine;
-    if (!machine.divided()) return findings;
-    const Placement placement = machine.place(placement_wish(configuration, receivers, ""));
+    std::optional<Machine> machine;
+    try {
+        machine.emplace();
+    } catch (const std::system_error& e) {
+        findings.push_back({Level::warning, subject, std::string(e.what()) + ": threads run on any cores",
+                            R"(ask the administrator what hides the machine, or set "placement": "off")"});
+        return findings;
+    }
+    if (!machine->divided()) return findings;
+    const Placement placement = machine->place(placement_wish(configuration, receivers, ""));
     for (std::size_t i = 0; i < receivers.size(); ++i) {
         if (!receivers[i].cores.empty()) continue;
         const std::string name = fmt::format("{}:{}", receivers[i].address, receivers[i].port);

@@ -150,6 +150,13 @@ void Machine::Free::operator()(hwloc_topology* topology) const {
     hwloc_topology_destroy(topology);
 }
 
+Placement unplaced(const PlacementWish& wish) {
+    Placement placement;
+    for (const PlacementWish::Receiver& receiver : wish.receivers)
+        placement.receivers.push_back(receiver.cores);
+    return placement;
+}
+
 Machine::Machine() {
     const auto check = [](int result) {
         if (result != 0) throw std::system_error(errno, std::generic_category(), "looking at the machine");

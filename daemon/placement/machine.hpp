@@ -36,6 +36,9 @@ struct Placement {
     net::Cores results;
 };
 
+/// Where everything runs on any cores but for what the operator has chosen.
+Placement unplaced(const PlacementWish& wish);
+
 /// The machine as this program may use it: placed is only what taskset, the service manager and the container
 /// allow. No thread-safety.
 class Machine {

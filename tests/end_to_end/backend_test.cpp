@@ -85,6 +85,8 @@ TEST_CASE("a host without a GPU computes on the CPU whatever devices are listed"
         return;
     }
     const Site site(json{{"pipeline", {{"backend", "auto"}, {"devices", {0, 1}}}}});
+    const Outcome check = run_program(PETACQD_PROGRAM, {"--check", "--config", site.configuration()});
+    CHECK(contains(check.out, "pipeline.devices: the CPU will compute: "));
     Daemon daemon(site);
     CHECK(daemon.status()["backend"].get<std::string>().rfind("cpu, ", 0) == 0);
     CHECK(daemon.terminate() == 0);

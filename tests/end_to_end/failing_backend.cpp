@@ -104,7 +104,9 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     return backend;
 }
 
-void check_devices(const config::Configuration& /*configuration*/) {}
+std::optional<std::string> check_devices(const config::Configuration& /*configuration*/) {
+    return std::nullopt;
+}
 
 unsigned usable_gpus() {
     return 0;

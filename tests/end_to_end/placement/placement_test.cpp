@@ -1,4 +1,5 @@
 // Threads on a machine of two NUMA nodes, whose second one has the network card.
+#include <cstdlib>
 #include <string>
 
 #include "net/threads/cores.hpp"
@@ -19,6 +20,14 @@ bool has_both_cores() {
     if (!both) WARN("skipped: this test may not use cores 0 and 1");
     return both;
 }
+
+/// hwloc may look at nothing.
+struct Hidden {
+    Hidden() { ::setenv("HWLOC_COMPONENTS", "-linux,-x86,-no_os", 1); }
+    ~Hidden() { ::unsetenv("HWLOC_COMPONENTS"); }
+    Hidden(const Hidden&) = delete;
+    Hidden& operator=(const Hidden&) = delete;
+};
 
 std::string cores_of(Daemon& daemon, const std::string& thread) {
     return petacq::test::cores_of(thread, daemon.process().pid());
@@ -72,5 +81,17 @@ TEST_CASE("the operator decides instead", "[e2e][placement]") {
     CHECK(status["sockets"][0]["cores"] == (chosen ? json("0") : json()));
     CHECK((cores_of(daemon, "receive") == "0") == chosen);
     CHECK(status["placement"]["pool"] == (chosen ? json("0") : json()));
+    CHECK(daemon.terminate() == 0);
+}
+
+TEST_CASE("a machine that cannot be looked at is no reason not to start", "[e2e][placement]") {
+    const Hidden machine;
+    const bool off = GENERATE(false, true);
+    const Site site(off ? json{{"placement", "off"}} : json::object());
+    const Outcome check = run_program(PETACQD_PROGRAM, {"--check", "--config", site.configuration()});
+    CHECK(contains(check.out, "placement: looking at the machine: ") == !off);
+    Daemon daemon(site);
+    CHECK(daemon.status()["sockets"][0]["cores"].is_null());
+    CHECK(contains(daemon.log(), "placement: looking at the machine: ") == !off);
     CHECK(daemon.terminate() == 0);
 }
