@@ -30,6 +30,10 @@ class BatchExchange {
     /// More records of the piece taken last are being read.
     void reading(std::size_t records) { read_ += records; }
     void read_completely();
+    /// The batch that is being read; nullptr: none.
+    [[nodiscard]] net::Batch* being_read() const { return piece_.batch; }
+    /// Holds a batch once more: it must be given back once more.
+    void hold(net::Batch* batch) { pool_.hold(batch); }
     /// Returns the batches and empties the list.
     void give_back(std::vector<net::Batch*>& batches);
 

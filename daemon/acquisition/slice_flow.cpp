@@ -35,6 +35,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       begin_(pause_of(tracker)),
       undecided_(part_of_waiting(tracker, pause_of(tracker))),
       max_offset_(options.max_offset),
+      open_(std::max<std::size_t>(batches.count() / 16, 2), tracker.source_timeout_ns),
       account_(std::move(receivers), options.framing),
       builder_(options.slice_frames, batches.count()),
       feed_(std::move(pipeline),
@@ -54,7 +55,8 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
 
 /// Whether the group lies in one slice and in one part of a second.
 bool SliceFlow::is_simple(const net::Group& group) const {
-    if (group.members().empty() || !begin_settled_ || !tracker_.time().established()) return false;
+    if (group.members().empty() || !open_.empty() || !begin_settled_ || !tracker_.time().established())
+        return false;
     std::uint64_t frames = 0;
     std::uint64_t first = UINT64_MAX;
     std::uint64_t last = 0;
@@ -96,11 +98,13 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
     const bool begun = tracker_.time().established();
     const Verdict verdict = tracker_.observe(datagram, now_ns);
     if (!begun) judge_held_frames();
+    if (!open_.empty() && tracker_.time().decided_ns() != open_decided_ns_) release_open(now_ns, false);
     if (readings_) read_besides_hits(datagram, verdict);
     if (!verdict.use || datagram.frames == 0) return 0;
     account_.add_frames(datagram.frames);
     if (copies_ && copies_->is_copy(verdict.source, datagram.sequence, datagram.arrival_ns))
         account_.add_suspected_duplicate();
+    if (verdict.open && hold_open(datagram, verdict, now_ns)) return 0;
     builder_.add(batch, datagram, verdict);
     if (datagram.timed_frames > 0 && verdict.time_low <= verdict.time_high)
         undecided_.add(std::min(datagram.last_time, verdict.time_high), datagram.frames);
@@ -112,6 +116,38 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
         return 0;
     }
     return verdict.believes(time) ? time : 0;
+}
+
+/// The frames wait until the other boards have stepped as well, or have not. Returns false, and the frames
+/// are refused for good, if they cannot wait.
+bool SliceFlow::hold_open(const net::Datagram& datagram, Verdict verdict, std::int64_t now_ns) {
+    // What its number says has been counted.
+    verdict.lost = 0;
+    verdict.loss_known = true;
+    net::Batch* const batch = batches_.awaited() ? nullptr : batches_.being_read();
+    if (open_.hold(batch, datagram, verdict, now_ns, [&] { batches_.hold(batch); })) return true;
+    tracker_.refuse_open(verdict.source);
+    return false;
+}
+
+/// `all`: nothing may wait any longer.
+void SliceFlow::release_open(std::int64_t now_ns, bool all) {
+    const bool may_wait = !all && !batches_.awaited();
+    open_decided_ns_ = tracker_.time().decided_ns();
+    open_.release(
+        now_ns,
+        [&](OpenDatagrams::Entry& entry) {
+            tracker_.reconsider(entry.datagram, entry.verdict);
+            if (entry.verdict.refuses_all() && !may_wait) entry.verdict.open = false;
+        },
+        [&](const OpenDatagrams::Entry& entry) {
+            builder_.add(*entry.batch, entry.datagram, entry.verdict);
+            if (entry.verdict.refuses_all()) return tracker_.refuse_open(entry.verdict.source);
+            undecided_.add(std::min(entry.datagram.last_time, entry.verdict.time_high),
+                           entry.datagram.frames);
+            if (readings_) read_besides_hits(entry.datagram, entry.verdict);
+        },
+        [&](net::Batch* batch) { builder_.keep(batch); });
 }
 
 /// The first frames of a run may lie anywhere in its first datagrams.
@@ -254,6 +290,7 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
         allowed = tracker_.watermark(now_ns, feed_.latest_pending_time());
     }
     if (!begun) judge_held_frames();
+    if (!open_.empty()) release_open(now_ns, false);
     const std::uint64_t watermark = std::max(feed_.watermark(), allowed);
     undecided_.advance(watermark);
     const auto fits = [&](std::uint64_t ticks) {
@@ -273,6 +310,7 @@ SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
 }
 
 bool SliceFlow::submit(SliceEnd end) {
+    if ((end.close_at || feed_.failed()) && !open_.empty()) release_open(0, true);
     make_room();
     while (builder_.has_waiting()) {
         SliceContents waiting = builder_.take_waiting();

@@ -15,6 +15,7 @@
 #include "daemon/seconds/board_presence.hpp"
 #include "daemon/seconds/board_readings.hpp"
 #include "daemon/tracking/copy_watch.hpp"
+#include "daemon/tracking/open_datagrams.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 
 namespace petacq::daemon {
@@ -141,6 +142,8 @@ class SliceFlow {
     [[nodiscard]] bool too_many_wait() const;
     [[nodiscard]] bool is_simple(const net::Group& group) const;
     void judge_held_frames();
+    bool hold_open(const net::Datagram& datagram, Verdict verdict, std::int64_t now_ns);
+    void release_open(std::int64_t now_ns, bool all);
     void read_besides_hits(const net::Datagram& datagram, const Verdict& verdict);
 
     const AcquisitionOptions options_;
@@ -156,6 +159,8 @@ class SliceFlow {
     UndecidedFrames undecided_;
     std::uint64_t max_offset_;
     std::uint64_t calibrated_from_ = 0;
+    OpenDatagrams open_;
+    std::int64_t open_decided_ns_ = 0;  ///< the decision on detector time by which they were judged last
     Account account_;
     SliceBuilder builder_;
     PipelineFeed feed_;

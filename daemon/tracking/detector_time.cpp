@@ -77,22 +77,31 @@ std::uint64_t DetectorTime::follow(Source& source, const DatagramTimes& times, s
     return believed;
 }
 
-void DetectorTime::judge(Source& source, const DatagramTimes& times, std::uint64_t believed,
-                         Verdict& verdict) {
+void DetectorTime::consider(const Source& source, const DatagramTimes& times, Verdict& verdict) const {
+    verdict.open = false;
     if (!reference_) return;
     const bool proven = source.time.proven();
     const std::uint64_t progress = source.time.progress();
-    const bool in_place = this->in_place(source);
     verdict.time_low =
         subtract_or_zero(proven ? std::min(*reference_, progress) : *reference_, options_.max_jump);
     verdict.time_high = believed_high_;
-    if (source.member && in_place) believe_member(verdict);
-    const bool leading = proven && !in_place && progress > *reference_;
-    if (leading || (!verdict.believes(times.first) && !verdict.believes(times.last))) {
-        ++source.jumped_datagrams;
-        return verdict.refuse_all();
+    if (source.member && in_place(source)) believe_member(verdict);
+    const bool leading = proven && !in_place(source) && progress > *reference_;
+    if (!leading && (verdict.believes(times.first) || verdict.believes(times.last))) return;
+    const bool ahead = times.first > *reference_ && times.last > *reference_;
+    verdict.open = source.member && (source.time.jumping() || (leading && ahead));
+    verdict.refuse_all();
+}
+
+void DetectorTime::judge(Source& source, const DatagramTimes& times, std::uint64_t believed,
+                         Verdict& verdict) {
+    if (!reference_) return;
+    consider(source, times, verdict);
+    if (verdict.refuses_all()) {
+        if (!verdict.open) ++source.jumped_datagrams;
+        return;
     }
-    if (!source.member || !in_place) return;
+    if (!source.member || !in_place(source)) return;
     for (const std::uint64_t time : {times.first, times.last}) {
         if (time < place_low_ || !source.time.within(time, believed) || !verdict.believes(time)) continue;
         source.first = std::min(source.first, time);

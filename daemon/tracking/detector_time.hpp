@@ -24,6 +24,8 @@
 //    from max_lag and max_jump below it, those of other sources from max_jump below their progress, if that
 //    is less. All others are time jumps, and so is every frame of a proven source more than max_lag ahead of
 //    the reference ("leading"). A source more than max_lag behind is "lagging": its frames are late.
+//    For datagrams of a member that leaves this is open at first (Verdict::open): ahead, most members may be
+//    about to follow, and elsewhere, its next datagrams tell whether its clock has moved.
 //
 // Limits. Of two sources that contradict each other, one with a wrong clock cannot be known: the one behind
 // lags. Many made-up ids that send believable frames from the beginning are members like the boards, and so
@@ -87,6 +89,10 @@ class DetectorTime {
         verdict.time_low = subtract_or_zero(place_low_, options_.max_jump);
         verdict.time_high = believed_high_;
     }
+    /// Says in the verdict which times of a datagram of the source are believed as of now.
+    void consider(const Source& source, const DatagramTimes& times, Verdict& verdict) const;
+    /// Host time of the latest decision.
+    [[nodiscard]] std::int64_t decided_ns() const { return decided_ns_; }
     /// The datagram of the source observed last has a valid frame of this time, which is neither its first
     /// nor its last.
     void note_earlier(std::uint32_t source, std::uint64_t time);

@@ -78,6 +78,14 @@ class SourceTracker {
 
     [[nodiscard]] const DetectorTime& time() const { return time_; }
 
+    /// Renews an open verdict on a datagram.
+    void reconsider(const net::Datagram& datagram, Verdict& verdict) {
+        time_.consider(sources_[verdict.source],
+                       {datagram.first_time, datagram.last_time, datagram.timed_frames}, verdict);
+    }
+    /// A datagram whose verdict was open stays refused.
+    void refuse_open(std::uint32_t source) { ++sources_[source].jumped_datagrams; }
+
     /// Decides on detector time and moves the watermark (Watermark::advance).
     std::uint64_t watermark(std::int64_t now_ns, std::uint64_t latest_pending_time) {
         time_.decide(now_ns);

@@ -21,9 +21,13 @@ struct Verdict {
     /// Datagrams that this one shows to be missing. Negative: they were thought missing.
     std::int64_t lost = 0;
     bool loss_known = true;  ///< false: its number says nothing
+    /// All frames are refused for now: the clock of a member has moved, or it was one wrong time; it is
+    /// wrong, or all clocks are stepping ahead. SourceTracker::reconsider() tells when that is decided.
+    bool open = false;
 
     /// Whether a frame of this time is no time jump.
     [[nodiscard]] bool believes(std::uint64_t time) const { return time_low <= time && time <= time_high; }
+    [[nodiscard]] bool refuses_all() const { return time_low > time_high; }
     /// All frames are time jumps.
     void refuse_all() {
         time_low = 1;

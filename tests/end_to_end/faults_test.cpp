@@ -148,11 +148,10 @@ TEST_CASE(
     CHECK(d["lost"] == expected["datagrams_lost"]);
     CHECK(d["duplicate"] == 0);
     CHECK(f["received"] == expected["frames_received"]);
-    // Rejected at first, then a hundred seconds late.
+    // A hundred seconds late, which is known when a few datagrams have agreed.
     CHECK(job.truth.after_reset > 1000);
-    CHECK(f["time_jump"].get<std::uint64_t>() + f["late"].get<std::uint64_t>() == job.truth.after_reset);
-    CHECK(f["time_jump"] > 0);
-    CHECK(f["late"] > 0);
+    CHECK(f["late"] == job.truth.after_reset);
+    CHECK(f["time_jump"] == 0);
     CHECK(f["accepted"] == job.truth.accepted);
     compare_with_truth(site, "reset");
     CHECK(daemon.terminate() == 0);

@@ -1,6 +1,8 @@
 // The source tracker as a state machine: datagrams of several sources, in any order, at any time of the host.
 // Input: a byte (framing, expected ids), then events.
+#include <deque>
 #include <map>
+#include <utility>
 
 #include "daemon/tracking/source_tracker.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -46,6 +48,16 @@ class Machine {
             default:
                 return datagram(what, input);
         }
+    }
+    void decide_oldest() {
+        auto& [datagram, verdict] = open_.front();
+        tracker_.reconsider(datagram, verdict);
+        require(!verdict.open || verdict.refuses_all(), "what stays open stays refused");
+        if (verdict.refuses_all()) {
+            tracker_.refuse_open(verdict.source);
+            ++jumped_;
+        }
+        open_.pop_front();
     }
     void check_totals() const {
         const daemon::TrackerTotals totals = tracker_.totals();
@@ -95,7 +107,13 @@ class Machine {
         const daemon::Verdict verdict = tracker_.observe(d, now_);
         if (!verdict.use) return;
         ++used_;
-        if (verdict.time_low > verdict.time_high) ++jumped_;
+        if (verdict.open) {
+            require(verdict.refuses_all(), "what is open is refused for now");
+            open_.emplace_back(d, verdict);
+            if (open_.size() > 8) decide_oldest();
+        } else if (verdict.refuses_all()) {
+            ++jumped_;
+        }
     }
     void check_watermark() {
         const std::uint64_t next = tracker_.watermark(now_, 0);
@@ -113,6 +131,7 @@ class Machine {
     std::uint64_t watermark_ = 0;
     std::uint64_t used_ = 0;
     std::uint64_t jumped_ = 0;
+    std::deque<std::pair<net::Datagram, daemon::Verdict>> open_;
 };
 
 }  // namespace
