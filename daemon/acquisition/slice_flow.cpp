@@ -35,7 +35,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       begin_(pause_of(tracker)),
       undecided_(part_of_waiting(tracker, pause_of(tracker))),
       max_offset_(options.max_offset),
-      open_(std::max<std::size_t>(batches.count() / 16, 2), tracker.source_timeout_ns),
+      open_(batches.count() / 16, tracker.source_timeout_ns),
       account_(std::move(receivers), options.framing),
       builder_(options.slice_frames, batches.count()),
       feed_(std::move(pipeline),
@@ -121,10 +121,10 @@ std::uint64_t SliceFlow::add(const net::Batch& batch, const net::Datagram& datag
 /// The frames wait until the other boards have stepped as well, or have not. Returns false, and the frames
 /// are refused for good, if they cannot wait.
 bool SliceFlow::hold_open(const net::Datagram& datagram, Verdict verdict, std::int64_t now_ns) {
-    // What its number says has been counted.
+    // Its sequence number has been accounted for.
     verdict.lost = 0;
     verdict.loss_known = true;
-    net::Batch* const batch = batches_.awaited() ? nullptr : batches_.being_read();
+    net::Batch* const batch = batches_.being_read();
     if (open_.hold(batch, datagram, verdict, now_ns, [&] { batches_.hold(batch); })) return true;
     tracker_.refuse_open(verdict.source);
     return false;
@@ -132,13 +132,12 @@ bool SliceFlow::hold_open(const net::Datagram& datagram, Verdict verdict, std::i
 
 /// `all`: nothing may wait any longer.
 void SliceFlow::release_open(std::int64_t now_ns, bool all) {
-    const bool may_wait = !all && !batches_.awaited();
     open_decided_ns_ = tracker_.time().decided_ns();
     open_.release(
         now_ns,
         [&](OpenDatagrams::Entry& entry) {
             tracker_.reconsider(entry.datagram, entry.verdict);
-            if (entry.verdict.refuses_all() && !may_wait) entry.verdict.open = false;
+            if (all) entry.verdict.open = false;
         },
         [&](const OpenDatagrams::Entry& entry) {
             builder_.add(*entry.batch, entry.datagram, entry.verdict);

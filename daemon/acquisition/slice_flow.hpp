@@ -80,7 +80,8 @@ class SliceFlow {
     void give_back_batches() { batches_.give_back(builder_.contents().batches); }
     /// Decides all pending singles and forgets detector time. Returns false if the pipeline has failed.
     bool restart_time();
-    /// The same, but detector time goes on where the sources agree. REQUIRES: time().went_back().
+    /// Decides all pending singles; detector time then continues where the sources agree. REQUIRES:
+    /// time().went_back().
     bool follow_reset(std::int64_t now_ns);
     /// Frames submitted from now on are converted with this calibration, whose time offsets are at most
     /// `max_offset` ticks; what has been converted stays as it is. Returns why that failed, "" if it did not.

@@ -164,7 +164,7 @@ Machine::Machine() {
     hwloc_topology_t topology = nullptr;
     check(hwloc_topology_init(&topology));
     topology_.reset(topology);
-    // What is known of devices without their drivers is enough.
+    // hwloc finds where a device is without asking its driver.
     for (const char* driver : {"cuda", "nvml", "rsmi", "levelzero", "opencl", "gl"})
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, driver);
     check(hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT));

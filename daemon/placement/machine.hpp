@@ -13,7 +13,7 @@ struct hwloc_topology;
 
 namespace petacq::daemon {
 
-/// What is to be placed.
+/// The threads that placement has to find cores for, and the devices whose data they touch.
 struct PlacementWish {
     struct Receiver {
         net::Cores cores = {};                     ///< chosen by the operator; empty: near its interfaces

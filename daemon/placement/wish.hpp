@@ -1,4 +1,4 @@
-// What the configuration asks to be placed.
+// The threads and memory of a configuration that placement has to find cores for.
 #pragma once
 
 #include <span>

@@ -15,7 +15,7 @@ constexpr std::uint64_t clock_tolerance = 8192;
 constexpr std::size_t safe_votes = 3;
 /// Host time between two decisions, unless something has changed.
 constexpr std::int64_t decision_interval_ns = 1'000'000;
-/// A decision takes a step for each source; so many steps are allowed for each datagram.
+/// A decision takes one step for each source. At most this many steps are taken for each datagram.
 constexpr std::size_t steps_per_datagram = 16;
 
 }  // namespace

@@ -65,7 +65,7 @@ class DetectorTime {
             judge(source, times, follow(source, times, now_ns), verdict);
         }
     }
-    /// By far the most datagrams: a member in place goes on where it was, with a datagram or a train that has
+    /// The usual case: a member in place continues where it was, with a datagram or a train that has
     /// `first` and `end` at its ends.
     [[nodiscard]] bool goes_on(const Source& source, const DatagramTimes& first,
                                const DatagramTimes& end) const {
@@ -73,7 +73,7 @@ class DetectorTime {
         return reference_ && !changed_ && source.member && in_place && end.last <= believed_high_ &&
                source.time.goes_on(first, end);
     }
-    /// Accounts for a train of so many datagrams. REQUIRES: goes_on().
+    /// Accounts for a train of `datagrams` datagrams. REQUIRES: goes_on().
     void go_on(Source& source, const DatagramTimes& first, const DatagramTimes& end, std::size_t datagrams,
                std::int64_t now_ns) {
         undecided_ += datagrams;

@@ -1,5 +1,5 @@
-// Datagrams of which it is open whether their times are believed: of boards that have stepped ahead, until it
-// is known whether most of them have.
+// Datagrams of boards whose clocks have left detector time. They wait until it is known whether most boards
+// have stepped to the same time, or whether the clock of one board was wrong.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,9 @@
 
 namespace petacq::daemon {
 
-/// Holds datagrams with their batches. A source whose clock stays wrong is not waited for a second time until
-/// it has been right for the timeout. No thread-safety.
+/// Holds datagrams with their batches. When the clock of a source has been wrong for the timeout, its
+/// datagrams are not held again until the source has sent none that is open for as long. Its decisions depend
+/// on the data and their times of arrival only. No thread-safety.
 class OpenDatagrams {
   public:
     struct Entry {

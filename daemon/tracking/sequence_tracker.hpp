@@ -93,7 +93,7 @@ class SequenceTracker {
         const bool next = sequence == current_.highest() + 1 && !current_.empty();
         if (!next || current_.arrived(sequence) || previous_.arrived(sequence))
             return observe_any(sequence, content, end_of_stream);
-        // By far the most datagrams.
+        // The usual case.
         remember(sequence, content);
         ++counts_.accepted;
         current_.advance();

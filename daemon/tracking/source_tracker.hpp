@@ -127,6 +127,11 @@ class SourceTracker {
     [[nodiscard]] TrackerStatus status(std::int64_t now_ns) const;
 
   private:
+    struct OfTrain {
+        Source* source;
+        std::uint64_t next;  ///< number
+    };
+
     static void watch_numbers(Source& source, const NumberedDatagram& datagram, Verdict& verdict);
     void watch_rate(Source& source, std::int64_t now_ns) const;
     void name_source(std::size_t index, const net::Datagram& datagram, Verdict& verdict) const;
@@ -137,10 +142,6 @@ class SourceTracker {
     DetectorTime time_;
     Watermark watermark_;
     std::uint64_t period_ = 0;  ///< part of the content of datagrams
-    struct OfTrain {
-        Source* source;
-        std::uint64_t next;  ///< number
-    };
     std::vector<OfTrain> of_train_;
 };
 

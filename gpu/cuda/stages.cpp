@@ -7,22 +7,13 @@
 #include <utility>
 
 #include "gpu/cuda/bus/transfers.hpp"
+#include "gpu/cuda/copies.hpp"
 #include "gpu/cuda/order.hpp"
 #include "gpu/cuda/parts.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
-
-void clear(void* memory, std::size_t bytes, cudaStream_t stream) {
-    check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemsetAsync", "clearing totals");
-}
-
-template <class T>
-void to_host(T* host, const T* device, std::size_t count, cudaStream_t stream) {
-    check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync",
-          "copying totals to the host");
-}
 
 void from_device(std::uint64_t* to, int to_device, const std::uint64_t* from, int from_device,
                  std::size_t count, cudaStream_t stream) {

@@ -16,6 +16,14 @@ struct Payloads {
     json counts;          // of singles and pairs
 };
 
+void check_same(const Payloads& other, const Payloads& reference) {
+    CHECK(other.coincidences == reference.coincidences);
+    CHECK(other.singles == reference.singles);
+    CHECK(other.tags == reference.tags);
+    CHECK(other.seconds == reference.seconds);
+    CHECK(other.counts == reference.counts);
+}
+
 /// The first second, which is whole: the length of the last depends on when the run was stopped. Datagrams
 /// out of order may be lost in one second and arrive in another.
 std::string first_second(const std::filesystem::path& file) {
@@ -104,11 +112,7 @@ TEST_CASE("list-mode does not depend on slices, batches, threads, sockets or the
     for (const Way& way : ways) {
         INFO(way.name);
         const Payloads other = take(way.name, way.patch, way.how_sent);
-        CHECK(other.coincidences == reference.coincidences);
-        CHECK(other.singles == reference.singles);
-        CHECK(other.tags == reference.tags);
-        CHECK(other.seconds == reference.seconds);
-        CHECK(other.counts == reference.counts);
+        check_same(other, reference);
     }
 }
 
@@ -123,11 +127,7 @@ TEST_CASE("the CUDA back-end gives the list-mode of the CPU with every sort engi
         INFO(engine);
         const Payloads other = take(engine, {{"pipeline", {{"backend", "cuda"}, {"sort", engine}}}},
                                     {"--reorder", "0.3", "--reorder-span", "6"});
-        CHECK(other.coincidences == reference.coincidences);
-        CHECK(other.singles == reference.singles);
-        CHECK(other.tags == reference.tags);
-        CHECK(other.seconds == reference.seconds);
-        CHECK(other.counts == reference.counts);
+        check_same(other, reference);
     }
 }
 
@@ -139,11 +139,7 @@ TEST_CASE("two GPUs give the list-mode of the CPU", "[e2e][determinism][cuda]") 
     const Payloads reference = take("CPU", json::object(), {});
     const Payloads other = take("two GPUs", {{"pipeline", {{"backend", "cuda"}, {"devices", {0, 1}}}}},
                                 {"--reorder", "0.3", "--reorder-span", "6"});
-    CHECK(other.coincidences == reference.coincidences);
-    CHECK(other.singles == reference.singles);
-    CHECK(other.tags == reference.tags);
-    CHECK(other.seconds == reference.seconds);
-    CHECK(other.counts == reference.counts);
+    check_same(other, reference);
 }
 
 TEST_CASE("a capture replayed and singles re-sorted with CUDA give the list-mode of the CPU",

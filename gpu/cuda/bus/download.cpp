@@ -3,20 +3,10 @@
 #include <algorithm>
 #include <nvtx3/nvtx3.hpp>
 
+#include "gpu/cuda/copies.hpp"
 #include "gpu/host/coincidence.hpp"
 
 namespace petacq::gpu::cuda {
-
-namespace {
-
-template <class T>
-void copy_down(T* host, const T* device, std::size_t count, cudaStream_t stream) {
-    if (count == 0) return;
-    check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync",
-          "copying results to the host");
-}
-
-}  // namespace
 
 void Downloader::download(Slot& slot, Stages& stages, cudaStream_t compute, const Stream& down) {
     const nvtx3::scoped_range range{"download"};
@@ -25,12 +15,12 @@ void Downloader::download(Slot& slot, Stages& stages, cudaStream_t compute, cons
     slot.record_count = 0;
     if (t.prompts + t.delayeds <= slot.record_room) {
         slot.record_count = static_cast<std::uint32_t>(t.prompts + t.delayeds);
-        copy_down(slot.host_records, slot.records, slot.record_count * slot.packing.record_bytes(), down);
+        to_host(slot.host_records, slot.records, slot.record_count * slot.packing.record_bytes(), down);
     } else {
         fetch_many(slot, stages, compute, down);
     }
     if (slot.ends_interval) {
-        copy_down(slot.host_sums.memory, stages.sums().memory, stages.sums().bytes, down);
+        to_host(slot.host_sums.memory, stages.sums().memory, stages.sums().bytes, down);
         stages.sums_read(down);
     }
     slot.many_singles.clear();
@@ -38,10 +28,10 @@ void Downloader::download(Slot& slot, Stages& stages, cudaStream_t compute, cons
     if (!singles_wanted_) return;
     if (t.decided <= slot.single_room) {
         slot.single_count = t.decided;
-        copy_down(slot.host_singles, stages.singles(), t.decided, down);
+        to_host(slot.host_singles, stages.singles(), t.decided, down);
     } else {
         slot.many_singles.resize(t.decided);
-        copy_down(slot.many_singles.data(), stages.singles(), t.decided, down);
+        to_host(slot.many_singles.data(), stages.singles(), t.decided, down);
     }
     stages.singles_read(down);
 }
@@ -63,8 +53,8 @@ void Downloader::fetch_kind(Kind kind, std::uint64_t total, std::vector<Coincide
         stages.emit_part(slot, kind, low, compute);
         part_.record(compute);
         down.wait_for(part_);
-        copy_down(all.data() + low, stages.records(), std::min<std::uint64_t>(total - low, slot.record_room),
-                  down);
+        to_host(all.data() + low, stages.records(), std::min<std::uint64_t>(total - low, slot.record_room),
+                down);
         check(cudaStreamSynchronize(down), "cudaStreamSynchronize", "copying results to the host");
     }
     order_equal_times(all);

@@ -3,20 +3,11 @@
 #include <nvtx3/nvtx3.hpp>
 
 #include "gpu/cuda/bus/transfers.hpp"
+#include "gpu/cuda/copies.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
-
-void clear(void* memory, std::size_t bytes, cudaStream_t stream) {
-    check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemsetAsync", "clearing totals");
-}
-
-template <class T>
-void to_host(T* host, const T* device, std::size_t count, cudaStream_t stream) {
-    check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream), "cudaMemcpyAsync",
-          "copying results of conversion to the host");
-}
 
 Memory::Purpose purpose_of(bool is_plan) {
     return is_plan ? Memory::Purpose::plan : Memory::Purpose::use;

@@ -2,23 +2,13 @@
 
 #include <algorithm>
 
-#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/copies.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
 
 constexpr std::size_t bins = config::Spectra::energy_bins;
-
-void clear(std::uint32_t* counts, std::size_t count, cudaStream_t stream) {
-    check(cudaMemsetAsync(counts, 0, count * sizeof(std::uint32_t), stream), "cudaMemsetAsync",
-          "clearing spectra");
-}
-
-void copy(std::uint32_t* to, const std::uint32_t* from, std::size_t count, cudaStream_t stream) {
-    check(cudaMemcpyAsync(to, from, count * sizeof(std::uint32_t), cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync", "copying spectra to the host");
-}
 
 void wait(cudaStream_t stream) {
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying spectra to the host");
@@ -43,16 +33,16 @@ SpectraArrays DeviceSpectra::arrays(const std::optional<TickRange>& times) const
 void DeviceSpectra::take(config::Spectra& out, cudaStream_t stream) {
     out.floods.resize(flood_count_);
     out.energies.resize(energy_count_);
-    copy(out.floods.data(), floods_, flood_count_, stream);
-    copy(out.energies.data(), energies_, energy_count_, stream);
-    clear(floods_, flood_count_, stream);
-    clear(energies_, energy_count_, stream);
+    to_host(out.floods.data(), floods_, flood_count_, stream);
+    to_host(out.energies.data(), energies_, energy_count_, stream);
+    clear(floods_, flood_count_ * sizeof(std::uint32_t), stream);
+    clear(energies_, energy_count_ * sizeof(std::uint32_t), stream);
     wait(stream);
 }
 
 void DeviceSpectra::copy_unit(std::uint32_t unit, UnitSpectra& out, cudaStream_t stream) const {
     out.flood.resize(positions_);
-    copy(out.flood.data(), floods_ + unit * positions_, positions_, stream);
+    to_host(out.flood.data(), floods_ + unit * positions_, positions_, stream);
     const std::uint32_t crystals = geometry_.crystals_per_du();
     const auto crystal = [&](std::uint32_t local) {
         return std::size_t{geometry_.crystal(unit / geometry_.du_count, unit % geometry_.du_count, local)};
