@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "config/error.hpp"
-#include "config/file.hpp"
-#include "config/sha256.hpp"
+#include "config/base/error.hpp"
+#include "config/base/file.hpp"
+#include "config/base/sha256.hpp"
 
 namespace petacq::config {
 

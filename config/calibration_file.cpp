@@ -1,6 +1,6 @@
 // Calibration files: HDF5 in, HDF5 out.
+#include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
 #include "config/hdf5/table.hpp"
 
 namespace petacq::config {

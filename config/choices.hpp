@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "config/words.hpp"
+#include "config/base/words.hpp"
 
 namespace petacq::config {
 

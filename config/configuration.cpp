@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
-#include "config/json_schema.hpp"
-#include "config/schemas.hpp"
-#include "config/times/window_times.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
+#include "config/base/json_schema.hpp"
+#include "config/base/schemas.hpp"
+#include "config/window_times.hpp"
 
 /// An absent value is null in JSON.
 template <class T>

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 
 namespace petacq::config {
 

@@ -7,10 +7,10 @@
 #include <numbers>
 #include <utility>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
-#include "config/json_schema.hpp"
-#include "config/schemas.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
+#include "config/base/json_schema.hpp"
+#include "config/base/schemas.hpp"
 
 namespace petacq::config {
 

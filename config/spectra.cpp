@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "config/hdf5/table.hpp"
 
 namespace petacq::config {

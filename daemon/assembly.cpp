@@ -5,13 +5,14 @@
 #include <system_error>
 #include <utility>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
 #include "config/layout/layout.hpp"
-#include "daemon/host/logging.hpp"
+#include "daemon/backend/pipeline_options.hpp"
 #include "daemon/placement/wish.hpp"
-#include "daemon/recorded_detector.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/reference/recorded_detector.hpp"
+#include "daemon/service/settings.hpp"
+#include "daemon/system/logging.hpp"
 
 namespace petacq::daemon {
 
@@ -104,6 +105,7 @@ Assembly::Assembly(const Inputs& inputs, std::size_t producers,
       setting(run_setting(inputs, backend, placement)) {
     acquisition.cores = placement.acquisition;
     acquisition.reference = inputs.reference;
+    if (live) setting.pool = &pool;
     if (!acquisition.rules.search) return;
     synchrony = std::make_unique<SynchronyWatch>(
         pipeline_options(inputs.configuration, inputs.scanner, producers), inputs.calibration,

@@ -12,13 +12,13 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
-#include "daemon/backend.hpp"
+#include "daemon/backend/backend.hpp"
 #include "daemon/placement/machine.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/tracking/tracker_options.hpp"
 #include "net/batch_queue.hpp"
 #include "net/foreign/translator.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::daemon {
 
@@ -51,7 +51,7 @@ struct Assembly {
     /// nullptr: no coincidences are looked for. The acquisition gives it samples.
     std::unique_ptr<SynchronyWatch> synchrony;
     AcquisitionOptions acquisition;
-    RunSetting setting;  ///< without raw capture: setting.pool is nullptr
+    RunSetting setting;  ///< of a replay without raw capture: setting.pool is nullptr
 };
 
 }  // namespace petacq::daemon

@@ -17,22 +17,22 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/alarm.hpp"
 #include "daemon/control/access.hpp"
 #include "daemon/control/server.hpp"
-#include "daemon/host/descriptor_limit.hpp"
-#include "daemon/host/logging.hpp"
-#include "daemon/host/notify.hpp"
-#include "daemon/host/sockets/inherited_sockets.hpp"
-#include "daemon/host/version.hpp"
-#include "daemon/host/watchdog.hpp"
 #include "daemon/http/server.hpp"
-#include "daemon/reload.hpp"
-#include "daemon/service.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/service/alarm.hpp"
+#include "daemon/service/reload.hpp"
+#include "daemon/service/service.hpp"
+#include "daemon/service/settings.hpp"
 #include "daemon/sinogram/quick_look.hpp"
+#include "daemon/system/descriptor_limit.hpp"
+#include "daemon/system/logging.hpp"
+#include "daemon/system/notify.hpp"
+#include "daemon/system/sockets/inherited_sockets.hpp"
+#include "daemon/system/version.hpp"
+#include "daemon/system/watchdog.hpp"
 #include "daemon/tap/server.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::daemon {
 
@@ -97,8 +97,8 @@ class Live {
     int status_ = 0;
     bool stopping_ = false;
     Tap tap_;
-    Service service_;
     Acquisition acquisition_;
+    Service service_;
     ControlServer control_;
     std::optional<QuickLook> quick_look_;
     std::optional<HttpServer> http_;
@@ -120,19 +120,17 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
       sockets_(sockets()),
       assembly_(inputs, sockets_.size(), sockets_, true),
       receivers_(open_receivers()),
-      service_(io_, assembly_.setting, assembly_.pool, assembly_.pipeline_bytes,
-               of_receivers([](const net::Receiver& receiver) { return &receiver; }),
-               [this] {
-                   status_ = EX_SOFTWARE;
-                   leave();
-               }),
       acquisition_(with_tap(assembly_.acquisition, tap_), assembly_.tracker,
                    std::move(assembly_.backend.pipeline), assembly_.pool, assembly_.filled,
                    of_receivers([](const net::Receiver& receiver) { return &receiver.counters(); }),
                    [this](FinishedRun finished) { service_.run_finished(std::move(finished)); }),
+      service_(io_, assembly_.setting, assembly_.pool, assembly_.pipeline_bytes,
+               of_receivers([](const net::Receiver& receiver) { return &receiver; }), acquisition_,
+               [this] {
+                   status_ = EX_SOFTWARE;
+                   leave();
+               }),
       control_(io_, service_, configuration_.control) {
-    assembly_.setting.pool = &assembly_.pool;
-    service_.attach(acquisition_);
     service_.on_reload([this](Reply reply) {
         reload([reply = std::move(reply)](const nlohmann::json& answer, const std::string& failure) {
             failure.empty() ? reply.result(answer) : reply.error(rpc_refused, failure);

@@ -11,20 +11,20 @@
 #include <stdexcept>
 #include <string>
 
+#include "config/base/error.hpp"
+#include "config/base/ticks.hpp"
 #include "config/command_line/command_line.hpp"
-#include "config/error.hpp"
-#include "config/times/ticks.hpp"
 #include "daemon/assembly.hpp"
-#include "daemon/backend.hpp"
+#include "daemon/backend/backend.hpp"
 #include "daemon/buffer_times.hpp"
-#include "daemon/check/host_check.hpp"
-#include "daemon/host/journal.hpp"
-#include "daemon/host/logging.hpp"
-#include "daemon/host/notify.hpp"
 #include "daemon/live.hpp"
+#include "daemon/preflight/host_check.hpp"
 #include "daemon/replay.hpp"
 #include "daemon/run/directory.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/service/settings.hpp"
+#include "daemon/system/journal.hpp"
+#include "daemon/system/logging.hpp"
+#include "daemon/system/notify.hpp"
 
 namespace {
 

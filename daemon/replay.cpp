@@ -12,14 +12,14 @@
 #include <system_error>
 #include <utility>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/acquisition/acquisition.hpp"
-#include "daemon/host/logging.hpp"
-#include "daemon/host/progress_line.hpp"
-#include "daemon/host/quantity_text.hpp"
 #include "daemon/run/run.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/service/settings.hpp"
+#include "daemon/system/logging.hpp"
+#include "daemon/system/progress_line.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "net/pcap/replayer.hpp"
 
 namespace petacq::daemon {

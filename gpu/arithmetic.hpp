@@ -7,6 +7,7 @@
 #include "config/energy_bins.hpp"
 #include "config/geometry.hpp"
 #include "gpu/coincidence_rules.hpp"
+#include "gpu/counters.hpp"
 #include "gpu/histograms.hpp"
 #include "gpu/types.hpp"
 #include "net/wire.hpp"
@@ -15,17 +16,13 @@ namespace petacq::gpu {
 
 /// The outcome of converting a frame. Each frame has exactly one: the first that applies in this order.
 enum class Fate : std::uint8_t {
-    bad_marker,
-    bad_address,
-    outside_crystal,
-    time_jump,
-    bad_time,
-    late,
-    below_window,
-    above_window,
-    accepted,
+#define PETACQ_FATE(section, name, ...) name,
+    PETACQ_FATES(PETACQ_FATE)
+#undef PETACQ_FATE
 };
-inline constexpr std::uint32_t fate_count = 9;
+#define PETACQ_ONE(...) +1
+inline constexpr std::uint32_t fate_count = PETACQ_FATES(PETACQ_ONE);
+#undef PETACQ_ONE
 
 /// One crystal of a detector unit.
 struct alignas(16) CrystalEntry {

@@ -9,7 +9,7 @@
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
 #include "gpu/pipeline.hpp"
-#include "net/huge_pages.hpp"
+#include "net/base/huge_pages.hpp"
 
 namespace petacq::gpu {
 

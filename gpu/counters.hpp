@@ -1,26 +1,11 @@
-// The counters of the pipeline. Each is declared here and nowhere else: the structs, the arithmetic of the
-// ledger, ledger.csv, the status document, the metrics and the tables in docs/ derive from these lists.
-// docs/explanation/architecture.md, "How to add a counter", gives the steps.
-//
-// X(section, name, kind, unit, column, metric, help)
-//   section, name   keys in JSON; the name is the member of the struct
-//   kind    growth: counts events. at_start: a level when the run started; the at_end counter that follows it
-//           is the same level when the run stopped
-//   unit    the thing counted, in the plural
-//   column  position in ledger.csv, from 1; 0: not in ledger.csv. Columns keep their position, so an added
-//           counter takes the next free number of all lists
-//   metric  name of the Prometheus metric; by_reason: a sample of the metric that its section shares;
-//           no_metric
-//   help    one sentence for docs/ and for HELP of a metric of its own
+// The counters of the pipeline (net/base/counter_list.hpp).
 #pragma once
 
-/// The member that a counter is in its struct.
-#define PETACQ_COUNTER_MEMBER(section, name, ...) std::uint64_t name = 0;
+#include "net/base/counter_list.hpp"
 
 // clang-format off
-/// Section "frames". A frame is counted under the first that applies, in this order.
-#define PETACQ_FRAME_COUNTERS(X) \
-    X(frames, received, growth, "frames", 12, "petacqd_frames_received_total", "Frames processed by the pipeline, without tags.") \
+/// Section "frames": what became of a frame. It is counted under the first that applies, in this order.
+#define PETACQ_FATES(X) \
     X(frames, bad_marker, growth, "frames", 13, by_reason, "Frames with a wrong head or tail marker.") \
     X(frames, bad_address, growth, "frames", 14, by_reason, "Frames with a BDM, DU, x or y out of range.") \
     X(frames, outside_crystal, growth, "frames", 15, by_reason, "Frames whose position lies outside every crystal, according to the position table.") \
@@ -30,6 +15,10 @@
     X(frames, below_window, growth, "frames", 19, by_reason, "Frames with an energy below the energy window.") \
     X(frames, above_window, growth, "frames", 20, by_reason, "Frames with an energy above the energy window.") \
     X(frames, accepted, growth, "frames", 21, "petacqd_frames_accepted_total", "Frames that became singles inside the energy window.")
+/// Section "frames".
+#define PETACQ_FRAME_COUNTERS(X) \
+    X(frames, received, growth, "frames", 12, "petacqd_frames_received_total", "Frames processed by the pipeline, without tags.") \
+    PETACQ_FATES(X)
 
 /// Section "tags", as the pipeline counts them. Tag frames are not among the frames of section "frames".
 #define PETACQ_TAG_COUNTERS(X) \

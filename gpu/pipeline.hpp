@@ -24,7 +24,7 @@
 #include "gpu/interval_sums.hpp"
 #include "gpu/records.hpp"
 #include "gpu/second_cuts.hpp"
-#include "gpu/sort/engine.hpp"
+#include "gpu/sort_engine.hpp"
 #include "gpu/spectra.hpp"
 #include "gpu/types.hpp"
 
@@ -43,6 +43,10 @@ enum class Input : std::uint8_t { frames, singles };
 
 /// Bit bdm: module bdm is in the set.
 using ModuleSet = std::bitset<256>;
+
+/// Slices that may wait beyond max_pending_singles: the one that exceeds it, the one with which slow sources
+/// are given up, and one that closes a run.
+inline constexpr std::uint64_t pending_slack = 3;
 
 struct PipelineOptions {
     Input input = Input::frames;
@@ -184,7 +188,7 @@ class Pipeline {
 void check_spectra(const PipelineOptions& options);
 
 /// The CPU back-end. Throws std::invalid_argument for invalid options.
-std::unique_ptr<Pipeline> make_host_pipeline(const PipelineOptions& options,
-                                             const config::Calibration& calibration);
+std::unique_ptr<Pipeline> make_cpu_pipeline(const PipelineOptions& options,
+                                            const config::Calibration& calibration);
 
 }  // namespace petacq::gpu

@@ -1,7 +1,7 @@
 // Vectors of records that are written before they are read.
 #pragma once
 
-#include "net/records.hpp"
+#include "net/base/record_vector.hpp"
 
 namespace petacq::gpu {
 

@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
+#include "net/base/mutex.hpp"
+#include "net/base/record_vector.hpp"
 #include "net/endpoint.hpp"
-#include "net/mutex.hpp"
-#include "net/records.hpp"
 
 namespace petacq::net {
 

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::net {
 

@@ -8,8 +8,8 @@
 #include <new>
 #include <system_error>
 
-#include "config/error.hpp"
-#include "config/file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/file.hpp"
 
 namespace petacq::config {
 
@@ -77,8 +77,8 @@ void check_chunk(const Hdf5List& creation, const Hdf5Table& table, const Hdf5Sha
     if (!fits) refuse(table, "chunks " + shape_text(chunk) + " larger than it");
 }
 
-/// Returns when the file, or the names in the directory, are on the disk. (daemon/host/file.hpp does this for
-/// files that HDF5 does not write; this folder lies below it.)
+/// Returns when the file, or the names in the directory, are on the disk. (daemon/system/file.hpp does this
+/// for files that HDF5 does not write; this folder lies below it.)
 void sync(const std::filesystem::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     // Some file systems cannot sync a directory.

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
-#include "config/json_schema.hpp"
-#include "config/schemas.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
+#include "config/base/json_schema.hpp"
+#include "config/base/schemas.hpp"
 
 namespace petacq::config {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "config/words.hpp"
+#include "config/base/words.hpp"
 
 namespace petacq::config {
 

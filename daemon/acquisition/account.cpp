@@ -43,25 +43,16 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
                       const Waiting& waiting) const {
     Ledger ledger = counted_;
     DatagramLedger& d = ledger.datagrams;
-    d.accepted = sources.accepted;
-    d.duplicate = sources.duplicate;
-    d.repeated = sources.repeated;
-    d.too_many_sources = sources.too_many_sources;
-    d.lost = sources.lost;
-    d.unnumbered = sources.unnumbered;
-    d.recovered = sources.recovered;
-    d.reordered = sources.reordered;
-    d.stray = sources.stray;
-    d.restarted = sources.restarted;
-    d.stepped_back = sources.steps_back;
-    d.end_of_stream = sources.end_of_stream;
+#define PETACQ_ENTER(section, name, ...) d.name = sources.name;
+    PETACQ_TRACKER_COUNTERS(PETACQ_ENTER)
+#undef PETACQ_ENTER
     d.board_lost = board_lost_;
     d.duplicates_suspected = duplicates_suspected_;
     ReceiverTotals sum = counted_here_;
     for (const net::ReceiverCounters* receiver : receivers_)
         sum += reading == Reading::one_moment ? read_totals_at_one_moment(*receiver) : read_totals(*receiver);
-#define PETACQ_ENTER(name) d.name = sum.datagrams_##name;
-    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_ENTER)
+#define PETACQ_ENTER(section, name, ...) d.name = sum.datagrams_##name;
+    PETACQ_RECEIVER_COUNTERS(PETACQ_ENTER)
 #undef PETACQ_ENTER
     d.in_flight_at_end = sum.datagrams_delivered - datagrams_;
     d.frames = frames_;

@@ -1,10 +1,10 @@
 #include "daemon/acquisition/acquisition.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
+
+#include "net/base/thread.hpp"
 
 namespace petacq::daemon {
 
@@ -32,10 +32,11 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
                          std::function<void(FinishedRun)> on_finished)
     : options_(options),
       batches_(pool, filled),
-      flow_(options, tracker, std::move(pipeline), batches_, std::move(receivers), statistics_.progress,
+      feed_(std::move(pipeline), options.most_undecided(), batches_, statistics_.progress),
+      flow_(options, tracker, feed_, batches_, std::move(receivers),
             [this](CollectedSlice& slice) { runs_.account(slice); }),
       runs_(
-          options, tracker, flow_, batches_,
+          options, tracker, feed_, flow_, batches_,
           [this](const SecondsView& seconds) {
               if (board_.publish(seconds) && on_second_) on_second_();
           },
@@ -45,7 +46,7 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
           }),
       steps_(options.second) {
     publish(true);
-    if (flow_.pipeline().failed()) throw std::runtime_error(flow_.pipeline().failure());
+    if (feed_.failed()) throw std::runtime_error(feed_.failure());
 }
 
 Acquisition::~Acquisition() {
@@ -55,8 +56,7 @@ Acquisition::~Acquisition() {
 void Acquisition::start() {
     commands_.run_all();  // a run that waits for data must start before they arrive
     const net::OnCores placed(options_.cores);
-    thread_ = std::jthread([this](const std::stop_token& stopping) { loop(stopping); });
-    pthread_setname_np(thread_.native_handle(), "acquisition");
+    thread_ = net::start_thread("acquisition", [this](const std::stop_token& stopping) { loop(stopping); });
 }
 
 void Acquisition::stop() {
@@ -98,7 +98,7 @@ void Acquisition::loop(const std::stop_token& stopping) {
         try {
             turn();
         } catch (const std::exception& e) {
-            flow_.pipeline().fail(e.what());
+            feed_.fail(e.what());
             runs_.check_pipeline();
         }
     }
@@ -111,7 +111,7 @@ void Acquisition::loop(const std::stop_token& stopping) {
 
 void Acquisition::turn() {
     // Nor when a slice is ready.
-    const bool busy = !flow_.pipeline().empty() || flow_.has_many_frames();
+    const bool busy = !feed_.empty() || flow_.has_many_frames();
     std::optional<net::Piece> piece = batches_.take(busy ? busy_poll_interval : idle_poll_interval(options_));
     statistics_.busy.start();
     statistics_.progress.turns.add();
@@ -194,9 +194,9 @@ void Acquisition::publish(bool with_histograms) {
     auto s = std::make_shared<AcquisitionSnapshot>();
     if (with_histograms) {
         auto histograms = std::make_shared<gpu::SinglesHistograms>();
-        if (flow_.pipeline().histograms(*histograms)) s->histograms = std::move(histograms);
+        if (feed_.histograms(*histograms)) s->histograms = std::move(histograms);
         s->histograms_taken = Clock::now();
-        spectra_.refresh(flow_.pipeline());
+        spectra_.refresh(feed_);
     }
     flow_.describe(*s, now_ns_);
     s->busy_s = statistics_.busy.seconds(s->taken);

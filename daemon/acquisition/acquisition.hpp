@@ -109,6 +109,7 @@ class Acquisition {
     SpectraView spectra_;
     CommandQueue commands_;
     BatchExchange batches_;
+    PipelineFeed feed_;
     SliceFlow flow_;
     RunControl runs_;
     ReplaySteps steps_;

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "config/geometry.hpp"
-#include "daemon/seconds/board_readings.hpp"
-#include "daemon/seconds/module_sums.hpp"
+#include "daemon/detector/board_readings.hpp"
+#include "daemon/detector/module_sums.hpp"
 #include "daemon/synchrony/sampler.hpp"
 #include "daemon/tap/tap.hpp"
 #include "gpu/coincidence_rules.hpp"
-#include "net/threads/cores.hpp"
+#include "gpu/pipeline.hpp"
+#include "net/base/cores.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::daemon {
@@ -53,10 +54,12 @@ struct AcquisitionOptions {
     /// The input ends, and a run that is then in progress ends with it. The datagrams that a receiver rejects
     /// are counted as they are taken.
     bool replay = false;
-};
 
-/// Slices that may wait beyond max_pending_singles: the one that exceeds it, the one with which slow sources
-/// are given up, and one that closes a run.
-inline constexpr std::uint64_t pending_slack = 3;
+    /// Undecided singles and tags with which the pipeline fails.
+    [[nodiscard]] std::uint64_t most_undecided() const {
+        return max_pending_singles +
+               gpu::pending_slack * (std::uint64_t{slice_frames} + net::max_datagram_frames);
+    }
+};
 
 }  // namespace petacq::daemon

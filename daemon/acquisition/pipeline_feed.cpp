@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "daemon/host/logging.hpp"
+#include "daemon/system/logging.hpp"
 
 namespace petacq::daemon {
 

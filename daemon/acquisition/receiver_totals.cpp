@@ -6,8 +6,8 @@
 namespace petacq::daemon {
 
 ReceiverTotals& operator+=(ReceiverTotals& sum, const ReceiverTotals& more) {
-#define PETACQ_ADD(name) sum.datagrams_##name += more.datagrams_##name;
-    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_ADD)
+#define PETACQ_ADD(section, name, ...) sum.datagrams_##name += more.datagrams_##name;
+    PETACQ_RECEIVER_COUNTERS(PETACQ_ADD)
 #undef PETACQ_ADD
     sum.datagrams_delivered += more.datagrams_delivered;
     sum.bytes_received += more.bytes_received;
@@ -16,8 +16,8 @@ ReceiverTotals& operator+=(ReceiverTotals& sum, const ReceiverTotals& more) {
 
 ReceiverTotals read_totals(const net::ReceiverCounters& c) {
     ReceiverTotals t;
-#define PETACQ_READ(name) t.datagrams_##name = c.datagrams_##name.value();
-    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_READ)
+#define PETACQ_READ(section, name, ...) t.datagrams_##name = c.datagrams_##name.value();
+    PETACQ_RECEIVER_COUNTERS(PETACQ_READ)
 #undef PETACQ_READ
     t.datagrams_delivered = c.datagrams_delivered.value();
     t.bytes_received = c.bytes_received.value();

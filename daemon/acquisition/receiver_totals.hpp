@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::daemon {
 
 /// ReceiverCounters as plain numbers; received = delivered + malformed + unknown_source + dropped_no_buffer.
 struct ReceiverTotals {
-#define PETACQ_RECEIVER_TOTAL(name) std::uint64_t datagrams_##name = 0;
-    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_RECEIVER_TOTAL)
+#define PETACQ_RECEIVER_TOTAL(section, name, ...) std::uint64_t datagrams_##name = 0;
+    PETACQ_RECEIVER_COUNTERS(PETACQ_RECEIVER_TOTAL)
 #undef PETACQ_RECEIVER_TOTAL
     std::uint64_t datagrams_delivered = 0;
     std::uint64_t bytes_received = 0;

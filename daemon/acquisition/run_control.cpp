@@ -10,10 +10,11 @@
 
 namespace petacq::daemon {
 
-RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, SliceFlow& flow,
-                       BatchExchange& batches, SecondsThread::Listener on_seconds,
+RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, PipelineFeed& feed,
+                       SliceFlow& flow, BatchExchange& batches, SecondsThread::Listener on_seconds,
                        std::function<void(FinishedRun)> on_finished)
     : options_(options),
+      feed_(feed),
       flow_(flow),
       batches_(batches),
       on_finished_(std::move(on_finished)),
@@ -41,7 +42,7 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
     const bool start_passed = interval.start && *interval.start < earliest;
     const bool stop_passed = interval.stop && *interval.stop <= earliest;
     // A failed pipeline has no watermark; the run then fails with it.
-    if (!options_.replay && !flow_.pipeline().failed() && (start_passed || stop_passed)) {
+    if (!options_.replay && !feed_.failed() && (start_passed || stop_passed)) {
         return withdraw(std::move(run),
                         fmt::format("{} {} has passed: expected a time from {} ticks on",
                                     start_passed ? "start_ticks" : "stop_ticks",
@@ -62,8 +63,8 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
 /// a replay of the run's capture gives the same ones.
 void RunControl::count_spectra() {
     const RunInterval& interval = run_.interval;
-    if (interval.none()) return flow_.pipeline().count_spectra(std::nullopt);
-    flow_.pipeline().count_spectra(gpu::TickRange{interval.start_ticks(), interval.stop_ticks(UINT64_MAX)});
+    if (interval.none()) return feed_.count_spectra(std::nullopt);
+    feed_.count_spectra(gpu::TickRange{interval.start_ticks(), interval.stop_ticks(UINT64_MAX)});
 }
 
 /// The run does not begin.
@@ -109,9 +110,9 @@ void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
     if (!flow_.time().established()) flow_.start_slice(now_ns);
     const std::uint64_t end = flow_.end_of_input();
     if (interval.waiting()) start_overdue_run();
-    if (!flow_.pipeline().failed()) {
+    if (!feed_.failed()) {
         interval.end_input(reason, end, options_.flush_reach);
-        flow_.close_segment(std::max(interval.stop_ticks(end), flow_.watermark()));
+        flow_.close_segment(std::max(interval.stop_ticks(end), feed_.watermark()));
     }
     finish_run();
 }
@@ -119,7 +120,7 @@ void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
 void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
     flow_.start_slice(now_ns);
     const SliceFlow::Watermark next = flow_.next_watermark(now_ns);
-    if (!flow_.pipeline().failed()) submit_slice(next, cut);
+    if (!feed_.failed()) submit_slice(next, cut);
     check_pipeline();
 }
 
@@ -128,7 +129,7 @@ void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
     count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
-    if (end.close_at) end.watermark = std::max(*end.close_at, flow_.watermark());
+    if (end.close_at) end.watermark = std::max(*end.close_at, feed_.watermark());
     if (row_ends(end, cut)) end.row = flow_.total(Account::Reading::quick).datagrams;
     if (flow_.submit(end) && next.gives_up) ++given_up_;
     if (!end.close_at) return;
@@ -137,7 +138,7 @@ void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
     } else {
         start_run();
     }
-    if (!flow_.pipeline().failed()) submit_slice(next, cut);
+    if (!feed_.failed()) submit_slice(next, cut);
 }
 
 /// Whether the slice ends a row of the ledger over time. The last row ends with the run.
@@ -174,7 +175,7 @@ void RunControl::measure(CollectedSlice& slice) {
 void RunControl::check_seconds() {
     if (!seconds_) return;
     if (const std::string failure = seconds_->failure(); !failure.empty())
-        flow_.pipeline().fail("a second could not be measured: " + failure);
+        feed_.fail("a second could not be measured: " + failure);
 }
 
 void RunControl::wait_for_seconds() {
@@ -207,26 +208,26 @@ void RunControl::start_run() {
     run_.seen.sources_at_start = flow_.sources(limits_.host_ns());
     given_up_at_start_ = given_up_;
     run_.arrivals.clear();
-    flow_.pipeline().restart_high_water();
+    feed_.restart_high_water();
     batches_.restart_low_water();
     run_.interval.start();
     flow_.watch_data(run_.interval.start_ticks(), limits_.host_ns());
     if (options_.tap != nullptr) options_.tap->begin_run(run_.run->id());
     if (seconds_) seconds_->start_run(run_.run->seconds(), run_.interval.start_ticks());
     run_.run->ledger_series().start(run_.interval.start_ticks(), options_.second, run_.at_start);
-    flow_.pipeline().histograms(run_.histograms_at_start);
+    feed_.histograms(run_.histograms_at_start);
     std::exchange(run_.started, {})();
 }
 
 /// No source brings the watermark to the start.
 void RunControl::start_overdue_run() {
-    flow_.close_segment(std::max(run_.interval.start_ticks(), flow_.watermark()));
+    flow_.close_segment(std::max(run_.interval.start_ticks(), feed_.watermark()));
     start_run();
 }
 
 /// Detector time does not reach the start of a waiting run: the run ends without having started.
 void RunControl::give_up_start() {
-    const std::uint64_t watermark = flow_.watermark();
+    const std::uint64_t watermark = feed_.watermark();
     run_.started = [] {};
     run_.interval.start_now(watermark);
     flow_.close_segment(watermark);
@@ -240,7 +241,7 @@ void RunControl::give_up_start() {
 
 void RunControl::check_pipeline() {
     check_seconds();
-    if (!flow_.pipeline().failed()) return;
+    if (!feed_.failed()) return;
     flow_.submit({});  // returns the batches
     if (run_.interval.waiting()) start_run();
     if (run_.interval.running()) finish_run();
@@ -255,7 +256,7 @@ void RunControl::check_run(std::int64_t now_ns) {
     if (interval.late(limits_.now())) return give_up_start();
     if (!interval.running()) return;
     if (const std::string failure = run_.run->write_failure(); !failure.empty()) {
-        interval.stop_now(failure, flow_.watermark());
+        interval.stop_now(failure, feed_.watermark());
         interval.fail(failure);
         return close_run();
     }
@@ -276,10 +277,10 @@ void RunControl::stop_as_asked(std::int64_t now_ns) {
     std::uint64_t stop = flow_.end_of_received();
     auto timeout = std::chrono::duration_cast<RunInterval::Clock::duration>(options_.stop_timeout);
     if (const auto asked = run_.interval.asked_stop()) {
-        stop = std::max(*asked, flow_.watermark());
+        stop = std::max(*asked, feed_.watermark());
         if (options_.second > 0) {
             timeout += std::chrono::duration_cast<RunInterval::Clock::duration>(std::chrono::duration<double>(
-                static_cast<double>(stop - flow_.watermark()) / static_cast<double>(options_.second)));
+                static_cast<double>(stop - feed_.watermark()) / static_cast<double>(options_.second)));
         }
     }
     run_.interval.fix_stop(stop, limits_.now() + timeout);
@@ -292,7 +293,7 @@ void RunControl::stop_as_asked(std::int64_t now_ns) {
 
 /// Ends the run at its stop, or at the watermark if that has passed it.
 void RunControl::close_run() {
-    flow_.close_segment(std::max(run_.interval.stop_ticks(flow_.watermark()), flow_.watermark()));
+    flow_.close_segment(std::max(run_.interval.stop_ticks(feed_.watermark()), feed_.watermark()));
     finish_run();
 }
 
@@ -304,7 +305,7 @@ void RunControl::finish_run() {
     check_seconds();
     FinishedRun finished;
     RunEnd& end = finished.end;
-    const std::uint64_t stop = run_.interval.stop_ticks(flow_.watermark());
+    const std::uint64_t stop = run_.interval.stop_ticks(feed_.watermark());
     if (const auto begin = flow_.data_begin_so_far(); begin && *begin < stop) begin_data(*begin);
     end.taken = {run_.interval.start_ticks(), stop};
     end.covered = covered(stop);
@@ -319,12 +320,12 @@ void RunControl::finish_run() {
     end.seen.taken_from = end.taken.start;
     end.seen.given_up = given_up_ - given_up_at_start_;
     end.seen.live = end.live;
-    if (flow_.pipeline().histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
+    if (feed_.histograms(end.histograms)) end.histograms -= run_.histograms_at_start;
     if (run_.run->counts_spectra()) {
         end.spectra = run_.run->take_spectra_memory();
-        if (!flow_.pipeline().take_spectra(end.spectra)) end.spectra = {};
+        if (!feed_.take_spectra(end.spectra)) end.spectra = {};
     }
-    if (flow_.pipeline().failed()) run_.interval.fail(flow_.pipeline().failure());
+    if (feed_.failed()) run_.interval.fail(feed_.failure());
     end.reason = run_.interval.reason();
     end.failed = run_.interval.failed();
     batches_.stop_capture();
@@ -335,7 +336,7 @@ void RunControl::finish_run() {
 }
 
 void RunControl::check_detector_time(std::int64_t now_ns) {
-    if (flow_.pipeline().failed()) return;
+    if (feed_.failed()) return;
     const DetectorTime::Back back = flow_.time().went_back();
     if (back != DetectorTime::Back::no) follow_reset(back, now_ns);
 }

@@ -18,8 +18,8 @@
 #include "daemon/acquisition/active_run.hpp"
 #include "daemon/acquisition/limit_clock.hpp"
 #include "daemon/acquisition/slice_flow.hpp"
-#include "daemon/host/logging.hpp"
-#include "daemon/seconds/thread.hpp"
+#include "daemon/detector/seconds_thread.hpp"
+#include "daemon/system/logging.hpp"
 
 namespace petacq::daemon {
 
@@ -30,8 +30,8 @@ class RunControl {
 
     /// All references must outlive this object. `on_seconds` gets what the seconds tell, in the thread that
     /// measures them. `on_finished` gets each run that has ended.
-    RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, SliceFlow& flow,
-               BatchExchange& batches, SecondsThread::Listener on_seconds,
+    RunControl(const AcquisitionOptions& options, const TrackerOptions& tracker, PipelineFeed& feed,
+               SliceFlow& flow, BatchExchange& batches, SecondsThread::Listener on_seconds,
                std::function<void(FinishedRun)> on_finished);
 
     /// Acquisition::begin_run and Acquisition::end_run, in the acquisition thread.
@@ -89,6 +89,7 @@ class RunControl {
     void follow_reset(DetectorTime::Back back, std::int64_t now_ns);
 
     const AcquisitionOptions options_;
+    PipelineFeed& feed_;
     SliceFlow& flow_;
     BatchExchange& batches_;
     const std::function<void(FinishedRun)> on_finished_;

@@ -24,12 +24,11 @@ std::uint64_t part_of_waiting(const TrackerOptions& tracker, std::uint64_t timeo
 
 }  // namespace
 
-SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tracker,
-                     std::unique_ptr<gpu::Pipeline> pipeline, BatchExchange& batches,
-                     std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress,
-                     Sink sink)
+SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tracker, PipelineFeed& feed,
+                     BatchExchange& batches, std::vector<const net::ReceiverCounters*> receivers, Sink sink)
     : options_(options),
       sink_(std::move(sink)),
+      feed_(feed),
       batches_(batches),
       tracker_(tracker),
       begin_(pause_of(tracker)),
@@ -37,11 +36,7 @@ SliceFlow::SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tr
       max_offset_(options.max_offset),
       open_(batches.count() / 16, tracker.source_timeout_ns),
       account_(std::move(receivers), options.framing),
-      builder_(options.slice_frames, batches.count()),
-      feed_(std::move(pipeline),
-            options.max_pending_singles +
-                pending_slack * (std::uint64_t{options.slice_frames} + net::max_datagram_frames),
-            batches, progress) {
+      builder_(options.slice_frames, batches.count()) {
     if (options.framing == net::Framing::bare) copies_.emplace();
     if (options.second == 0) return;
     cuts_.emplace(options.second, options.rules.reach());

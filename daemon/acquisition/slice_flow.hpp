@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,8 +11,8 @@
 #include "daemon/acquisition/options.hpp"
 #include "daemon/acquisition/pipeline_feed.hpp"
 #include "daemon/acquisition/undecided_frames.hpp"
-#include "daemon/seconds/board_presence.hpp"
-#include "daemon/seconds/board_readings.hpp"
+#include "daemon/detector/board_presence.hpp"
+#include "daemon/detector/board_readings.hpp"
 #include "daemon/tracking/copy_watch.hpp"
 #include "daemon/tracking/open_datagrams.hpp"
 #include "daemon/tracking/source_tracker.hpp"
@@ -31,9 +30,8 @@ class SliceFlow {
     };
 
     /// `sink` gets each collected slice, in order. All references must outlive this object.
-    SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tracker,
-              std::unique_ptr<gpu::Pipeline> pipeline, BatchExchange& batches,
-              std::vector<const net::ReceiverCounters*> receivers, AcquisitionProgress& progress, Sink sink);
+    SliceFlow(const AcquisitionOptions& options, const TrackerOptions& tracker, PipelineFeed& feed,
+              BatchExchange& batches, std::vector<const net::ReceiverCounters*> receivers, Sink sink);
 
     /// Adds a group to the slice at once, if that is the same as to add its datagrams one by one; else does
     /// nothing and returns false. Returns true only where all its times are believed.
@@ -98,8 +96,6 @@ class SliceFlow {
     void mark_sources() { tracker_.mark(); }
     void allow_repetition(std::int64_t now_ns) { tracker_.allow_repetition(now_ns); }
 
-    [[nodiscard]] PipelineFeed& pipeline() { return feed_; }
-    [[nodiscard]] std::uint64_t watermark() const { return feed_.watermark(); }
     /// The newest believed frame time since detector time began; absent: none.
     [[nodiscard]] std::optional<std::uint64_t> newest() const;
     /// Past all believed frames, so that a wild one does not prolong a run, and not below the watermark.
@@ -149,6 +145,7 @@ class SliceFlow {
 
     const AcquisitionOptions options_;
     const Sink sink_;
+    PipelineFeed& feed_;
     BatchExchange& batches_;
     SourceTracker tracker_;
     DataBegin begin_;
@@ -164,7 +161,6 @@ class SliceFlow {
     std::int64_t open_decided_ns_ = 0;  ///< the decision on detector time by which they were judged last
     Account account_;
     SliceBuilder builder_;
-    PipelineFeed feed_;
     std::vector<Verdict> verdicts_;          ///< on the trains of a group
     std::optional<gpu::SecondCuts> cuts_;    ///< absent: nothing is measured by second
     std::optional<CopyWatch> copies_;        ///< with bare framing

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "daemon/detector/seconds_thread.hpp"
 #include "daemon/run/ledger.hpp"
-#include "daemon/seconds/thread.hpp"
 #include "daemon/tap/tap.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 #include "gpu/pipeline.hpp"
-#include "net/counter.hpp"
-#include "net/mutex.hpp"
+#include "net/base/counter.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 

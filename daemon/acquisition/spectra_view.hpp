@@ -7,7 +7,7 @@
 
 #include "daemon/acquisition/pipeline_feed.hpp"
 #include "gpu/spectra.hpp"
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 

@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 
 namespace petacq::daemon {
 

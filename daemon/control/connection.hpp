@@ -19,8 +19,8 @@
 #include "daemon/control/access.hpp"
 #include "daemon/control/gate.hpp"
 #include "daemon/control/server.hpp"
-#include "daemon/host/logging.hpp"
-#include "net/counter.hpp"
+#include "daemon/system/logging.hpp"
+#include "net/base/counter.hpp"
 
 namespace petacq::daemon {
 

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "daemon/host/shell_word.hpp"
+#include "daemon/system/shell_word.hpp"
 
 namespace petacq::daemon {
 

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 
 namespace boost::asio {
 class io_context;

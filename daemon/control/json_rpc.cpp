@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 
 namespace petacq::daemon {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "daemon/control/connection.hpp"
-#include "daemon/host/sockets/accept_loop.hpp"
-#include "daemon/host/sockets/listening_socket.hpp"
+#include "daemon/system/sockets/accept_loop.hpp"
+#include "daemon/system/sockets/listening_socket.hpp"
 
 namespace petacq::daemon {
 

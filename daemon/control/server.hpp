@@ -94,7 +94,7 @@ class ControlServer {
   public:
     /// A client that does not read one message within `stall_timeout` is disconnected. A group that does not
     /// exist is a warning in the log. Throws std::runtime_error if it cannot make the socket
-    /// (daemon/host/sockets/listening_socket.hpp).
+    /// (daemon/system/sockets/listening_socket.hpp).
     ControlServer(boost::asio::io_context& io, ControlHandler& handler, config::Control options,
                   std::chrono::milliseconds stall_timeout = std::chrono::seconds(30));
     ControlServer(const ControlServer&) = delete;

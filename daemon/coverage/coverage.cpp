@@ -9,7 +9,7 @@
 #include <numbers>
 #include <span>
 
-#include "config/sha256.hpp"
+#include "config/base/sha256.hpp"
 
 namespace petacq::daemon {
 

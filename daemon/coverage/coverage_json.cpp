@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "daemon/coverage/coverage.hpp"
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

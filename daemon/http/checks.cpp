@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 
-#include "config/json_schema.hpp"
+#include "config/base/json_schema.hpp"
 
 namespace petacq::daemon {
 

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "daemon/host/recent_log.hpp"
-#include "daemon/host/utc.hpp"
 #include "daemon/http/metrics.hpp"
 #include "daemon/http/page/page_assets.hpp"
 #include "daemon/http/singles.hpp"
+#include "daemon/system/recent_log.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

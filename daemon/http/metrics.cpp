@@ -105,7 +105,7 @@ std::string text_at(const json& document, const char* key) {
 // clang-format off
 constexpr MetricFamily ledger_closed{"petacqd_ledger_closed", "", "1 if every identity of the ledger holds: that of the run in progress, else of the last run.", "/ledger/closed"};
 
-// The counters of the ledger are declared in gpu/counters.hpp and daemon/run/counters.hpp.
+// The counters of the ledger are declared in lists (net/base/counter_list.hpp).
 constexpr MetricFamily before_ledger[] = {
     {"petacqd_uptime_seconds", "", "Time since the daemon started.", "/uptime_s"},
     {"petacqd_watermark_seconds", "", "Detector time below which everything is decided.", "/watermark_s"},

@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "daemon/control/control_token.hpp"
-#include "daemon/host/background_thread.hpp"
-#include "daemon/host/file.hpp"
-#include "daemon/host/sockets/accept_loop.hpp"
 #include "daemon/http/session.hpp"
+#include "daemon/system/background_thread.hpp"
+#include "daemon/system/file.hpp"
+#include "daemon/system/sockets/accept_loop.hpp"
 
 namespace petacq::daemon {
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

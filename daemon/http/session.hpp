@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "daemon/control/gate.hpp"
-#include "daemon/host/logging.hpp"
 #include "daemon/http/content.hpp"
 #include "daemon/http/reports.hpp"
 #include "daemon/http/runs_view.hpp"
 #include "daemon/http/server.hpp"
+#include "daemon/system/logging.hpp"
 
 namespace petacq::daemon {
 

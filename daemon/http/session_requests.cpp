@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/control/control_token.hpp"
 #include "daemon/http/checks.hpp"
 #include "daemon/http/reports.hpp"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "config/choices.hpp"
-#include "daemon/host/file.hpp"
 #include "daemon/listmode/format.hpp"
+#include "daemon/system/file.hpp"
 
 namespace petacq::daemon {
 

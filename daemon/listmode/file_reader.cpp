@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/listmode/compression.hpp"
 #include "daemon/listmode/crc32c.hpp"
 #include "daemon/listmode/set.hpp"

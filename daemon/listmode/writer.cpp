@@ -1,15 +1,13 @@
 #include "daemon/listmode/writer.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <cassert>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "daemon/listmode/set.hpp"
+#include "net/base/thread.hpp"
 
 namespace petacq::daemon {
 namespace {
@@ -73,26 +71,11 @@ ListModeWriter::ListModeWriter(const std::filesystem::path& path, const ListMode
     }
 }
 
-// The threads take no signals: another thread handles those that stop the program, and a blocked SIGXFSZ
-// becomes the error EFBIG.
+// The threads take no signals: a blocked SIGXFSZ becomes the error EFBIG.
 void ListModeWriter::start_threads(const net::Cores& cores) {
-    struct NoSignals {
-        NoSignals() {
-            sigset_t all;
-            sigfillset(&all);
-            pthread_sigmask(SIG_SETMASK, &all, &before);
-        }
-        ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-        NoSignals(const NoSignals&) = delete;
-        NoSignals& operator=(const NoSignals&) = delete;
-        sigset_t before{};
-    };
-    const NoSignals inherited;
     const net::OnCores placed(cores);
-    for (const auto& worker : workers_) {
-        worker->thread = std::thread([this, w = worker.get()] { run(*w); });
-        pthread_setname_np(worker->thread.native_handle(), "listmode");
-    }
+    for (const auto& worker : workers_)
+        worker->thread = net::start_thread("listmode", [this, w = worker.get()] { run(*w); });
 }
 
 ListModeWriter::~ListModeWriter() {

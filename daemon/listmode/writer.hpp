@@ -24,8 +24,8 @@
 #include "daemon/listmode/series.hpp"
 #include "daemon/listmode/waiting_records.hpp"
 #include "gpu/types.hpp"
-#include "net/mutex.hpp"
-#include "net/threads/cores.hpp"
+#include "net/base/cores.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 
@@ -143,7 +143,7 @@ class ListModeWriter {
         bool in_call = false;
         Clock::time_point call_started;
         double busy_s = 0;
-        std::thread thread;
+        std::jthread thread;
     };
 
     template <class Record>

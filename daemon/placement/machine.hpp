@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "net/threads/cores.hpp"
+#include "net/base/cores.hpp"
 
 // NOLINTNEXTLINE(readability-identifier-naming): of hwloc
 struct hwloc_topology;

@@ -7,7 +7,7 @@
 
 #include "config/configuration.hpp"
 #include "daemon/placement/machine.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::daemon {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

@@ -1,7 +1,5 @@
 #include "daemon/run/capture.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,8 +7,9 @@
 #include <system_error>
 #include <utility>
 
-#include "daemon/host/logging.hpp"
 #include "daemon/space/disk_space.hpp"
+#include "daemon/system/logging.hpp"
+#include "net/base/thread.hpp"
 
 namespace petacq::daemon {
 
@@ -46,8 +45,7 @@ Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::B
       items_of_(new std::atomic<std::uint32_t>[pool.count()] {}) {
     // Written at once: an empty capture is a pcap file, too.
     file_.append(net::pcap_file_header());
-    thread_ = std::thread([this] { run(); });
-    pthread_setname_np(thread_.native_handle(), "capture");
+    thread_ = net::start_thread("capture", [this] { run(); });
 }
 
 Capture::~Capture() {

@@ -18,10 +18,10 @@
 #include <string>
 #include <thread>
 
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
+#include "net/base/counter.hpp"
+#include "net/base/mutex.hpp"
 #include "net/batch.hpp"
-#include "net/counter.hpp"
-#include "net/mutex.hpp"
 #include "net/pcap/pcap_packets.hpp"
 #include "net/wire.hpp"
 
@@ -103,7 +103,7 @@ class Capture {
     net::Counter busy_ns_;
     mutable net::Mutex mutex_;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
-    std::thread thread_;
+    std::jthread thread_;
 };
 
 }  // namespace petacq::daemon

@@ -1,36 +1,22 @@
-// The counters that the daemon adds to those of the pipeline. gpu/counters.hpp explains the lists.
+// The counters of a run besides those of receivers, sources and pipeline (net/base/counter_list.hpp).
 #pragma once
 
+#include "daemon/tracking/counters.hpp"
 #include "gpu/counters.hpp"
+#include "net/receive/counters.hpp"
 
 // clang-format off
 /// Section "datagrams".
 #define PETACQ_DATAGRAM_COUNTERS(X) \
-    X(datagrams, received, growth, "datagrams", 0, "petacqd_datagrams_received_total", "Datagrams taken from the sockets.") \
-    X(datagrams, accepted, growth, "datagrams", 1, "petacqd_datagrams_accepted_total", "Datagrams whose frames went to the pipeline.") \
-    X(datagrams, duplicate, growth, "datagrams", 5, by_reason, "Datagrams discarded because their sequence number and content have been seen before.") \
-    X(datagrams, repeated, growth, "datagrams", 32, by_reason, "Datagrams discarded because they are copies from an earlier stream: one that has ended and is sent again, or one from before a restart of the numbers.") \
-    X(datagrams, malformed, growth, "datagrams", 6, by_reason, "Datagrams too short, with a wrong magic number or version, or without whole frames.") \
-    X(datagrams, unknown_source, growth, "datagrams", 7, by_reason, "Datagrams from a sender that is not among the known sources.") \
-    X(datagrams, too_many_sources, growth, "datagrams", 8, by_reason, "Datagrams from a sender beyond the 4096 that the daemon can track.") \
-    X(datagrams, dropped_no_buffer, growth, "datagrams", 4, by_reason, "Datagrams dropped because no batch was free: more arrived than pipeline and disk can take, or they stood still when the daemon stopped.") \
+    PETACQ_RECEIVER_COUNTERS(X) \
+    PETACQ_TRACKER_COUNTERS(X) \
     X(datagrams, in_flight_at_start, at_start, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run started.") \
     X(datagrams, in_flight_at_end, at_end, "datagrams", 0, no_metric, "Datagrams between receiver and acquisition when the run stopped.") \
     X(datagrams, frames, growth, "frames", 0, no_metric, "Frames in accepted datagrams, counted when the acquisition handed them over.") \
     X(datagrams, frames_in_flight_at_start, at_start, "frames", 0, no_metric, "Frames handed over that the pipeline had not processed when the run started.") \
     X(datagrams, frames_in_flight_at_end, at_end, "frames", 0, no_metric, "Frames handed over that the pipeline had not processed when the run stopped.") \
-    X(datagrams, reordered, growth, "datagrams", 9, "petacqd_datagrams_reordered_total", "Accepted datagrams that came after one with a higher sequence number.") \
-    X(datagrams, stray, growth, "datagrams", 10, "petacqd_datagrams_stray_total", "Accepted datagrams far from the sequence of their source.") \
-    X(datagrams, unnumbered, growth, "datagrams", 0, "petacqd_datagrams_unnumbered_total", "Accepted datagrams whose sequence numbers say nothing: nobody knows how many of their source were lost.") \
-    X(datagrams, dropped_kernel, growth, "datagrams", 3, "petacqd_datagrams_dropped_kernel_total", "Datagrams dropped by the kernel because the socket queue was full.") \
-    X(datagrams, discarded_backlog, growth, "datagrams", 0, "petacqd_datagrams_discarded_backlog_total", "Datagrams that waited in a systemd socket before the daemon was ready; not counted as received.") \
-    X(datagrams, restarted, growth, "times", 11, "petacqd_source_restarts_total", "Times a source restarted its sequence numbers.") \
-    X(datagrams, stepped_back, growth, "times", 0, "petacqd_source_steps_back_total", "Times the clock of a source stepped back by more than `watermark.max_disorder_us` and at most `watermark.max_jump_ms`.") \
-    X(datagrams, lost, growth, "datagrams", 2, "petacqd_datagrams_lost", "Datagrams missing from the sequences, and at least those that kernel and daemon dropped; decreases when a late one arrives.") \
     X(datagrams, duplicates_suspected, growth, "datagrams", 0, "petacqd_datagrams_duplicates_suspected_total", "Accepted datagrams of bare framing whose payload the same source had sent within a second before: they seem to have come twice. Always 0 with sequenced framing.") \
-    X(datagrams, recovered, growth, "datagrams", 33, "petacqd_datagrams_recovered_total", "Datagrams that were missing when the run started and arrived in it; they do not count in its `lost`.") \
-    X(datagrams, board_lost, growth, "blocks", 0, "petacqd_board_lost_total", "Blocks of foreign frames, or datagrams without blocks, that the board marked as incomplete, and those missing from its numbers.") \
-    X(datagrams, end_of_stream, growth, "datagrams", 0, no_metric, "Accepted datagrams with the end-of-stream flag.")
+    X(datagrams, board_lost, growth, "blocks", 0, "petacqd_board_lost_total", "Blocks of foreign frames, or datagrams without blocks, that the board marked as incomplete, and those missing from its numbers.")
 
 /// Section "singles", besides those of the pipeline.
 #define PETACQ_PENDING_COUNTERS(X) \

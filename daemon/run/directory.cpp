@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "daemon/host/file.hpp"
-#include "daemon/host/utc.hpp"
+#include "daemon/system/file.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 namespace {

@@ -55,8 +55,8 @@ class RunDirectory {
     std::string run_id_;
 };
 
-/// Replaces the file as replace_file does (daemon/host/file.hpp). Text that is not UTF-8 is replaced. Throws
-/// std::system_error.
+/// Replaces the file as replace_file does (daemon/system/file.hpp). Text that is not UTF-8 is replaced.
+/// Throws std::system_error.
 void write_json_atomically(const std::filesystem::path& path, const nlohmann::json& content);
 
 }  // namespace petacq::daemon

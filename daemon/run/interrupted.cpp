@@ -8,12 +8,12 @@
 #include <tuple>
 #include <utility>
 
-#include "daemon/host/file.hpp"
-#include "daemon/host/shell_word.hpp"
-#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/list.hpp"
 #include "daemon/space/reserve.hpp"
+#include "daemon/system/file.hpp"
+#include "daemon/system/shell_word.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 
 namespace petacq::daemon {
 

@@ -2,7 +2,7 @@
 //
 // A plain snapshot of counters. The ledger of a run is the difference of two snapshots; every identity in
 // ledger_identities() holds for totals and for differences alike, whenever nothing is on its way between the
-// stages. gpu/counters.hpp and daemon/run/counters.hpp declare the counters; members and JSON keys have the
+// stages. net/base/counter_list.hpp says where the counters are declared; members and JSON keys have the
 // names that stand there.
 //
 // No thread-safety: a value.
@@ -74,7 +74,7 @@ struct Ledger {
 
 enum class CounterKind : std::uint8_t { growth, at_start, at_end };
 
-/// The declaration of a counter. gpu/counters.hpp explains the fields.
+/// The declaration of a counter. net/base/counter_list.hpp explains the fields.
 struct LedgerCounter {
     const char* section;
     const char* name;

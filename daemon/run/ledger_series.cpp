@@ -1,15 +1,14 @@
 #include "daemon/run/ledger_series.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
-
 #include <cassert>
 #include <iterator>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include "daemon/host/logging.hpp"
+#include "daemon/system/logging.hpp"
+#include "net/base/thread.hpp"
 
 namespace petacq::daemon {
 
@@ -29,8 +28,7 @@ std::string first_line() {
 
 LedgerSeries::LedgerSeries(const std::filesystem::path& file, std::chrono::milliseconds sync_interval)
     : sync_interval_(sync_interval), file_(file, IfExists::overwrite), waiting_(first_line()) {
-    thread_ = std::thread([this] { run(); });
-    pthread_setname_np(thread_.native_handle(), "ledger series");
+    thread_ = net::start_thread("ledger series", [this] { run(); });
 }
 
 LedgerSeries::~LedgerSeries() {

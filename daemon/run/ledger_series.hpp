@@ -12,10 +12,10 @@
 #include <string>
 #include <thread>
 
-#include "daemon/host/file.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/row_cadence.hpp"
-#include "net/mutex.hpp"
+#include "daemon/system/file.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 
@@ -82,7 +82,7 @@ class LedgerSeries {
     std::uint64_t waiting_rows_ PETACQ_GUARDED_BY(mutex_) = 0;
     bool finishing_ PETACQ_GUARDED_BY(mutex_) = false;
     LedgerSeriesStatus status_ PETACQ_GUARDED_BY(mutex_);
-    std::thread thread_;
+    std::jthread thread_;
 };
 
 }  // namespace petacq::daemon

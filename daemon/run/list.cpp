@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/coverage/coverage.hpp"
-#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/space/reserve.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

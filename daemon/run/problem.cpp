@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 
 namespace petacq::daemon {
 

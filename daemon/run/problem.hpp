@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/detector/detector_watch.hpp"
 #include "daemon/run/ledger.hpp"
-#include "daemon/seconds/detector_watch.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 
 namespace petacq::daemon {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/logging.hpp"
-#include "daemon/host/utc.hpp"
-#include "daemon/host/version.hpp"
 #include "daemon/run/histograms.hpp"
+#include "daemon/system/logging.hpp"
+#include "daemon/system/utc.hpp"
+#include "daemon/system/version.hpp"
 
 namespace petacq::daemon {
 

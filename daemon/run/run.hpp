@@ -15,7 +15,6 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "config/spectra.hpp"
-#include "daemon/host/progress.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/placement/machine.hpp"
 #include "daemon/run/calibration_in_use.hpp"
@@ -29,6 +28,7 @@
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/second.hpp"
 #include "daemon/space/reserve.hpp"
+#include "daemon/system/progress.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {

@@ -9,7 +9,7 @@
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/format.hpp"
 #include "daemon/listmode/series.hpp"
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 

@@ -1,9 +1,9 @@
 // What a run says about itself: in run.json, in the headers of its files and when they are closed.
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/utc.hpp"
-#include "daemon/host/version.hpp"
 #include "daemon/run/run.hpp"
+#include "daemon/system/utc.hpp"
+#include "daemon/system/version.hpp"
 
 namespace petacq::daemon {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "net/endpoint.hpp"
 
 namespace petacq::daemon {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/detector/detector_watch.hpp"
 #include "daemon/run/problem.hpp"
-#include "daemon/seconds/detector_watch.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 
 namespace petacq::daemon {

@@ -1,13 +1,13 @@
 #include "daemon/seconds/file.hpp"
 
-#include <pthread.h>
-
 #include <new>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+
+#include "net/base/thread.hpp"
 
 namespace petacq::daemon {
 
@@ -23,12 +23,11 @@ SecondsFile::SecondsFile(const std::filesystem::path& path, const config::Geomet
     part_.name = path.filename().string();
     counts_.bytes = file_->bytes();
     try {
-        thread_ = std::thread([this] { run(); });
+        thread_ = net::start_thread("seconds", [this] { run(); });
     } catch (...) {
         file_->discard();
         throw;
     }
-    pthread_setname_np(thread_.native_handle(), "seconds");
 }
 
 SecondsFile::~SecondsFile() {

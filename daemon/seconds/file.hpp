@@ -15,12 +15,12 @@
 
 #include "config/choices.hpp"
 #include "config/geometry.hpp"
-#include "daemon/host/file.hpp"
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/series.hpp"
 #include "daemon/seconds/record.hpp"
 #include "daemon/seconds/second.hpp"
-#include "net/mutex.hpp"
+#include "daemon/system/file.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 
@@ -100,7 +100,7 @@ class SecondsFile {
     bool in_call_ PETACQ_GUARDED_BY(mutex_) = false;
     SecondsCounts counts_ PETACQ_GUARDED_BY(mutex_);
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
-    std::thread thread_;
+    std::jthread thread_;
 };
 
 }  // namespace petacq::daemon

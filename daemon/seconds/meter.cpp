@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "gpu/window_load.hpp"
+#include "gpu/randoms/window_load.hpp"
 
 namespace petacq::daemon {
 

@@ -8,7 +8,7 @@
 
 #include "config/geometry.hpp"
 #include "gpu/interval_sums.hpp"
-#include "gpu/randoms.hpp"
+#include "gpu/randoms/randoms.hpp"
 #include "gpu/second_cuts.hpp"
 
 namespace petacq::daemon {
@@ -37,8 +37,8 @@ struct Second : BoardReport {
     /// Random pairs to be expected among its prompts. `total` and `load` are NaN if no coincidences are
     /// looked for.
     gpu::ExpectedRandoms randoms;
-    double load = 0;     ///< annihilations in a window besides that of the opener (gpu/window_load.hpp)
-    double pile_up = 1;  ///< pairs lost to multiples: gpu::pile_up_factor(); NaN: no formula
+    double load = 0;  ///< annihilations in a window besides that of the opener (gpu/randoms/window_load.hpp)
+    double pile_up = 1;          ///< pairs lost to multiples: gpu::pile_up_factor(); NaN: no formula
     double delayeds_weight = 0;  ///< random prompts for each delayed; 0: no delayeds
 
     /// A second without anything known about it.

@@ -14,8 +14,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/host/background_thread.hpp"
-#include "daemon/host/logging.hpp"
+#include "daemon/system/background_thread.hpp"
+#include "daemon/system/logging.hpp"
 
 namespace petacq::daemon {
 

@@ -12,7 +12,7 @@
 #include "config/scanner.hpp"
 #include "daemon/sinogram/live_sinogram.hpp"
 #include "daemon/tap/tap.hpp"
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 

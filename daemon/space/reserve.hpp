@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
 
 namespace petacq::daemon {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "daemon/seconds/module_sums.hpp"
+#include "daemon/detector/module_sums.hpp"
 #include "daemon/status/status.hpp"
 #include "net/endpoint.hpp"
 

@@ -28,14 +28,14 @@ std::shared_ptr<const AcquisitionSnapshot> with_receivers_of_now(
         sum += read_totals(receiver->counters());
     const DatagramLedger& then = snapshot->total.datagrams;
     DatagramLedger more;
-#define PETACQ_GROWTH(name) more.name = growth(sum.datagrams_##name, then.name);
-    PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_GROWTH)
+#define PETACQ_GROWTH(section, name, ...) more.name = growth(sum.datagrams_##name, then.name);
+    PETACQ_RECEIVER_COUNTERS(PETACQ_GROWTH)
 #undef PETACQ_GROWTH
     more.in_flight_at_end =
         growth(more.received, more.malformed + more.unknown_source + more.dropped_no_buffer);
     const auto add = [&](DatagramLedger& d) {
-#define PETACQ_ADD(name) d.name += more.name;
-        PETACQ_RECEIVER_LEDGER_COUNTERS(PETACQ_ADD)
+#define PETACQ_ADD(section, name, ...) d.name += more.name;
+        PETACQ_RECEIVER_COUNTERS(PETACQ_ADD)
 #undef PETACQ_ADD
         d.in_flight_at_end += more.in_flight_at_end;
     };

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemon/acquisition/snapshot.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::daemon {
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "config/base/sha256.hpp"
 #include "config/scanner.hpp"
-#include "config/sha256.hpp"
 #include "daemon/status/held_up.hpp"
 #include "daemon/status/status.hpp"
 
@@ -91,17 +90,15 @@ const char* name_of(DaemonState state) {
 }
 
 Monitor::Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uint64_t pipeline_bytes,
-                 std::vector<const net::Receiver*> receivers)
+                 std::vector<const net::Receiver*> receivers, const Acquisition& acquisition,
+                 const RunState& run)
     : setting_(setting),
       pool_(pool),
       pipeline_bytes_(pipeline_bytes),
       receivers_(std::move(receivers)),
-      stages_(receivers_) {}
-
-void Monitor::attach(const Acquisition& acquisition, const RunState& run) {
-    acquisition_ = &acquisition;
-    stages_.attach(acquisition);
-    scanner_sha256_ = sha256_without_sources(*setting_.scanner);
+      acquisition_(acquisition),
+      scanner_sha256_(sha256_without_sources(*setting_.scanner)),
+      stages_(receivers_, acquisition) {
     read(run);
     daemon_start_ = now_.acquisition;
     space_ = disk_space(setting_.configuration->data_dir);
@@ -118,10 +115,9 @@ void Monitor::observe(const RunState& run) {
 }
 
 void Monitor::read(const RunState& run) {
-    assert(acquisition_ != nullptr);
     now_.taken = std::chrono::steady_clock::now();
     stages_.show(run.open, run.closing);
-    const auto published = acquisition_->snapshot();
+    const auto published = acquisition_.snapshot();
     const auto earlier =
         std::exchange(now_.acquisition, with_receivers_of_now(published, receivers_, now_.taken));
     note_arrival(earlier.get(), now_.acquisition != published);

@@ -9,27 +9,25 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/host/progress.hpp"
 #include "daemon/space/disk_space.hpp"
 #include "daemon/status/health.hpp"
 #include "daemon/status/reading.hpp"
 #include "daemon/status/stages.hpp"
+#include "daemon/system/progress.hpp"
 #include "net/batch.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::daemon {
 
-/// Belongs to one thread. Everything passed to the constructor and to attach() outlives it.
+/// Belongs to one thread. Everything passed to the constructor outlives it.
 class Monitor {
   public:
     /// Time between two calls of observe().
     static constexpr std::chrono::seconds interval{1};
 
+    /// Takes the first reading, which looks at the disk.
     Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uint64_t pipeline_bytes,
-            std::vector<const net::Receiver*> receivers);
-
-    /// Takes the first reading, which looks at the disk. Call it before anything below.
-    void attach(const Acquisition& acquisition, const RunState& run);
+            std::vector<const net::Receiver*> receivers, const Acquisition& acquisition, const RunState& run);
 
     /// The latest look at the disk; nothing: it did not answer. The monitor touches no file itself, since a
     /// disk may take long.
@@ -56,8 +54,8 @@ class Monitor {
     const net::BatchPool& pool_;
     const std::uint64_t pipeline_bytes_;
     const std::vector<const net::Receiver*> receivers_;
-    const Acquisition* acquisition_ = nullptr;
-    std::string scanner_sha256_;  ///< of the description without its sources
+    const Acquisition& acquisition_;
+    const std::string scanner_sha256_;  ///< of the description without its sources
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
     Reading now_;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "daemon/host/quantity_text.hpp"
 #include "daemon/status/status.hpp"
+#include "daemon/system/quantity_text.hpp"
 
 namespace petacq::daemon {
 

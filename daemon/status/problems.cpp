@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/host/quantity_text.hpp"
 #include "daemon/run/problem.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "net/endpoint.hpp"
 
 namespace petacq::daemon {

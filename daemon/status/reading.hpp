@@ -9,18 +9,18 @@
 #include <vector>
 
 #include "daemon/acquisition/acquisition.hpp"
-#include "daemon/host/logging.hpp"
-#include "daemon/host/network_counters.hpp"
-#include "daemon/host/progress.hpp"
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/interrupted.hpp"
 #include "daemon/run/list.hpp"
 #include "daemon/run/run.hpp"
 #include "daemon/space/disk_space.hpp"
-#include "net/samples.hpp"
-#include "net/sockets/multicast.hpp"
-#include "net/strangers.hpp"
+#include "daemon/system/logging.hpp"
+#include "daemon/system/network_counters.hpp"
+#include "daemon/system/progress.hpp"
+#include "net/receive/multicast.hpp"
+#include "net/receive/samples.hpp"
+#include "net/receive/unknown_senders.hpp"
 
 namespace petacq::daemon {
 

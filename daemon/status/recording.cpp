@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "daemon/host/quantity_text.hpp"
-#include "daemon/host/utc.hpp"
 #include "daemon/status/status.hpp"
+#include "daemon/system/quantity_text.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 

@@ -23,8 +23,8 @@ std::vector<StageProgress> Stages::read() const {
                           static_cast<double>(c.cpu_ns.value()) * 1e-9,
                           std::chrono::steady_clock::time_point(read_at)});
     }
-    const AcquisitionProgress& p = acquisition_->progress();
-    const auto latest = acquisition_->snapshot();
+    const AcquisitionProgress& p = acquisition_.progress();
+    const auto latest = acquisition_.snapshot();
     const AcquisitionSnapshot& snapshot = *latest;
     const auto collected = p.collected.value();
     stages.push_back({"acquisition", p.turns.value(), p.turns.value() != 0, snapshot.busy_s, snapshot.taken});

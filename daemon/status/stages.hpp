@@ -4,20 +4,19 @@
 #include <vector>
 
 #include "daemon/acquisition/acquisition.hpp"
-#include "daemon/host/progress.hpp"
 #include "daemon/run/run.hpp"
-#include "net/mutex.hpp"
-#include "net/receiver.hpp"
+#include "daemon/system/progress.hpp"
+#include "net/base/mutex.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::daemon {
 
 /// Thread-safe. Everything passed to it outlives it, but for the run.
 class Stages {
   public:
-    explicit Stages(std::vector<const net::Receiver*> receivers) : receivers_(std::move(receivers)) {}
+    Stages(std::vector<const net::Receiver*> receivers, const Acquisition& acquisition)
+        : receivers_(std::move(receivers)), acquisition_(acquisition) {}
 
-    /// Before the first read().
-    void attach(const Acquisition& acquisition) { acquisition_ = &acquisition; }
     /// The run whose files are open, or else the one whose files are being closed; nullptr: none. Call it
     /// before a run goes away.
     void show(const Run* open, const Run* closing);
@@ -26,7 +25,7 @@ class Stages {
 
   private:
     const std::vector<const net::Receiver*> receivers_;
-    const Acquisition* acquisition_ = nullptr;
+    const Acquisition& acquisition_;
     mutable net::Mutex mutex_;
     const Run* open_ PETACQ_GUARDED_BY(mutex_) = nullptr;
     const Run* closing_ PETACQ_GUARDED_BY(mutex_) = nullptr;

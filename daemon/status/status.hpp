@@ -12,7 +12,7 @@
 
 #include "daemon/status/health.hpp"
 #include "daemon/status/reading.hpp"
-#include "net/threads/cores.hpp"
+#include "net/base/cores.hpp"
 
 namespace petacq::daemon {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "daemon/host/background_thread.hpp"
+#include "daemon/system/background_thread.hpp"
 
 namespace petacq::daemon {
 

@@ -18,8 +18,8 @@
 #include "daemon/synchrony/synchrony.hpp"
 #include "gpu/conversion_tables.hpp"
 #include "gpu/pipeline.hpp"
-#include "net/mutex.hpp"
-#include "net/records.hpp"
+#include "net/base/mutex.hpp"
+#include "net/base/record_vector.hpp"
 
 namespace petacq::daemon {
 

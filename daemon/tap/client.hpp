@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "daemon/host/logging.hpp"
+#include "daemon/system/logging.hpp"
 #include "daemon/tap/message.hpp"
 #include "daemon/tap/request.hpp"
 #include "daemon/tap/tap.hpp"

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "config/json_file.hpp"
-#include "daemon/host/version.hpp"
+#include "config/base/json_file.hpp"
+#include "daemon/system/version.hpp"
 #include "daemon/tap/message.hpp"
 
 namespace petacq::daemon {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/host/background_thread.hpp"
-#include "daemon/host/sockets/accept_loop.hpp"
-#include "daemon/host/sockets/listening_socket.hpp"
+#include "daemon/system/background_thread.hpp"
+#include "daemon/system/sockets/accept_loop.hpp"
+#include "daemon/system/sockets/listening_socket.hpp"
 #include "daemon/tap/client.hpp"
 
 namespace petacq::daemon {

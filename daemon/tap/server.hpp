@@ -26,7 +26,7 @@ struct TapServerOptions {
 class TapServer {
   public:
     /// `tap` outlives the server. Throws std::runtime_error if it cannot make the socket
-    /// (daemon/host/sockets/listening_socket.hpp).
+    /// (daemon/system/sockets/listening_socket.hpp).
     TapServer(Tap& tap, TapSource source, const TapServerOptions& options);
     TapServer(const TapServer&) = delete;
     TapServer& operator=(const TapServer&) = delete;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "daemon/listmode/format.hpp"
-#include "net/counter.hpp"
+#include "net/base/counter.hpp"
 
 namespace petacq::daemon {
 

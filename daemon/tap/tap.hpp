@@ -14,8 +14,8 @@
 
 #include "daemon/tap/subscription.hpp"
 #include "gpu/pipeline.hpp"
-#include "net/counter.hpp"
-#include "net/mutex.hpp"
+#include "net/base/counter.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 

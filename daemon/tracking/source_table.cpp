@@ -25,7 +25,7 @@ void add(const Source& source, TrackerTotals& t) {
     t.stray += c.stray;
     t.end_of_stream += source.end_of_stream;
     t.clock_jumps += source.clock_jumps;
-    t.steps_back += source.steps_back;
+    t.stepped_back += source.steps_back;
     t.jumped_datagrams += source.jumped_datagrams;
 }
 

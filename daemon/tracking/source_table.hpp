@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "daemon/tracking/counters.hpp"
 #include "daemon/tracking/source.hpp"
 #include "daemon/tracking/tracker_options.hpp"
 #include "net/batch.hpp"
@@ -20,21 +21,10 @@
 
 namespace petacq::daemon {
 
-/// Sums over the sources. All but `lost` only grow.
+/// Sums over the sources. `too_many_sources` counts datagrams of sources beyond max_sources.
 struct TrackerTotals {
-    std::uint64_t accepted = 0;
-    std::uint64_t lost = 0;        ///< 0 with bare framing, where it is unknown
-    std::uint64_t unnumbered = 0;  ///< accepted while their numbers said nothing
-    std::uint64_t recovered = 0;
-    std::uint64_t duplicate = 0;
-    std::uint64_t repeated = 0;
-    std::uint64_t reordered = 0;
-    std::uint64_t restarted = 0;
-    std::uint64_t stray = 0;
-    std::uint64_t end_of_stream = 0;
-    std::uint64_t too_many_sources = 0;  ///< datagrams of sources beyond max_sources
+    PETACQ_TRACKER_COUNTERS(PETACQ_COUNTER_MEMBER)
     std::uint64_t clock_jumps = 0;
-    std::uint64_t steps_back = 0;
     std::uint64_t jumped_datagrams = 0;
 };
 

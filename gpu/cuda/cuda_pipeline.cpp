@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <pthread.h>
 #include <algorithm>
 #include <condition_variable>
 #include <memory>
@@ -23,16 +22,17 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/cuda/bus/download.hpp"
-#include "gpu/cuda/bus/result.hpp"
-#include "gpu/cuda/bus/upload.hpp"
+#include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/convert/converter.hpp"
-#include "gpu/cuda/memory.hpp"
+#include "gpu/cuda/download.hpp"
 #include "gpu/cuda/requirements.hpp"
 #include "gpu/cuda/ring.hpp"
-#include "gpu/cuda/slot.hpp"
+#include "gpu/cuda/slice/slot.hpp"
 #include "gpu/cuda/stages.hpp"
-#include "net/mutex.hpp"
+#include "gpu/cuda/transfer/result.hpp"
+#include "gpu/cuda/transfer/upload.hpp"
+#include "net/base/mutex.hpp"
+#include "net/base/thread.hpp"
 
 namespace petacq::gpu {
 
@@ -57,7 +57,7 @@ struct Lane {
     cuda::Converter converter;
     net::Mutex books_mutex;
     std::uint64_t folded PETACQ_GUARDED_BY(books_mutex);  // the next slice whose histograms are to be added
-    std::thread thread;
+    std::jthread thread;
 };
 
 std::vector<std::unique_ptr<Lane>> make_lanes(const PipelineOptions& options, const OwnedTables& tables) {
@@ -253,15 +253,15 @@ class CudaPipeline final : public Pipeline {
         wake_all();
         for (const auto& lane : lanes_)
             if (lane->thread.joinable()) lane->thread.join();
-        for (std::thread* thread : {&driver_, &deliverer_})
+        for (std::jthread* thread : {&driver_, &deliverer_})
             if (thread->joinable()) thread->join();
     }
 
     /// Runs `work` in a thread of the back-end, on the device of `lane`, and keeps its failure for the
     /// caller.
     template <class Work>
-    void start(std::thread& thread, const char* name, const Lane& lane, Work work) {
-        thread = std::thread([this, device = lane.converter.device(), work] {
+    void start(std::jthread& thread, const char* name, const Lane& lane, Work work) {
+        thread = net::start_thread(name, [this, device = lane.converter.device(), work] {
             try {
                 check(cudaSetDevice(device), "cudaSetDevice", "starting");
                 work();
@@ -271,7 +271,6 @@ class CudaPipeline final : public Pipeline {
             }
             wake_all();
         });
-        pthread_setname_np(thread.native_handle(), name);
     }
     /// Adds the histograms of the lane's slices among the first `slices` to its totals. They must have been
     /// collected.
@@ -456,7 +455,7 @@ class CudaPipeline final : public Pipeline {
     std::unique_ptr<cuda::RingTimes> times_;
     cuda::Downloader downloader_;
     std::string description_;
-    WorkerPool copiers_;
+    net::WorkerPool copiers_;
     cuda::RecordOrder order_;
     WaitingTags tags_;
 
@@ -471,8 +470,8 @@ class CudaPipeline final : public Pipeline {
     std::uint64_t finished_ PETACQ_GUARDED_BY(mutex_) = 0;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
     bool stop_ PETACQ_GUARDED_BY(mutex_) = false;
-    std::thread driver_;
-    std::thread deliverer_;
+    std::jthread driver_;
+    std::jthread deliverer_;
 };
 
 }  // namespace

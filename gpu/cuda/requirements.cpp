@@ -11,10 +11,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/memory.hpp"
-#include "gpu/cuda/slot.hpp"
+#include "gpu/cuda/slice/slot.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "gpu/device_memory_error.hpp"
 

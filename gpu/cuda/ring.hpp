@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/cuda/memory.hpp"
-#include "gpu/cuda/slot.hpp"
+#include "gpu/cuda/base/memory.hpp"
+#include "gpu/cuda/slice/slot.hpp"
 #include "gpu/cuda/timeline.hpp"
 
 namespace petacq::gpu::cuda {

@@ -6,10 +6,10 @@
 #include <nvtx3/nvtx3.hpp>
 #include <utility>
 
-#include "gpu/cuda/bus/transfers.hpp"
-#include "gpu/cuda/copies.hpp"
-#include "gpu/cuda/order.hpp"
-#include "gpu/cuda/parts.hpp"
+#include "gpu/cuda/base/copies.hpp"
+#include "gpu/cuda/base/parts.hpp"
+#include "gpu/cuda/order/order.hpp"
+#include "gpu/cuda/transfer/transfers.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -267,21 +267,11 @@ void Stages::found(Slot& slot) {
     taken_ = slot.ends_segment() ? 0 : t.next - t.decided;
     SliceResult& result = slot.result;
     SingleCounts& c = result.counts;
-    c = {};
+#define PETACQ_TAKE(section, name, ...) c.name = t.counts[count_##name];
+    PETACQ_SINGLE_COUNTERS(PETACQ_TAKE)
+#undef PETACQ_TAKE
     c.decided = t.next - t.first_anchor;
-    c.prompts = t.counts[count_prompts];
     c.delayeds = t.delayeds;
-    c.unpaired = t.counts[count_unpaired];
-    c.same_crystal = t.counts[count_same_crystal];
-    c.geometry = t.counts[count_geometry];
-    c.in_dropped_multiples = t.counts[count_dropped];
-    c.in_oversize_multiples = t.counts[count_oversize];
-    c.unused_in_multiples = t.counts[count_unused];
-    c.reused = t.counts[count_reused];
-    c.delayed_dropped = t.counts[count_delayed_dropped];
-    c.delayed_oversize = t.counts[count_delayed_oversize];
-    c.groups = t.counts[count_groups];
-    c.groups_blocked = t.counts[count_groups_blocked];
     c.unsearched = options_.rules.search ? 0 : c.decided;
     interval_counts_ += c;
     if (slot.ends_interval) result.sums.counts = std::exchange(interval_counts_, {});

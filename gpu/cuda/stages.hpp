@@ -11,11 +11,11 @@
 
 #include <cstdint>
 
+#include "gpu/cuda/base/memory.hpp"
+#include "gpu/cuda/coincidence/find.hpp"
 #include "gpu/cuda/convert/converter.hpp"
-#include "gpu/cuda/find/find.hpp"
-#include "gpu/cuda/long_runs.hpp"
-#include "gpu/cuda/memory.hpp"
-#include "gpu/cuda/slot.hpp"
+#include "gpu/cuda/order/long_runs.hpp"
+#include "gpu/cuda/slice/slot.hpp"
 
 namespace petacq::gpu::cuda {
 

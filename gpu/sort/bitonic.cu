@@ -5,7 +5,7 @@
 // image, then items half as far apart, and so on. Up to three such steps are combined on the items that meet.
 #include <algorithm>
 
-#include "gpu/sort/block_primitives.cuh"
+#include "gpu/cuda/base/block_primitives.cuh"
 #include "gpu/sort/engines.hpp"
 
 namespace petacq::gpu::sort {

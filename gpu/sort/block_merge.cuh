@@ -2,7 +2,7 @@
 // original places move; values are fetched once, at the end.
 #pragma once
 
-#include "gpu/sort/block_primitives.cuh"
+#include "gpu/cuda/base/block_primitives.cuh"
 #include "gpu/sort/sort.hpp"
 
 namespace petacq::gpu::sort {
@@ -64,7 +64,7 @@ struct BlockMerge {
             from, middle - begin, end - middle, order, [&](std::uint32_t i) { return key_at(begin + i); },
             [&](std::uint32_t i) { return key_at(middle + i); },
             [](std::uint32_t low, std::uint32_t high, const auto& holds) {
-                return partition_point(low, high, holds);
+                return cuda::partition_point(low, high, holds);
             });
         std::uint32_t b = middle + from - a;
         a += begin;
@@ -194,15 +194,15 @@ __device__ inline void merge_tile(MergeTile::Storage& s, std::uint32_t* splits, 
     const std::uint32_t second_size = bounded(begin + 2 * run) - second;
     const std::uint32_t from = bounded(to) - first;
     const std::uint32_t until = bounded(to + MergeTile::tile) - first;
-    if (threadIdx.x < 2 * warp_threads) {
+    if (threadIdx.x < 2 * cuda::warp_threads) {
         const std::uint32_t split = merge_split(
-            threadIdx.x < warp_threads ? from : until, first_size, second_size, order,
+            threadIdx.x < cuda::warp_threads ? from : until, first_size, second_size, order,
             [=](std::uint32_t i) { return in.key[first + i]; },
             [=](std::uint32_t i) { return in.key[second + i]; },
             [](std::uint32_t low, std::uint32_t high, const auto& holds) {
-                return warp_partition_point(low, high, holds);
+                return cuda::warp_partition_point(low, high, holds);
             });
-        if (lane() == 0) splits[threadIdx.x / warp_threads] = split;
+        if (cuda::lane() == 0) splits[threadIdx.x / cuda::warp_threads] = split;
     }
     __syncthreads();
     const std::uint32_t a = first + splits[0];

@@ -2,8 +2,8 @@
 // checked the arguments; count > 0.
 #pragma once
 
-#include "gpu/cuda/check.hpp"
-#include "gpu/cuda/parts.hpp"
+#include "gpu/cuda/base/check.hpp"
+#include "gpu/cuda/base/parts.hpp"
 #include "gpu/sort/sort.hpp"
 
 namespace petacq::gpu::sort {

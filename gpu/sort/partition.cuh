@@ -5,72 +5,11 @@
 // Tiles are numbered in the order in which blocks take them, so a block waits only for running tiles.
 #pragma once
 
-#include "gpu/sort/block_primitives.cuh"
+#include "gpu/cuda/base/block_primitives.cuh"
+#include "gpu/cuda/base/look_back.cuh"
 #include "gpu/sort/sort.hpp"
 
 namespace petacq::gpu::sort {
-
-// Each word describes itself, and no other memory is read because of its value, so relaxed accesses suffice.
-__device__ inline void store_relaxed(std::uint64_t* at, std::uint64_t value) {
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-}
-__device__ inline std::uint64_t load_relaxed(const std::uint64_t* at) {
-    std::uint64_t value;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
-}
-
-/// The words through which tiles communicate: one for each tile and bin, zero before the first round.
-/// Successive rounds reuse the words, because each round has its own states.
-struct LookBack {
-    std::uint64_t* words;
-    std::uint32_t round;
-
-    __device__ std::uint64_t counted() const { return std::uint64_t{2 * round + 1} << 32; }
-    __device__ std::uint64_t summed() const { return std::uint64_t{2 * round + 2} << 32; }
-
-    __device__ void publish_count(std::uint64_t word, std::uint32_t count) const {
-        store_relaxed(words + word, counted() | count);
-    }
-    __device__ void publish_sum(std::uint64_t word, std::uint32_t sum) const {
-        store_relaxed(words + word, summed() | sum);
-    }
-    /// The sum up to the previous tile. Words of neighbouring tiles are `stride` apart.
-    __device__ std::uint32_t sum_before(std::uint64_t word, std::uint32_t stride) const {
-        std::uint32_t sum = 0;
-        while (true) {
-            word -= stride;
-            std::uint64_t seen = load_relaxed(words + word);
-            while (seen < counted())
-                seen = load_relaxed(words + word);
-            sum += static_cast<std::uint32_t>(seen);
-            if (seen >= summed()) return sum;
-        }
-    }
-    /// The same for a whole warp, which examines 32 tiles at a time. `tiles` is the number of earlier tiles;
-    /// the first of them publishes its sum and no count.
-    __device__ std::uint32_t warp_sum_before(std::uint64_t word, std::uint32_t stride,
-                                             std::uint32_t tiles) const {
-        std::uint32_t sum = 0;
-        while (true) {
-            const bool there = lane() < tiles;
-            std::uint64_t seen = 0;
-            if (there) {
-                const std::uint64_t* const at = words + word - (std::uint64_t{lane()} + 1) * stride;
-                do {
-                    seen = load_relaxed(at);
-                } while (seen < counted());
-            }
-            const unsigned with_sum = __ballot_sync(all_lanes, there && seen >= summed());
-            // Add up to the nearest sum, which includes all earlier tiles.
-            const std::uint32_t last = with_sum == 0 ? warp_threads - 1 : __ffs(with_sum) - 1;
-            sum += __reduce_add_sync(all_lanes, lane() <= last ? static_cast<std::uint32_t>(seen) : 0);
-            if (with_sum != 0) return sum;
-            word -= std::uint64_t{warp_threads} * stride;
-            tiles -= warp_threads;
-        }
-    }
-};
 
 template <std::uint32_t threads_, std::uint32_t items_, int bin_bits_>
 struct Partition {
@@ -79,7 +18,7 @@ struct Partition {
     static constexpr int bin_bits = bin_bits_;
     static constexpr std::uint32_t bins = 1U << bin_bits;
     static constexpr std::uint32_t tile = threads * items;
-    static constexpr std::uint32_t warps = threads / warp_threads;
+    static constexpr std::uint32_t warps = threads / cuda::warp_threads;
     static constexpr std::uint32_t bins_per_thread = bins > threads ? bins / threads : 1;
 
     struct Storage {
@@ -89,7 +28,7 @@ struct Partition {
         };
         std::uint32_t bin_base[bins];
         std::uint16_t bin_of[tile];
-        WarpValues<std::uint32_t, threads> scan;
+        cuda::WarpValues<std::uint32_t, threads> scan;
     };
 
     /// The position of a tile.
@@ -109,9 +48,11 @@ struct Partition {
     /// on return.
     template <class BinOf>
     static __device__ void run(Storage& s, const Tile& t, Pairs in, Pairs out, const BinOf& bin_of,
-                               const LookBack& look_back, const std::uint32_t (&base)[bins_per_thread]) {
-        const std::uint32_t warp = threadIdx.x / warp_threads;
-        const std::uint32_t mine = warp * items * warp_threads + lane();  // and every 32nd item after it
+                               const cuda::LookBack& look_back,
+                               const std::uint32_t (&base)[bins_per_thread]) {
+        const std::uint32_t warp = threadIdx.x / cuda::warp_threads;
+        const std::uint32_t mine =
+            warp * items * cuda::warp_threads + cuda::lane();  // and every 32nd item after it
         for (std::uint32_t i = threadIdx.x; i < warps * bins; i += threads)
             (&s.warp_counts[0][0])[i] = 0;
 
@@ -119,14 +60,14 @@ struct Partition {
         std::uint64_t key[items];
 #pragma unroll
         for (std::uint32_t k = 0; k < items; ++k) {
-            const std::uint32_t i = mine + k * warp_threads;
+            const std::uint32_t i = mine + k * cuda::warp_threads;
             key[k] = i < t.count ? in.key[t.begin + i] : 0;
         }
         __syncthreads();
         std::uint32_t bin[items];
 #pragma unroll
         for (std::uint32_t k = 0; k < items; ++k) {
-            bin[k] = mine + k * warp_threads < t.count ? bin_of(key[k]) : bins - 1;
+            bin[k] = mine + k * cuda::warp_threads < t.count ? bin_of(key[k]) : bins - 1;
             atomicAdd(&s.warp_counts[warp][bin[k]], 1U);
         }
         __syncthreads();
@@ -145,7 +86,7 @@ struct Partition {
             }
         }
         std::uint32_t unused = 0;
-        const std::uint32_t offset = block_exclusive_sum<threads>(total_all, s.scan, unused);
+        const std::uint32_t offset = cuda::block_exclusive_sum<threads>(total_all, s.scan, unused);
         if (has_bins()) {
             std::uint32_t at = offset;
 #pragma unroll
@@ -162,11 +103,11 @@ struct Partition {
         std::uint32_t rank[items];
 #pragma unroll
         for (std::uint32_t k = 0; k < items; ++k) {
-            const unsigned peers = warp_peers<bin_bits>(bin[k]);
+            const unsigned peers = cuda::warp_peers<bin_bits>(bin[k]);
             const std::uint32_t at = s.warp_counts[warp][bin[k]];
-            rank[k] = at + __popc(peers & lanes_below());
+            rank[k] = at + __popc(peers & cuda::lanes_below());
             __syncwarp();
-            if ((peers & lanes_below()) == 0) s.warp_counts[warp][bin[k]] = at + __popc(peers);
+            if ((peers & cuda::lanes_below()) == 0) s.warp_counts[warp][bin[k]] = at + __popc(peers);
             __syncwarp();
         }
         __syncthreads();
@@ -178,7 +119,7 @@ struct Partition {
         std::uint64_t value[items];
 #pragma unroll
         for (std::uint32_t k = 0; k < items; ++k) {
-            const std::uint32_t i = mine + k * warp_threads;
+            const std::uint32_t i = mine + k * cuda::warp_threads;
             value[k] = i < t.count ? in.value[t.begin + i] : 0;
         }
         if (has_bins()) {

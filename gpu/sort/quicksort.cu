@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(count_threads) count_kernel(const __grid_const
     const auto begin = static_cast<std::uint32_t>(tiles * blockIdx.x / gridDim.x);
     const auto end = static_cast<std::uint32_t>(tiles * (blockIdx.x + 1) / gridDim.x);
     if (begin == end) return;
-    if (threadIdx.x < warp_threads) {
+    if (threadIdx.x < cuda::warp_threads) {
         const std::uint32_t n = r.segment_of(begin);
         if (threadIdx.x == 0) found = n;
     }
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(count_threads) count_kernel(const __grid_const
     for (std::uint32_t n = found; tile < end; ++n) {
         const Segment segment = r.list()[n];
         const std::uint32_t last = min(end, segment.first_tile + tiles_of(segment.size));
-        block_clear<count_threads>(own, bins);
+        cuda::block_clear<count_threads>(own, bins);
         load_pivots(r, n, pivots);
         const BinOf bin_of{&pivots, segment.parts, r.order};
         const std::uint32_t from = (tile - segment.first_tile) * Cut::tile;
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(count_threads) count_kernel(const __grid_const
                 if (i + k * count_threads < until) atomicAdd(&own[bin_of(key[k])], 1U);
             }
         }
-        block_add_counts<count_threads>(own, bins, r.s.counts + n * bins);
+        cuda::block_add_counts<count_threads>(own, bins, r.s.counts + n * bins);
         tile = last;
     }
 }
@@ -132,14 +132,14 @@ __device__ void copy_to_output(const Round& r, std::uint32_t begin, std::uint32_
 /// Computes where each bin of a segment starts and what happens to it: long bins become segments of the next
 /// round, the others are sorted by one block, several neighbours together. Uses one thread per bin.
 __global__ void __launch_bounds__(bins) place_kernel(const __grid_constant__ Round r) {
-    __shared__ WarpValues<std::uint32_t, bins> scan;
+    __shared__ cuda::WarpValues<std::uint32_t, bins> scan;
     __shared__ std::uint32_t sizes[bins];
     for (std::uint32_t n = blockIdx.x; n < r.segments(); n += gridDim.x) {
         const Segment segment = r.list()[n];
         const std::uint32_t bin = threadIdx.x;
         const std::uint32_t size = r.s.counts[n * bins + bin];
         std::uint32_t all = 0;
-        const std::uint32_t begin = segment.begin + block_exclusive_sum<bins>(size, scan, all);
+        const std::uint32_t begin = segment.begin + cuda::block_exclusive_sum<bins>(size, scan, all);
         r.s.counts[n * bins + bin] = begin;
         sizes[bin] = size;
         __syncthreads();
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(Cut::threads) cut_kernel(const __grid_constant
         __syncthreads();
         const std::uint32_t tile = taken;
         if (tile >= tiles) return;
-        if (threadIdx.x < warp_threads) {
+        if (threadIdx.x < cuda::warp_threads) {
             const std::uint32_t n = r.segment_of(tile);
             if (threadIdx.x == 0) found = n;
         }

@@ -94,8 +94,8 @@ struct Round {
     /// The segment that a tile belongs to. The whole warp calls it.
     __device__ std::uint32_t segment_of(std::uint32_t tile) const {
         const Segment* all = list();
-        return warp_partition_point(1, segments(),
-                                    [=](std::uint32_t i) { return all[i].first_tile <= tile; }) -
+        return cuda::warp_partition_point(1, segments(),
+                                          [=](std::uint32_t i) { return all[i].first_tile <= tile; }) -
                1;
     }
 };

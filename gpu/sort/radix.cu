@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(count_threads)
     __shared__ std::uint32_t own[most_passes * digits];
     const int passes = (bits + digit_bits - 1) / digit_bits;
     const std::uint32_t size = static_cast<std::uint32_t>(passes) * digits;
-    block_clear<count_threads>(own, size);
+    cuda::block_clear<count_threads>(own, size);
     constexpr std::uint32_t step = count_threads * count_items;
     for (std::uint64_t begin = std::uint64_t{blockIdx.x} * step; begin < count;
          begin += std::uint64_t{gridDim.x} * step) {
@@ -83,13 +83,13 @@ __global__ void __launch_bounds__(count_threads)
             }
         }
     }
-    block_add_counts<count_threads>(own, size, counts);
+    cuda::block_add_counts<count_threads>(own, size, counts);
 }
 
 // Three blocks per multiprocessor: fewer registers make it faster.
 __global__ void __launch_bounds__(Pass::threads, 3)
     pass_kernel(Pairs in, Pairs out, std::uint32_t count, Digit digit, const std::uint32_t* counts,
-                std::uint32_t* ticket, LookBack look_back) {
+                std::uint32_t* ticket, cuda::LookBack look_back) {
     __shared__ Pass::Storage storage;
     __shared__ std::uint32_t taken;
     if (threadIdx.x == 0) taken = atomicAdd(ticket, 1U);
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(Pass::threads, 3)
     std::uint32_t base[1] = {};
     if (tile == 0) {
         std::uint32_t all = 0;
-        base[0] = block_exclusive_sum<Pass::threads>(counts[threadIdx.x], storage.scan, all);
+        base[0] = cuda::block_exclusive_sum<Pass::threads>(counts[threadIdx.x], storage.scan, all);
     }
     static_assert(Pass::threads == digits);
     Pass::run(storage, {begin, min(Pass::tile, count - begin), std::uint64_t{tile} * digits, tile == 0}, in,

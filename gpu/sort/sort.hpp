@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/sort/engine.hpp"
+#include "gpu/sort_engine.hpp"
 
 namespace petacq::gpu::sort {
 

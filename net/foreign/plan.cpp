@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 
 namespace petacq::net {
 

@@ -12,8 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "net/base/mutex.hpp"
 #include "net/endpoint.hpp"
-#include "net/mutex.hpp"
 
 namespace petacq::net {
 

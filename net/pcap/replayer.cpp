@@ -1,10 +1,10 @@
 #include "net/pcap/replayer.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+
+#include "net/base/thread.hpp"
 
 namespace petacq::net {
 
@@ -55,8 +55,7 @@ Replayer::~Replayer() {
 }
 
 void Replayer::start() {
-    thread_ = std::thread([this] { run(); });
-    pthread_setname_np(thread_.native_handle(), "replay");
+    thread_ = start_thread("replay", [this] { run(); });
 }
 
 void Replayer::stop() {

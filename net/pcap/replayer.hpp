@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "net/admission.hpp"
+#include "net/base/counter.hpp"
 #include "net/batch_queue.hpp"
-#include "net/counter.hpp"
 #include "net/foreign/translator.hpp"
 #include "net/pcap/pcap_reader.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/admission.hpp"
+#include "net/receive/receiver.hpp"
 
 namespace petacq::net {
 
@@ -82,7 +82,7 @@ class Replayer {
     std::atomic<bool> stopping_{false};
     std::atomic<bool> done_{false};
     std::string failure_;
-    std::thread thread_;
+    std::jthread thread_;
 };
 
 /// The kernel coalesces datagrams (GSO, GRO), and a capture of another program may hold several as one

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "config/scanner.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -1,4 +1,4 @@
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "config/json_schema.hpp"
+#include "config/base/json_schema.hpp"
 
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"

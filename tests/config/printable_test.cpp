@@ -1,5 +1,5 @@
 // Text from outside, on its way to a terminal.
-#include "config/printable.hpp"
+#include "config/base/printable.hpp"
 
 #include <iostream>
 #include <sstream>

@@ -1,6 +1,6 @@
 // The schema files: complete, and understood by our validator. tools/reference --check
 // tests that the documentation agrees with them.
-#include "config/schemas.hpp"
+#include "config/base/schemas.hpp"
 
 #include <functional>
 #include <nlohmann/json.hpp>

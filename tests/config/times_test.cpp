@@ -2,8 +2,8 @@
 #include <random>
 #include <string>
 
+#include "config/base/ticks.hpp"
 #include "config/configuration.hpp"
-#include "config/times/ticks.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 

@@ -30,7 +30,7 @@ def codes_of(cells):
     return {code for cell in cells for code in CODE.findall(cell)}
 
 
-made = {code for folder in ("daemon/status", "daemon/run", "daemon/host", "daemon") for file in (root / folder).glob("*.[ch]pp")
+made = {code for folder in ("daemon/status", "daemon/run", "daemon/system", "daemon") for file in (root / folder).glob("*.[ch]pp")
         for code in MADE.findall(file.read_text(encoding="utf-8"))}
 health = {row[0].strip("`"): row for row in rows(page("how-to/operations.md"), "Health:")[2:]}
 reference = {row[0].strip("`") for row in rows(page("reference/status.md"), "Health reasons")[2:]}

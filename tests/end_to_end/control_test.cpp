@@ -5,7 +5,7 @@
 #include <csignal>
 #include <string>
 
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 #include "tests/daemon/http/fixture.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"

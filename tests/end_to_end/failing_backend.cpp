@@ -1,6 +1,6 @@
-// Linked into a special petacqd in place of daemon/backend.cpp: the CPU back-end, until it fails for good, as
-// a GPU does. PETACQ_TEST_FAILURE="CALL N": the N-th call of CALL (submit, collect or histograms) throws.
-// PETACQ_TEST_FAILURE="CALL FILE": CALL throws once FILE exists.
+// Linked into a special petacqd in place of daemon/backend/backend.cpp: the CPU back-end, until it fails for
+// good, as a GPU does. PETACQ_TEST_FAILURE="CALL N": the N-th call of CALL (submit, collect or histograms)
+// throws. PETACQ_TEST_FAILURE="CALL FILE": CALL throws once FILE exists.
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "daemon/backend.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/backend/backend.hpp"
+#include "daemon/backend/pipeline_options.hpp"
 
 namespace petacq::daemon {
 
@@ -98,7 +98,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     gpu::PipelineOptions options = pipeline_options(configuration, scanner, producers);
     options.input = input;
     Backend backend;
-    backend.pipeline = std::make_unique<FailingPipeline>(gpu::make_host_pipeline(options, calibration));
+    backend.pipeline = std::make_unique<FailingPipeline>(gpu::make_cpu_pipeline(options, calibration));
     backend.memory = net::make_host_memory({});
     backend.choice = "a test";
     return backend;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace petacq;

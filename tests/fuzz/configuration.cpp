@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace petacq;

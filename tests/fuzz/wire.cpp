@@ -1,12 +1,12 @@
 // Datagrams: what the receivers check and read of them, and the decoding of their frames.
 // Input: a byte (framing, lists of known senders), then datagrams, each after its length (two bytes).
-#include "net/admission.hpp"
+#include "net/receive/admission.hpp"
 
 #include <array>
 #include <memory>
 
 #include "net/pcap/replayer.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace petacq;

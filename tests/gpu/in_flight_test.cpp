@@ -120,7 +120,7 @@ TEST_CASE("memory is used up", "[.]") {
     PlanOptions options;
     options.slice_frames = 150'000;
     const Plan plan = make_plan(c, options, rng);
-    const auto pipeline = gpu::make_host_pipeline(bounded(c, plan), c.setup.calibration);
+    const auto pipeline = gpu::make_cpu_pipeline(bounded(c, plan), c.setup.calibration);
     rlimit before{};
     REQUIRE(getrlimit(RLIMIT_AS, &before) == 0);
     const rlimit none{1, before.rlim_max};

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include "gpu/arithmetic.hpp"
-#include "gpu/good_pairs.hpp"
-#include "gpu/pair_cells.hpp"
-#include "gpu/randoms.hpp"
+#include "gpu/randoms/good_pairs.hpp"
+#include "gpu/randoms/pair_cells.hpp"
+#include "gpu/randoms/randoms.hpp"
 #include "tests/gpu/backends.hpp"
 #include "tests/gpu/setups.hpp"
 #include "tests/support/catch.hpp"

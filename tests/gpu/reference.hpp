@@ -10,8 +10,8 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
-#include "gpu/good_pairs.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/randoms/good_pairs.hpp"
 #include "gpu/types.hpp"
 
 namespace petacq::test {

@@ -1,7 +1,7 @@
 // Delayeds, and the sums over good pairs.
 #include <algorithm>
 
-#include "gpu/pair_cells.hpp"
+#include "gpu/randoms/pair_cells.hpp"
 #include "tests/gpu/reference_segment.hpp"
 
 namespace petacq::test {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "net/batch_queue.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 #include "net/sender.hpp"
 #include "net/wire.hpp"
 #include "tests/support/eventually.hpp"

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string>
 
-#include "config/words.hpp"
-#include "gpu/randoms.hpp"
+#include "config/base/words.hpp"
+#include "gpu/randoms/randoms.hpp"
 #include "tests/physics/truth.hpp"
 #include "tests/support/catch.hpp"
 

@@ -62,7 +62,7 @@ Found find_pairs(const TrueSingles& truth, const gpu::CoincidenceRules& rules) {
     options.energy.filter = false;
     options.threads = 2;
     options.max_slice_frames = slice_singles;
-    const auto pipeline = gpu::make_host_pipeline(options, truth.calibration);
+    const auto pipeline = gpu::make_cpu_pipeline(options, truth.calibration);
     gpu::SecondCuts cuts(second_of(truth.scanner), rules.reach());
     Found found;
     gpu::SliceResult result;

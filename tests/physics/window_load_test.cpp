@@ -1,7 +1,7 @@
 // What follows from how full the windows are.
 #include <cmath>
 
-#include "gpu/window_load.hpp"
+#include "gpu/randoms/window_load.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace petacq;

@@ -9,22 +9,38 @@ import os
 import re
 import sys
 
-# The order of the folders, lowest first. A folder may use only those in earlier lines. A subfolder that is not listed
-# belongs to the folder that contains it.
+# The order of the folders, lowest first. A folder may use only those in earlier lines. Every folder with C++ sources is
+# here, but those of tests.
 ORDER = [
+    ["config/spelling"],
+    ["config/base", "config/nuclides"],
+    ["config/hdf5", "config/layout"],
     ["config"],
+    ["config/command_line"],
+    ["net/base"],
     ["net"],
+    ["net/foreign"],
+    ["net/receive"],
     ["net/pcap"],
-    ["gpu", "daemon/host"],
-    ["daemon/coverage", "daemon/placement", "daemon/space", "daemon/synchrony", "daemon/tracking"],
+    ["gpu", "daemon/system"],
+    ["gpu/randoms", "daemon/system/sockets"],
+    ["gpu/cpu"],
+    ["gpu/cuda/base"],
+    ["gpu/sort", "gpu/cuda/slice"],
+    ["gpu/cuda/transfer"],
+    ["gpu/cuda/convert", "gpu/cuda/order", "gpu/cuda/coincidence"],
+    ["gpu/cuda"],
+    ["daemon/backend", "daemon/coverage", "daemon/placement", "daemon/space", "daemon/synchrony", "daemon/tracking"],
     ["daemon/listmode"],
     ["daemon/seconds", "daemon/tap"],
+    ["daemon/detector"],
     ["daemon/run"],
-    ["daemon/acquisition", "daemon/sinogram"],
+    ["daemon/acquisition", "daemon/reference", "daemon/sinogram"],
     ["daemon/status"],
     ["daemon/control"],
+    ["daemon/http/page"],
     ["daemon/http"],
-    ["daemon/check"],
+    ["daemon/preflight", "daemon/service"],
     ["daemon"],
     ["tools/geometry", "tools/html", "tools/nifti", "tools/normalisation", "tools/petsim/random"],
     ["tools/petsim/detector", "tools/petsim/physics", "tools/petcal/derive"],
@@ -44,7 +60,7 @@ ORDER = [
 MOST_FILES = 30
 MOST_LINES = 600
 # Headers that include <nlohmann/json.hpp> rather than json_fwd.hpp, and why.
-COMPLETE_JSON = {"config/json_templates.hpp": "the precompiled headers"}
+COMPLETE_JSON = {"config/base/json_templates.hpp": "the precompiled headers"}
 
 # What run.json and descriptions say beside the coverage, for people and for programs of 1.0.
 OTHER_FACTS = re.compile(
@@ -113,13 +129,19 @@ class Tree:
     def units_of(self, target):
         return sorted({self.unit(s) for s in target["sources"] if not self.is_test(s) and s in self.text})
 
-    def links_between_units(self):
-        """unit -> units of the libraries that its targets link."""
-        unit_of = {name: units[0] for name, t in self.targets.items() if (units := self.units_of(t))}
-        links = collections.defaultdict(set)
-        for name, unit in unit_of.items():
-            links[unit] |= {unit_of[link] for link in self.targets[name]["links"] if link in unit_of} - {unit}
-        return links
+    def libraries_with(self, unit):
+        return [name for name, target in self.targets.items() if unit in self.units_of(target)]
+
+    def links(self):
+        """target -> the targets of this tree that it links directly"""
+        return {name: set(target["links"]) & set(self.targets) for name, target in self.targets.items()}
+
+    def uses(self):
+        """unit -> the units whose headers its files include, apart from itself"""
+        used = collections.defaultdict(set)
+        for path in self.includes:
+            used[self.unit(path)] |= {self.unit(name) for name in self.included_files(path)} - {self.unit(path)}
+        return used
 
 
 def upward(tree, user, used):
@@ -144,33 +166,34 @@ def check_includes(tree):
                 yield f"{path} includes {name}: {why}"
 
 
+def check_folders_are_listed(tree):
+    for folder in sorted({os.path.dirname(path) for path in tree.includes if not tree.is_test(path)}):
+        if folder not in tree.rank:
+            yield f"{folder} is not in the order of the folders (ORDER in tests/structure/structure.py)"
+
+
 def check_links(tree):
-    links = tree.links_between_units()
-    for user in links:
-        for used in sorted(links[user]):
-            why = upward(tree, user, used)
-            if why:
-                yield f"link graph: {why}"
+    """A library has one folder, or also folders in it, and links libraries of folders further down."""
     for name, target in tree.targets.items():
         units = tree.units_of(target)
-        if len(units) > 1 and not target["program"]:
+        if any(not unit.startswith(units[0] + "/") for unit in units[1:]) and not target["program"]:
             yield f"library {name} has sources of several folders: {', '.join(units)}"
+        for link in sorted(tree.links()[name]):
+            highest = {side: max(tree.units_of(tree.targets[side]), key=lambda unit: tree.rank.get(unit, -1), default=None)
+                       for side in (name, link)}
+            if None not in highest.values() and (why := upward(tree, highest[name], highest[link])):
+                yield f"link graph: {name} links {link}: {why}"
 
 
 def check_includes_are_linked(tree):
-    """A folder links, directly or not, the library of every folder whose headers it includes."""
-    links = tree.links_between_units()
-    with_library = set(links)
-    reported = set()
-    for path in tree.includes:
-        user = tree.unit(path)
-        for name in tree.included_files(path):
-            used = tree.unit(name)
-            if tree.is_test(path) or user not in with_library or used not in with_library or (user, used) in reported:
-                continue
-            if used != user and used not in reachable(links, user):
-                reported.add((user, used))
-                yield f"{path} includes {name}, but no library of {user} links one of {used}"
+    """A library links, directly or not, a library of every folder whose headers its files include."""
+    links = tree.links()
+    for user, used in ((user, used) for user, all_used in sorted(tree.uses().items()) for used in sorted(all_used)):
+        users, libraries = tree.libraries_with(user), tree.libraries_with(used)
+        if user.startswith("tests") or not users or not libraries:
+            continue
+        if not any(set(libraries) & ({name} | reachable(links, name)) for name in users):
+            yield f"files of {user} include headers of {used}, but no library of {user} links one of {used}"
 
 
 def reachable(graph, start):
@@ -185,11 +208,7 @@ def reachable(graph, start):
 
 def check_cycles(tree):
     """Cycles of includes between folders, those of tests too, and cycles between targets."""
-    folders = collections.defaultdict(set)
-    for path in tree.includes:
-        folders[tree.unit(path)] |= {tree.unit(name) for name in tree.included_files(path)} - {tree.unit(path)}
-    targets = {name: set(target["links"]) & set(tree.targets) for name, target in tree.targets.items()}
-    for what, graph in (("folders", folders), ("targets", targets)):
+    for what, graph in (("folders", tree.uses()), ("targets", tree.links())):
         for members in {tuple(sorted({n} | {m for m in reachable(graph, n) if n in reachable(graph, m)}))
                         for n in list(graph) if n in reachable(graph, n)}:
             yield f"cycle between {what}: {', '.join(members)}"
@@ -234,11 +253,11 @@ def includes_cli11(tree, path):
 
 
 def table(tree):
-    """The order of the folders as docs/ shows it, with the links of their libraries."""
-    links = tree.links_between_units()
-    lines = ["| folder | links directly |", "|---|---|"]
+    """The order of the folders as docs/ shows it, with the folders that they use."""
+    uses = tree.uses()
+    lines = ["| folder | uses |", "|---|---|"]
     for folder in tree.rank:
-        used = sorted(links.get(folder, ()), key=lambda f: (tree.rank.get(f, -1), f))
+        used = sorted(uses.get(folder, ()), key=lambda f: (tree.rank.get(f, -1), f))
         lines.append(f"| `{folder}/` | {', '.join(f'`{f}/`' for f in used) or '–'} |")
     return "\n".join(lines) + "\n"
 
@@ -296,7 +315,7 @@ def check_test_files(tree):
             yield f"{path} holds tests: its name must end with _test"
 
 
-CHECKS = (check_includes, check_links, check_includes_are_linked, check_cycles, check_sizes, check_heavy_headers,
+CHECKS = (check_folders_are_listed, check_includes, check_links, check_includes_are_linked, check_cycles, check_sizes, check_heavy_headers,
           check_coverage, check_docs, check_sources_are_built, check_test_names, check_test_files)
 
 

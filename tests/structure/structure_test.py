@@ -11,7 +11,7 @@ import unittest
 import structure
 
 ROOT = sys.argv[1]
-ORDER = [["net"], ["gpu", "daemon/host"], ["daemon/run"], ["daemon"], ["tools/petcal"]]
+ORDER = [["net"], ["gpu", "daemon/system"], ["daemon/run"], ["daemon"], ["tools/petcal"]]
 LIBRARIES = {
     "net/CMakeLists.txt": "add_library(petacq_net STATIC wire.cpp)",
     "gpu/CMakeLists.txt": "add_library(petacq_gpu STATIC pipeline.cpp)\ntarget_link_libraries(petacq_gpu PUBLIC petacq_net)",
@@ -30,7 +30,7 @@ class TheTree(unittest.TestCase):
         for folder in self.tree.rank:
             self.assertTrue(os.path.isdir(os.path.join(ROOT, folder)), folder)
         self.assertGreater(len(self.tree.includes), 300)
-        self.assertGreater(len(self.tree.links_between_units()), 10)
+        self.assertGreater(len(self.tree.uses()), 10)
 
 
 def add_check(check):
@@ -60,14 +60,14 @@ class MadeUpTrees(unittest.TestCase):
             self.assertIn(part, problems[0])
 
     def test_includes(self):
-        good = {"net/wire.hpp": "", "gpu/pipeline.hpp": '#include "net/wire.hpp"\n', "gpu/cuda/slot.hpp": "",
-                "gpu/pipeline.cpp": '#include "gpu/cuda/slot.hpp"\n', "daemon/host/log.hpp": "#include <string>\n",
+        good = {"net/wire.hpp": "", "gpu/pipeline.hpp": '#include "net/wire.hpp"\n', "gpu/cuda/slice/slot.hpp": "",
+                "gpu/pipeline.cpp": '#include "gpu/cuda/slice/slot.hpp"\n', "daemon/system/log.hpp": "#include <string>\n",
                 "tests/gpu/a_test.cpp": '#include "gpu/pipeline.hpp"\n'}
         self.assertEqual(self.problems(structure.check_includes, good), [])
         check = structure.check_includes
         self.assert_found(check, good | {"net/wire.cpp": '#include "gpu/pipeline.hpp"\n'},
                           "net/wire.cpp includes gpu/pipeline.hpp", "not below")
-        self.assert_found(check, good | {"daemon/host/log.cpp": ' # include "gpu/cuda/slot.hpp"\n'}, "daemon/host uses gpu")
+        self.assert_found(check, good | {"daemon/system/log.cpp": ' # include "gpu/cuda/slice/slot.hpp"\n'}, "daemon/system uses gpu")
         self.assert_found(check, good | {"gpu/pipeline.cpp": '#include "tests/gpu/help.hpp"\n', "tests/gpu/help.hpp": ""},
                           "a folder of tests")
         self.assert_found(check, good | {"daemon/new/a.cpp": "", "tools/other/a.hpp": "",
@@ -86,12 +86,19 @@ class MadeUpTrees(unittest.TestCase):
         good = LIBRARIES | sources
         check = structure.check_links
         self.assertEqual(self.problems(check, good), [])
-        links = self.problems(lambda tree: [dict(tree.links_between_units())], good)[0]
-        self.assertEqual(links, {"net": set(), "gpu": {"net"}, "daemon/run": {"gpu"}})
+        links = self.problems(lambda tree: [tree.links()], good)[0]
+        self.assertEqual(links, {"petacq_net": set(), "petacq_gpu": {"petacq_net"}, "petacq_run": {"petacq_gpu"}})
         upward = "add_library(petacq_net wire.cpp)\ntarget_link_libraries(petacq_net\n  PRIVATE petacq_run) # why"
         self.assert_found(check, good | {"net/CMakeLists.txt": upward}, "net uses daemon/run")
         both = "add_library(petacq_run run.cpp ../../net/wire.cpp)"
         self.assert_found(check, good | {"daemon/run/CMakeLists.txt": both}, "petacq_run has sources of several folders")
+        within = {"daemon/CMakeLists.txt": "add_library(petacq_daemon main.cpp run/run.cpp)", "daemon/main.cpp": ""}
+        self.assertEqual(self.problems(check, sources | within), [])
+
+    def test_folders_are_listed(self):
+        check = structure.check_folders_are_listed
+        self.assertEqual(self.problems(check, {"net/wire.cpp": "", "tests/net/new/a_test.cpp": ""}), [])
+        self.assert_found(check, {"net/new/wire.cpp": ""}, "net/new is not in the order")
 
     def test_includes_without_a_link(self):
         files = LIBRARIES | {"net/wire.cpp": "", "net/wire.hpp": "", "gpu/pipeline.cpp": "",
@@ -150,9 +157,9 @@ class MadeUpTrees(unittest.TestCase):
 
     def test_docs(self):
         check = structure.check_docs
-        files = LIBRARIES | {"net/wire.cpp": "", "gpu/pipeline.cpp": "", "daemon/run/run.cpp": ""}
+        files = {"net/wire.hpp": "", "gpu/pipeline.cpp": "", "daemon/run/run.cpp": '#include "net/wire.hpp"\n'}
         table = self.problems(lambda tree: [structure.table(tree)], files)[0]
-        self.assertIn("| `daemon/run/` | `gpu/` |", table)
+        self.assertIn("| `daemon/run/` | `net/` |", table)
         page = "# A\n<!-- generated: folders -->\n%s<!-- end -->\n"
         self.assertEqual(self.problems(check, files | {"docs/deep/architecture.md": page % table}), [])
         self.assert_found(check, files | {"docs/architecture.md": page % "old\n"}, "differs")

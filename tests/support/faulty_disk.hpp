@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
 
 namespace petacq::test {
 

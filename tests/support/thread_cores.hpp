@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "net/threads/cores.hpp"
+#include "net/base/cores.hpp"
 #include "tests/support/files.hpp"
 
 namespace petacq::test {

@@ -2,7 +2,7 @@
 #include <csignal>
 #include <regex>
 
-#include "daemon/host/notify.hpp"
+#include "daemon/system/notify.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/systemd/supervised.hpp"
 

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <future>
 
-#include "daemon/host/watchdog.hpp"
+#include "daemon/system/watchdog.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/systemd/supervised.hpp"
 

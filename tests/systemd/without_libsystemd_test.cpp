@@ -3,7 +3,7 @@
 
 #include <csignal>
 
-#include "daemon/host/journal.hpp"
+#include "daemon/system/journal.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/systemd/supervised.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/printable.hpp"
+#include "config/base/printable.hpp"
 
 namespace petacq {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/nifti/header.hpp"
 
 namespace petacq::nifti {

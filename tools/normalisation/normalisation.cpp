@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
 #include "config/hdf5/table.hpp"
 
 namespace petacq::normalisation {

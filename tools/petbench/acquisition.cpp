@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/acquisition/acquisition.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 #include "tools/petbench/measure.hpp"
 #include "tools/petbench/suites.hpp"
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "config/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tools/petbench/measure.hpp"

@@ -77,7 +77,7 @@ void run(const ImageSuite& suite) {
     options.max_memory = static_cast<std::uint64_t>(suite.max_memory_gb * 1e9);
     options.smooth_mm = 2 * options.grid.voxel_mm;
     const corrections::LineFactors factors(scanner, 0);
-    gpu::WorkerPool pool(suite.threads != 0 ? suite.threads
+    net::WorkerPool pool(suite.threads != 0 ? suite.threads
                                             : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
     std::printf("%.2f M prompts in memory, %u x %u x %u voxels of %.3g mm, %u x %u subsets, median of %d\n",

@@ -9,9 +9,9 @@
 #include <string>
 #include <system_error>
 
+#include "config/base/error.hpp"
 #include "config/command_line/command_line.hpp"
 #include "config/configuration.hpp"
-#include "config/error.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/suites.hpp"

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "config/make_calibration.hpp"
-#include "gpu/host/coincidence.hpp"
-#include "gpu/host/convert.hpp"
-#include "gpu/host/host_tables.hpp"
-#include "gpu/host/order.hpp"
+#include "gpu/cpu/coincidence.hpp"
+#include "gpu/cpu/convert.hpp"
+#include "gpu/cpu/cpu_tables.hpp"
+#include "gpu/cpu/order.hpp"
 #include "tools/petbench/cuda/pipeline.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"
@@ -87,7 +87,7 @@ std::function<double()> one_thread(Stream made, std::size_t slice_frames, gpu::P
                                    const config::Calibration& calibration) {
     options.threads = 1;
     const auto stream = std::make_shared<const Stream>(std::move(made));
-    const std::shared_ptr<gpu::Pipeline> pipeline = gpu::make_host_pipeline(options, calibration);
+    const std::shared_ptr<gpu::Pipeline> pipeline = gpu::make_cpu_pipeline(options, calibration);
     return
         [=, cuts = cut(*stream, slice_frames)] { return run_pass(*stream, cuts, *pipeline).frames_per_s(); };
 }
@@ -171,7 +171,7 @@ void run(const PipelineSuite& o) {
     Pass pass;
     for (const std::uint32_t threads : thread_counts) {
         options.threads = threads;
-        const auto pipeline = gpu::make_host_pipeline(options, calibration);
+        const auto pipeline = gpu::make_cpu_pipeline(options, calibration);
         std::vector<double> rates;
         std::vector<double> per_cpu_s;
         std::vector<double> apart;

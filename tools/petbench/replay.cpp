@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "config/base/error.hpp"
 #include "config/configuration.hpp"
-#include "config/error.hpp"
-#include "daemon/backend.hpp"
+#include "daemon/backend/backend.hpp"
 #include "daemon/replay.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/captured.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 
 namespace petacq::bench {
 

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "daemon/listmode/crc32c.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tools/petbench/measure.hpp"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <system_error>
 
+#include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
 #include "tools/petcal/results.hpp"
 
 namespace petacq::petcal {

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
+#include "config/base/json_schema.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
-#include "config/json_file.hpp"
-#include "config/json_schema.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/refusals.hpp"
 #include "tools/petcal/report/reports.hpp"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/energy_factors.hpp"
 #include "tools/petcal/refusals.hpp"

@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
-#include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petcal/derive/pairs/known_source.hpp"
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results.hpp"

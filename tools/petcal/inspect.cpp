@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string>
 
-#include "config/printable.hpp"
+#include "config/base/printable.hpp"
 
 namespace petacq::petcal {
 

@@ -12,11 +12,11 @@
 #include <system_error>
 #include <utility>
 
+#include "config/base/error.hpp"
+#include "config/base/printable.hpp"
 #include "config/calibration.hpp"
 #include "config/command_line/command_line.hpp"
-#include "config/error.hpp"
 #include "config/make_calibration.hpp"
-#include "config/printable.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petcal/apply.hpp"
 #include "tools/petcal/check/check.hpp"

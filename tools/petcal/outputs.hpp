@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
 
 namespace petacq::petcal {
 

@@ -3,8 +3,8 @@
 #include <bit>
 #include <string>
 
-#include "config/error.hpp"
-#include "config/file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/file.hpp"
 
 namespace petacq::petcal {
 

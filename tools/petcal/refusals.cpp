@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/petcal/units.hpp"
 
 namespace petacq::petcal {

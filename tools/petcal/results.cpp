@@ -4,12 +4,12 @@
 #include <cmath>
 #include <span>
 
+#include "config/base/error.hpp"
+#include "config/base/sha256.hpp"
 #include "config/energy_bins.hpp"
-#include "config/error.hpp"
 #include "config/hdf5/table.hpp"
-#include "config/sha256.hpp"
-#include "daemon/host/utc.hpp"
-#include "daemon/host/version.hpp"
+#include "daemon/system/utc.hpp"
+#include "daemon/system/version.hpp"
 
 namespace petacq::petcal {
 

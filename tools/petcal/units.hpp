@@ -12,7 +12,7 @@
 
 #include "config/geometry.hpp"
 #include "config/spectra.hpp"
-#include "daemon/host/progress_line.hpp"
+#include "daemon/system/progress_line.hpp"
 
 namespace petacq::petcal {
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
 #include "config/nuclides/nuclides.hpp"
 #include "tools/petctl/run_list.hpp"
 #include "tools/petctl/sources.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "config/base/error.hpp"
 #include "config/command_line/command_line.hpp"
-#include "config/error.hpp"
 #include "daemon/control/client.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/frames/frames.hpp"

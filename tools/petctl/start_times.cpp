@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "config/error.hpp"
-#include "config/times/ticks.hpp"
+#include "config/base/error.hpp"
+#include "config/base/ticks.hpp"
 
 namespace petacq::petctl {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 
 namespace petacq::petctl {
 

@@ -3,9 +3,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/progress_line.hpp"
-#include "daemon/host/utc.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "daemon/system/progress_line.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"

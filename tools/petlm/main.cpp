@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "config/base/printable.hpp"
 #include "config/choices.hpp"
 #include "config/command_line/command_line.hpp"
-#include "config/printable.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"

@@ -7,11 +7,11 @@
 #include <tuple>
 #include <type_traits>
 
-#include "config/sha256.hpp"
-#include "daemon/host/progress_line.hpp"
+#include "config/base/sha256.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
-#include "net/mutex.hpp"
+#include "daemon/system/progress_line.hpp"
+#include "net/base/mutex.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/in_order.hpp"
 #include "tools/petlm/records/record_source.hpp"

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "config/json_schema.hpp"
+#include "config/base/json_schema.hpp"
 #include "net/pcap/pcap_reader.hpp"
 
 namespace petacq::sim {

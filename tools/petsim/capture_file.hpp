@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
 #include "net/pcap/pcap_packets.hpp"
 #include "tools/petsim/transmit.hpp"
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "config/json_file.hpp"
-#include "config/json_schema.hpp"
+#include "config/base/json_file.hpp"
+#include "config/base/json_schema.hpp"
 #include "tools/petsim/command_line.hpp"
 
 namespace petacq::sim {

@@ -9,9 +9,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "config/error.hpp"
-#include "daemon/host/file.hpp"
-#include "daemon/host/progress_line.hpp"
+#include "config/base/error.hpp"
+#include "daemon/system/file.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petsim/command_line.hpp"
 #include "tools/petsim/compare.hpp"
 #include "tools/petsim/simulation/simulation.hpp"

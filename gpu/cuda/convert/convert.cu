@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "config/spectra.hpp"
-#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/base/check.hpp"
 #include "gpu/cuda/convert/convert.hpp"
 #include "gpu/cuda/convert/placement.cuh"
 

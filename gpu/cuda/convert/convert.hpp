@@ -5,23 +5,10 @@
 
 #include <cstdint>
 
-#include "gpu/cuda/layout.hpp"
+#include "gpu/cuda/base/layout.hpp"
+#include "gpu/cuda/base/single_arrays.hpp"
 
 namespace petacq::gpu::cuda {
-
-/// Singles as two arrays: the sort key, and crystal << 32 | energy bits. Since energies are not negative, the
-/// values have the same order as (crystal, energy).
-struct SingleArrays {
-    std::uint64_t* time = nullptr;
-    std::uint64_t* value = nullptr;
-};
-
-/// Where conversion writes to.
-struct ConvertOutput {
-    SingleArrays ready;
-    SingleArrays pending;
-    TagCell* tags = nullptr;
-};
 
 /// The spectra of the pipeline on the device, shaped like config::Spectra, and which frames count.
 struct SpectraArrays {

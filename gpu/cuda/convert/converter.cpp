@@ -2,8 +2,8 @@
 
 #include <nvtx3/nvtx3.hpp>
 
-#include "gpu/cuda/bus/transfers.hpp"
-#include "gpu/cuda/copies.hpp"
+#include "gpu/cuda/base/copies.hpp"
+#include "gpu/cuda/transfer/transfers.hpp"
 
 namespace petacq::gpu::cuda {
 

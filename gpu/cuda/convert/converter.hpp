@@ -12,12 +12,12 @@
 #include <span>
 
 #include "gpu/conversion_tables.hpp"
-#include "gpu/cuda/bus/upload.hpp"
+#include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/convert/convert.hpp"
 #include "gpu/cuda/convert/histogram_totals.hpp"
 #include "gpu/cuda/convert/spectra.hpp"
-#include "gpu/cuda/memory.hpp"
-#include "gpu/cuda/slot.hpp"
+#include "gpu/cuda/slice/slot.hpp"
+#include "gpu/cuda/transfer/upload.hpp"
 
 namespace petacq::gpu::cuda {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/convert/convert.hpp"
-#include "gpu/cuda/memory.hpp"
 #include "gpu/histograms.hpp"
 
 namespace petacq::gpu::cuda {

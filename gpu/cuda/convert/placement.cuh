@@ -3,12 +3,10 @@
 
 #include <cstdint>
 
+#include "gpu/cuda/base/look_back.cuh"
 #include "gpu/cuda/convert/convert.hpp"
-#include "gpu/sort/partition.cuh"
 
 namespace petacq::gpu::cuda {
-
-using sort::all_lanes;
 
 enum Destination : std::uint32_t { to_ready, to_pending, nowhere };
 
@@ -29,7 +27,7 @@ __device__ inline Destination destination_of(const ConvertArguments& a, std::uin
 /// The tile of a block in one pass. Tiles are numbered in the order in which blocks take them, so a block
 /// only ever waits for tiles that are already in progress.
 struct PlacedTile {
-    sort::LookBack look_back;  ///< two words per tile: the numbers of ready and of pending singles
+    LookBack look_back;  ///< two words per tile: the numbers of ready and of pending singles
     std::uint32_t number;
     std::uint32_t count;  ///< of all tiles
 };
@@ -49,7 +47,7 @@ __device__ inline PlacedTile cell_tile_at(const ConvertArguments& a, std::uint32
 
 template <std::uint32_t threads, std::uint32_t N>
 struct PlacementStorage {
-    sort::Compaction<threads, N, nowhere> compaction;
+    Compaction<threads, N, nowhere> compaction;
     std::uint32_t base[nowhere];
 };
 
@@ -65,7 +63,7 @@ __device__ void write_placed(const ConvertArguments& a, const PlacedTile& tile, 
 #pragma unroll
     for (std::uint32_t k = 0; k < N; ++k)
         kind[k] = placed[k].destination;
-    sort::block_compact(kind, storage.compaction, place, kept);
+    block_compact(kind, storage.compaction, place, kept);
     const std::uint32_t warp = threadIdx.x / 32;
     if (warp < nowhere) {
         const std::uint32_t own = warp == to_ready ? kept[to_ready] : kept[to_pending];
@@ -75,10 +73,10 @@ __device__ void write_placed(const ConvertArguments& a, const PlacedTile& tile, 
         if (tile.number == 0) {
             before = *total;
         } else {
-            if (sort::lane() == 0) tile.look_back.publish_count(word, own);
+            if (lane() == 0) tile.look_back.publish_count(word, own);
             before = tile.look_back.warp_sum_before(word, nowhere, tile.number);
         }
-        if (sort::lane() == 0) {
+        if (lane() == 0) {
             tile.look_back.publish_sum(word, before + own);
             storage.base[warp] = before;
             if (tile.number + 1 == tile.count) *total = before + own;

@@ -1,5 +1,5 @@
 // Slices of singles instead of frames.
-#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/base/check.hpp"
 #include "gpu/cuda/convert/convert.hpp"
 #include "gpu/cuda/convert/placement.cuh"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gpu/cuda/copies.hpp"
+#include "gpu/cuda/base/copies.hpp"
 
 namespace petacq::gpu::cuda {
 

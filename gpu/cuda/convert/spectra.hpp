@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "config/spectra.hpp"
+#include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/convert/convert.hpp"
-#include "gpu/cuda/memory.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/second_cuts.hpp"
 

@@ -15,7 +15,7 @@
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/run/run.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 #include "tests/daemon/acquisition/scripted_pipeline.hpp"
 #include "tests/daemon/acquisition/times.hpp"
 #include "tests/support/catch.hpp"

@@ -5,7 +5,7 @@
 #include "daemon/acquisition/account.hpp"
 #include "daemon/acquisition/command_queue.hpp"
 #include "daemon/acquisition/snapshot.hpp"
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace petacq;

@@ -1,9 +1,10 @@
 // From datagrams to results: watermark, memory bound, ledger, and where the received data end.
 #include "daemon/acquisition/slice_flow.hpp"
 
+#include <deque>
 #include <vector>
 
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 #include "tests/daemon/acquisition/scripted_pipeline.hpp"
 #include "tests/daemon/acquisition/times.hpp"
 #include "tests/support/catch.hpp"
@@ -30,13 +31,12 @@ struct FlowStand {
     }
 
     SliceFlow flow() {
-        return {options,
-                tracker,
-                std::make_unique<ScriptedPipeline>(script),
-                batches,
-                {&counters},
-                progress,
-                [this](const CollectedSlice& slice) { collected.push_back(slice.end.watermark); }};
+        feed = &feeds.emplace_back(std::make_unique<ScriptedPipeline>(script), options.most_undecided(),
+                                   batches, progress);
+        return {
+            options,     tracker,
+            *feed,       batches,
+            {&counters}, [this](const CollectedSlice& slice) { collected.push_back(slice.end.watermark); }};
     }
     /// A batch with one datagram of 100 frames over 1 ms, which arrives at the time of its last frame.
     std::uint64_t send(SliceFlow& flow, std::uint16_t source, std::uint64_t time) {
@@ -63,6 +63,8 @@ struct FlowStand {
     BatchExchange batches{pool, filled};
     net::ReceiverCounters counters;
     AcquisitionProgress progress;
+    std::deque<PipelineFeed> feeds;
+    PipelineFeed* feed = nullptr;  ///< of the latest flow
     std::vector<std::uint64_t> collected;
     std::map<std::uint16_t, std::uint64_t> sequence;
 };
@@ -87,7 +89,7 @@ TEST_CASE("the watermark follows the slowest source and never goes back") {
     flow.collect_all();
     CHECK(stand.collected == std::vector<std::uint64_t>{next.ticks});
     CHECK(stand.pool.free_count() == 16);
-    CHECK(flow.watermark() == next.ticks);
+    CHECK(stand.feed->watermark() == next.ticks);
     CHECK_FALSE(flow.has_news(flow.next_watermark(host(106 * ms)).ticks));
     // A slice that was closed later holds the watermark there.
     flow.close_segment(200 * ms);
@@ -254,7 +256,7 @@ TEST_CASE("detector time starts again after everything has been decided") {
     CHECK(stand.script.resets == 1);
     CHECK(stand.script.slices.back().close_at == UINT64_MAX);
     CHECK(stand.script.slices.back().frames == 100);
-    CHECK(flow.watermark() == 0);
+    CHECK(stand.feed->watermark() == 0);
     CHECK_FALSE(flow.newest());
     CHECK(flow.total(Account::Reading::one_moment).open_identities().empty());
     CHECK(flow.total(Account::Reading::quick).singles.decided == 200);
@@ -274,15 +276,15 @@ TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
         stand.send(flow, 1, (100 + i) * ms);
         CHECK(closes());
         const std::uint64_t watermark = flow.next_watermark(host((101 + i) * ms)).ticks;
-        flow.submit({std::max(watermark, flow.watermark()), {}, {}});
+        flow.submit({std::max(watermark, stand.feed->watermark()), {}, {}});
         CHECK(closes());
         if (i % 2 == 1 || call == "reset") {
             const bool restarted = flow.restart_time();
-            CHECK(restarted != flow.pipeline().failed());
+            CHECK(restarted != stand.feed->failed());
             CHECK(closes());
         }
     }
-    CHECK(flow.pipeline().failed() == (call != "reset" || at <= 5));
+    CHECK(stand.feed->failed() == (call != "reset" || at <= 5));
     flow.give_back_batches();
     CHECK(stand.pool.free_count() == 16);
     CHECK_FALSE(stand.script.used_after_failure);

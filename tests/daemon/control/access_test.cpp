@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/host/logging.hpp"
+#include "daemon/system/logging.hpp"
 #include "tests/daemon/control/fixture.hpp"
 #include "tests/support/catch.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "daemon/host/logging.hpp"
+#include "daemon/system/logging.hpp"
 #include "tests/daemon/control/fixture.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,5 +1,5 @@
 // Which daemon owns the path of the control socket.
-#include "daemon/host/sockets/listening_socket.hpp"
+#include "daemon/system/sockets/listening_socket.hpp"
 
 #include <fcntl.h>
 #include <sys/socket.h>

@@ -10,8 +10,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/logging.hpp"
 #include "daemon/run/list.hpp"
+#include "daemon/system/logging.hpp"
 #include "tests/daemon/http/fixture.hpp"
 
 using namespace petacq;

@@ -2,9 +2,9 @@
 #include <functional>
 #include <thread>
 
-#include "daemon/host/file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/writer.hpp"
+#include "daemon/system/file.hpp"
 #include "tests/daemon/listmode/support.hpp"
 
 using namespace petacq::daemon;

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/system/utc.hpp"
 #include "tests/daemon/listmode/support.hpp"
 #include "tests/support/catch.hpp"
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "config/nuclides/nuclides.hpp"
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace petacq;

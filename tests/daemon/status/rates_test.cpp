@@ -1,10 +1,10 @@
 // The arithmetic of rates, estimates, disk and stages.
 #include <cmath>
 
-#include "daemon/host/progress.hpp"
 #include "daemon/space/disk_space.hpp"
 #include "daemon/status/health.hpp"
 #include "daemon/status/status.hpp"
+#include "daemon/system/progress.hpp"
 #include "tests/daemon/status/helpers.hpp"
 #include "tests/support/catch.hpp"
 

@@ -1,7 +1,7 @@
 // `recording`: the word for the first glance, and what stands beside it.
 #include <cmath>
 
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 #include "tests/daemon/status/patient.hpp"
 #include "tests/support/catch.hpp"
 

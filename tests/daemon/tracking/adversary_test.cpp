@@ -217,7 +217,7 @@ TEST_CASE("steps back of all boards by more than max_lag are a reset, smaller on
             d.send(id, t + i * ms - by, t + (i + 1) * ms - by, 90, host(t + i * ms));
     const std::int64_t now = host(t + 20 * ms);
     d.tracker.watermark(now, 0);
-    CHECK(d.tracker.totals().steps_back == (by > o.max_disorder ? 4 : 0));
+    CHECK(d.tracker.totals().stepped_back == (by > o.max_disorder ? 4 : 0));
     CHECK(d.tracker.totals().clock_jumps == 0);
     CHECK((d.tracker.time().went_back() == DetectorTime::Back::common_reset) == (by > o.max_lag));
     CHECK(d.status(1, now).steps_back == (by > o.max_disorder ? 1 : 0));

@@ -118,7 +118,7 @@ TEST_CASE("a source that was never proven loses its slot at once, and its counts
     CHECK(totals.end_of_stream == 1);
     CHECK(totals.jumped_datagrams == 2);
     CHECK(totals.clock_jumps == 3);
-    CHECK(totals.steps_back == 4);
+    CHECK(totals.stepped_back == 4);
     CHECK(totals.lost == 2);
     CHECK(totals.duplicate == 1);
 }

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "net/threads/cores.hpp"
+#include "net/base/cores.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/made_machine.hpp"

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "gpu/cuda/bus/record_packing.hpp"
-#include "gpu/cuda/bus/result.hpp"
-#include "gpu/cuda/bus/upload_plan.hpp"
+#include "gpu/cuda/slice/record_packing.hpp"
+#include "gpu/cuda/transfer/result.hpp"
+#include "gpu/cuda/transfer/upload_plan.hpp"
 #include "tests/gpu/random.hpp"
 #include "tests/support/catch.hpp"
 
@@ -260,7 +260,7 @@ TEST_CASE("record packing: every record comes back as it was") {
 }
 
 TEST_CASE("fill: a vector that comes back keeps its memory, whatever it held") {
-    petacq::gpu::WorkerPool pool(3);
+    petacq::net::WorkerPool pool(3);
     constexpr std::size_t most = 500'000;
     petacq::gpu::RecordVector<std::uint64_t> out;
     const auto write = [](std::size_t begin, std::size_t end, std::uint64_t* to) {

@@ -68,7 +68,7 @@ Output feed(gpu::Pipeline& pipeline, const std::vector<gpu::Slice>& slices) {
 
 #ifdef PETACQ_CUDA
 Output check_against_cpu(const Case& c, const std::vector<gpu::Slice>& slices) {
-    Output expected = feed(*gpu::make_host_pipeline(c.options, c.setup.calibration), slices);
+    Output expected = feed(*gpu::make_cpu_pipeline(c.options, c.setup.calibration), slices);
     for (const std::vector<std::uint32_t>& devices : {std::vector<std::uint32_t>(), two_devices()}) {
         gpu::PipelineOptions options = c.options;
         options.devices = devices;

@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "gpu/cuda/base/memory.hpp"
+#include "gpu/cuda/base/pinned_memory.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/memory.hpp"
-#include "gpu/cuda/pinned_memory.hpp"
 #include "tests/gpu/cuda/cases.hpp"
 #include "tests/gpu/cuda_usable.hpp"
 #include "tests/support/catch.hpp"
@@ -68,7 +68,7 @@ TEST_CASE("cuda: the output is the same for any number of devices") {
         slices[i].watermark = std::max(slices[i].watermark, slices[i - 1].watermark);
     c.options.max_slice_frames = slice;
     c.options.max_pending_singles = 6 * slice;
-    const Output expected = feed(*petacq::gpu::make_host_pipeline(c.options, c.setup.calibration), slices);
+    const Output expected = feed(*petacq::gpu::make_cpu_pipeline(c.options, c.setup.calibration), slices);
     CHECK(expected.counts.decided == count);
     const std::uint32_t other = two_devices().back();
     for (const Devices& devices :

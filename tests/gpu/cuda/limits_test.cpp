@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "gpu/cuda/base/pinned_memory.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/pinned_memory.hpp"
 #include "tests/gpu/cuda/cases.hpp"
 #include "tests/gpu/cuda_usable.hpp"
 #include "tests/support/catch.hpp"

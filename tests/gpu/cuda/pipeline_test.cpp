@@ -7,8 +7,8 @@
 #include <functional>
 #include <optional>
 
+#include "gpu/cuda/base/pinned_memory.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/pinned_memory.hpp"
 #include "tests/gpu/cuda/cases.hpp"
 #include "tests/gpu/cuda_usable.hpp"
 #include "tests/gpu/harness.hpp"

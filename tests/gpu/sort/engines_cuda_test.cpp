@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/memory.hpp"
 #include "gpu/sort/sort.hpp"
 #include "tests/gpu/cuda_usable.hpp"
 #include "tests/gpu/sort/inputs.hpp"

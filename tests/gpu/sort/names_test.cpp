@@ -1,5 +1,5 @@
 // The names of the sort engines and their stability; needs no GPU.
-#include "gpu/sort/engine.hpp"
+#include "gpu/sort_engine.hpp"
 #include "tests/support/catch.hpp"
 
 using petacq::gpu::is_stable;

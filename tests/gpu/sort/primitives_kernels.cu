@@ -1,7 +1,7 @@
 #include "tests/gpu/sort/primitives_kernels.hpp"
 
-#include "gpu/cuda/memory.hpp"
-#include "gpu/sort/block_primitives.cuh"
+#include "gpu/cuda/base/block_primitives.cuh"
+#include "gpu/cuda/base/memory.hpp"
 
 namespace petacq::test {
 
@@ -36,18 +36,18 @@ struct ScanOut {
 
 template <std::uint32_t threads>
 __global__ void scan_kernel(const std::uint32_t* values, ScanOut out) {
-    __shared__ sort::WarpValues<std::uint32_t, threads> storage;
+    __shared__ cuda::WarpValues<std::uint32_t, threads> storage;
     const std::uint32_t i = threadIdx.x;
     const std::uint32_t value = values[i];
     std::uint32_t total = 0;
     std::uint32_t unused = 0;
-    out.exclusive[i] = sort::block_exclusive_sum<threads>(value, storage, total);
-    out.doubled[i] = sort::block_exclusive_sum<threads>(2 * value, storage, unused);
-    out.inclusive[i] = sort::block_inclusive_sum<threads>(value, storage, unused);
-    const std::uint32_t largest = sort::block_reduce<threads>(
+    out.exclusive[i] = cuda::block_exclusive_sum<threads>(value, storage, total);
+    out.doubled[i] = cuda::block_exclusive_sum<threads>(2 * value, storage, unused);
+    out.inclusive[i] = cuda::block_inclusive_sum<threads>(value, storage, unused);
+    const std::uint32_t largest = cuda::block_reduce<threads>(
         value, storage, [](std::uint32_t a, std::uint32_t b) { return max(a, b); });
     const std::uint32_t sum =
-        sort::block_reduce<threads>(value, storage, [](std::uint32_t a, std::uint32_t b) { return a + b; });
+        cuda::block_reduce<threads>(value, storage, [](std::uint32_t a, std::uint32_t b) { return a + b; });
     if (i == threads - 1) {
         out.totals[0] = total;
         out.totals[1] = largest;
@@ -57,15 +57,15 @@ __global__ void scan_kernel(const std::uint32_t* values, ScanOut out) {
 
 template <std::uint32_t threads>
 __global__ void scan_long_kernel(const std::uint64_t* values, std::uint64_t* out) {
-    __shared__ sort::WarpValues<std::uint64_t, threads> storage;
+    __shared__ cuda::WarpValues<std::uint64_t, threads> storage;
     std::uint64_t total = 0;
-    out[threadIdx.x] = sort::block_exclusive_sum<threads>(values[threadIdx.x], storage, total);
+    out[threadIdx.x] = cuda::block_exclusive_sum<threads>(values[threadIdx.x], storage, total);
     if (threadIdx.x == 0) out[threads] = total;
 }
 
 template <std::uint32_t threads, std::uint32_t items, std::uint32_t kinds>
 __global__ void compact_kernel(const std::uint32_t* values, std::uint32_t* out, std::uint32_t* count) {
-    __shared__ sort::Compaction<threads, items, kinds> storage;
+    __shared__ cuda::Compaction<threads, items, kinds> storage;
     for (std::uint32_t turn = 0; turn < 2; ++turn) {
         std::uint32_t own[items];
         std::uint32_t kind[items];
@@ -75,7 +75,7 @@ __global__ void compact_kernel(const std::uint32_t* values, std::uint32_t* out, 
             own[k] = values[k * threads + threadIdx.x];
             kind[k] = min((own[k] + turn) % 3, kinds);
         }
-        sort::block_compact(kind, storage, place, kept);
+        cuda::block_compact(kind, storage, place, kept);
         std::uint32_t before = 0;
         for (std::uint32_t n = 0; n < kinds && turn == 1; ++n) {
             for (std::uint32_t k = 0; k < items; ++k) {
@@ -90,26 +90,26 @@ __global__ void compact_kernel(const std::uint32_t* values, std::uint32_t* out, 
 __global__ void histogram_kernel(const std::uint32_t* labels, std::uint32_t bins, std::uint32_t* out) {
     __shared__ std::uint32_t counts[1024];
     for (int twice = 0; twice < 2; ++twice) {
-        sort::block_clear<256>(counts, bins);
+        cuda::block_clear<256>(counts, bins);
         for (std::uint32_t k = 0; k < 4; ++k) {
             const std::uint32_t label = labels[k * 256 + threadIdx.x];
             if (label < bins) atomicAdd(&counts[label], 1U);
         }
-        sort::block_add_counts<256>(counts, bins, out);
+        cuda::block_add_counts<256>(counts, bins, out);
     }
 }
 
 __global__ void peers_kernel(const std::uint32_t* labels, std::uint32_t* out) {
-    out[threadIdx.x] = sort::warp_peers<5>(labels[threadIdx.x]);
+    out[threadIdx.x] = cuda::warp_peers<5>(labels[threadIdx.x]);
 }
 
 __global__ void search_kernel(const std::uint32_t* ordered, std::uint32_t count, const std::uint32_t* limits,
                               std::uint32_t* by_thread, std::uint32_t* by_warp) {
     const std::uint32_t limit = limits[blockIdx.x];
     const auto below = [=](std::uint32_t i) { return ordered[i] < limit; };
-    const std::uint32_t found = sort::warp_partition_point(0, count, below);
+    const std::uint32_t found = cuda::warp_partition_point(0, count, below);
     if (threadIdx.x == 7) by_warp[blockIdx.x] = found;
-    if (threadIdx.x == 0) by_thread[blockIdx.x] = sort::partition_point(0, count, below);
+    if (threadIdx.x == 0) by_thread[blockIdx.x] = cuda::partition_point(0, count, below);
 }
 
 template <std::uint32_t threads>

@@ -1,5 +1,5 @@
 // Layouts that are refused, and the messages that say why.
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/net/foreign/formats.hpp"
 #include "tests/support/catch.hpp"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"

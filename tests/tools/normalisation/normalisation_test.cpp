@@ -4,7 +4,7 @@
 #include <limits>
 #include <random>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "config/scanner.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_directory.hpp"

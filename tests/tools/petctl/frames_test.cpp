@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace petacq::petctl;

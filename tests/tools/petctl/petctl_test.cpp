@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/logging.hpp"
 #include "daemon/run/ledger.hpp"
+#include "daemon/system/logging.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
 #include "tools/petctl/status_text.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <thread>
 
-#include "gpu/cuda/memory.hpp"
+#include "gpu/cuda/base/memory.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/frames.hpp"
 #include "tools/petbench/measure.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/cuda/pinned_memory.hpp"
+#include "gpu/cuda/base/pinned_memory.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::bench {

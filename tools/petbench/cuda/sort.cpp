@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "gpu/cuda/base/memory.hpp"
+#include "gpu/cuda/base/pinned_memory.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/memory.hpp"
-#include "gpu/cuda/pinned_memory.hpp"
 #include "gpu/sort/sort.hpp"
 #include "tools/petbench/cuda/input.hpp"
 #include "tools/petbench/measure.hpp"

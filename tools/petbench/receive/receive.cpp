@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "net/receiver.hpp"
+#include "net/receive/receiver.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/measure.hpp"
 #include "tools/petbench/receive/pairs.hpp"

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <string>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/petcal/check/module_times.hpp"
 #include "tools/petcal/derive/flood_shift.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"

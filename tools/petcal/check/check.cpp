@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/petcal/check/check_page.hpp"
 
 namespace petacq::petcal {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/coverage/coverage.hpp"
-#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::petcal {
 

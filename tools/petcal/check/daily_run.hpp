@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "config/spectra.hpp"
-#include "daemon/recorded_detector.hpp"
+#include "daemon/detector/module_sums.hpp"
+#include "daemon/reference/recorded_detector.hpp"
 #include "daemon/seconds/live_sums.hpp"
-#include "daemon/seconds/module_sums.hpp"
 
 namespace petacq::petcal {
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
-#include "config/json_file.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petcal/results.hpp"

@@ -11,14 +11,14 @@
 #include <system_error>
 #include <thread>
 
+#include "config/base/error.hpp"
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
-#include "config/error.hpp"
-#include "daemon/host/progress_line.hpp"
-#include "daemon/host/utc.hpp"
+#include "daemon/backend/pipeline_options.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/run/directory.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/system/progress_line.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petcal/normalisation/report_normalisation.hpp"
 #include "tools/petcal/results.hpp"
 #include "tools/petcal/text.hpp"

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "config/base/printable.hpp"
 #include "config/hdf5/table.hpp"
-#include "config/printable.hpp"
 #include "tools/petcal/normalisation/dead_units.hpp"
 #include "tools/petcal/text.hpp"
 #include "tools/petcal/units.hpp"

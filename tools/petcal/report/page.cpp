@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/html/escaped.hpp"
 
 namespace petacq::petcal {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/check/finding.hpp"
+#include "daemon/preflight/finding.hpp"
 #include "tools/petctl/doctor/interfaces.hpp"
 #include "tools/petctl/doctor/sample.hpp"
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/doctor/diagnosis.hpp"
 #include "tools/petctl/doctor/evidence.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "net/wire.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
 #include "tools/petctl/values.hpp"

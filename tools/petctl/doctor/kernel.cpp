@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/network_counters.hpp"
+#include "daemon/system/network_counters.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
 #include "tools/petctl/values.hpp"
 

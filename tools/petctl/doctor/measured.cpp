@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
 #include "tools/petctl/values.hpp"
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/doctor/arrangement.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
 #include "tools/petctl/sources.hpp"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/doctor/arrangement.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
 #include "tools/petctl/values.hpp"

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
+#include "config/base/words.hpp"
 #include "config/configuration.hpp"
-#include "config/error.hpp"
-#include "config/json_file.hpp"
 #include "config/layout/layout.hpp"
 #include "config/scanner.hpp"
-#include "config/words.hpp"
 #include "tools/petctl/sources.hpp"
 #include "tools/petctl/values.hpp"
 

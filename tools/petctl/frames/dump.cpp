@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 
 namespace petacq::petctl {
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "net/pcap/pcap_reader.hpp"
 #include "net/pcap/replayer.hpp"
 #include "tools/petctl/commands.hpp"

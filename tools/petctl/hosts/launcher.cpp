@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/host/shell_word.hpp"
+#include "daemon/system/shell_word.hpp"
 
 namespace petacq::petctl {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "daemon/host/quantity_text.hpp"
-#include "daemon/host/utc.hpp"
+#include "daemon/system/quantity_text.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "daemon/host/quantity_text.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/hosts/summary.hpp"
 #include "tools/petctl/status_tables.hpp"
 #include "tools/petctl/strip.hpp"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/petlm/projector/ray.hpp"
 #include "tools/petlm/records/status.hpp"
 

@@ -10,9 +10,9 @@
 #include <optional>
 #include <stdexcept>
 
+#include "daemon/backend/pipeline_options.hpp"
 #include "daemon/seconds/sums_reader.hpp"
-#include "daemon/settings.hpp"
-#include "gpu/randoms.hpp"
+#include "gpu/randoms/randoms.hpp"
 
 namespace petacq::petlm {
 namespace {

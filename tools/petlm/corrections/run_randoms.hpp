@@ -1,12 +1,12 @@
 // The randoms to be expected among the prompts of each pair of crystals of a run, or of a part of it or of
 // several, from the seconds of the runs.
 //
-// Every second has its estimate (gpu/randoms.hpp). To add up thousands of them for each pair would take too
-// long, and in one second most crystals have too few singles for the rate of a pair. So neighbouring seconds
-// form frames, at most 16 in a run. Within a frame the rates of a crystal and the chances of a pair of
-// cells are taken as their means over time, and the product is scaled so that the total over all good pairs
-// is exactly the sum of that of the seconds. A second has the randoms of its frame in proportion to its own
-// total. The approximation is that the distribution over the crystals does not change within a frame; its
+// Every second has its estimate (gpu/randoms/randoms.hpp). To add up thousands of them for each pair would
+// take too long, and in one second most crystals have too few singles for the rate of a pair. So neighbouring
+// seconds form frames, at most 16 in a run. Within a frame the rates of a crystal and the chances of a pair
+// of cells are taken as their means over time, and the product is scaled so that the total over all good
+// pairs is exactly the sum of that of the seconds. A second has the randoms of its frame in proportion to its
+// own total. The approximation is that the distribution over the crystals does not change within a frame; its
 // level may.
 //
 // Of a second that a file covers in part, its share of the randoms counts. So the totals of the parts of a
@@ -25,14 +25,14 @@
 
 #include "config/scanner.hpp"
 #include "gpu/coincidence_rules.hpp"
-#include "gpu/pair_cells.hpp"
+#include "gpu/randoms/pair_cells.hpp"
 #include "tools/petlm/corrections/module_losses.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::petlm {
 
-/// True pairs that would be found if no window held others, for each one found (gpu/window_load.hpp). NaN: no
-/// formula for the policy, or no trues.
+/// True pairs that would be found if no window held others, for each one found (gpu/randoms/window_load.hpp).
+/// NaN: no formula for the policy, or no trues.
 struct RunPileUp {
     /// Of the run: that of each second, weighted with its trues (prompts less randoms). With it the trues of
     /// the run add up to what they would be without losses.

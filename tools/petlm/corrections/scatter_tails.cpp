@@ -19,7 +19,7 @@ std::size_t cell(double share, std::size_t count) {
 }  // namespace
 
 ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule,
-                           const LineFactors& lines, OfPair expected, OfPair randoms, gpu::WorkerPool& pool,
+                           const LineFactors& lines, OfPair expected, OfPair randoms, net::WorkerPool& pool,
                            std::size_t most_pairs)
     : lines_(lines),
       expected_(std::move(expected)),
@@ -55,7 +55,7 @@ std::size_t ScatterTails::bin_of(const Line& line) {
 }
 
 /// Adds up scatter and randoms, and finds the bins with lines through the object.
-void ScatterTails::sample(const config::Scanner& scanner, const gpu::PairRule& rule, gpu::WorkerPool& pool,
+void ScatterTails::sample(const config::Scanner& scanner, const gpu::PairRule& rule, net::WorkerPool& pool,
                           std::size_t most_pairs) {
     const std::uint64_t crystals = scanner.geometry.crystal_count();
     const std::uint64_t pairs = crystals * crystals;

@@ -139,7 +139,7 @@ std::vector<SingleScatter::Between> SingleScatter::between(const std::vector<std
 }
 
 SingleScatter::SingleScatter(const config::Scanner& scanner, const AttenuatingObject& object,
-                             const Activity& activity, const EnergyWindow& window, gpu::WorkerPool& pool)
+                             const Activity& activity, const EnergyWindow& window, net::WorkerPool& pool)
     : in_ring_(scanner.geometry.crystals_in_ring()), in_module_(scanner.geometry.crystals_per_module_y()) {
     const config::Dimensions& d = scanner.dimensions;
     const auto columns = nodes_among(in_module_, d.crystal_pitch_y_mm);

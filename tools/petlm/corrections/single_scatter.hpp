@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/corrections/attenuation.hpp"
 #include "tools/petlm/corrections/energy_window.hpp"
 #include "tools/petlm/projector/grid.hpp"
@@ -35,7 +35,7 @@ class SingleScatter {
   public:
     /// The object must not be empty.
     SingleScatter(const config::Scanner& scanner, const AttenuatingObject& object, const Activity& activity,
-                  const EnergyWindow& window, gpu::WorkerPool& pool);
+                  const EnergyWindow& window, net::WorkerPool& pool);
 
     /// If each photon of 511 keV that meets a crystal were found. The order of the crystals does not matter.
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const;

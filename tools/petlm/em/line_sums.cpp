@@ -77,7 +77,7 @@ bool few_lines(const config::Geometry& geometry, const Grid& grid) {
 
 std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
                                 const Grid& grid, const gpu::PairRule& rule, const OfPair& chance,
-                                gpu::WorkerPool& pool) {
+                                net::WorkerPool& pool) {
     const std::uint32_t crystals = scanner.geometry.crystal_count();
     const std::vector<Point> points = points_of(factors.ends());
     const Box box = Box::of(grid);
@@ -109,7 +109,7 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
 }
 
 std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
-                                     const Grid& grid, const gpu::PairRule& rule, gpu::WorkerPool& pool) {
+                                     const Grid& grid, const gpu::PairRule& rule, net::WorkerPool& pool) {
     const std::uint64_t crystals = scanner.geometry.crystal_count();
     const Symmetries symmetries(scanner.geometry, grid);
     // One crystal stands for all those that are its images.

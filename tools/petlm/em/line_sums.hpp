@@ -5,7 +5,7 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/em/lines.hpp"
 #include "tools/petlm/projector/grid.hpp"
@@ -20,13 +20,13 @@ bool few_lines(const config::Geometry& geometry, const Grid& grid);
 /// number of threads. Needs a few copies of the image.
 std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
                                 const Grid& grid, const gpu::PairRule& rule, const OfPair& chance,
-                                gpu::WorkerPool& pool);
+                                net::WorkerPool& pool);
 
 /// The same without `chance`, for scanners of any size whose modules and crystals are all alike: the lines of
 /// one crystal of each 16 (8 or 4 if the modules do not go round in fours), and their mirror images. Of large
 /// scanners a hash chooses an even sample, so that 16,000 lines or more pass through a voxel: a noise of less
 /// than 1 %. The grid is as wide as high.
 std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
-                                     const Grid& grid, const gpu::PairRule& rule, gpu::WorkerPool& pool);
+                                     const Grid& grid, const gpu::PairRule& rule, net::WorkerPool& pool);
 
 }  // namespace petacq::image

@@ -15,7 +15,7 @@
 namespace petacq::image {
 
 MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points,
-                           const Lines& lines, gpu::WorkerPool& pool)
+                           const Lines& lines, net::WorkerPool& pool)
     : projector_(projector), lines_(lines), cells_(lines.pairs.size()) {
     const Box box = Box::of(grid);
     for_each_piece(pool, cells_.size(), matrix_step, [&](std::size_t begin, std::size_t end) {

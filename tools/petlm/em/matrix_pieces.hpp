@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/em/lines.hpp"
 #include "tools/petlm/projector/projector.hpp"
 
@@ -20,7 +20,7 @@ class MatrixPieces {
     /// The arguments must outlive it. If the smallest piece does not fit, throws std::invalid_argument, or
     /// gpu::DeviceMemoryError for a projector on a device.
     MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
-                 gpu::WorkerPool& pool);
+                 net::WorkerPool& pool);
 
     struct Piece {
         std::size_t begin;  ///< lines

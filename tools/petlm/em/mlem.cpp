@@ -29,7 +29,7 @@ class OrderedSum {
 class Em {
   public:
     Em(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
-       std::span<const float> sensitivity, gpu::WorkerPool& pool, const EmOptions& options)
+       std::span<const float> sensitivity, net::WorkerPool& pool, const EmOptions& options)
         : projector_(projector),
           lines_(lines),
           pool_(pool),
@@ -134,7 +134,7 @@ class Em {
 
     Projector& projector_;
     const Lines& lines_;
-    gpu::WorkerPool& pool_;
+    net::WorkerPool& pool_;
     std::size_t subsets_;
     MatrixPieces pieces_;
     std::vector<float> scale_;   // [voxel] sensitivity of a subset; 0 for voxels without value
@@ -146,7 +146,7 @@ class Em {
 }  // namespace
 
 EmResult reconstruct(Projector& projector, const Grid& grid, const std::vector<Point>& points,
-                     const Lines& lines, std::span<const float> sensitivity, gpu::WorkerPool& pool,
+                     const Lines& lines, std::span<const float> sensitivity, net::WorkerPool& pool,
                      const EmOptions& options) {
     return Em(projector, grid, points, lines, sensitivity, pool, options).run(options);
 }

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/em/lines.hpp"
 #include "tools/petlm/projector/projector.hpp"
 
@@ -45,7 +45,7 @@ struct EmResult {
 /// budget; the result does not depend on the pieces. Throws as MatrixPieces does
 /// when the budget does not hold the smallest piece.
 EmResult reconstruct(Projector& projector, const Grid& grid, const std::vector<Point>& points,
-                     const Lines& lines, std::span<const float> sensitivity, gpu::WorkerPool& pool,
+                     const Lines& lines, std::span<const float> sensitivity, net::WorkerPool& pool,
                      const EmOptions& options);
 
 }  // namespace petacq::image

@@ -20,7 +20,7 @@ Pair pair_of(std::uint64_t key) {
 
 }  // namespace
 
-PairCounts::PairCounts(std::uint32_t crystals, std::size_t capacity, gpu::WorkerPool& pool)
+PairCounts::PairCounts(std::uint32_t crystals, std::size_t capacity, net::WorkerPool& pool)
     : crystals_(crystals),
       capacity_(std::max<std::size_t>(capacity, 1024)),
       // Merging walks through the whole list: often for a small one, rarely for a large one.

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu/host/worker_pool.hpp"
 #include "gpu/types.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
@@ -18,7 +18,7 @@ namespace petacq::image {
 class PairCounts {
   public:
     /// Holds up to `capacity` pairs (at least 1024) of a scanner with `crystals` crystals.
-    PairCounts(std::uint32_t crystals, std::size_t capacity, gpu::WorkerPool& pool);
+    PairCounts(std::uint32_t crystals, std::size_t capacity, net::WorkerPool& pool);
 
     /// Ignores delayeds and pairs of a crystal with itself.
     void add(std::span<const gpu::Coincidence> records);
@@ -44,7 +44,7 @@ class PairCounts {
     std::uint64_t crystals_;
     std::size_t capacity_;
     std::size_t most_keys_;
-    gpu::WorkerPool& pool_;
+    net::WorkerPool& pool_;
     std::uint64_t one_in_ = 1;  // a power of two
     std::vector<std::uint64_t> keys_;
     std::vector<Pair> pairs_;

@@ -36,7 +36,7 @@ Grid bore(const config::Scanner& scanner) {
 
 }  // namespace
 
-Scatter::Scatter(ScatterData data, gpu::WorkerPool& pool, std::uint64_t max_memory) : data_(std::move(data)) {
+Scatter::Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory) : data_(std::move(data)) {
     for (int round = 0; round < 2; ++round) {
         const corrections::Activity of_run = activity(pool, max_memory);
         single_ = std::make_unique<corrections::SingleScatter>(data_.scanner, data_.lines.object(), of_run,
@@ -53,7 +53,7 @@ Scatter::Scatter(ScatterData data, gpu::WorkerPool& pool, std::uint64_t max_memo
     total_ = scale_ * tails.total();
 }
 
-corrections::Activity Scatter::activity(gpu::WorkerPool& pool, std::uint64_t max_memory) const {
+corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max_memory) const {
     const Grid grid = bore(data_.scanner);
     LineModel model;
     model.factor = [this](Pair p) { return data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b); };

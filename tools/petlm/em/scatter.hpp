@@ -7,7 +7,7 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/corrections/energy_window.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/corrections/scatter_tails.hpp"
@@ -35,7 +35,7 @@ struct ScatterData {
 class Scatter {
   public:
     /// `max_memory`, bytes: throws std::invalid_argument if it is too small for the image.
-    Scatter(ScatterData data, gpu::WorkerPool& pool, std::uint64_t max_memory);
+    Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory);
 
     /// Expected among the prompts of the pair in the run.
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const { return scale_ * unscaled(a, b); }
@@ -52,7 +52,7 @@ class Scatter {
     [[nodiscard]] double unscaled(std::uint32_t a, std::uint32_t b) const {
         return data_.found(a, b) * single_->counts(a, b);
     }
-    [[nodiscard]] corrections::Activity activity(gpu::WorkerPool& pool, std::uint64_t max_memory) const;
+    [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool, std::uint64_t max_memory) const;
 
     ScatterData data_;
     std::unique_ptr<corrections::SingleScatter> single_;

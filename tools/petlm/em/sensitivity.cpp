@@ -87,7 +87,7 @@ class Nodes {
 /// [voxel] The mean chance of a pair whose photons meet crystals, weighted with `weight`. Zero outside the
 /// bore.
 std::vector<float> mean_chance(const config::Scanner& scanner, const gpu::PairRule& rule, const Grid& grid,
-                               gpu::WorkerPool& pool, const FactorOfRay& weight, const FactorOfRay& chance) {
+                               net::WorkerPool& pool, const FactorOfRay& weight, const FactorOfRay& chance) {
     const geometry::HitFinder finder(scanner);
     const auto all_directions = even_directions();
     const Nodes x(grid, 0);
@@ -157,7 +157,7 @@ std::vector<float> mean_chance(const config::Scanner& scanner, const gpu::PairRu
 }  // namespace
 
 std::vector<float> sensitivity(const corrections::LineFactors& lines, const config::Scanner& scanner,
-                               const gpu::PairRule& rule, const Grid& grid, gpu::WorkerPool& pool,
+                               const gpu::PairRule& rule, const Grid& grid, net::WorkerPool& pool,
                                const FactorOfRay& chance) {
     std::vector<float> out = even_sum_of_lines(lines, scanner, grid, rule, pool);
     config::Scanner of_ends = scanner;

@@ -7,7 +7,7 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
@@ -28,7 +28,7 @@ using FactorOfRay = std::function<double(const Entrance& a, const Entrance& b)>;
 /// depth of the lines. The result does not depend on the number of threads. Without `chance` crystals detect
 /// every photon, and nothing attenuates.
 std::vector<float> sensitivity(const corrections::LineFactors& lines, const config::Scanner& scanner,
-                               const gpu::PairRule& rule, const Grid& grid, gpu::WorkerPool& pool,
+                               const gpu::PairRule& rule, const Grid& grid, net::WorkerPool& pool,
                                const FactorOfRay& chance = {});
 
 }  // namespace petacq::image

@@ -250,7 +250,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         throw BadInput(source.target().string() + ": ends " + std::to_string(time.end_ms() / 1000) +
                        " s after the start; castor counts 32-bit milliseconds, up to 4294967 s");
     }
-    gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
+    net::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
     std::unique_ptr<const LineModel> model;
     if (options.corrects_lines()) {
         check_castor_lines(source, scanner, options);

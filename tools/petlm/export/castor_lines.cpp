@@ -15,7 +15,7 @@ void check_castor_lines(const ExportSource& source, const config::Scanner& scann
 }
 
 std::uint64_t write_castor_lines(const std::filesystem::path& directory, const config::Scanner& scanner,
-                                 const LineModel& model, gpu::WorkerPool& pool) {
+                                 const LineModel& model, net::WorkerPool& pool) {
     OutputFile out(directory / "lines.cdf");
     const std::uint32_t crystals = scanner.geometry.crystal_count();
     std::atomic<std::uint64_t> lines{0};

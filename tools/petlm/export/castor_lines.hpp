@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "config/scanner.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
 
@@ -23,6 +23,6 @@ void check_castor_lines(const ExportSource& source, const config::Scanner& scann
 /// Writes lines.cdh and lines.cdf: every pair that the run accepts and whose crystals are alive, the lower
 /// crystal first. Returns their number.
 std::uint64_t write_castor_lines(const std::filesystem::path& directory, const config::Scanner& scanner,
-                                 const LineModel& model, gpu::WorkerPool& pool);
+                                 const LineModel& model, net::WorkerPool& pool);
 
 }  // namespace petacq::petlm

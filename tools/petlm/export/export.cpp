@@ -8,7 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "daemon/settings.hpp"
+#include "daemon/backend/pipeline_options.hpp"
 #include "tools/petlm/corrections/bed.hpp"
 #include "tools/petlm/corrections/fits.hpp"
 #include "tools/petlm/corrections/run_randoms.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "config/hdf5/handle.hpp"
-#include "daemon/host/utc.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/hdf5_chunk.hpp"
 #include "tools/petlm/export/hdf5_parts.hpp"

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "config/error.hpp"
-#include "config/file.hpp"
+#include "config/base/error.hpp"
+#include "config/base/file.hpp"
 #include "config/scanner.hpp"
-#include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/writer.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/status.hpp"

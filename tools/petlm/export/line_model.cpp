@@ -46,7 +46,7 @@ std::uint64_t good_pairs(const config::Geometry& geometry, const gpu::PairRule& 
 }
 
 LineModel::LineModel(const ExportSource& source, const config::Scanner& scanner, const ExportOptions& options,
-                     gpu::WorkerPool& pool)
+                     net::WorkerPool& pool)
     : rule_(pair_rule(source, scanner.geometry)),
       lines_(scanner, depth_of_interaction(options.depth_mm, scanner), options.lines),
       randoms_(options.randoms.value_or(RandomsPerPair{})),
@@ -85,7 +85,7 @@ void LineModel::use_lines(const ExportOptions& options) {
 }
 
 void LineModel::use_scatter(const ExportSource& source, const config::Scanner& scanner,
-                            const ExportOptions& options, gpu::WorkerPool& pool) {
+                            const ExportOptions& options, net::WorkerPool& pool) {
     std::string sentence = "Scatter: not corrected; no object was named (--attenuation).";
     if (options.scatter == "none") {
         sentence = "Scatter: not corrected, as asked for (--scatter none).";

@@ -8,7 +8,7 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/corrections/line_factors.hpp"
 #include "tools/petlm/em/scatter.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -25,7 +25,7 @@ class LineModel {
     /// Reads the records of the target for the scatter. Throws UsageError, and as corrections::LineFactors
     /// does.
     LineModel(const ExportSource& source, const config::Scanner& scanner, const ExportOptions& options,
-              gpu::WorkerPool& pool);
+              net::WorkerPool& pool);
     LineModel(const LineModel&) = delete;
     LineModel& operator=(const LineModel&) = delete;
 
@@ -59,7 +59,7 @@ class LineModel {
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
     void use_lines(const ExportOptions& options);
     void use_scatter(const ExportSource& source, const config::Scanner& scanner, const ExportOptions& options,
-                     gpu::WorkerPool& pool);
+                     net::WorkerPool& pool);
     void use_run(const ExportSource& source, const ExportOptions& options);
 
     gpu::PairRule rule_;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/progress_line.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "daemon/system/progress_line.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/projector/for_each_on.hpp"
 #include "tools/petlm/records/output.hpp"
 
@@ -14,7 +14,7 @@ namespace petacq::petlm {
 /// make(i, bytes) appends piece i, for i below `count`, to its bytes; it is called by several threads at
 /// once.
 template <class Make>
-void write_in_order(OutputFile& out, gpu::WorkerPool& pool, std::size_t count, const std::string& activity,
+void write_in_order(OutputFile& out, net::WorkerPool& pool, std::size_t count, const std::string& activity,
                     const Make& make) {
     const std::size_t at_once = 8 * std::size_t{pool.size()};
     std::vector<std::string> pieces(at_once);

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::petlm {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "config/nuclides/nuclides.hpp"
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -148,7 +148,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     const auto nuclide = corrections::nuclide_of(source.coverage(), options);
     const daemon::Coverage coverage = completed_coverage(source);
     const RecordedTime time(coverage);
-    gpu::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
+    net::WorkerPool pool(std::max(1U, std::thread::hardware_concurrency()));
     std::unique_ptr<const LineModel> model;
     if (options.corrects_lines()) {
         check_stir_lines(options, scanner.geometry, projections);

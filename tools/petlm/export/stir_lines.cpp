@@ -99,7 +99,7 @@ void check_stir_lines(const ExportOptions& options, const config::Geometry& geom
 }
 
 void write_stir_lines(const std::filesystem::path& directory, const StirLines& how, const LineModel& model,
-                      gpu::WorkerPool& pool, Exported& exported) {
+                      net::WorkerPool& pool, Exported& exported) {
     const auto write = [&](const std::string& name, const char* what, const auto& value) {
         write_stir_header(directory / (name + ".hs"), name + ".s", how.scanner, how.projections, how.depth_mm,
                           how.study + comments(model));

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/scanner.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
 #include "tools/petlm/export/stir_projections.hpp"
@@ -31,6 +31,6 @@ void check_stir_lines(const ExportOptions& options, const config::Geometry& geom
 /// factors, with an object. scatter: counts, if there is an estimate. additive: randoms and scatter as STIR
 /// adds them to what it projects, times both factors. osem.par: parameters.
 void write_stir_lines(const std::filesystem::path& directory, const StirLines& how, const LineModel& model,
-                      gpu::WorkerPool& pool, Exported& exported);
+                      net::WorkerPool& pool, Exported& exported);
 
 }  // namespace petacq::petlm

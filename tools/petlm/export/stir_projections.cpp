@@ -95,7 +95,7 @@ void write_stir_header(const std::filesystem::path& file, const std::string& dat
 
 void write_stir_values(const std::filesystem::path& file, const config::Scanner& scanner,
                        const StirDetectors& detectors, const StirProjections& projections,
-                       gpu::WorkerPool& pool,
+                       net::WorkerPool& pool,
                        const std::function<double(std::uint32_t a, std::uint32_t b)>& value) {
     OutputFile out(file);
     const std::int64_t in_ring = scanner.geometry.crystals_in_ring();

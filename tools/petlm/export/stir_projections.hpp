@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/host/worker_pool.hpp"
+#include "net/base/worker_pool.hpp"
 
 namespace petacq::petlm {
 
@@ -56,7 +56,7 @@ void write_stir_header(const std::filesystem::path& file, const std::string& dat
 /// floor(t / 2) and v + half a ring - ceil(t / 2).
 void write_stir_values(const std::filesystem::path& file, const config::Scanner& scanner,
                        const StirDetectors& detectors, const StirProjections& projections,
-                       gpu::WorkerPool& pool,
+                       net::WorkerPool& pool,
                        const std::function<double(std::uint32_t a, std::uint32_t b)>& value);
 
 }  // namespace petacq::petlm

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "config/nuclides/nuclides.hpp"
-#include "daemon/host/utc.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/export/export.hpp"
 
 namespace petacq::image {
@@ -42,7 +42,7 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
                          const corrections::LineFactors& lines, const RandomsByModules& delayeds,
                          const PairCounts& pairs, const corrections::EnergyWindow& window,
                          const petlm::ImageOptions& options, const QuickLookOptions& how,
-                         gpu::WorkerPool& pool)
+                         net::WorkerPool& pool)
     : lines_(lines) {
     report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
@@ -180,7 +180,7 @@ void Corrections::use_loss(const petlm::ExportSource& source, const daemon::Cove
 void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
                               const PairCounts& pairs, const corrections::EnergyWindow& window,
                               const petlm::ImageOptions& options, std::uint64_t max_memory,
-                              gpu::WorkerPool& pool) {
+                              net::WorkerPool& pool) {
     Correction out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation).", {}};
     if (options.scatter == "none") out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
     if (!lines_.object().empty() && options.scatter != "none" && pairs.pairs().empty()) {

@@ -25,7 +25,7 @@ class Corrections {
                 const config::Scanner& scanner, const gpu::PairRule& rule,
                 const corrections::LineFactors& lines, const RandomsByModules& delayeds,
                 const PairCounts& pairs, const corrections::EnergyWindow& window,
-                const petlm::ImageOptions& options, const QuickLookOptions& how, gpu::WorkerPool& pool);
+                const petlm::ImageOptions& options, const QuickLookOptions& how, net::WorkerPool& pool);
     Corrections(const Corrections&) = delete;
     Corrections& operator=(const Corrections&) = delete;
 
@@ -45,7 +45,7 @@ class Corrections {
                   const std::string& why);
     void use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& pairs,
                      const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
-                     std::uint64_t max_memory, gpu::WorkerPool& pool);
+                     std::uint64_t max_memory, net::WorkerPool& pool);
     void use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options, double voxel_mm);
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const {
         if (!losses_) return lines_.normalisation(a, b);

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <thread>
 
-#include "daemon/host/progress_line.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/petlm/corrections/fits.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -115,7 +115,7 @@ struct Counts {
     double seconds = 0;
 
     Counts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
-           gpu::WorkerPool& pool)
+           net::WorkerPool& pool)
         : pairs(geometry.crystal_count(), capacity, pool), delayeds(geometry, rule) {}
 
     /// Those with times in `within`; absent: all.
@@ -247,7 +247,7 @@ struct Making {
     const config::Scanner& scanner;
     const gpu::PairRule& rule;
     double depth_mm;
-    gpu::WorkerPool& pool;
+    net::WorkerPool& pool;
 };
 
 MadePart make(const Making& m, const image::Part& part, bool whole, image::QuickLookOptions how,
@@ -308,7 +308,7 @@ int image(const ImageOptions& options) {
     const image::Parts parts = image::parts_of(source, options.bed);
     image::CombinedImage combined(how.grid, parts.list);
     const auto no_pictures = image::no_pictures_reason();
-    gpu::WorkerPool pool(options.threads != 0 ? options.threads
+    net::WorkerPool pool(options.threads != 0 ? options.threads
                                               : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = pair_rule(source, scanner.geometry);
     const Making making{options, source, scanner, rule, depth_mm, pool};

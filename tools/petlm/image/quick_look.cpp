@@ -47,7 +47,7 @@ void check_before_reading(const QuickLookOptions& options) {
 
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
                           const corrections::LineFactors& factors, const QuickLookModel& model,
-                          gpu::WorkerPool& pool, const QuickLookOptions& options) {
+                          net::WorkerPool& pool, const QuickLookOptions& options) {
     QuickLook look;
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
     const std::vector<Point> points = points_of(factors.ends());

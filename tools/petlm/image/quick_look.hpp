@@ -48,6 +48,6 @@ void check_before_reading(const QuickLookOptions& options);
 /// little memory), std::runtime_error (the GPU fails).
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
                           const corrections::LineFactors& factors, const QuickLookModel& model,
-                          gpu::WorkerPool& pool, const QuickLookOptions& options);
+                          net::WorkerPool& pool, const QuickLookOptions& options);
 
 }  // namespace petacq::image

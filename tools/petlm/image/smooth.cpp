@@ -8,7 +8,7 @@
 
 namespace petacq::image {
 
-void smooth(std::vector<float>& image, const Grid& grid, double fwhm_mm, gpu::WorkerPool& pool) {
+void smooth(std::vector<float>& image, const Grid& grid, double fwhm_mm, net::WorkerPool& pool) {
     if (fwhm_mm <= 0) return;
     const double sigma = fwhm_mm / grid.voxel_mm / (2 * std::sqrt(2 * std::numbers::ln2));
     const auto reach = static_cast<std::ptrdiff_t>(std::ceil(3.5 * sigma));

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "daemon/host/utc.hpp"
-#include "daemon/host/version.hpp"
+#include "daemon/system/utc.hpp"
+#include "daemon/system/version.hpp"
 
 namespace petacq::image {
 namespace {

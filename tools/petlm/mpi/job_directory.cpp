@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/parts/job_directory.hpp"

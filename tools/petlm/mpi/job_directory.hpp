@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/petlm/mpi/communicator.hpp"
 
 namespace petacq::petlm {

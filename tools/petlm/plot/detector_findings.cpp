@@ -5,8 +5,8 @@
 #include <memory>
 #include <system_error>
 
-#include "config/error.hpp"
-#include "daemon/recorded_detector.hpp"
+#include "config/base/error.hpp"
+#include "daemon/reference/recorded_detector.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/records/status.hpp"
 

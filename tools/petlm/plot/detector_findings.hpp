@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/seconds/detector_watch.hpp"
+#include "daemon/detector/detector_watch.hpp"
 
 namespace petacq::petlm {
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "config/error.hpp"
-#include "config/json_file.hpp"
-#include "daemon/host/progress_line.hpp"
+#include "config/base/error.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/status.hpp"
 

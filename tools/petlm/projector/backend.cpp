@@ -1,6 +1,6 @@
 #include "tools/petlm/projector/backend.hpp"
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "gpu/device_memory_error.hpp"
 #ifdef PETACQ_HAVE_CUSPARSE
 #include "tools/petlm/projector/projector_cuda.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "net/huge_pages.hpp"
+#include "net/base/huge_pages.hpp"
 #include "tools/petlm/projector/for_each_on.hpp"
 #include "tools/petlm/projector/projector.hpp"
 #include "tools/petlm/projector/ray.hpp"
@@ -42,7 +42,7 @@ struct Storage {
 
 class HostProjector final : public Projector {
   public:
-    HostProjector(const Grid& grid, const std::vector<Point>& points, gpu::WorkerPool& pool,
+    HostProjector(const Grid& grid, const std::vector<Point>& points, net::WorkerPool& pool,
                   std::uint64_t matrix_budget)
         : voxels_(grid.voxels()),
           box_(Box::of(grid)),
@@ -92,7 +92,7 @@ class HostProjector final : public Projector {
     std::size_t voxels_;
     Box box_;
     const std::vector<Point>& points_;
-    gpu::WorkerPool& pool_;
+    net::WorkerPool& pool_;
     std::uint64_t budget_;
     net::HugeVector<float> image_;
     std::unique_ptr<Storage> spare_;
@@ -165,7 +165,7 @@ std::uint64_t host_projector_bytes(const Grid& grid) {
 }
 
 std::unique_ptr<Projector> make_host_projector(const Grid& grid, const std::vector<Point>& points,
-                                               gpu::WorkerPool& pool, std::uint64_t matrix_budget) {
+                                               net::WorkerPool& pool, std::uint64_t matrix_budget) {
     return std::make_unique<HostProjector>(grid, points, pool, matrix_budget);
 }
 

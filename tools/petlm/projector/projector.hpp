@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu/host/worker_pool.hpp"
 #include "gpu/pipeline.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petlm/projector/grid.hpp"
 
 namespace petacq::image {
@@ -64,6 +64,6 @@ std::uint64_t host_projector_bytes(const Grid& grid);
 /// A projector that computes on the threads of the pool, which must outlive it. The sums do not depend on the
 /// number of threads: they are taken over fixed shares of the lines and added up in a fixed order.
 std::unique_ptr<Projector> make_host_projector(const Grid& grid, const std::vector<Point>& points,
-                                               gpu::WorkerPool& pool, std::uint64_t matrix_budget);
+                                               net::WorkerPool& pool, std::uint64_t matrix_budget);
 
 }  // namespace petacq::image

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/memory.hpp"
 #include "gpu/device_memory_error.hpp"
 #include "tools/petlm/projector/cusparse_cuda.hpp"
 #include "tools/petlm/projector/ray_rows.hpp"

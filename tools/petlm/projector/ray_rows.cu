@@ -1,4 +1,4 @@
-#include "gpu/cuda/check.hpp"
+#include "gpu/cuda/base/check.hpp"
 #include "tools/petlm/projector/ray_rows.hpp"
 
 namespace petacq::image {

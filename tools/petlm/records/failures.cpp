@@ -3,7 +3,7 @@
 #include <exception>
 #include <iostream>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "daemon/listmode/file_reader.hpp"
 #include "tools/petlm/records/status.hpp"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "daemon/host/progress_line.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 #include "tools/petlm/records/delayeds_weight.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/host/file.hpp"
+#include "daemon/system/file.hpp"
 
 namespace petacq::petlm {
 

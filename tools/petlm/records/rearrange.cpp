@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <queue>
 
-#include "daemon/host/progress_line.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"

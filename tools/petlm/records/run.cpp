@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "config/error.hpp"
-#include "daemon/host/progress_line.hpp"
+#include "config/base/error.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"

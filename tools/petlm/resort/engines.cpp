@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/backend.hpp"
-#include "daemon/settings.hpp"
+#include "daemon/backend/backend.hpp"
+#include "daemon/backend/pipeline_options.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/settings.hpp"
 

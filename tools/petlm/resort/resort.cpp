@@ -9,10 +9,10 @@
 #include <string>
 #include <utility>
 
-#include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/status.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "config/times/ticks.hpp"
+#include "config/base/ticks.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"
 #include "tools/petlm/records/status.hpp"
 

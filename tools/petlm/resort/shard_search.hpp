@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/backend.hpp"
+#include "daemon/backend/backend.hpp"
 #include "daemon/listmode/file_reader.hpp"
 #include "gpu/pipeline.hpp"
 #include "tools/petlm/resort/shard.hpp"

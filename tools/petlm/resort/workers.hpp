@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gpu/second_cuts.hpp"
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 #include "tools/petlm/resort/group_starts.hpp"
 #include "tools/petlm/resort/shard.hpp"
 #include "tools/petlm/resort/shard_search.hpp"

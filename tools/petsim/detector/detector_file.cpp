@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "config/hdf5/table.hpp"
 #include "tools/petsim/detector/detector.hpp"
 

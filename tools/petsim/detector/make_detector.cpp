@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "config/make_calibration.hpp"
 #include "tools/petsim/random/random.hpp"
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/mutex.hpp"
+#include "net/base/mutex.hpp"
 #include "tools/petsim/simulation/events.hpp"
 
 namespace petacq::sim {

@@ -7,7 +7,7 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
-#include "net/huge_pages.hpp"
+#include "net/base/huge_pages.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::sim {

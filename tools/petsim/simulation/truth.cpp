@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 
 namespace petacq::sim {
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/host/file.hpp"
-#include "net/mutex.hpp"
+#include "daemon/system/file.hpp"
+#include "net/base/mutex.hpp"
 
 namespace petacq::sim {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "config/error.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"

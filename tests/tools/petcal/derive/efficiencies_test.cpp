@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/normalisation/normalisation.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/normalisation/normalisation.hpp"

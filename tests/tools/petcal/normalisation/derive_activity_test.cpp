@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"

@@ -2,8 +2,8 @@
 #include "tools/petlm/corrections/run_randoms.hpp"
 
 #include "daemon/seconds/file.hpp"
-#include "gpu/pair_cells.hpp"
-#include "gpu/randoms.hpp"
+#include "gpu/randoms/pair_cells.hpp"
+#include "gpu/randoms/randoms.hpp"
 #include "tests/support/configuration.hpp"
 #include "tests/tools/petlm/support.hpp"
 

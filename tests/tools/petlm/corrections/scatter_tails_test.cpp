@@ -27,7 +27,7 @@ struct Scattered {
     config::Scanner scanner = one_row();
     gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
     LineFactors lines;
-    gpu::WorkerPool pool{2};
+    net::WorkerPool pool{2};
     double scale = 0;
     static constexpr double randoms_of_each = 0.02;
 

@@ -85,7 +85,7 @@ TEST_CASE("corrections: single scatter is that of photons followed one by one", 
     const auto object = corrections::AttenuatingObject::of({"2,1,0,14,30"});
     const corrections::EnergyWindow window{400, 600, 0.15};
     constexpr std::size_t decays = 400'000;
-    gpu::WorkerPool two(2);
+    net::WorkerPool two(2);
     const corrections::SingleScatter simulated(scanner, object, activity(decays), window, two);
     ByModules found;
     const std::uint32_t crystals = scanner.geometry.crystal_count();
@@ -114,7 +114,7 @@ TEST_CASE("corrections: single scatter is that of photons followed one by one", 
     CHECK(sum > 5000);
     CHECK(sum_found == Approx(sum).epsilon(0.03));
 
-    gpu::WorkerPool three(3);
+    net::WorkerPool three(3);
     const corrections::SingleScatter again(scanner, object, activity(decays), window, three);
     for (std::uint32_t a = 0; a < crystals; a += 17) {
         CHECK(again.counts(a, 900) == simulated.counts(a, 900));

@@ -58,7 +58,7 @@ TEST_CASE(
         CAPTURE(capacity);
         std::optional<Counts> first;
         for (const std::uint32_t threads : {1U, 3U}) {
-            gpu::WorkerPool pool(threads);
+            net::WorkerPool pool(threads);
             image::PairCounts counts(crystals, capacity, pool);
             for (std::size_t done = 0; done < records.size(); done += 7'777)
                 counts.add(
@@ -171,7 +171,7 @@ void check_sensitivity(const corrections::LineFactors& factors,
             ray.walk([&](std::uint32_t voxel, float mm) { sums[voxel] += weight * mm; });
         }
     }
-    gpu::WorkerPool pool(2);
+    net::WorkerPool pool(2);
     const auto chance = [&](image::Pair pair) {
         return efficiency(pair.a) * efficiency(pair.b) * factors.attenuation(pair.a, pair.b);
     };
@@ -179,7 +179,7 @@ void check_sensitivity(const corrections::LineFactors& factors,
     for (std::size_t i = 0; i < sums.size(); ++i)
         REQUIRE(summed[i] == Approx(sums[i]).epsilon(1e-5).margin(1e-7));
     const auto found = image::sensitivity(factors, scanner, rule, grid, pool, factor);
-    gpu::WorkerPool three(3);
+    net::WorkerPool three(3);
     CHECK(image::sum_of_lines(factors, scanner, grid, rule, chance, three) == summed);
     CHECK(image::sensitivity(factors, scanner, rule, grid, three, factor) == found);
     const double largest = *std::max_element(sums.begin(), sums.end());
@@ -307,7 +307,7 @@ TEST_CASE("image: the weights of lines make the additive term", "[petlm][image]"
 TEST_CASE("image: smoothing keeps a constant and turns a point into a Gaussian of that width",
           "[petlm][image]") {
     const image::Grid grid{{41, 39, 37}, 0.5};
-    gpu::WorkerPool pool(2);
+    net::WorkerPool pool(2);
     std::vector<float> constant(grid.voxels(), 3);
     image::smooth(constant, grid, 4, pool);
     CHECK(*std::min_element(constant.begin(), constant.end()) == Approx(3));

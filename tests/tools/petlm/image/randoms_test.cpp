@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "daemon/seconds/file.hpp"
-#include "gpu/randoms.hpp"
+#include "gpu/randoms/randoms.hpp"
 #include "tests/support/configuration.hpp"
 #include "tests/tools/petlm/image/support.hpp"
 

@@ -147,7 +147,7 @@ struct EmInput {
     config::Scanner scanner = export_scanner();
     gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
     image::Grid grid{{33, 33, 27}, 1.9};
-    gpu::WorkerPool pool;
+    net::WorkerPool pool;
     corrections::LineFactors factors{scanner, 0};
     std::vector<image::Point> points = image::points_of(factors.ends());
     const std::vector<float>& sensitivity;

@@ -1,9 +1,9 @@
 // What petlm resort searches, and says that it has searched.
 #include <array>
 
-#include "daemon/host/utc.hpp"
 #include "daemon/run/ledger.hpp"
 #include "daemon/seconds/reader.hpp"
+#include "daemon/system/utc.hpp"
 #include "tests/tools/petlm/covered.hpp"
 #include "tests/tools/petlm/resort/support.hpp"
 #include "tests/tools/petlm/tags.hpp"

@@ -97,7 +97,7 @@ inline gpu::SliceResult found_at_once(const Singles& singles, const gpu::Coincid
     calibration.position_table.assign(units * 64 * 64, 0);
     calibration.bins = 1;
     calibration.energy_factor.assign(units * scanner.geometry.crystals_per_du(), 1);
-    const auto pipeline = gpu::make_host_pipeline(options, calibration);
+    const auto pipeline = gpu::make_cpu_pipeline(options, calibration);
     const gpu::FrameSpan span{reinterpret_cast<const std::byte*>(singles.data()),
                               static_cast<std::uint32_t>(singles.size())};
     gpu::Slice slice;

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/petcal/derive/median.hpp"
 
 namespace petacq::derive {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/normalisation/normalisation.hpp"
 
 namespace petacq::derive {

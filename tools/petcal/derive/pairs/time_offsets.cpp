@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 
 namespace petacq::derive {
 

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/error.hpp"
+#include "config/base/error.hpp"
 #include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {

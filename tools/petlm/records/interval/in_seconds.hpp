@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "config/times/ticks.hpp"
+#include "config/base/ticks.hpp"
 
 namespace petacq::petlm {
 

@@ -10,12 +10,12 @@
 #include <span>
 #include <vector>
 
-#include "daemon/host/progress_line.hpp"
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/space/reserve.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/recovery/recovered_run.hpp"
 #include "tools/petlm/records/recovery/surviving_times.hpp"

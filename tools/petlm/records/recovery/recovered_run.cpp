@@ -8,10 +8,10 @@
 #include <numeric>
 #include <optional>
 
-#include "daemon/host/utc.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/records/ledger_rows.hpp"
 #include "tools/petlm/records/recovery/surviving_times.hpp"
 

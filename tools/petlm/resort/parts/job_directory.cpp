@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-#include "config/json_file.hpp"
+#include "config/base/json_file.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/records/status.hpp"
 

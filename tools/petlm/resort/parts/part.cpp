@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "daemon/host/file.hpp"
 #include "daemon/listmode/crc32c.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/resort/parts/job_directory.hpp"
 

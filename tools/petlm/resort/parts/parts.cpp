@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/host/progress_line.hpp"
 #include "daemon/run/directory.hpp"
+#include "daemon/system/progress_line.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/engines.hpp"
 #include "tools/petlm/resort/group_starts.hpp"

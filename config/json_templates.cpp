@@ -1,3 +1,0 @@
-#include "config/json_templates.hpp"
-
-PETACQ_JSON_TEMPLATES(template);

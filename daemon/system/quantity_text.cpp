@@ -1,0 +1,36 @@
+#include "daemon/system/quantity_text.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace petacq::daemon {
+
+std::string duration_text(double seconds) {
+    if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+    const auto whole = static_cast<long long>(std::min(seconds, 1e15));
+    if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+    if (whole < 86'400) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+    return fmt::format("{} d {:02} h", whole / 86'400, whole / 3600 % 24);
+}
+
+std::string scaled_text(double number, std::string_view unit) {
+    constexpr std::array prefixes{"", "k", "M", "G", "T", "P"};
+    std::size_t prefix = 0;
+    // A value that rounds to 1000 takes the next prefix.
+    while (std::abs(number) >= 999.95 && prefix + 1 < prefixes.size()) {
+        number /= 1000;
+        ++prefix;
+    }
+    const std::string text = fmt::format("{:.4g}", number);
+    const std::string scale = std::string(prefixes.at(prefix)).append(unit);
+    return scale.empty() ? text : text + ' ' + scale;
+}
+
+std::string counted_text(std::uint64_t number, std::string_view one) {
+    return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
+}
+
+}  // namespace petacq::daemon

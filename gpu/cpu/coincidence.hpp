@@ -1,0 +1,63 @@
+// Coincidences among ordered singles on the CPU.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpu/arithmetic.hpp"
+#include "gpu/cpu/thread_sums.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::gpu {
+
+/// The search for the coincidences of one slice, divided into shares that different threads may search. Keeps
+/// its memory between slices.
+struct Search {
+    struct alignas(64) Share {
+        std::size_t from = 0;  ///< anchors of prompts
+        std::size_t to = 0;
+        std::vector<Coincidence> records;  ///< in record order, and before those of the next share
+        std::vector<Coincidence> delayeds;
+        std::vector<bool> used;  ///< members of the current group that belong to a pair
+        SingleCounts counts;
+        std::size_t next = 0;  ///< the first single after the last group
+    };
+    /// Ordered singles; they include every single within window + delay of an opener.
+    std::span<const Single> singles;
+    /// Singles below this index may open windows; the others serve only as partners.
+    std::size_t decided = 0;
+    std::vector<Share> shares;  ///< the first `count` are in use
+    std::size_t count = 0;
+
+    [[nodiscard]] std::span<Share> in_use() { return std::span(shares).first(count); }
+};
+
+/// Finds coincidences. Stateless: threads may share it.
+class CoincidenceFinder {
+  public:
+    CoincidenceFinder(const config::Geometry& geometry, const CoincidenceRules& rules)
+        : rule_(PairRule::of(geometry, rules)), rules_(rules), module_of_(modules_of_crystals(geometry)) {}
+
+    /// Divides a search of which singles and decided are set. `first_anchor` is the first single that no
+    /// earlier prompt group has taken. `held` has the earlier records that are to be merged with the new
+    /// ones.
+    void divide(Search& search, std::size_t first_anchor, std::span<const Coincidence> held) const;
+    void find(Search& search, std::size_t share, ThreadSums& sums) const;
+
+  private:
+    static void take_all(std::span<const Single> singles, Search::Share& share, ThreadSums& sums);
+    void scan_groups(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
+    void scan_openers(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
+    void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
+                      Search::Share& share) const;
+    void scan_shifted(std::span<const Single> singles, Search::Share& share) const;
+
+    void add_prompts(std::span<const Coincidence> prompts, ThreadSums& sums) const;
+
+    PairRule rule_;
+    CoincidenceRules rules_;
+    std::vector<std::uint8_t> module_of_;  ///< [crystal]
+};
+
+}  // namespace petacq::gpu

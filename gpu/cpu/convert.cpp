@@ -1,0 +1,336 @@
+#include "gpu/cpu/convert.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+namespace petacq::gpu {
+
+LocalHistograms::LocalHistograms(const config::Geometry& g)
+    : per_crystal(g.crystal_count()),
+      energy(std::size_t{g.bdm_count} * SinglesHistograms::energy_bins),
+      temperature_sum_16ths(std::size_t{g.bdm_count} * g.du_count),
+      temperature_count(std::size_t{g.bdm_count} * g.du_count) {}
+
+namespace {
+template <class Small, class Large>
+void move_into(std::vector<Small>& from, std::vector<Large>& to) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        to[i] += static_cast<Large>(from[i]);
+        from[i] = 0;
+    }
+}
+}  // namespace
+
+void LocalHistograms::flush_into(SinglesHistograms& total) {
+    move_into(per_crystal, total.per_crystal);
+    move_into(energy, total.energy);
+    move_into(temperature_sum_16ths, total.temperature_sum_16ths);
+    move_into(temperature_count, total.temperature_count);
+}
+
+SinglesHistograms make_histograms(const config::Geometry& g) {
+    SinglesHistograms h;
+    h.per_crystal.resize(g.crystal_count());
+    h.energy.resize(std::size_t{g.bdm_count} * SinglesHistograms::energy_bins);
+    h.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);
+    h.temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
+    return h;
+}
+
+namespace {
+
+// Frames go through the conversion in blocks, in three steps. The position table fits in no cache, and the
+// rows and histograms of the crystals hardly fit in the second. So each step prefetches what the next one
+// reads, and while that is on its way, the later steps work on the blocks before. All of it stays in the
+// first cache.
+struct Block {
+    static constexpr std::uint32_t most_frames = FrameLists::block;
+    struct Place {
+        std::uint32_t frame;
+        std::uint32_t unit;
+        std::uint32_t cell;
+    };
+    struct Hit {
+        std::uint32_t frame;
+        std::uint32_t unit;
+        std::uint32_t crystal;
+    };
+    FrameSpan span;
+    std::uint32_t found = 0;   // frames of a known unit: the first of the places
+    std::uint32_t inside = 0;  // of these, frames inside a crystal: the first of the hits
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
+    std::array<Place, most_frames> places;
+    std::array<Hit, most_frames> hits;
+    std::array<std::uint32_t, most_frames> placeless;  // the other frames
+    // Set only while spectra are counted: whether the frame counts, and in which crystal of its unit.
+    std::array<bool, most_frames> counts;
+    std::array<std::uint8_t, most_frames> local;
+    // NOLINTEND(cppcoreguidelines-pro-type-member-init)
+    std::array<std::uint8_t, most_frames> bin = {};  // if inside a crystal
+};
+
+// The steps keep what they need in local variables: the compiler would reload members after every store.
+
+/// A frame without a place.
+void reject(net::FrameWords w, const FrameSpan& span, std::uint64_t watermark, const ConversionTables& t,
+            ConvertedFrames& to) {
+    if (markers_match(w, t)) {
+        ++to.counts.bad_address;
+    } else if (is_tag(w, t)) {
+        to.tags.take(w, span.tag_source, TimeGuard::of(span.time_low, span.time_high), watermark);
+    } else {
+        ++to.counts.bad_marker;
+    }
+}
+
+/// Which frames count in the spectra, and where.
+struct Counting {
+    FrameLists& lists;
+    TickRange times;
+    std::uint32_t positions;  // of a unit
+
+    [[nodiscard]] TimeGuard guard(const FrameSpan& span) const {
+        return TimeGuard::of(std::max(span.time_low, times.start), std::min(span.time_high, times.end - 1));
+    }
+};
+
+/// `restricted`: a source has only the modules of its own. `Spectra`: Counting, or nullptr_t if no frame
+/// counts.
+template <bool restricted, class Spectra>
+void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tables, ConvertedFrames& to,
+                 const Spectra& counting) {
+    constexpr bool counts = std::is_same_v<Spectra, Counting>;
+    const ConversionTables t = tables;
+    TimeGuard counted;
+    if constexpr (counts) counted = counting.guard(b.span);
+    const FrameSpan span = b.span;
+    std::uint32_t found = 0;
+    std::uint32_t placeless = 0;
+    for (std::uint32_t k = 0; k < span.count; ++k) {
+        const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
+        bool known = markers_match(w, t);
+        if constexpr (restricted) known = known && module_of_source(w, span.source, t);
+        const std::uint32_t cell = known ? frame_cell(w, t) : no_cell;
+        if (cell == no_cell) [[unlikely]] {
+            b.placeless[placeless++] = k;
+            continue;
+        }
+        __builtin_prefetch(t.position + cell);
+        Block::Place& place = b.places[found++];
+        place.frame = k;
+        place.unit = frame_bdm(w) * t.du_count + frame_du(w);
+        place.cell = cell;
+        if constexpr (counts) b.counts[k] = !counted.refuses(frame_raw_time(w));
+    }
+    b.found = found;
+    // Apart from the loop: a call in it would push its variables out of the registers.
+    for (std::uint32_t i = 0; i < placeless; ++i) {
+        const std::byte* const frame = b.span.frames + std::size_t{b.placeless[i]} * net::frame_bytes;
+        reject(net::load_frame(frame), b.span, watermark, tables, to);
+    }
+}
+
+/// Keeps the frames inside a crystal, without a branch, since chance decides.
+template <bool one_bin, bool counting>
+void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& histograms) {
+    const std::uint8_t* const position = tables.frames.view().position;
+    const std::uint32_t crystals_per_du = tables.frames.view().crystals_per_du;
+    const std::uint32_t* const first_crystal = tables.first_crystal.data();
+    const std::uint32_t* const crystal_in_unit = tables.crystal_in_unit.data();
+    const std::uint32_t* const rows = tables.rows.data();
+    const std::uint32_t bins = one_bin ? 1 : tables.frames.view().bins;
+    const std::byte* const frames = b.span.frames;
+    const std::uint32_t* const per_crystal = histograms.per_crystal.data();
+    const std::uint32_t found = b.found;
+    std::uint32_t inside = 0;
+    for (std::uint32_t i = 0; i < found; ++i) {
+        const Block::Place& place = b.places[i];
+        const std::uint32_t local = position[place.cell];
+        const std::uint32_t crystal = first_crystal[place.unit] + crystal_in_unit[local];
+        Block::Hit& hit = b.hits[inside];
+        hit.frame = place.frame;
+        hit.unit = place.unit;
+        hit.crystal = crystal;
+        if constexpr (counting) b.local[place.frame] = static_cast<std::uint8_t>(local);
+        inside += local < crystals_per_du ? 1 : 0;
+        const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
+        __builtin_prefetch(row);
+        if constexpr (!one_bin) {
+            const net::FrameWords w = net::load_frame(frames + std::size_t{place.frame} * net::frame_bytes);
+            __builtin_prefetch(row + factor_word<one_bin>(w, bins));
+        }
+        __builtin_prefetch(per_crystal + crystal);
+    }
+    b.inside = inside;
+}
+
+/// Returns the new number of singles in `out`.
+template <bool one_bin, bool counting>
+std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& tables, FrameCounts& counts,
+                         LocalHistograms& histograms, Single* out, std::size_t before) {
+    const FrameSpan span = b.span;
+    const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+    const std::uint32_t* const rows = tables.rows.data();
+    const std::uint32_t bins = one_bin ? 1 : tables.frames.view().bins;
+    const float lower = tables.frames.view().lower;
+    const float upper = tables.frames.view().upper;
+    std::uint32_t* const per_crystal = histograms.per_crystal.data();
+    std::uint32_t* const energies = histograms.energy.data();
+    std::int64_t* const temperature_sum = histograms.temperature_sum_16ths.data();
+    std::uint32_t* const temperature_count = histograms.temperature_count.data();
+    const std::uint32_t inside = b.inside;
+    std::size_t n = before;
+    std::uint32_t refused = 0;
+    std::uint32_t above = 0;
+    for (std::uint32_t i = 0; i < inside; ++i) {
+        const Block::Hit& hit = b.hits[i];
+        const net::FrameWords w = net::load_frame(span.frames + std::size_t{hit.frame} * net::frame_bytes);
+        const std::uint32_t crystal = hit.crystal;
+        const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
+        const auto time_offset = std::bit_cast<std::int32_t>(row[0]);
+        const auto factor = std::bit_cast<float>(row[factor_word<one_bin>(w, bins)]);
+        const float energy = static_cast<float>(frame_adc(w)) * factor;
+        const bool is_above = energy > upper;
+        const bool in_window = !((energy < lower) | is_above);
+        const std::uint32_t bin = energy_bin(energy);
+        ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + bin];
+        if constexpr (counting) b.bin[hit.frame] = static_cast<std::uint8_t>(bin);
+        temperature_sum[hit.unit] += frame_temperature_16ths(w);
+        ++temperature_count[hit.unit];
+        per_crystal[crystal] += in_window ? 1 : 0;
+
+        const std::uint64_t raw = frame_raw_time(w);
+        bool bad = false;
+        const std::uint64_t time = corrected_time(raw, time_offset, bad);
+        const bool jump = guard.refuses(raw);
+        if (jump | bad | (time < watermark)) [[unlikely]] {
+            ++(jump ? counts.time_jump : bad ? counts.bad_time : counts.late);
+            ++refused;
+            continue;
+        }
+        above += is_above ? 1 : 0;
+        out[n] = Single{time, crystal, energy};
+        n += in_window ? 1 : 0;
+    }
+    counts.above_window += above;
+    counts.below_window += inside - refused - above - (n - before);
+    return n;
+}
+
+void count(const Block& b, const Counting& counting) {
+    const std::uint32_t positions = counting.positions;
+    const std::uint32_t found = b.found;
+    bool full = false;
+    for (std::uint32_t i = 0; i < found; ++i) {
+        const Block::Place& place = b.places[i];
+        const std::uint32_t k = place.frame;
+        const CountedFrame frame = {
+            static_cast<std::uint16_t>(place.cell - place.unit * positions),
+            static_cast<std::uint16_t>(b.local[k] * config::Spectra::energy_bins + b.bin[k])};
+        full |= counting.lists.append(place.unit, frame, b.counts[k]);
+    }
+    if (full) counting.lists.flush_full();
+}
+
+/// `counting`: a Counting, or nullptr if nothing counts in spectra.
+template <bool restricted, bool one_bin, class Spectra>
+std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
+                    const Spectra& counting) {
+    constexpr bool counts = std::is_same_v<Spectra, Counting>;
+    const std::uint64_t tags_before = to.tags.counts.received;
+    std::array<Block, 3> blocks;
+    std::size_t n = 0;
+    std::uint64_t left = frames;
+    for (std::size_t step = 0, ended = 0; ended < 2; ++step) {
+        Block& first = blocks[step % 3];
+        Block& second = blocks[(step + 2) % 3];  // the one before
+        Block& third = blocks[(step + 1) % 3];
+        if (left > 0) {
+            first.span = cursor.next(std::min<std::uint64_t>(left, Block::most_frames));
+            left -= first.span.count;
+            find_places<restricted>(first, watermark, tables.frames.view(), to, counting);
+        } else {
+            first.found = 0;
+            ++ended;
+        }
+        find_crystals<one_bin, counts>(second, tables, histograms);
+        to.counts.outside_crystal += second.found - second.inside;
+        n = make_singles<one_bin, counts>(third, watermark, tables, to.counts, histograms, out, n);
+        if constexpr (counts) count(third, counting);
+    }
+    to.counts.received += frames - (to.tags.counts.received - tags_before);
+    to.counts.accepted += n;
+    return n;
+}
+
+template <class Spectra>
+std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
+                    const Spectra& counting) {
+    const bool restricted = tables.frames.view().modules_of_source != nullptr;
+    const bool one_bin = tables.frames.view().bins == 1;
+    const auto function = restricted ? one_bin ? convert<true, true, Spectra> : convert<true, false, Spectra>
+                          : one_bin ? convert<false, true, Spectra>
+                                     : convert<false, false, Spectra>;
+    return function(cursor, frames, watermark, tables, to, histograms, out, counting);
+}
+
+}  // namespace
+
+std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                           const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                           Single* out) {
+    return convert(cursor, frames, watermark, tables, to, histograms, out, nullptr);
+}
+
+std::size_t convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                              const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                              Single* out, FrameLists& spectra, const TickRange& times) {
+    if (times.end == 0) return convert_frames(cursor, frames, watermark, tables, to, histograms, out);
+    const std::uint32_t size = tables.frames.view().position_size;
+    return convert(cursor, frames, watermark, tables, to, histograms, out,
+                   Counting{spectra, times, size * size});
+}
+
+std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                         const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                         Single* out) {
+    FrameCounts& counts = to.counts;
+    const float lower = tables.frames.view().lower;
+    const float upper = tables.frames.view().upper;
+    const auto crystal_count = static_cast<std::uint32_t>(histograms.per_crystal.size());
+    std::size_t n = 0;
+    for (std::uint64_t left = frames; left > 0;) {
+        const FrameSpan span = cursor.next(left);
+        left -= span.count;
+        const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+        for (std::uint32_t i = 0; i < span.count; ++i) {
+            Single s;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+            std::memcpy(&s, span.frames + std::size_t{i} * sizeof(Single), sizeof s);
+            if (s.crystal >= crystal_count) {
+                ++counts.bad_address;
+            } else if (guard.refuses(s.time)) {
+                ++counts.time_jump;
+            } else if (s.time < watermark) {
+                ++counts.late;
+            } else if (!(s.energy >= lower)) {  // also rejects NaN
+                ++counts.below_window;
+            } else if (s.energy > upper) {
+                ++counts.above_window;
+            } else {
+                ++histograms.per_crystal[s.crystal];
+                s.energy += 0.0F;  // energies that compare equal must have equal bytes
+                out[n++] = s;
+            }
+        }
+    }
+    counts.received += frames;
+    counts.accepted += n;
+    return n;
+}
+
+}  // namespace petacq::gpu

@@ -1,0 +1,296 @@
+// The CPU back-end. The calling thread hands slices over; the threads of a pool do all work, as tasks of
+// about a tenth of a millisecond. A slice goes through three stages (stages.hpp):
+//
+// - Conversion. The frames are divided into parts. The task of a part converts its frames into chunks of
+//   singles and groups each chunk by time while it is in the cache. It needs nothing else, so all slices in
+//   flight may be converted at once. Between chunks it lets the urgent tasks of the other stages go first.
+// - Order. The chunks are joined by time range, and each task sorts some ranges below the watermark straight
+//   into their place. In front stands what the slice before left undecided.
+// - Search. Each task finds the coincidences of a share of the ordered singles.
+//
+// Order and search work on one slice each, in order of submission: while a slice is searched, the next one is
+// ordered, and others are converted. No thread waits for another one. The thread that completes the last task
+// of a stage does the short serial work in between, and starts what can start (advance()).
+//
+// A slot owns what belongs to one slice, and the stage at work owns the slot. What passes from slice to slice
+// belongs to a stage. mutex_ guards only the states; no other function is called while it is held.
+#include <fmt/format.h>
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "gpu/cpu/slot.hpp"
+#include "gpu/cpu/stages.hpp"
+#include "gpu/cpu/task_pool.hpp"
+#include "gpu/pipeline.hpp"
+#include "net/base/mutex.hpp"
+
+namespace petacq::gpu {
+
+namespace {
+
+/// Slices to be converted by all threads, as many that wait for that, and one each in order and search.
+std::size_t slots_for(const PipelineOptions& options) {
+    const std::size_t parts =
+        std::max<std::size_t>(1, options.max_slice_frames / ConversionStage::part_frames);
+    return 2 * ((options.threads + parts - 1) / parts) + 2;
+}
+
+class HostPipeline final : public Pipeline {
+  public:
+    HostPipeline(const PipelineOptions& options, const config::Calibration& calibration)
+        : options_(options),
+          conversion_(options, calibration, chunks_),
+          order_(options.rules, chunks_),
+          search_(options),
+          pool_(options.threads, [this](const std::string& reason) { fail(reason); }) {
+        for (std::size_t i = 0; i < slots_for(options); ++i)
+            ring_.push_back(std::make_unique<RingSlot>(*this));
+    }
+    ~HostPipeline() override { pool_.stop(); }
+    HostPipeline(const HostPipeline&) = delete;
+    HostPipeline& operator=(const HostPipeline&) = delete;
+
+    [[nodiscard]] std::size_t depth() const override { return ring_.size(); }
+
+    void submit(const Slice& slice) override {
+        if (submitted_ - collected_ == depth()) {
+            throw std::logic_error("pipeline: submit with depth() slices not collected");
+        }
+        throw_if_failed();
+        RingSlot& r = at(submitted_);
+        Slot& s = r.slot;
+        s.number = submitted_++;
+        s.result.id = slice.id;
+        s.spans = slice.spans;
+        s.late_below = std::exchange(watermark_, slice.watermark);
+        s.watermark = slice.watermark;
+        s.close_at = slice.close_at;
+        s.decide_before = slice.decide_before;
+        s.ends_interval = slice.ends_interval;
+        s.spectra = slice.spectra;
+        s.frames = 0;
+        for (const FrameSpan& span : slice.spans)
+            s.frames += span.total();
+        s.parts.resize(std::clamp<std::size_t>(s.frames / ConversionStage::part_frames, 1, options_.threads));
+        {
+            const net::MutexLock lock(mutex_);
+            r.state = State::converting;
+        }
+        pool_.post(r.convert, s.parts.size(), TaskPool::Priority::normal);
+    }
+
+    bool collect(SliceResult& result, bool wait) override {
+        if (collected_ == submitted_) return false;
+        RingSlot& r = at(collected_);
+        {
+            net::MutexLock lock(mutex_);
+            while (wait && r.state != State::finished && failure_.empty())
+                changed_.wait(lock.native());
+            if (r.state != State::finished && failure_.empty()) return false;
+        }
+        throw_if_failed();
+        std::swap(result, r.slot.result);
+        ++collected_;
+        return true;
+    }
+
+    void histograms(SinglesHistograms& out) override { conversion_.histograms(out, collected_); }
+
+    void take_spectra(config::Spectra& out) override {
+        require_collected("spectra");
+        conversion_.spectra().take(out);
+    }
+
+    void unit_spectra(std::uint32_t unit, UnitSpectra& out) override {
+        conversion_.spectra().copy_unit(unit, out);
+    }
+
+    void reset() override {
+        require_collected("reset");
+        order_.reset();
+        search_.reset();
+        watermark_ = 0;
+    }
+
+    void set_calibration(const config::Calibration& calibration) override {
+        require_collected("another calibration");
+        conversion_.set_calibration(options_, calibration);
+    }
+
+    [[nodiscard]] std::uint64_t memory_bytes() const override {
+        // Singles are held in chunks, which may be half empty, and in order; buffers grow by half. A single
+        // contributes half a pair under the winner policies, and as many as it has partners under
+        // TakeAllGoods. Pairs are held in the shares of the search, in the result and by the caller.
+        const CoincidenceRules& rules = options_.rules;
+        const bool many = rules.policy == MultiplesPolicy::take_all_goods || rules.mode == WindowMode::every;
+        const std::uint64_t records = many ? rules.max_multiplicity / 2 : 1;
+        const std::uint64_t slices = std::uint64_t{options_.max_slice_frames} * depth();
+        const std::uint64_t singles = (slices + options_.max_pending_singles) * 3 * 3 / 2;
+        const std::uint64_t pairs = slices * records * 3 * sizeof(Coincidence);
+        const std::uint64_t one_histogram = std::uint64_t{options_.geometry.crystal_count()} +
+                                            std::uint64_t{options_.geometry.bdm_count} * 256;
+        // Each thread has one of 64 bits, and usually three of 32.
+        return singles * sizeof(Single) + pairs + conversion_.table_bytes() +
+               one_histogram * options_.threads * (8 + 3 * 4);
+    }
+
+    [[nodiscard]] std::string description() const override {
+        return fmt::format("cpu, {} thread{}", options_.threads, options_.threads == 1 ? "" : "s");
+    }
+
+  private:
+    enum class State : std::uint8_t { free, converting, converted, ordering, ordered, searching, finished };
+
+    struct RingSlot {
+        explicit RingSlot(HostPipeline& p)
+            : convert([this, &p](std::uint32_t thread, std::size_t i) { p.convert(*this, i, thread); },
+                      [this, &p] { p.converted(*this); }),
+              refit([&p](std::uint32_t /*thread*/, std::size_t i) { p.order_.refit(i); },
+                    [this, &p] { p.plan(*this); }),
+              order([this, &p](std::uint32_t /*thread*/, std::size_t i) { p.order_.order(slot, i); },
+                    [this, &p] { p.ordered(*this); }),
+              search([this, &p](std::uint32_t thread, std::size_t i) { p.search_.search(slot, i, thread); },
+                     [this, &p] { p.searched(*this); }) {}
+        Slot slot;
+        State state = State::free;  // guarded by mutex_
+        TaskPool::Job convert;
+        TaskPool::Job refit;
+        TaskPool::Job order;
+        TaskPool::Job search;
+    };
+
+    RingSlot& at(std::uint64_t number) { return *ring_[number % ring_.size()]; }
+
+    void fail(const std::string& reason) {
+        {
+            const net::MutexLock lock(mutex_);
+            failure_ = reason;
+        }
+        changed_.notify_all();
+    }
+    /// When it throws, no thread reads frames any more.
+    void throw_if_failed() {
+        std::string failure;
+        {
+            const net::MutexLock lock(mutex_);
+            failure = failure_;
+        }
+        if (failure.empty()) return;
+        pool_.stop();
+        throw std::runtime_error(failure);
+    }
+
+    void require_collected(const char* call) {
+        if (submitted_ != collected_) {
+            throw std::logic_error(fmt::format("pipeline: {} with slices that were not collected", call));
+        }
+        throw_if_failed();
+    }
+
+    // Called by the threads of the pool:
+
+    /// Starts the next slice in the stages that are idle, if it is ready.
+    void advance() {
+        RingSlot* order = nullptr;
+        RingSlot* search = nullptr;
+        {
+            const net::MutexLock lock(mutex_);
+            if (!ordering_ && at(next_to_order_).state == State::converted) {
+                order = &at(next_to_order_++);
+                order->state = State::ordering;
+                ordering_ = true;
+            }
+            if (!searching_ && at(next_to_search_).state == State::ordered) {
+                search = &at(next_to_search_++);
+                search->state = State::searching;
+                searching_ = true;
+            }
+        }
+        if (search != nullptr) {
+            pool_.post(search->search, search_.start(search->slot), TaskPool::Priority::urgent);
+        }
+        if (order == nullptr) return;
+        if (const std::size_t refits = order_.start(order->slot); refits > 0) {
+            pool_.post(order->refit, refits, TaskPool::Priority::urgent);
+        } else {
+            plan(*order);
+        }
+    }
+
+    void convert(RingSlot& r, std::size_t part, std::uint32_t thread) {
+        conversion_.convert(r.slot, part, thread, pool_, collected_, order_.bin_width());
+    }
+
+    void converted(RingSlot& r) {
+        {
+            const net::MutexLock lock(mutex_);
+            r.state = State::converted;
+        }
+        advance();
+    }
+
+    void plan(RingSlot& r) { pool_.post(r.order, order_.plan(r.slot), TaskPool::Priority::urgent); }
+
+    void ordered(RingSlot& r) {
+        order_.finish(r.slot);
+        {
+            const net::MutexLock lock(mutex_);
+            r.state = State::ordered;
+            ordering_ = false;
+        }
+        advance();
+    }
+
+    void searched(RingSlot& r) {
+        search_.finish(r.slot);
+        {
+            const net::MutexLock lock(mutex_);
+            searching_ = false;
+        }
+        advance();
+        search_.deliver(r.slot);
+        {
+            const net::MutexLock lock(mutex_);
+            r.state = State::finished;
+        }
+        changed_.notify_all();
+    }
+
+    const PipelineOptions options_;
+    ChunkStore chunks_;
+    ConversionStage conversion_;
+    OrderStage order_;
+    SearchStage search_;
+    std::vector<std::unique_ptr<RingSlot>> ring_;
+
+    // The calling thread writes these three. The threads of the pool read collected_.
+    std::uint64_t submitted_ = 0;
+    std::atomic<std::uint64_t> collected_ = 0;
+    std::uint64_t watermark_ = 0;
+
+    net::Mutex mutex_;
+    std::condition_variable changed_;  // a slice is finished, or the back-end has failed
+    std::uint64_t next_to_order_ PETACQ_GUARDED_BY(mutex_) = 0;
+    std::uint64_t next_to_search_ PETACQ_GUARDED_BY(mutex_) = 0;
+    bool ordering_ PETACQ_GUARDED_BY(mutex_) = false;
+    bool searching_ PETACQ_GUARDED_BY(mutex_) = false;
+    std::string failure_ PETACQ_GUARDED_BY(mutex_);
+    TaskPool pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pipeline> make_cpu_pipeline(const PipelineOptions& options,
+                                            const config::Calibration& calibration) {
+    if (options.threads == 0) throw std::invalid_argument("pipeline threads: expected at least 1");
+    check_rules(options.rules);
+    check_spectra(options);
+    config::check_calibration(options.geometry, calibration);
+    return std::make_unique<HostPipeline>(options, calibration);
+}
+
+}  // namespace petacq::gpu

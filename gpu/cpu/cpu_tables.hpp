@@ -1,0 +1,38 @@
+// The conversion tables of the CPU back-end.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "config/energy_bins.hpp"
+#include "gpu/arithmetic.hpp"
+#include "gpu/conversion_tables.hpp"
+#include "net/base/huge_pages.hpp"
+#include "net/wire.hpp"
+
+namespace petacq::gpu {
+
+/// For each frame, the position table and the row of its crystal are read at random. Read-only once built, so
+/// threads may share it.
+struct HostTables {
+    /// The calibration must have passed config::check_calibration.
+    HostTables(const PipelineOptions& options, const config::Calibration& calibration);
+    [[nodiscard]] std::uint64_t bytes() const;
+
+    FrameTables frames;
+    /// A crystal number is first_crystal[unit] + crystal_in_unit[local], for a `local` inside a crystal.
+    std::vector<std::uint32_t> first_crystal;
+    std::array<std::uint32_t, 256> crystal_in_unit{};
+    /// [crystal][1 + bins] the bits of the time offset (std::int32_t) and of the energy factors (float).
+    net::HugeVector<std::uint32_t> rows;
+};
+
+/// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
+template <bool one_bin>
+std::uint32_t factor_word(net::FrameWords w, std::uint32_t bins) {
+    return one_bin ? 1 : 1 + std::min(frame_adc(w) / config::adc_per_bin, bins - 1);
+}
+
+}  // namespace petacq::gpu

@@ -1,0 +1,52 @@
+// A slice in flight on the CPU: its input, its singles and its result.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gpu/cpu/chunk.hpp"
+#include "gpu/cpu/coincidence.hpp"
+#include "gpu/cpu/convert.hpp"
+#include "gpu/pipeline.hpp"
+
+namespace petacq::gpu {
+
+/// The stages fill it one after the other. It is reused: its buffers keep their memory.
+struct Slot {
+    /// What a part of the frames was converted to.
+    struct alignas(64) Part {
+        ConvertedFrames converted;
+        std::vector<std::unique_ptr<Chunk>> chunks;
+    };
+
+    // The slice:
+    std::uint64_t number = 0;  ///< in order of submission
+    std::span<const FrameSpan> spans;
+    std::uint64_t frames = 0;
+    std::uint64_t late_below = 0;  ///< the watermark of the slice before
+    std::uint64_t watermark = 0;
+    std::optional<std::uint64_t> close_at;
+    std::optional<std::uint64_t> decide_before;
+    bool ends_interval = false;
+    std::optional<TickRange> spectra;
+
+    // Conversion:
+    std::vector<Part> parts;
+
+    // Order:
+    std::uint64_t newest = 0;  ///< time of the newest accepted single
+    /// In order: what the slice before left undecided, and all below the watermark.
+    RecordVector<Single> singles;
+    std::uint64_t horizon = 0;  ///< records of this time and later ones are held back
+
+    // Search, and the result:
+    Search search;
+    SliceResult result;
+
+    [[nodiscard]] bool ends_segment() const { return close_at && !decide_before; }
+};
+
+}  // namespace petacq::gpu

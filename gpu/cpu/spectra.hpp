@@ -1,0 +1,149 @@
+// The spectra of the pipeline on the CPU: frames in the threads of the back-end, counts in tables of all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "config/spectra.hpp"
+#include "gpu/pipeline.hpp"
+#include "gpu/second_cuts.hpp"
+#include "net/base/huge_pages.hpp"
+#include "net/base/mutex.hpp"
+
+namespace petacq::gpu {
+
+inline std::size_t unit_count(const config::Geometry& geometry) {
+    return std::size_t{geometry.bdm_count} * geometry.du_count;
+}
+
+/// A frame that counts: its cell in the flood map of its unit (x + y * position_size) and its cell in the
+/// energy spectra of that unit (local crystal * config::Spectra::energy_bins + bin). A frame outside any
+/// crystal has a local crystal beyond the last one, and any bin.
+struct CountedFrame {
+    std::uint16_t flood;
+    std::uint16_t energy;
+};
+
+/// The counts of all detector units. They are added to bytes, of which those of one unit fit a cache; a byte
+/// that is full goes on to the whole count. Any thread may call any function.
+class UnitCounts {
+  public:
+    explicit UnitCounts(const config::Geometry& geometry)
+        : floods_(unit_count(geometry), std::size_t{geometry.position_size} * geometry.position_size),
+          energies_(unit_count(geometry), 256 * config::Spectra::energy_bins),
+          mutexes_(unit_count(geometry)) {}
+
+    void add(std::uint32_t unit, std::span<const CountedFrame> frames);
+    /// Copies the counts of the unit to `to`, as many as fit.
+    void copy(std::uint32_t unit, UnitSpectra& to);
+    void clear(std::uint32_t unit);
+    [[nodiscard]] std::uint32_t units() const { return static_cast<std::uint32_t>(mutexes_.size()); }
+    [[nodiscard]] std::uint64_t bytes() const { return floods_.bytes() + energies_.bytes(); }
+
+  private:
+    class Counts {
+      public:
+        Counts(std::size_t units, std::size_t cells)
+            : cells_(cells), low_(units * cells), high_(units * cells) {}
+        struct Unit {
+            std::uint8_t* low;
+            std::uint32_t* high;
+            std::size_t cells;
+
+            /// Reads the bytes in their order, which the processor foresees, into the cache. In the order of
+            /// the frames, each line would be waited for.
+            void fetch() const {
+                for (std::size_t cell = 0; cell < cells; cell += 64)
+                    (void)*static_cast<const volatile std::uint8_t*>(low + cell);
+            }
+
+            void add(std::size_t cell) const {
+                if (++low[cell] == 0) [[unlikely]]
+                    high[cell] += 256;
+            }
+        };
+        Unit unit(std::size_t number) {
+            return {low_.data() + number * cells_, high_.data() + number * cells_, cells_};
+        }
+        void copy(std::size_t number, std::span<std::uint32_t> to) const;
+        void clear(std::size_t number);
+        [[nodiscard]] std::uint64_t bytes() const { return low_.size() + high_.size() * sizeof high_[0]; }
+
+      private:
+        std::size_t cells_;  // of a unit
+        // [unit][cell]
+        net::HugeVector<std::uint8_t> low_;
+        net::HugeVector<std::uint32_t> high_;
+    };
+    Counts floods_;
+    Counts energies_;
+    std::vector<net::Mutex> mutexes_;  // [unit]
+};
+
+/// The frames that one thread has found and not yet counted: a list for each unit, which is counted as a
+/// whole. So the counts of a unit come into the cache once for thousands of frames; one by one, each frame
+/// would wait for memory.
+class FrameLists {
+  public:
+    static constexpr std::uint32_t most_frames = 4096;  ///< of a unit, before a block
+    static constexpr std::uint32_t block = 32;          ///< frames that may follow before flush_full()
+
+    explicit FrameLists(UnitCounts& counts)
+        : counts_(counts), frames_(std::size_t{counts.units()} * stride), sizes_(counts.units()) {}
+
+    /// `counts`: whether the frame counts at all; without a branch, since chance may decide. Returns whether
+    /// the list is full.
+    bool append(std::uint32_t unit, CountedFrame frame, bool counts) {
+        const std::uint32_t size = sizes_[unit];
+        CountedFrame* const end = frames_.data() + std::size_t{unit} * stride + size;
+        *end = frame;
+        __builtin_prefetch(end + line, 1);  // each list has a line of the cache of its own
+        sizes_[unit] = size + (counts ? 1 : 0);
+        return size >= most_frames;
+    }
+    void flush(std::uint32_t unit);
+    void flush_full();
+    [[nodiscard]] std::uint64_t bytes() const { return frames_.size() * sizeof frames_[0]; }
+
+  private:
+    // The lists grow alike. A line of a cache apart, their ends do not all fall into the same set of it.
+    static constexpr std::size_t line = 64 / sizeof(CountedFrame);
+    static constexpr std::size_t stride = most_frames + block + line;
+
+    UnitCounts& counts_;
+    net::HugeVector<CountedFrame> frames_;  // [unit][stride]
+    std::vector<std::uint32_t> sizes_;      // [unit]
+};
+
+class HostSpectra {
+  public:
+    HostSpectra(const config::Geometry& geometry, std::size_t threads);
+
+    /// Calls convert(lists) with the lists of this thread.
+    template <class Convert>
+    auto count(std::size_t thread, Convert convert) {
+        Thread& own = *threads_[thread];
+        const net::MutexLock lock(own.mutex);
+        return convert(own.lists);
+    }
+    /// Pipeline::take_spectra(). REQUIRES: no thread counts.
+    void take(config::Spectra& out);
+    /// Pipeline::unit_spectra(). Threads may count meanwhile.
+    void copy_unit(std::uint32_t unit, UnitSpectra& out);
+    [[nodiscard]] std::uint64_t bytes() const;
+
+  private:
+    struct Thread {
+        explicit Thread(UnitCounts& counts) : lists(counts) {}
+        net::Mutex mutex;
+        FrameLists lists PETACQ_GUARDED_BY(mutex);
+    };
+    const config::Geometry geometry_;
+    UnitCounts counts_;
+    std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+}  // namespace petacq::gpu

@@ -1,0 +1,24 @@
+// The arrays of singles on the device.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/cuda/base/layout.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// Singles as two arrays: the sort key, and crystal << 32 | energy bits. Since energies are not negative, the
+/// values have the same order as (crystal, energy).
+struct SingleArrays {
+    std::uint64_t* time = nullptr;
+    std::uint64_t* value = nullptr;
+};
+
+/// Where conversion writes to.
+struct ConvertOutput {
+    SingleArrays ready;
+    SingleArrays pending;
+    TagCell* tags = nullptr;
+};
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,44 @@
+// Adds singles and pairs to the sums of the interval.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/cuda/coincidence/find.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// Adds a decided single, by whether it is alone in its window.
+__device__ inline void add_single(const FindArguments& a, std::uint32_t at, bool alone) {
+    atomicAdd(&(alone ? a.sums.unpaired : a.sums.grouped)[a.singles[at].crystal], 1U);
+}
+
+__device__ inline void add_to(std::uint64_t& sum, std::uint64_t value) {
+    if (value != 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(value));
+    }
+}
+
+__device__ inline void add_end(PromptEnds& sum, const PromptEnds& end) {
+    add_to(sum.dt, end.dt);
+    add_to(sum.abs_dt, end.abs_dt);
+    add_to(sum.dt_squared, end.dt_squared);
+    add_to(sum.peak, end.peak);
+    add_to(sum.peak_energy, end.peak_energy);
+}
+
+__device__ inline void add_pair(const FindArguments& a, const Coincidence& c) {
+    std::uint32_t* const ends = c.kind == Kind::prompt ? a.sums.prompts : a.sums.delayeds;
+    atomicAdd(&ends[c.crystal_a], 1U);
+    atomicAdd(&ends[c.crystal_b], 1U);
+    if (c.kind != Kind::prompt) return;
+    const std::uint32_t count = a.sums.module_count;
+    const std::uint32_t copy = blockIdx.x % SumArrays::module_copies;
+    const std::uint32_t module_a = a.module_of[c.crystal_a];
+    const std::uint32_t module_b = a.module_of[c.crystal_b];
+    PromptEnds* const modules = a.sums.modules + copy * count;
+    add_end(modules[module_a], PromptEnds::of(c.dt, c.energy_a));
+    add_end(modules[module_b], PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b));
+    atomicAdd(&a.sums.module_pairs[(copy * count + module_a) * count + module_b], 1U);
+}
+
+}  // namespace petacq::gpu::cuda

@@ -1,0 +1,64 @@
+// Turns the records that the device returns for a slice into those of the result.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpu/cuda/slice/slot.hpp"
+#include "net/base/worker_pool.hpp"
+
+namespace petacq::gpu::cuda {
+
+/// Asks for large pages where they help: filling and reading a large result is faster with few of them.
+void advise_large_pages(void* memory, std::size_t bytes);
+
+/// Makes `out` hold `count` elements, whatever it held before. `write(begin, end, to)` writes elements
+/// [begin, end) to `to`; several threads call it where that pays, because one core reaches a tenth of the bus
+/// rate. Memory that `out` brings along is used again.
+template <class T, class Write>
+void fill(net::WorkerPool& pool, std::size_t count, RecordVector<T>& out, Write write) {
+    constexpr std::size_t least = (std::size_t{256} << 10) / sizeof(T);  // for a thread
+    constexpr std::size_t piece = (std::size_t{128} << 10) / sizeof(T);  // that it takes at a time
+    if (out.capacity() < count) {
+        RecordVector<T>().swap(out);
+        // Some extra room, because slices vary in size.
+        out.reserve(count + count / 8);
+        advise_large_pages(out.data(), out.capacity() * sizeof(T));
+    }
+    out.resize(count);
+    const auto workers = static_cast<std::uint32_t>(std::clamp<std::size_t>(count / least, 1, pool.size()));
+    std::atomic<std::size_t> next{0};
+    pool.share(workers, [&](std::uint32_t) {
+        for (std::size_t begin = 0; (begin = next.fetch_add(piece, std::memory_order_relaxed)) < count;)
+            write(begin, std::min(begin + piece, count), out.data() + begin);
+    });
+}
+
+/// Adds the tags that conversion has found to slot.tags, and puts them in order. The tags and the table of
+/// the slice must be on the host.
+void take_tags(Slot& slot);
+
+/// The frame counts of a slice, after take_tags(). Its totals must be on the host.
+FrameCounts frame_counts(const Slot& slot);
+
+/// Copies the sums of the interval that the slice ends, without the counts. They must be on the host.
+void copy_sums(const Slot& slot, IntervalSums& out);
+
+/// Puts the records of consecutive slices into one record order. Records at or above the horizon of a slice
+/// are held back until the next slice, because delayeds with the same time may still follow.
+class RecordOrder {
+  public:
+    /// Writes the held records and those of the slice to `out`, which is overwritten. The totals and records
+    /// of the slice must be on the host.
+    void take(Slot& slot, net::WorkerPool& pool, RecordVector<Coincidence>& out);
+    void reset() { held_.clear(); }
+
+  private:
+    std::vector<Coincidence> held_;
+    std::vector<Coincidence> mixed_;  // kept for its memory
+};
+
+}  // namespace petacq::gpu::cuda

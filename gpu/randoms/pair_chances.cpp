@@ -1,0 +1,366 @@
+#include "gpu/randoms/pair_chances.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "gpu/randoms/window_load.hpp"
+
+namespace petacq::gpu {
+
+namespace {
+
+/// Larger groups are left out.
+constexpr std::uint32_t most_singles = 40;
+
+struct Node {
+    double t;
+    double weight;
+};
+
+/// The t of a policy; Gauss-Legendre for the mean from 0 to 1.
+std::span<const Node> nodes_of(MultiplesPolicy policy) {
+    static constexpr std::array<Node, 1> at_0{{{0, 1}}};
+    static constexpr std::array<Node, 1> at_1{{{1, 1}}};
+    static constexpr std::array<Node, 8> mean{{{0.019855071751231884, 0.050614268145188130},
+                                               {0.101666761293186631, 0.111190517226687235},
+                                               {0.237233795041835507, 0.156853322938943644},
+                                               {0.408282678752175098, 0.181341891689180992},
+                                               {0.591717321247824902, 0.181341891689180992},
+                                               {0.762766204958164493, 0.156853322938943644},
+                                               {0.898333238706813369, 0.111190517226687235},
+                                               {0.980144928248768116, 0.050614268145188130}}};
+    switch (policy) {
+        case MultiplesPolicy::remove_multiples:
+        case MultiplesPolicy::take_if_only_one_good:
+            return at_0;
+        case MultiplesPolicy::take_all_goods:
+            return at_1;
+        default:
+            return mean;
+    }
+}
+
+/// Whether other pairs count alike, good or not.
+bool counts_all(MultiplesPolicy policy) {
+    return policy == MultiplesPolicy::remove_multiples || policy == MultiplesPolicy::take_winner_if_is_good;
+}
+
+/// Mean factors of what other annihilations add to a window.
+struct Factors {
+    double one;   ///< of one single
+    double both;  ///< of two singles that belong together
+};
+
+/// Sums over the annihilations in a window, and over the number of them.
+struct Sums {
+    double windows = 0;
+    double others = 0;
+};
+
+class ChanceFinder {
+  public:
+    ChanceFinder(const CoincidenceRules& rules, const PairCells& cells, const WindowContents& contents,
+                 Kind kind)
+        : rules_(rules),
+          contents_(contents),
+          cells_(cells.count()),
+          most_(std::min(rules.max_multiplicity, most_singles)),
+          parted_(contents.abs_dt / window_width(rules)) {
+        const double paired = 1 - contents.lone;
+        const double load = contents.load * (kind == Kind::delayed ? 2 : 1);
+        // In mode "every" a window may hold the second single without the first.
+        const double second = rules.mode == WindowMode::every ? parted_ : 0;
+        both_ = load * paired * (1 - parted_);
+        one_ = load * (1 - paired * (1 - parted_ - second));
+        empty_ = std::exp(-(one_ + both_));
+        good_.resize(std::size_t{cells_} * cells_);
+        good_mate_.resize(good_.size());
+        own_mate_.resize(good_.size(), {1, 0, 0});
+        own_good_.resize(cells_);
+        if (asks_for_good(rules.policy)) find_good(cells);
+        if (rules.mode == WindowMode::every) {
+            for (std::uint32_t a = 0; a < cells_; ++a)
+                openers_.push_back(windows_of_opener(a));
+        }
+    }
+
+    [[nodiscard]] bool can_be_good(std::uint32_t a, std::uint32_t b) const { return good_[at(a, b)] > 0; }
+    [[nodiscard]] PairChances of(std::uint32_t a, std::uint32_t b) const {
+        return rules_.mode == WindowMode::single ? of_groups(a, b) : of_openers(a, b);
+    }
+
+  private:
+    [[nodiscard]] std::size_t at(std::uint32_t a, std::uint32_t b) const {
+        return std::size_t{a} * cells_ + b;
+    }
+    void find_good(const PairCells& cells) {
+        const std::uint32_t zones = cells.zones;
+        std::vector<double> near(std::size_t{zones} * zones);
+        for (std::uint32_t a = 0; a < zones; ++a) {
+            for (std::uint32_t b = 0; b < zones; ++b)
+                near[std::size_t{a} * zones + b] = cells.near(a, b);
+        }
+        for (std::uint32_t a = 0; a < cells_; ++a) {
+            for (std::uint32_t b = 0; b < cells_; ++b) {
+                const bool apart = cells.rule.geometry_good({0, cells.module_of(a)}, {0, cells.module_of(b)});
+                good_[at(a, b)] = apart ? near[cells.zone_of(a) * zones + cells.zone_of(b)] : 0;
+            }
+        }
+        for (std::uint32_t b = 0; b < cells_; ++b) {
+            for (std::uint32_t c = 0; c < cells_; ++c) {
+                const double mates = contents_.mates[at(b, c)];
+                if (mates == 0) continue;
+                const double own = contents_.good_mates[at(b, c)];
+                own_good_[b] += mates * own;
+                for (std::uint32_t a = 0; a < cells_; ++a) {
+                    const double good = mates * good_[at(c, a)];
+                    std::array<double, 3>& of_mate = own_mate_[at(b, a)];
+                    of_mate[1] += good;
+                    of_mate[2] += good * own;
+                }
+            }
+            for (std::uint32_t a = 0; a < cells_; ++a) {
+                good_mate_[at(a, b)] = own_mate_[at(b, a)][1];
+                own_mate_[at(b, a)][1] += own_good_[b];
+            }
+        }
+    }
+    /// Of a pair that is good with probability p.
+    [[nodiscard]] double factor(double p, double t) const {
+        if (counts_all(rules_.policy)) return t;
+        return rules_.policy == MultiplesPolicy::take_winner_if_all_are_goods ? p * t : 1 - p + p * t;
+    }
+
+    /// The product of factor(p, t) over several p, from the elementary symmetric polynomials of these.
+    template <std::size_t count>
+    [[nodiscard]] double factor(const std::array<double, count>& polynomials, double t) const {
+        if (counts_all(rules_.policy) || rules_.policy == MultiplesPolicy::take_winner_if_all_are_goods) {
+            const double of_all = counts_all(rules_.policy) ? polynomials.front() : polynomials.back();
+            return of_all * std::pow(t, count - 1);
+        }
+        double product = polynomials.back();
+        for (std::size_t i = count - 1; i-- > 0;)
+            product = polynomials[i] - (1 - t) * product;
+        return product;
+    }
+
+    /// What the pairs of a and b with the singles of other annihilations add up to: means, over these, of the
+    /// polynomials of the probabilities that the pairs are good.
+    struct OthersOfPair {
+        std::array<double, 3> one{};   ///< with a single
+        std::array<double, 6> both{};  ///< with a single and its mate, and the pair of these
+        double good_mates = 0;         ///< that the mates of a and b are good
+    };
+    [[nodiscard]] OthersOfPair others_of(std::uint32_t a, std::uint32_t b) const {
+        OthersOfPair sum;
+        for (std::uint32_t c = 0; c < cells_; ++c) {
+            const double part = contents_.singles[c];
+            const double one_1 = good_[at(a, c)] + good_[at(b, c)];
+            const double one_2 = good_[at(a, c)] * good_[at(b, c)];
+            const double mate_1 = good_mate_[at(a, c)] + good_mate_[at(b, c)];
+            const double mate_2 = good_mate_[at(a, c)] * good_mate_[at(b, c)];
+            sum.one[0] += part;
+            sum.one[1] += part * one_1;
+            sum.one[2] += part * one_2;
+            const double both_1 = part * (one_1 + mate_1);
+            const double both_2 = part * (one_2 + one_1 * mate_1 + mate_2);
+            const double both_3 = part * (one_2 * mate_1 + one_1 * mate_2);
+            const double both_4 = part * (one_2 * mate_2);
+            const double own = own_good_[c];
+            sum.both[1] += both_1 + own * part;
+            sum.both[2] += both_2 + own * both_1;
+            sum.both[3] += both_3 + own * both_2;
+            sum.both[4] += both_4 + own * both_3;
+            sum.both[5] += own * both_4;
+            sum.good_mates += contents_.mates[at(a, c)] * good_mate_[at(c, b)];
+        }
+        sum.both[0] = sum.one[0];
+        return sum;
+    }
+
+    /// Over all numbers of other annihilations: their factors, and `pairs` for each pair of their singles and
+    /// of `mates` other singles. A window of more than so many singles counts as 0.
+    [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned mates,
+                           std::uint32_t singles) const {
+        const double one = one_ * factors.one;
+        const double both = both_ * factors.both;
+        Sums sums;
+        double before = 0;     // with one single less
+        double now = empty_;   // with so many singles
+        double others = 0;     // times the number of annihilations
+        double power = 1;      // of all pairs of these singles
+        double with_next = 1;  // of those that one more makes
+        for (unsigned i = 0; i < mates; ++i)
+            with_next *= pairs;
+        for (std::uint32_t n = 0; n <= singles; ++n) {
+            sums.windows += power * now;
+            sums.others += power * others;
+            if (n > 2 * (one_ + both_) && now + before < 1e-12) break;
+            others = one * now + both * before;
+            const double next = (one * now + 2 * both * before) / (n + 1);
+            before = now;
+            now = next;
+            power *= with_next;
+            with_next *= pairs;
+        }
+        return sums;
+    }
+
+    /// A group of n annihilations begins L (1 - G w) P(n) times per tick: P(n) is that n - 1 follow the
+    /// opener. It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1) (n - 2)
+    /// / 2 others. Of each later single, the end of an earlier window makes G |dt| openers.
+    [[nodiscard]] PairChances of_groups(std::uint32_t a, std::uint32_t b) const {
+        const double free = 1 - contents_.in_windows;
+        const double opened = window_width(rules_) * free;
+        const double opens_later = contents_.in_windows * parted_ / free;
+        const OthersOfPair of_pair = others_of(a, b);
+        PairChances chances;
+        for (const Node& node : nodes_of(rules_.policy)) {
+            const double t = node.t;
+            const double pairs = factor(contents_.good, t);
+            // `pairs` is of all pairs of other singles; that of two that belong together is in `both`.
+            const Factors others{factor(of_pair.one, t), pairs > 0 ? factor(of_pair.both, t) / pairs : 0};
+            const double weight = node.weight * opened;
+            const auto sums = [&](unsigned mates, double own) {
+                if (mates + 2 > most_) return Sums{};
+                Sums s = sum(others, pairs, mates, most_ - mates - 2);
+                s.windows *= weight * own;
+                s.others *= weight * own;
+                return s;
+            };
+            const double mate_of_a = factor(own_mate_[at(a, b)], t);
+            const double mate_of_b = factor(own_mate_[at(b, a)], t);
+            const Sums none = sums(0, 1);
+            const Sums with_a = sums(1, mate_of_a);
+            const Sums with_b = sums(1, mate_of_b);
+            const Sums with_both = sums(2, mate_of_a * mate_of_b * factor(of_pair.good_mates, t));
+            chances.mates += (none.windows + (1 - parted_) * none.others) / window_width(rules_);
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < single_kinds; ++y) {
+                    // With its mate, and without; a later single without it would be the opener.
+                    const double whole_a = x == lone_single ? 1 : 1 - parted_;
+                    const double whole_b = y == lone_single ? 1 : 1 - parted_;
+                    const double parted_a = x == earlier_single ? parted_ : 0;
+                    const double parted_b = y == earlier_single ? parted_ : 0;
+                    const Sums& a_and_b = x == lone_single ? (y == lone_single ? none : with_b)
+                                                           : (y == lone_single ? with_a : with_both);
+                    const Sums& only_a = x == lone_single ? none : with_a;
+                    const Sums& only_b = y == lone_single ? none : with_b;
+                    const double a_opens = whole_b * a_and_b.windows + parted_b * only_a.windows;
+                    const double b_opens = whole_a * a_and_b.windows + parted_a * only_b.windows;
+                    double sum = a_opens + b_opens;
+                    sum += whole_a * (whole_b * a_and_b.others + parted_b * only_a.others) +
+                           parted_a * (whole_b * only_b.others + parted_b * none.others);
+                    if (x == later_single)
+                        sum += opens_later * (whole_b * only_b.windows + parted_b * none.windows);
+                    if (y == later_single)
+                        sum += opens_later * (whole_a * only_a.windows + parted_a * none.windows);
+                    chances.of[x][y] += sum;
+                    chances.first[x][y] += sum / 2;
+                }
+            }
+        }
+        return chances;
+    }
+
+    /// [node of the policy][members besides the opener and its partner]: how many windows of an opener in
+    /// cell a let the pair be taken, whatever other annihilations add. Mode "every".
+    using WindowsOfOpener = std::vector<std::array<double, 3>>;
+    [[nodiscard]] WindowsOfOpener windows_of_opener(std::uint32_t a) const {
+        WindowsOfOpener windows;
+        for (const Node& node : nodes_of(rules_.policy)) {
+            Factors others{};
+            for (std::uint32_t c = 0; c < cells_; ++c) {
+                const double one = contents_.singles[c] * factor(good_[at(a, c)], node.t);
+                others.one += one;
+                others.both += one * factor(good_mate_[at(a, c)], node.t);
+            }
+            std::array<double, 3>& of_node = windows.emplace_back();
+            for (std::uint32_t more = 0; more < of_node.size(); ++more)
+                of_node[more] = 2 + more > most_ ? 0 : sum(others, 1, 0, most_ - 2 - more).windows;
+        }
+        return windows;
+    }
+    /// That a window with its opener in cell a takes the pair with a single in cell b. [kind of the
+    /// opener][kind of its partner]: it holds the mate of an earlier opener, and not that of a later one.
+    [[nodiscard]] PairChances::ByKinds opened(std::uint32_t a, std::uint32_t b) const {
+        PairChances::ByKinds chances{};
+        const std::span<const Node> nodes = nodes_of(rules_.policy);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            const double t = nodes[i].t;
+            const double weight = nodes[i].weight * window_width(rules_);
+            for (const std::size_t opener : {lone_single, earlier_single, later_single}) {
+                const unsigned mate = opener == earlier_single ? 1 : 0;
+                const double own = weight * (mate != 0 ? factor(own_good_[a], t) : 1);
+                const double lone = own * openers_[a][i][mate];
+                const double whole = own * factor(good_mate_[at(a, b)], t) * openers_[a][i][mate + 1];
+                const double paired = (1 - parted_) * whole + parted_ * lone;
+                chances[opener][lone_single] += lone;
+                chances[opener][earlier_single] += paired;
+                chances[opener][later_single] += paired;
+            }
+        }
+        return chances;
+    }
+    [[nodiscard]] PairChances of_openers(std::uint32_t a, std::uint32_t b) const {
+        PairChances chances;
+        chances.first = opened(a, b);
+        const PairChances::ByKinds second = opened(b, a);
+        for (std::size_t x = 0; x < single_kinds; ++x) {
+            for (std::size_t y = 0; y < single_kinds; ++y)
+                chances.of[x][y] = chances.first[x][y] + second[y][x];
+        }
+        const std::span<const Node> nodes = nodes_of(rules_.policy);
+        for (std::size_t i = 0; i < nodes.size(); ++i)
+            chances.mates += nodes[i].weight * (openers_[a][i][0] + openers_[b][i][0]) / 2;
+        return chances;
+    }
+
+    const CoincidenceRules& rules_;
+    const WindowContents& contents_;
+    const std::uint32_t cells_;
+    const std::uint32_t most_;
+    const double parted_;  ///< s
+    double empty_;         ///< that no other annihilation falls into the window, or both
+    double one_;           ///< annihilations of which one single is in the window, or in both
+    double both_;          ///< those of which both are
+    // Only for policies that ask; 0 otherwise.
+    std::vector<double> good_;      ///< [a * cells + b] part of the pairs that are good
+    std::vector<double> own_good_;  ///< [a] part of the singles that make a good pair with their mate
+    /// [a * cells + b] that a single in a and the mate of one in b are good.
+    std::vector<double> good_mate_;
+    /// [a * cells + b] polynomials of the pairs of the mate of a single in a, with that single and with one
+    /// in b.
+    std::vector<std::array<double, 3>> own_mate_;
+    std::vector<WindowsOfOpener> openers_;  ///< [a]; mode "every"
+};
+
+}  // namespace
+
+std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairCells& cells,
+                                      const WindowContents& contents, Kind kind) {
+    const ChanceFinder finder(rules, cells, contents, kind);
+    const std::uint32_t count = cells.count();
+    if (!asks_for_good(rules.policy))
+        return std::vector<PairChances>(std::size_t{count} * count, finder.of(0, 0));
+    std::vector<PairChances> all(std::size_t{count} * count);
+    for (std::uint32_t a = 0; a < count; ++a) {
+        for (std::uint32_t b = a; b < count; ++b) {
+            if (!finder.can_be_good(a, b)) continue;
+            const PairChances chances = finder.of(a, b);
+            all[std::size_t{a} * count + b] = chances;
+            PairChances& turned = all[std::size_t{b} * count + a];
+            turned.mates = chances.mates;
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < single_kinds; ++y) {
+                    turned.of[x][y] = chances.of[y][x];
+                    turned.first[x][y] = chances.of[y][x] - chances.first[y][x];
+                }
+            }
+        }
+    }
+    return all;
+}
+
+}  // namespace petacq::gpu

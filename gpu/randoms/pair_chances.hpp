@@ -1,0 +1,71 @@
+// How often two singles of different annihilations become a prompt, under each policy and window mode.
+//
+// An annihilation leaves one single ("lone") or two that are detected together, an earlier and a later one.
+// Annihilations come at random, L per tick; x = L w of them fall into a window, on average, besides that of
+// the opener. A pair of singles of two annihilations is taken or not depending on the other pairs of the
+// window. Energies are exchangeable: each of k pairs is the winner with probability 1 / k, which is the mean
+// of t^(k - 1) over t from 0 to 1. So the probability is a product over the other pairs, one of which is good
+// with probability p:
+//
+//   RemoveMultiples           product of t                at t = 0
+//   TakeAllGoods              product of (1 - p + p t)    at t = 1
+//   TakeWinnerOfGoods         product of (1 - p + p t)    mean over t
+//   TakeIfOnlyOneGood         product of (1 - p + p t)    at t = 0
+//   TakeWinnerIfIsGood        product of t                mean over t
+//   TakeWinnerIfAllAreGoods   product of p t              mean over t
+//
+// and the sum over the numbers of other annihilations, which are Poisson numbers, is a power series. With
+// RemoveMultiples in mode "single" the result is 2 w e^-x (1 - G w) for two lone singles.
+//
+// p follows from where mates and singles lie, by cells (pair_cells.hpp): the mate of a single lies opposite,
+// near another single that lies opposite, too. Two singles that belong together make a good pair, unless
+// their rings are too far apart.
+//
+// The edges of a window part the two singles of an annihilation with probability s = <|dt|> / w each. The end
+// leaves the earlier one inside without its mate. In mode "single" the later one then opens a window; in mode
+// "every" a window may also begin between the two, and hold the later one alone.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpu/arithmetic.hpp"
+#include "gpu/coincidence_rules.hpp"
+#include "gpu/randoms/pair_cells.hpp"
+#include "gpu/types.hpp"
+
+namespace petacq::gpu {
+
+/// What the annihilation of a single left besides it: nothing, a later single, an earlier one.
+enum SingleKind : std::uint8_t { lone_single, earlier_single, later_single };
+inline constexpr std::size_t single_kinds = 3;
+
+/// How many singles a coincidence window holds, of which kinds, and where they lie.
+struct WindowContents {
+    double load = 0;              ///< x
+    double lone = 1;              ///< part of the annihilations that leave one single
+    double good = 1;              ///< part of the pairs of singles of different annihilations that are good
+    double abs_dt = 0;            ///< ticks; mean time between the two singles of an annihilation
+    double in_windows = 0;        ///< mode "single": part of the time that lies in windows
+    std::vector<double> singles;  ///< [cell] part of the singles that lie in it
+    std::vector<double> mates;    ///< [a * cells + b] part of the mates of singles in a that lie in b
+    /// [a * cells + b] part of the pairs of a single in a and its mate in b that are good.
+    std::vector<double> good_mates;
+};
+
+/// Random prompts per tick of two crystals that make a good pair, i in cell a and j in cell b, for rates
+/// v of their singles per tick, by kind: the sum of of[x][y] v_i[x] v_j[y]. In ticks.
+struct PairChances {
+    using ByKinds = std::array<std::array<double, single_kinds>, single_kinds>;
+    ByKinds of{};
+    ByKinds first{};   ///< the part of it in which i comes before j
+    double mates = 0;  ///< that two singles that belong together and make a good pair become a prompt
+};
+/// [a * cells + b]. `kind`: delayed for the delayeds of shifted groups, as if none of the groups fell
+/// inside a prompt window.
+std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairCells& cells,
+                                      const WindowContents& contents, Kind kind);
+
+}  // namespace petacq::gpu

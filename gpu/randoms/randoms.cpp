@@ -1,0 +1,341 @@
+#include "gpu/randoms/randoms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "gpu/randoms/axial_partners.hpp"
+#include "gpu/randoms/pair_cells.hpp"
+#include "gpu/randoms/window_load.hpp"
+
+namespace petacq::gpu {
+
+namespace {
+
+double sum_of(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+/// The mean |dt| of the trues. That of randoms, whose dt is equally often any of -tau to tau, is
+/// tau (tau + 1) / (2 tau + 1).
+double mean_abs_dt(const IntervalSums& sums, const CoincidenceRules& rules, double randoms) {
+    double abs_dt = 0;  // of both ends
+    for (const PromptEnds& module : sums.modules)
+        abs_dt += static_cast<double>(module.abs_dt);
+    const double tau = rules.window;
+    const double trues = static_cast<double>(sums.counts.prompts) - randoms;
+    if (trues <= 0) return 0;
+    return std::clamp((abs_dt / 2 - randoms * tau * (tau + 1) / (2 * tau + 1)) / trues, 0.0, tau);
+}
+
+/// The part that `counts` are of `all` true prompts, which are known as the difference of so many prompts and
+/// the randoms among them. A guess, right to a tenth, takes over as the noise of that grows.
+double part_of(double counts, double all, double prompts, double guess) {
+    if (all <= 0) return guess;
+    // The variance of the part is prompts / (4 all^2) at most; that of the guess is 0.1^2.
+    const double noise = prompts / (4 * 0.1 * 0.1);
+    return std::clamp((counts * all + noise * guess) / (all * all + noise), 0.0, 1.0);
+}
+
+}  // namespace
+
+double RandomsByPair::of(const PairCells& cells, std::uint32_t i, std::uint32_t j) const {
+    const PairChances& c = chances[std::size_t{cells.of_crystal(i)} * cells.count() + cells.of_crystal(j)];
+    double sum = 0;
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        for (std::size_t y = 0; y < single_kinds; ++y)
+            sum += c.of[x][y] * rates.of[x][i] * rates.of[y][j];
+    }
+    return ticks * sum;
+}
+
+RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules)
+    : rules_(rules), pairs_(geometry, rules), module_of_(modules_of_crystals(geometry)) {
+    for (std::vector<double>& rates : by_pair_.rates.of)
+        rates.resize(geometry.crystal_count());
+    for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i)
+        cell_of_.push_back(pairs_.cells().of_crystal(i));
+}
+
+std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const {
+    struct Ends {
+        double prompts = 0;
+        double trues = 0;
+        double later = 0;  ///< trues
+    };
+    const std::vector<double> first = pairs_.first_ends(by_pair_.chances);
+    const std::size_t modules = sums.modules.size();
+    std::vector<Ends> of_module(modules);
+    for (std::size_t a = 0; a < modules; ++a) {
+        for (std::size_t b = 0; b < modules; ++b) {
+            const double prompts = sums.module_pairs[a * modules + b];
+            of_module[a].prompts += prompts;
+            of_module[b].prompts += prompts;
+            of_module[b].later += prompts;
+        }
+    }
+    for (Ends& ends : of_module)
+        ends.trues = ends.prompts;
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        Ends& ends = of_module[module_of_[i]];
+        ends.trues -= randoms.per_crystal[i];
+        ends.later -= randoms.per_crystal[i] * (1 - first[module_of_[i] % first.size()]);
+    }
+    std::vector<Ends> of_place(first.size());  // around the ring
+    for (std::size_t m = 0; m < modules; ++m) {
+        Ends& sum = of_place[m % first.size()];
+        sum.prompts += of_module[m].prompts;
+        sum.trues += of_module[m].trues;
+        sum.later += of_module[m].later;
+    }
+    std::vector<double> later;
+    for (std::size_t m = 0; m < modules; ++m) {
+        const Ends& place = of_place[m % first.size()];
+        const double guess = part_of(place.later, place.trues, place.prompts, 0.5);
+        const Ends& ends = of_module[m];
+        later.push_back(std::clamp(part_of(ends.later, ends.trues, ends.prompts, guess), 0.05, 0.95));
+    }
+    return later;
+}
+
+std::vector<double> RandomsEstimator::true_pairs(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const {
+    const std::size_t modules = pairs_.rule().modules;
+    const std::size_t bdms = sums.modules.size();
+    std::vector<double> trues(modules * modules);
+    for (std::size_t a = 0; a < bdms; ++a) {
+        for (std::size_t b = 0; b < bdms; ++b) {
+            const double prompts = sums.module_pairs[a * bdms + b];
+            trues[a % modules * modules + b % modules] += prompts;
+            trues[b % modules * modules + a % modules] += prompts;
+        }
+    }
+    for (std::size_t i = 0; i < trues.size(); ++i)
+        trues[i] -= randoms.module_pairs[i];
+    return trues;
+}
+
+/// The guess is that the mate lies opposite, up to a sixth of the ring away from there.
+std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& trues,
+                                                 const ExpectedRandoms& randoms,
+                                                 const std::vector<double>& singles) const {
+    const PairRule& rule = pairs_.rule();
+    std::vector<double> mates(trues.size());
+    for (std::uint32_t a = 0; a < rule.modules; ++a) {
+        const std::size_t row = std::size_t{a} * rule.modules;
+        const auto opposite = [&](std::uint32_t b) {
+            return 3 * rule.modules_apart(a, b) >= rule.modules ? singles[b] : 0;
+        };
+        double all = 0;
+        double prompts = 0;
+        double all_opposite = 0;
+        for (std::uint32_t b = 0; b < rule.modules; ++b) {
+            all += std::max(trues[row + b], 0.0);
+            prompts += trues[row + b] + (randoms.module_pairs.empty() ? 0 : randoms.module_pairs[row + b]);
+            all_opposite += opposite(b);
+        }
+        for (std::uint32_t b = 0; b < rule.modules; ++b) {
+            const double guess = all_opposite > 0 ? opposite(b) / all_opposite : 0;
+            mates[row + b] = part_of(std::max(trues[row + b], 0.0), all, prompts, guess);
+        }
+    }
+    return mates;
+}
+
+RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalSums& sums,
+                                                                 const ExpectedRandoms& randoms,
+                                                                 const WindowContents& contents) const {
+    struct Counts {
+        double paired = 0;
+        double prompts = 0;
+        double good = 0;  ///< true pairs that were taken, or lost to other singles of their windows
+    };
+    const PairCells& cells = pairs_.cells();
+    std::vector<Counts> of_cell(cells.count());
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        Counts& counts = of_cell[cell_of_[i]];
+        for (const SingleKind kind : {earlier_single, later_single})
+            counts.paired += by_pair_.ticks * by_pair_.rates.of[kind][i];
+        counts.prompts += sums.prompts[i];
+        counts.good += sums.prompts[i] - randoms.per_crystal[i];
+    }
+    std::vector<Counts> of_zone(cells.zones);
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        double pairs = 0;
+        double taken = 0;
+        for (std::uint32_t b = 0; b < cells.count(); ++b) {
+            const std::size_t place = std::size_t{a} * cells.count() + b;
+            if (by_pair_.chances[place].mates == 0) continue;
+            const double good = contents.mates[place] * contents.good_mates[place];
+            pairs += good;
+            taken += good * by_pair_.chances[place].mates;
+        }
+        Counts& counts = of_cell[a];
+        counts.paired = std::max(counts.paired, 0.0);
+        counts.good *= taken > 0 ? pairs / taken : 0;
+        Counts& zone = of_zone[cells.zone_of(a)];
+        zone.paired += counts.paired;
+        zone.prompts += counts.prompts;
+        zone.good += counts.good;
+    }
+    PairedSingles paired{std::vector<double>(cells.zones), std::vector<double>(cells.zones), {}};
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        const Counts& zone = of_zone[cells.zone_of(a)];
+        const double guess = part_of(zone.good, zone.paired, zone.prompts, 0.5);
+        const Counts& counts = of_cell[a];
+        paired.good_parts.push_back(part_of(counts.good, counts.paired, counts.prompts, guess));
+        paired.all[cells.zone_of(a)] += counts.paired;
+        paired.good[cells.zone_of(a)] += counts.paired * paired.good_parts.back();
+    }
+    return paired;
+}
+
+void RandomsEstimator::find_all_mates(WindowContents& contents, const IntervalSums& sums,
+                                      const std::vector<double>& trues,
+                                      const ExpectedRandoms& randoms) const {
+    const PairCells& cells = pairs_.cells();
+    const std::uint32_t count = cells.count();
+    const std::uint32_t zones = cells.zones;
+    std::vector<double> in_module(cells.rule.modules);
+    for (std::uint32_t cell = 0; cell < count; ++cell)
+        in_module[cells.module_of(cell)] += contents.singles[cell];
+    const std::vector<double> by_module = find_mates(trues, randoms, in_module);
+    AxialMates axial{{1}, {1}};
+    std::vector<double> good_parts(count, 1.0);
+    if (zones > 1) {
+        PairedSingles paired{std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5),
+                             std::vector<double>(count, 0.5)};
+        if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents);
+        axial = find_axial_mates(cells, paired.all, paired.good);
+        good_parts = std::move(paired.good_parts);
+    }
+    contents.mates.assign(std::size_t{count} * count, 0);
+    contents.good_mates.assign(contents.mates.size(), 0);
+    for (std::uint32_t a = 0; a < count; ++a) {
+        const std::size_t row = std::size_t{cells.zone_of(a)} * zones;
+        double good_in_zone = 0;
+        for (std::uint32_t zone = 0; zone < zones; ++zone)
+            good_in_zone += axial.mates[row + zone] * axial.good[row + zone];
+        // The good and the bad pairs of the zone, in the parts that they have in the cell.
+        const double of_good = good_in_zone > 0 ? good_parts[a] / good_in_zone : 0;
+        const double of_bad = good_in_zone < 1 ? (1 - good_parts[a]) / (1 - good_in_zone) : 0;
+        const double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
+        if (all <= 0) continue;
+        for (std::uint32_t b = 0; b < count; ++b) {
+            const std::size_t place = std::size_t{a} * count + b;
+            const double mates = axial.mates[row + cells.zone_of(b)];
+            const double good = of_good * mates * axial.good[row + cells.zone_of(b)];
+            const double bad = of_bad * mates * (1 - axial.good[row + cells.zone_of(b)]);
+            const std::size_t modules =
+                std::size_t{cells.module_of(a)} * cells.rule.modules + cells.module_of(b);
+            contents.mates[place] = by_module[modules] * ((good + bad) / all);
+            contents.good_mates[place] = good + bad > 0 ? good / (good + bad) : 0;
+        }
+    }
+}
+
+void RandomsEstimator::find_contents(WindowContents& contents) const {
+    const PairCells& cells = pairs_.cells();
+    contents.singles.assign(cells.count(), 0);
+    double lone = 0;
+    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+        const std::vector<double>& rates = by_pair_.rates.of[kind];
+        for (std::size_t i = 0; i < rates.size(); ++i)
+            contents.singles[cell_of_[i]] += rates[i];
+        if (kind == lone_single) lone = sum_of(rates);
+    }
+    const double singles = sum_of(contents.singles);
+    const double annihilations = contents.load / window_width(rules_);
+    if (annihilations > 0) contents.lone = std::clamp(lone / annihilations, 0.0, 1.0);
+    const PairChances each_once{{{{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}, {}};
+    const double good_pairs =
+        pairs_.total(std::vector<PairChances>(std::size_t{cells.count()} * cells.count(), each_once));
+    if (singles > 0) contents.good = std::clamp(2 * good_pairs / (singles * singles), 0.0, 1.0);
+    for (double& part : contents.singles)
+        part = singles > 0 ? part / singles : 1.0 / cells.count();
+}
+
+void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents& contents,
+                                  const std::vector<double>& later) {
+    const bool single = rules_.mode == WindowMode::single;
+    const double parted = contents.abs_dt / window_width(rules_);
+    const double alone = std::exp(contents.load * (single ? 1 : 1 + (1 - contents.lone) * parted));
+    const double free = 1 - contents.in_windows;
+    const double opens_later = contents.in_windows * parted;
+    std::vector<double>& lone_rates = by_pair_.rates.of[lone_single];
+    std::vector<double>& earlier_rates = by_pair_.rates.of[earlier_single];
+    std::vector<double>& later_rates = by_pair_.rates.of[later_single];
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        const double singles = (static_cast<double>(sums.unpaired[i]) + sums.grouped[i]) / by_pair_.ticks;
+        const double unpaired = sums.unpaired[i] / by_pair_.ticks * alone;
+        const double part = later.empty() ? 0.5 : later[module_of_[i]];
+        if (single) {
+            lone_rates[i] = (unpaired - part * opens_later * singles) / (free - part * opens_later);
+            earlier_rates[i] = (1 - part) * (singles - lone_rates[i]);
+            later_rates[i] = part * (singles - lone_rates[i]);
+        } else {
+            lone_rates[i] = unpaired;  // and the later ones, until these are known
+            earlier_rates[i] = singles - unpaired;
+            later_rates[i] = earlier_rates[i] * part / (1 - part);
+        }
+    }
+    if (single) return;
+    // Of each pair one single is the later one.
+    const double later_sum = sum_of(later_rates);
+    const double scale = later_sum > 0 ? sum_of(earlier_rates) / later_sum : 1;
+    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+        later_rates[i] *= scale;
+        lone_rates[i] -= later_rates[i];
+    }
+}
+
+void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out) {
+    WindowContents contents;
+    by_pair_.ticks = static_cast<double>(std::max<std::uint64_t>(ticks, 1));
+    ExpectedRandoms randoms;
+    std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
+    // What the prompts say of the true pairs needs the randoms among them, and these which singles come
+    // first, and with zones which mates make good pairs.
+    const unsigned passes = pairs_.cells().zones > 1 ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
+    for (unsigned pass = 0; pass < passes; ++pass) {
+        const bool again = pass > 0;
+        if (again) {
+            contents.abs_dt = mean_abs_dt(sums, rules_, randoms.total);
+            trues = true_pairs(sums, randoms);
+        }
+        const double parted = (1 - contents.lone) * contents.abs_dt / window_width(rules_);
+        contents.load = window_load(rules_, sums.counts, ticks, parted);
+        if (rules_.mode == WindowMode::single)
+            contents.in_windows = part_in_windows(rules_, sums.counts, ticks);
+        find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
+        pairs_.use(by_pair_.rates);
+        find_contents(contents);
+        find_all_mates(contents, sums, trues, randoms);
+        by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
+        ExpectedRandoms per_tick;
+        pairs_.products(by_pair_.chances, per_tick);
+        randoms = {};
+        randoms.add(per_tick, by_pair_.ticks);
+    }
+    out = std::move(randoms);
+    delayeds_weight_ = find_delayeds_weight(sums.counts, contents);
+}
+
+double RandomsEstimator::find_delayeds_weight(const SingleCounts& counts,
+                                              const WindowContents& contents) const {
+    if (!rules_.delay) return 0;
+    if (rules_.delayeds == DelayedRule::delayed_window) {
+        // Prompts lie in 2 tau + 1 ticks, delayeds in 2 (tau + 1).
+        return (2.0 * rules_.window + 1) / (2.0 * rules_.window + 2);
+    }
+    const double delayeds = pairs_.total(pair_chances(rules_, pairs_.cells(), contents, Kind::delayed));
+    const std::uint64_t free = counts.groups - counts.groups_blocked;
+    if (delayeds <= 0 || free == 0) return 1;
+    // Groups on free time stand for all of them.
+    return pairs_.total(by_pair_.chances) / delayeds * static_cast<double>(counts.groups) /
+           static_cast<double>(free);
+}
+
+}  // namespace petacq::gpu

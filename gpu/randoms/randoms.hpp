@@ -1,0 +1,106 @@
+// The random coincidences to be expected among the prompts, from what the pipeline adds up over an interval.
+// The estimate needs no delayeds and has very little noise.
+//
+// Of each crystal it needs the rates of singles by kind: A of lone ones, whose annihilation left no other, E
+// and B of those that are the earlier and the later one of two. pair_chances.hpp has the formula for the
+// randoms of two crystals. Let x = L w be the annihilations in a window, and q the part of them that an edge
+// of it parts (window_load.hpp). Then the unpaired singles are, per tick,
+//
+//   mode "single":  U = (A (1 - G w) + B G |dt|) e^-x     alone, and not in another window; or the later one
+//                                                         of two that the end of a window parts
+//   mode "every":   U = (A + B) e^-x(1 + q)               the later one of two has no other in its window
+//
+// and all singles A + E + B. Which part of the singles with a mate are the later ones is known from the
+// prompts, for each module: in those of pairs of modules, less the randoms, each order of the two has its
+// count. They also say where the mates of the singles of a module lie. The randoms needed for that come from
+// a first estimate, which takes E = B and mates that lie opposite.
+//
+// With a condition on rings, policies that ask which pairs are good also need to know which mates are near
+// enough. In each cell (pair_cells.hpp), that part of the paired singles is their true prompts, less those
+// that the policy did not take, as pair_chances.hpp has it, over E + B. axial_mates.hpp finds where they lie.
+//
+// With RemoveMultiples in mode "single" this makes R_ij = 2 w U_i U_j e^x / (1 - G w), and small terms for
+// pairs that the end of a window parts.
+//
+// The product of singles rates, 2 w S_i S_j, counts the singles of true pairs as if they could still form
+// random ones (Oliver and Rafecas, PLoS ONE 11 (2016) e0162096).
+//
+// The rates must be constant over the interval: sums over a decaying source are taken second by second.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/geometry.hpp"
+#include "gpu/coincidence_rules.hpp"
+#include "gpu/interval_sums.hpp"
+#include "gpu/randoms/good_pairs.hpp"
+#include "gpu/randoms/pair_cells.hpp"
+#include "gpu/randoms/pair_chances.hpp"
+
+namespace petacq::gpu {
+
+/// Random prompts: of a crystal, of a pair of modules around the ring, in all.
+using ExpectedRandoms = PairProducts;
+
+/// The randoms of any two crystals in an interval.
+struct RandomsByPair {
+    CrystalValues rates;               ///< per tick; noise may make them negative
+    std::vector<PairChances> chances;  ///< [a * cells + b]
+    double ticks = 0;
+
+    /// Without asking whether the pair is good.
+    [[nodiscard]] double of(const PairCells& cells, std::uint32_t i, std::uint32_t j) const;
+};
+
+/// Used by one thread at a time. The same input gives the same result, bit for bit.
+class RandomsEstimator {
+  public:
+    RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules);
+
+    /// The random prompts of an interval of so many ticks. REQUIRES: sums of this scanner under these rules.
+    void estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out);
+    /// That of the latest estimate, pair by pair.
+    [[nodiscard]] const RandomsByPair& by_pair() const { return by_pair_; }
+    /// How many random prompts each delayed of that interval stands for; 0 without a delay.
+    [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
+
+  private:
+    /// `later`: [bdm] which part of its paired singles are the later ones; empty: half of them.
+    void find_rates(const IntervalSums& sums, const WindowContents& contents,
+                    const std::vector<double>& later);
+    /// The same from the true prompts.
+    [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const;
+    /// [a * modules + b] of modules around the ring: the true prompts; noise may make it negative. Symmetric.
+    [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
+                                                 const ExpectedRandoms& randoms) const;
+    /// [a * modules + b] of modules around the ring: part of the mates of singles in a that lie in b.
+    [[nodiscard]] std::vector<double> find_mates(const std::vector<double>& trues,
+                                                 const ExpectedRandoms& randoms,
+                                                 const std::vector<double>& singles) const;
+    /// WindowContents::mates and good_mates. `trues`: those of module pairs. Without randoms, as a guess.
+    void find_all_mates(WindowContents& contents, const IntervalSums& sums, const std::vector<double>& trues,
+                        const ExpectedRandoms& randoms) const;
+    /// [zone] singles with a mate, and those of them that make a good pair with it, from the true prompts.
+    struct PairedSingles {
+        std::vector<double> all;
+        std::vector<double> good;
+        std::vector<double> good_parts;  ///< [cell]
+    };
+    [[nodiscard]] PairedSingles paired_singles(const IntervalSums& sums, const ExpectedRandoms& randoms,
+                                               const WindowContents& contents) const;
+    /// What follows from the rates.
+    void find_contents(WindowContents& contents) const;
+    [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,
+                                              const WindowContents& contents) const;
+
+    const CoincidenceRules rules_;
+    GoodPairs pairs_;
+    std::vector<std::uint8_t> module_of_;  ///< [crystal] BDM
+    std::vector<std::uint32_t> cell_of_;   ///< [crystal]
+    RandomsByPair by_pair_;
+    double delayeds_weight_ = 0;
+};
+
+}  // namespace petacq::gpu

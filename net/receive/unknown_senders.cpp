@@ -1,0 +1,84 @@
+#include "net/receive/unknown_senders.hpp"
+
+#include <algorithm>
+
+#include "net/receive/receiver.hpp"
+
+namespace petacq::net {
+
+Strangers::Strangers(const ReceiverOptions& options)
+    : framing_(options.framing),
+      head_marker_(options.frames.head_marker),
+      tail_marker_(options.frames.tail_marker) {}
+
+void Stranger::add(const Stranger& other) {
+    datagrams += other.datagrams;
+    frames += other.frames;
+    bdms |= other.bdms;
+    first_ns = std::min(first_ns, other.first_ns);
+    if (other.latest_ns > latest_ns) {
+        latest_ns = other.latest_ns;
+        sender = other.sender;
+    }
+}
+
+void Strangers::heard(Endpoint sender, const std::byte* data, std::size_t size, std::int64_t now_ns) {
+    DatagramHeader header;
+    const bool good = parse_datagram(framing_, data, size, header) == Malformed::none;
+    const std::size_t before = framing_ == Framing::sequenced ? header_bytes : 0;
+    const std::size_t frames = good ? (size - before) / frame_bytes : 0;
+    Stranger& s = note(sender, good ? &header : nullptr, frames, now_ns);
+    if (frames == 0) return;
+    const Frame frame = decode_frame(data + before + s.datagrams % frames * frame_bytes);
+    if (frame.head_marker == head_marker_ && frame.tail_marker == tail_marker_) s.bdms.set(frame.bdm);
+}
+
+void Strangers::heard(Endpoint sender, const DatagramHeader* header, std::size_t frames,
+                      std::int64_t now_ns) {
+    note(sender, header, frames, now_ns);
+}
+
+Stranger& Strangers::note(Endpoint sender, const DatagramHeader* header, std::size_t frames,
+                          std::int64_t now_ns) {
+    changed_ = true;
+    Stranger who;
+    who.sender = sender;
+    if (header != nullptr && framing_ == Framing::sequenced) who.id = header->source;
+    Stranger& s = place_of(who, now_ns);
+    s.sender = sender;
+    s.latest_ns = now_ns;
+    ++s.datagrams;
+    s.frames += frames;
+    return s;
+}
+
+Stranger& Strangers::place_of(const Stranger& who, std::int64_t now_ns) {
+    auto* const end = heard_.all.data() + heard_.count;
+    auto* found = std::find_if(heard_.all.data(), end, [&](const Stranger& s) { return s.is_same(who); });
+    if (found != end) return *found;
+    if (heard_.count < most) {
+        ++heard_.count;
+    } else {
+        found = std::min_element(heard_.all.data(), end, [](const Stranger& a, const Stranger& b) {
+            return a.latest_ns < b.latest_ns;
+        });
+    }
+    *found = who;
+    found->first_ns = now_ns;
+    return *found;
+}
+
+void Strangers::publish() {
+    if (!changed_) return;
+    changed_ = false;
+    const MutexLock lock(mutex_);
+    published_ = heard_;
+}
+
+std::vector<Stranger> Strangers::published() const {
+    const MutexLock lock(mutex_);
+    const auto* const first = published_.all.data();
+    return {first, first + published_.count};
+}
+
+}  // namespace petacq::net
