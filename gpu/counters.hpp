@@ -1,6 +1,6 @@
 // The counters of the pipeline. Each is declared here and nowhere else: the structs, the arithmetic of the
 // ledger, ledger.csv, the status document, the metrics and the tables in docs/ derive from these lists.
-// docs/explanation/architecture.md, "How to add a counter", gives the steps.
+// docs/how-to/develop.md, "Add a counter", gives the steps.
 //
 // X(section, name, kind, unit, column, metric, help)
 //   section, name   keys in JSON; the name is the member of the struct
