@@ -118,9 +118,10 @@ class DetectorTime {
         common_reset,  ///< the boards were reset together
         replaced,      ///< the time before was that of a single source
     };
-    /// Whether the sources agree on a time before the reference. Decisions change it.
+    /// Whether the sources agree on a time before the reference: said when no member in place is active, or
+    /// after source_timeout. The caller then calls follow_reset(). Decisions change it.
     [[nodiscard]] Back went_back() const { return back_; }
-    /// Time goes on where they agree. REQUIRES: went_back().
+    /// Time continues where they agree. REQUIRES: went_back().
     void follow_reset(std::int64_t now_ns);
 
     /// The frame times that are believed of a source in place.
