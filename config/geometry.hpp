@@ -11,7 +11,7 @@ struct Counts3 {
     std::uint32_t z = 1;
 };
 
-/// Counts that fix the numbering of crystals (docs/reference/configuration.md has the drawing). y runs around
+/// Counts that fix the numbering of crystals (docs/reference/geometry.md has the drawing). y runs around
 /// the ring (transaxial), z along the axis, x outwards (layers; 1).
 struct Geometry {
     std::uint32_t channels = 0;       ///< readout channels around the ring

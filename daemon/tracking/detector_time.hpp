@@ -1,36 +1,9 @@
 // Detector time: which time it is, by the clocks of the sources, and which frame times are believable.
+// docs/design/time.md has the rules, by their numbers, and their limits.
 //
-// The rules. A source counts only when it is proven (time_guard.hpp). It is active if it has sent a
-// believable frame within source_timeout and has not ended. Sources agree if their progress differs by at
-// most max_lag.
-//
-// 1. Detector time begins when two proven sources agree. They are the first members. A source that is proven
-//    alone begins it if the list of expected sources names no other; else it waits for company,
-//    source_timeout without a list and ten times as long with one. Until then no frame is rejected.
-// 2. The reference is the median of the progress of the members that are active and in place: at most max_lag
-//    before or after the reference. With fewer than three of them, beside others that are silent or
-//    elsewhere, it does not go back, and goes ahead no faster than host time: one bad source cannot take it
-//    along while the others pause.
-// 3. A proven source in place becomes a member, and stays one, silent or not, until time begins anew. A bare
-//    board that restarts may send from another port: a proven source takes the place of a member of the same
-//    address that has carried one of its modules, has been silent for source_timeout, and was not heard after
-//    the source appeared. A source takes the place of one member at most.
-// 4. Time moves elsewhere only if the clocks of more than half of all members have moved there and agree.
-//    Ahead, they take the reference along. Back, this is a common reset: went_back() says so when no member
-//    in place is active, or after source_timeout. The caller then calls follow_reset().
-// 5. The time of a single member is provisional: two other proven sources that agree elsewhere replace it.
-//    This is no common reset.
-// 6. Frames are believed from max_jump below the reference to max_jump above it; those of a member in place
-//    from max_lag and max_jump below it, those of other sources from max_jump below their progress, if that
-//    is less. All others are time jumps, and so is every frame of a proven source more than max_lag ahead of
-//    the reference ("leading"). A source more than max_lag behind is "lagging": its frames are late.
-//    For datagrams of a member that leaves this is open at first (Verdict::open): ahead, most members may be
-//    about to follow, and elsewhere, its next datagrams tell whether its clock has moved.
-//
-// Limits. Of two sources that contradict each other, one with a wrong clock cannot be known: the one behind
-// lags. Many made-up ids that send believable frames from the beginning are members like the boards, and so
-// are bare senders at the address of a silent board that send frames of its modules. max_lag must exceed the
-// time that one datagram spans.
+// A source counts only when it is proven (time_guard.hpp). Members are the sources that have agreed on the
+// time; the reference is the median of their progress. Times are in ticks, host time is an argument in ns.
+// max_lag must exceed the time that one datagram spans.
 //
 // Not thread-safe.
 #pragma once
@@ -145,9 +118,10 @@ class DetectorTime {
         common_reset,  ///< the boards were reset together
         replaced,      ///< the time before was that of a single source
     };
-    /// Whether the sources agree on a time before the reference. Decisions change it.
+    /// Whether the sources agree on a time before the reference: said when no member in place is active, or
+    /// after source_timeout. The caller then calls follow_reset(). Decisions change it.
     [[nodiscard]] Back went_back() const { return back_; }
-    /// Time goes on where they agree. REQUIRES: went_back().
+    /// Time continues where they agree. REQUIRES: went_back().
     void follow_reset(std::int64_t now_ns);
 
     /// The frame times that are believed of a source in place.

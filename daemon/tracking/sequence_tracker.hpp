@@ -1,44 +1,12 @@
 // Sequence accounting of one source: recognises copies, counts missing datagrams, and detects restarts of the
-// numbers.
+// numbers. docs/design/time.md has the rules and their limits.
 //
-// An epoch is a range of numbers without a restart (sequence_epoch.hpp). The numbers missing in all epochs
-// are lost; a missing datagram that arrives takes its loss back. Numbers are compared modulo 2^64, so the
-// first one may have any value. A datagram is the first of these that applies:
-//
-//   copy        A datagram with this number and this content has arrived before, in the present epoch or in
-//               the one before it, or as a stray. Its frames must not be used. It is `repeated` if it belongs
-//               to the epoch before, or if the stream is being sent again (below); otherwise a `duplicate`.
-//   in order    At most `near` above the highest number of the epoch; with the end-of-stream flag at most a
-//               window. The numbers in between are missing.
-//   reordered   Missing in the present epoch, or in the one before it; or below the first number of the epoch
-//               and at most `near` below the highest.
-//   stray       Anything else: the number says nothing yet. Its frames are used; time guard and watermark
-//               protect the data.
-//
-// Strays that agree decide what their numbers mean: `confirmations` of them in a row, each within `reach` of
-// the previous one. If all lie above the epoch by at most max_gap, they continue it, and the numbers in
-// between are missing. Otherwise the source has restarted its numbers: they start the next epoch. A datagram
-// in order ends the row, and so does a reordered one of the present epoch. One wild number is therefore
-// neither a loss nor a restart. Strays that turn out to follow a loss are not counted as such.
-//
-// After an end of stream no confirmation is needed: the first stray starts the next epoch. A copy from the
-// older half of what is remembered of the ended stream shows that the stream is being sent again: from then
-// on its copies are `repeated`, until it advances.
+// An epoch is a range of numbers without a restart (sequence_epoch.hpp). Numbers are compared modulo 2^64. A
+// copy must not be used; everything else may be.
 //
 // Loss of a run. mark() notes which numbers are missing when the run starts. `recovered` counts those of them
 // that arrive after it. From one mark to any later moment, the growth of lost() plus that of `recovered` is
 // the number of datagrams whose absence was noticed since the mark and that have not arrived.
-//
-// Limits.
-// - Only the latest `window` numbers of an epoch are remembered. A longer stream that is sent again is a new
-//   one; its frames are late. A slot remembers two contents, so that a copy from before two quick restarts,
-//   or after many strays, may be taken as new.
-// - A wild number at most `near` ahead counts as a loss until the numbers in between have arrived. A datagram
-//   is not counted as lost if a wild one had its number. A restart
-//   to a number within max_gap above the epoch is a loss; one to at most `near` above it goes unnoticed.
-// - More than `near` numbers missing before the last two datagrams of a source are not counted as lost unless
-//   the last one ends the stream.
-// - Datagrams without frames have no content: a number that comes again without frames is a copy.
 //
 // Not thread-safe.
 #pragma once

@@ -1,29 +1,10 @@
 // How often two singles of different annihilations become a prompt, under each policy and window mode.
+// docs/design/randoms.md has the derivation.
 //
 // An annihilation leaves one single ("lone") or two that are detected together, an earlier and a later one.
-// Annihilations come at random, L per tick; x = L w of them fall into a window, on average, besides that of
-// the opener. A pair of singles of two annihilations is taken or not depending on the other pairs of the
-// window. Energies are exchangeable: each of k pairs is the winner with probability 1 / k, which is the mean
-// of t^(k - 1) over t from 0 to 1. So the probability is a product over the other pairs, one of which is good
-// with probability p:
-//
-//   RemoveMultiples           product of t                at t = 0
-//   TakeAllGoods              product of (1 - p + p t)    at t = 1
-//   TakeWinnerOfGoods         product of (1 - p + p t)    mean over t
-//   TakeIfOnlyOneGood         product of (1 - p + p t)    at t = 0
-//   TakeWinnerIfIsGood        product of t                mean over t
-//   TakeWinnerIfAllAreGoods   product of p t              mean over t
-//
-// and the sum over the numbers of other annihilations, which are Poisson numbers, is a power series. With
-// RemoveMultiples in mode "single" the result is 2 w e^-x (1 - G w) for two lone singles.
-//
-// p follows from where mates and singles lie, by cells (pair_cells.hpp): the mate of a single lies opposite,
-// near another single that lies opposite, too. Two singles that belong together make a good pair, unless
-// their rings are too far apart.
-//
-// The edges of a window part the two singles of an annihilation with probability s = <|dt|> / w each. The end
-// leaves the earlier one inside without its mate. In mode "single" the later one then opens a window; in mode
-// "every" a window may also begin between the two, and hold the later one alone.
+// Annihilations come at random; energies are exchangeable. The probability that a pair is taken is a product
+// over the other pairs of the window, and the sum over the numbers of other annihilations is a power series.
+// L: annihilations per tick; w: width of a window; x = L w.
 #pragma once
 
 #include <array>
@@ -61,7 +42,7 @@ struct PairChances {
     using ByKinds = std::array<std::array<double, single_kinds>, single_kinds>;
     ByKinds of{};
     ByKinds first{};   ///< the part of it in which i comes before j
-    double mates = 0;  ///< that two singles that belong together and make a good pair become a prompt
+    double mates = 0;  ///< probability that a true, good pair becomes a prompt
 };
 /// [a * cells + b]. `kind`: delayed for the delayeds of shifted groups, as if none of the groups fell
 /// inside a prompt window.

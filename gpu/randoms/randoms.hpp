@@ -1,29 +1,9 @@
 // The random coincidences to be expected among the prompts, from what the pipeline adds up over an interval.
-// The estimate needs no delayeds and has very little noise.
+// The estimate needs no delayeds and has very little noise. docs/design/randoms.md derives it.
 //
-// Of each crystal it needs the rates of singles by kind: A of lone ones, whose annihilation left no other, E
-// and B of those that are the earlier and the later one of two. pair_chances.hpp has the formula for the
-// randoms of two crystals. Let x = L w be the annihilations in a window, and q the part of them that an edge
-// of it parts (window_load.hpp). Then the unpaired singles are, per tick,
-//
-//   mode "single":  U = (A (1 - G w) + B G |dt|) e^-x     alone, and not in another window; or the later one
-//                                                         of two that the end of a window parts
-//   mode "every":   U = (A + B) e^-x(1 + q)               the later one of two has no other in its window
-//
-// and all singles A + E + B. Which part of the singles with a mate are the later ones is known from the
-// prompts, for each module: in those of pairs of modules, less the randoms, each order of the two has its
-// count. They also say where the mates of the singles of a module lie. The randoms needed for that come from
-// a first estimate, which takes E = B and mates that lie opposite.
-//
-// With a condition on rings, policies that ask which pairs are good also need to know which mates are near
-// enough. In each cell (pair_cells.hpp), that part of the paired singles is their true prompts, less those
-// that the policy did not take, as pair_chances.hpp has it, over E + B. axial_mates.hpp finds where they lie.
-//
-// With RemoveMultiples in mode "single" this makes R_ij = 2 w U_i U_j e^x / (1 - G w), and small terms for
-// pairs that the end of a window parts.
-//
-// The product of singles rates, 2 w S_i S_j, counts the singles of true pairs as if they could still form
-// random ones (Oliver and Rafecas, PLoS ONE 11 (2016) e0162096).
+// For each crystal it finds the rates of singles by kind: A of lone ones, E and B of the earlier and the
+// later of two that belong together. pair_chances.hpp has the formula for the randoms of two crystals,
+// window_load.hpp the contents of a window, axial_mates.hpp the partners along the axis.
 //
 // The rates must be constant over the interval: sums over a decaying source are taken second by second.
 #pragma once

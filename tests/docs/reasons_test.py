@@ -32,17 +32,15 @@ def codes_of(cells):
 
 made = {code for folder in ("daemon/status", "daemon/run", "daemon/system", "daemon") for file in (root / folder).glob("*.[ch]pp")
         for code in MADE.findall(file.read_text(encoding="utf-8"))}
-health = {row[0].strip("`"): row for row in rows(page("how-to/operations.md"), "Health:")[2:]}
-reference = {row[0].strip("`") for row in rows(page("reference/status.md"), "Health reasons")[2:]}
+health = {row[0].strip("`"): row for row in rows(page("reference/status.md"), "Health reasons")[2:]}
 verdict = codes_of([page("reference/ledger.md").split("## The verdict on a run")[1].split("\n## ")[0]])
 mistakes = rows(page("how-to/board.md"), "From the mistake to its cause")[2:]
 symptoms = [row for heading in ("Nothing arrives", "Multicast and broadcast", "Some are lost")
             for row in rows(page("how-to/network.md"), heading)[2:]]
 
-problems = [f"{code}: not in how-to/operations.md" for code in sorted(made - set(health) - verdict)]
-problems += [f"{code}: in operations.md, and nothing makes it" for code in sorted(set(health) - made)]
-problems += [f"{code}: only in one of operations.md and status.md" for code in sorted(set(health) ^ reference)]
-problems += [f"{code}: operations.md does not say what to do" for code, row in health.items() if len(row) != 3 or not all(row)]
+problems = [f"{code}: not in reference/status.md" for code in sorted(made - set(health) - verdict)]
+problems += [f"{code}: in status.md, and nothing makes it" for code in sorted(set(health) - made)]
+problems += [f"{code}: status.md does not say what to do" for code, row in health.items() if len(row) != 4 or not all(row)]
 problems += [f"board.md: {row[0]}: {len(row)} cells, or an empty one" for row in mistakes if len(row) != 5 or not all(row)]
 problems += [f"network.md: {row[0]}: {len(row)} cells" for row in symptoms if len(row) != 4]
 problems += [f"network.md: there is no reason {code}" for code in sorted(codes_of([row[1] for row in symptoms]) - set(health))]

@@ -3,7 +3,7 @@
     matrix_test.py BIN SOURCE [--short] [--only TEXT] [--jobs N] [--kills N] [--list]
 
 BIN has the programs, SOURCE is the tree. --short: the representative part. --only: rows whose name or fault contains the
-text. docs/how-to/fault-campaign.md says how to add a row. Exit status 1 if a row fails, 77 if rows can only be skipped.
+text. docs/how-to/develop.md says how to add a row. Exit status 1 if a row fails, 77 if rows can only be skipped.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// Parses the command line of petsim. docs/reference/petsim.md lists every option.
+// Parses the command line of petsim. petsim(1) lists every option.
 #pragma once
 
 #include <cstdint>

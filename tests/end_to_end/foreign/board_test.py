@@ -16,14 +16,10 @@ SENDERS = os.path.join(SOURCE, "docs", "how-to", "senders")
 
 
 class Board(unittest.TestCase):
-    def test_the_page_shows_the_senders(self):
-        with open(os.path.join(SENDERS, "..", "board.md"), encoding="utf-8") as file:
-            page = file.read()
-        for name, language in (("send.c", "c"), ("send.py", "python")):
+    def test_the_senders_are_as_short_as_the_page_says(self):
+        for name in ("send.c", "send.py"):
             with open(os.path.join(SENDERS, name), encoding="utf-8") as file:
-                source = file.read()
-            self.assertLessEqual(source.count("\n"), 50)
-            self.assertIn(f"```{language}\n{source}```\n", page)
+                self.assertLessEqual(file.read().count("\n"), 50)
 
     def test_both_senders_lose_nothing(self):
         with open(os.path.join(SOURCE, "config", "examples", "small.scanner.json"), encoding="utf-8") as file:

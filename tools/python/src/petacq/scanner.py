@@ -1,4 +1,4 @@
-"""The scanner: how crystals are numbered and where they are (docs/reference/configuration.md of petacqd has the drawing)."""
+"""The scanner: how crystals are numbered and where they are (docs/reference/geometry.md of petacqd has the drawing)."""
 
 from __future__ import annotations
 
