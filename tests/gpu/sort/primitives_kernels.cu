@@ -9,7 +9,7 @@ namespace {
 
 using gpu::cuda::check;
 using gpu::cuda::Memory;
-namespace sort = gpu::sort;
+namespace cuda = gpu::cuda;
 
 /// To the device, and back.
 template <class T>
