@@ -4,6 +4,7 @@
     structure.py ROOT --write    also brings the table of folders in docs/ up to date
 """
 
+import ast
 import collections
 import os
 import re
@@ -40,6 +41,22 @@ ORDER = [
     ["tools/petlm/nema"],
     ["tools/petlm"],
     ["tools/petbench"],
+]
+# The modules of the Python package, lowest first. A module may import, even within a function, only those in earlier lines.
+PYTHON_PACKAGE = "tools/python/src/petacq"
+PYTHON_ORDER = [
+    ["compression", "coverage_1_0", "crc32c", "errors", "run_state"],
+    ["capture", "coverage", "layout", "optional", "rpc", "scanner"],
+    ["calibration", "records"],
+    ["histograms", "normalisation", "plm", "rates"],
+    ["plm_files"],
+    ["run"],
+    ["petsird_events", "run_list"],
+    ["daemon", "petsird_blocks", "petsird_efficiencies"],
+    ["petsird_header", "tap"],
+    ["petsird_check"],
+    ["petsird"],
+    ["__init__"],
 ]
 MOST_FILES = 30
 MOST_LINES = 600
@@ -195,6 +212,34 @@ def check_cycles(tree):
             yield f"cycle between {what}: {', '.join(members)}"
 
 
+def check_python_modules(tree, order=None):
+    rank = {name: i for i, line in enumerate(order or PYTHON_ORDER) for name in line}
+    modules = {os.path.basename(path).removesuffix(".py"): text for path, text in tree.text.items()
+               if os.path.dirname(path) == PYTHON_PACKAGE and path.endswith(".py")}
+    for name in sorted(set(modules) ^ set(rank)):
+        yield f"{PYTHON_PACKAGE}/{name}.py: PYTHON_ORDER in tests/structure/structure.py lists the modules that exist"
+    for user in sorted(set(modules) & set(rank)):
+        for used in sorted(imported_modules(modules[user])):
+            if rank.get(used, len(rank)) >= rank[user]:
+                yield f"{PYTHON_PACKAGE}/{user}.py imports {used}, which is not below it in PYTHON_ORDER"
+
+
+def imported_modules(text):
+    """Names of the package that a module imports, wherever in its text: modules, and what only the package itself has."""
+    used = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            path = (node.module or "").split(".")
+            if node.level == 1:
+                path = ["petacq", *filter(None, path)]
+            if path[0] == "petacq":
+                used |= {path[1]} if len(path) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            used |= {path[1] if len(path) > 1 else "__init__" for path in names if path[0] == "petacq"}
+    return used
+
+
 def check_sizes(tree):
     count = collections.Counter(os.path.dirname(path) for path in tree.text)
     for folder, files in count.items():
@@ -296,7 +341,7 @@ def check_test_files(tree):
             yield f"{path} holds tests: its name must end with _test"
 
 
-CHECKS = (check_includes, check_links, check_includes_are_linked, check_cycles, check_sizes, check_heavy_headers,
+CHECKS = (check_includes, check_links, check_includes_are_linked, check_cycles, check_python_modules, check_sizes, check_heavy_headers,
           check_coverage, check_docs, check_sources_are_built, check_test_names, check_test_files)
 
 
