@@ -27,7 +27,7 @@ ORDER = [
     ["daemon/http"],
     ["daemon/check"],
     ["daemon"],
-    ["tools/geometry", "tools/html", "tools/nifti", "tools/normalisation", "tools/petsim/random"],
+    ["tools/geometry", "tools/nifti", "tools/normalisation", "tools/report", "tools/petsim/random"],
     ["tools/petsim/detector", "tools/petsim/physics", "tools/petcal/derive"],
     ["tools/petctl", "tools/petsim/simulation"],
     ["tools/petsim"],
