@@ -21,7 +21,7 @@ struct SpectraTables {
 SpectraTables tables_of_spectra(const Geometry& g) {
     const hsize_t positions = hsize_t{g.position_size} * g.position_size;
     return {{"floods", "u32", H5T_NATIVE_UINT32, {g.bdm_count, g.du_count, positions}},
-            {"energies", "u32", H5T_NATIVE_UINT32, {g.crystal_count(), Spectra::energy_bins}}};
+            {"energies", "u32", H5T_NATIVE_UINT32, {g.crystal_count(), energy_bins}}};
 }
 
 void check_size(const char* name, std::size_t expected, std::size_t found) {
@@ -71,8 +71,7 @@ void save_spectra(const std::filesystem::path& file, const Geometry& geometry, c
         Hdf5DataSet floods = write_table(h5, tables.floods, H5T_STD_U32LE, spectra.floods.data(), "frames");
         Hdf5DataSet energies =
             write_table(h5, tables.energies, H5T_STD_U32LE, spectra.energies.data(), "frames");
-        write_attribute(energies.id(), "keV_per_bin", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT,
-                        &Spectra::energy_bin_keV);
+        write_attribute(energies.id(), "keV_per_bin", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, &energy_bin_keV);
         require_written(floods.close() && energies.close());
         write_texts(h5, {{calibration_attribute, spectra.calibration_sha256}});
     });

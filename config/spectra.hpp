@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/energy_bins.hpp"
 #include "config/geometry.hpp"
 
 namespace petacq::config {
@@ -13,13 +14,9 @@ namespace petacq::config {
 /// Counts of frames with valid markers and addresses, whatever their energy and time. Plain counts: they add
 /// up over slices, runs and hosts.
 struct Spectra {
-    static constexpr std::uint32_t energy_bins = 256;
-    static constexpr float energy_bin_keV = 4;  // NOLINT(readability-identifier-naming)
-
     /// [bdm][du][x + y * position_size]
     std::vector<std::uint32_t> floods;
-    /// [crystal][bin] frames whose position lies in the crystal, by the energy that the calibration in use
-    /// gives; the last bin holds all higher energies.
+    /// [crystal][energy_bins] frames whose position lies in the crystal, by the calibration in use.
     std::vector<std::uint32_t> energies;
     /// SHA-256 of the file of the calibration in use, lower-case hex; empty: unknown.
     std::string calibration_sha256;

@@ -1,7 +1,5 @@
 #include "daemon/live.hpp"
 
-#include <sysexits.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -17,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/base/exit_status.hpp"
 #include "daemon/control/access.hpp"
 #include "daemon/control/server.hpp"
 #include "daemon/http/server.hpp"
@@ -127,7 +126,7 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
       service_(io_, assembly_.setting, assembly_.pool, assembly_.pipeline_bytes,
                of_receivers([](const net::Receiver& receiver) { return &receiver; }), acquisition_,
                [this] {
-                   status_ = EX_SOFTWARE;
+                   status_ = exit_status::internal_failure;
                    leave();
                }),
       control_(io_, service_, configuration_.control) {
@@ -214,7 +213,7 @@ void Live::wait_for_signal() {
         const char* name = signal == SIGINT ? "SIGINT" : "SIGTERM";
         log_info("{}: {}", name, stopping_ ? "leaving at once" : "stopping");
         if (stopping_) {
-            status_ = EX_IOERR;
+            status_ = exit_status::io_failure;
             return leave();
         }
         stopping_ = true;
@@ -321,7 +320,7 @@ int Live::run() {
     for (const auto& receiver : receivers_)
         receiver->stop();
     acquisition_.stop();
-    if (status_ == 0 && service_.failed()) status_ = EX_IOERR;
+    if (status_ == 0 && service_.failed()) status_ = exit_status::io_failure;
     log_info("petacqd stopped");
     notify_status(status_ == 0 ? "stopped" : "failed: the log says why");
     return status_;
@@ -329,7 +328,7 @@ int Live::run() {
 
 // Clients that wait for the end of a run, and subscribers after a failure, still receive their last message.
 void Live::stop_serving() {
-    if (status_ == EX_SOFTWARE) control_.tell_subscribers();
+    if (status_ == exit_status::internal_failure) control_.tell_subscribers();
     io_.restart();
     io_.run_for(time_for_answers);
     control_.close();

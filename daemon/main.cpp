@@ -1,5 +1,4 @@
 // petacqd: reads command line and input files, runs daemon or replay, turns errors into exit statuses.
-#include <sysexits.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +11,7 @@
 #include <string>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "config/base/ticks.hpp"
 #include "config/command_line/command_line.hpp"
 #include "daemon/assembly.hpp"
@@ -125,7 +125,7 @@ int check(const Inputs& inputs, std::optional<double> asked_rate) {
     std::fputs(report(findings).c_str(), stdout);
     if (!any_problem(findings)) return 0;
     print_error("the host is not ready; see the problems above");
-    return EX_IOERR;
+    return exit_status::io_failure;
 }
 
 int run(const Arguments& arguments, const Inputs& inputs) {
@@ -139,7 +139,7 @@ int run(const Arguments& arguments, const Inputs& inputs) {
         throw config::Error(e.what());
     } catch (const std::exception& e) {
         log_error("{}", e.what());
-        return failed(arguments, e.what(), EX_IOERR);
+        return failed(arguments, e.what(), exit_status::io_failure);
     }
 }
 
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
         if (arguments.replay.id) check_run_id(*arguments.replay.id);
     } catch (const RunDirectoryError& e) {
         print_error((std::string("--run: ") + e.what()).c_str());
-        return EX_USAGE;
+        return exit_status::usage;
     }
     try {
         const Inputs inputs = load_inputs(arguments.file);
@@ -172,12 +172,12 @@ int main(int argc, char** argv) {
         return check(inputs, arguments.rate);
     } catch (const config::Error& e) {
         print_error(e.what());
-        return failed(arguments, e.what(), EX_CONFIG);
+        return failed(arguments, e.what(), exit_status::bad_configuration);
     } catch (const RunDirectoryError& e) {
         print_error(e.what());
-        return failed(arguments, e.what(), EX_CONFIG);
+        return failed(arguments, e.what(), exit_status::bad_configuration);
     } catch (const std::exception& e) {
         print_error(e.what());
-        return failed(arguments, e.what(), EX_SOFTWARE);
+        return failed(arguments, e.what(), exit_status::internal_failure);
     }
 }

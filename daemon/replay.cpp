@@ -1,7 +1,5 @@
 #include "daemon/replay.hpp"
 
-#include <sysexits.h>
-
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "config/base/json_file.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/run/run.hpp"
@@ -206,10 +205,12 @@ class Replay {
                  open.empty() ? "ledger closed" : "ledger NOT closed");
         for (const RunVerdict::Reason& reason : verdict.reasons)
             log_warning("run {}: {}", id_, reason.message);
-        if (failure.empty() && open.empty()) return verdict.state == RunVerdict::State::bad ? EX_DATAERR : 0;
-        if (failure.empty()) return EX_SOFTWARE;
+        if (failure.empty() && open.empty())
+            return verdict.state == RunVerdict::State::bad ? exit_status::bad_data : 0;
+        if (failure.empty()) return exit_status::internal_failure;
         log_error("run {} failed: {}", id_, failure);
-        return acquisition_.snapshot()->failure.empty() ? EX_IOERR : EX_SOFTWARE;
+        return acquisition_.snapshot()->failure.empty() ? exit_status::io_failure
+                                                        : exit_status::internal_failure;
     }
 
     /// What of the captures was not used, and what they lack.

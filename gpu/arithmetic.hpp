@@ -108,8 +108,8 @@ PETACQ_HD inline float frame_energy(std::uint32_t adc, std::uint32_t slot, const
 
 /// Bin of the energy spectrum: energies are not negative; infinity falls into the last bin.
 PETACQ_HD inline std::uint32_t energy_bin(float energy) {
-    constexpr auto last = static_cast<float>(SinglesHistograms::energy_bins - 1);
-    const float bin = energy * (1.0F / SinglesHistograms::energy_bin_keV);
+    constexpr auto last = static_cast<float>(config::energy_bins - 1);
+    const float bin = energy * (1.0F / config::energy_bin_keV);
     return static_cast<std::uint32_t>(bin < last ? bin : last);
 }
 

@@ -10,10 +10,8 @@ namespace petacq::gpu {
 /// with late ones and time jumps. Frames with a bad marker or address, or outside any crystal, do not count,
 /// not even in the temperatures, because their fields cannot be trusted.
 struct SinglesHistograms {
-    static constexpr std::uint32_t energy_bins = 256;
-    static constexpr float energy_bin_keV = 4;  // NOLINT(readability-identifier-naming)
-    std::vector<std::uint64_t> per_crystal;     ///< [crystal] singles inside the energy window
-    std::vector<std::uint64_t> energy;  ///< [bdm][energy_bins]; the last bin holds all higher energies
+    std::vector<std::uint64_t> per_crystal;           ///< [crystal] singles inside the energy window
+    std::vector<std::uint64_t> energy;                ///< [bdm][config::energy_bins]
     std::vector<std::int64_t> temperature_sum_16ths;  ///< [bdm][du] sum of sixteenths of a degree C
     std::vector<std::uint64_t> temperature_count;     ///< [bdm][du] frames in that sum
 

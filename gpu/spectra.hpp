@@ -11,7 +11,7 @@ namespace petacq::gpu {
 /// The counts of one detector unit.
 struct UnitSpectra {
     std::vector<std::uint32_t> flood;     ///< [x + y * position_size]
-    std::vector<std::uint32_t> energies;  ///< [local crystal][config::Spectra::energy_bins]
+    std::vector<std::uint32_t> energies;  ///< [local crystal][config::energy_bins]
 
     /// Adds counts of a unit of the same scanner.
     UnitSpectra& operator+=(const UnitSpectra& more);

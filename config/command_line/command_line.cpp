@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <system_error>
 
+#include "config/base/exit_status.hpp"
 #include "config/nuclides/nuclides.hpp"
 #include "config/spelling/nearest_word.hpp"
 
@@ -115,7 +116,7 @@ void check_commands(CLI::App& app, const std::vector<std::string>& words) {
         if (next == commands.end()) {
             const std::string hint = meant(word, command_names(*here));
             throw CLI::ParseError("help: there is no command " + word + (hint.empty() ? "" : "\n" + hint),
-                                  usage_error);
+                                  exit_status::usage);
         }
         here = *next;
     }
@@ -150,7 +151,7 @@ std::optional<int> parse_command_line(CLI::App& app, const CommandLineStyle& sty
         std::reverse(words.begin(), words.end());  // as CLI11 wants them
         app.parse(words);
     } catch (const CLI::ParseError& error) {
-        return app.exit(error) == 0 ? 0 : usage_error;
+        return app.exit(error) == 0 ? 0 : exit_status::usage;
     }
     return std::nullopt;
 }

@@ -19,8 +19,6 @@ struct CommandLineStyle {
     std::vector<std::string> may_be_negative;  ///< options with fractions
 };
 
-inline constexpr int usage_error = 64;  ///< EX_USAGE
-
 /// For the option of a nuclide: a type whose words completion offers. The command checks them itself.
 std::string nuclide_type();
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "config/median.hpp"
+
 namespace petacq::daemon {
 
 namespace {
@@ -40,13 +42,6 @@ constexpr double noisy_ratio = 5;
 constexpr double peak_spread = 45;
 /// Ends of prompts. The mean of as many is normally distributed.
 constexpr double enough_ends = 30;
-
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 /// "module 7 (source 3)"
 std::string board_text(std::uint32_t bdm, std::optional<std::uint16_t> source) {
@@ -160,7 +155,7 @@ void DetectorWatch::find_silent() {
     counts.reserve(now.size());
     for (const UnitSums& unit : now)
         counts.push_back(unit.singles);
-    const double usual = median(std::move(counts));
+    const double usual = config::median(std::move(counts));
     std::vector<double> growth;
     for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
         const std::size_t first = std::size_t{bdm} * geometry_.du_count;
@@ -168,7 +163,7 @@ void DetectorWatch::find_silent() {
         for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
             if (usual_units_[u] > 0) growth.push_back(now[u].singles / usual_units_[u]);
         }
-        const double of_module = has(Kind::noisy_crystal, bdm) ? 0 : median(growth);
+        const double of_module = has(Kind::noisy_crystal, bdm) ? 0 : config::median(growth);
         std::uint32_t silent = 0;
         std::uint32_t first_silent = 0;
         for (std::uint32_t du = 0; du < geometry_.du_count; ++du) {
@@ -203,10 +198,8 @@ void DetectorWatch::find_noisy(const Second& second) {
             const auto most = std::max_element(counts_.begin(), counts_.end());
             const double count = *most;
             const std::uint32_t crystal = crystals[most - counts_.begin()];
-            const auto middle = counts_.begin() + static_cast<std::ptrdiff_t>(n / 2);
-            std::nth_element(counts_.begin(), middle, counts_.end());
             // A median of 0 may stand for a mean of almost 1.
-            const double usual = *middle + 1.0;
+            const double usual = config::median(counts_) + 1.0;
             if (count < noisy_ratio * usual + 2 * sigmas * std::sqrt(usual) || count / usual <= ratio)
                 continue;
             ratio = count / usual;
@@ -307,12 +300,12 @@ std::vector<std::optional<double>> DetectorWatch::expected_trues(const DetectorS
         trues[row_of(u)].push_back(now.units[u].trues / before[u].trues);
         per_single[row_of(u)].push_back(trues[row_of(u)].back() / singles.back());
     }
-    const double usual = median(std::move(singles));
+    const double usual = config::median(std::move(singles));
     std::vector<double> usual_trues(rows);
     std::vector<double> usual_per_single(rows);
     for (std::size_t row = 0; row < rows; ++row) {
-        usual_trues[row] = median(std::move(trues[row]));
-        usual_per_single[row] = median(std::move(per_single[row]));
+        usual_trues[row] = config::median(std::move(trues[row]));
+        usual_per_single[row] = config::median(std::move(per_single[row]));
     }
     std::vector<std::optional<double>> expected(before.size(), 0);
     for (std::size_t u = 0; u < before.size(); ++u) {

@@ -7,13 +7,15 @@
 #include <iterator>
 #include <vector>
 
+#include "config/energy_bins.hpp"
+
 namespace petacq::daemon {
 
 namespace {
 
 using Output = fmt::memory_buffer;
 
-constexpr std::size_t bins = gpu::SinglesHistograms::energy_bins;
+constexpr std::size_t bins = config::energy_bins;
 
 void put(Output& out, std::string_view text) {
     out.append(text.data(), text.data() + text.size());
@@ -70,7 +72,7 @@ std::string singles_document(const config::Geometry& geometry, const gpu::Single
         "{{\"rings\":{},\"crystals_in_ring\":{},\"crystals_per_module\":{{\"around\":{},\"along\":{}}},"
         "\"energy_bin_keV\":{},\"energy_bins\":{},",
         geometry.rings(), geometry.crystals_in_ring(), geometry.crystals_per_module_y(),
-        geometry.blocks.z * geometry.crystals.z, gpu::SinglesHistograms::energy_bin_keV, bins);
+        geometry.blocks.z * geometry.crystals.z, config::energy_bin_keV, bins);
     const bool has_interval = now != nullptr && before != nullptr && seconds > 0;
     if (has_interval) {
         fmt::format_to(std::back_inserter(out), "\"interval_s\":{},", seconds);

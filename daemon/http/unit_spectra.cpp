@@ -6,6 +6,8 @@
 #include <charconv>
 #include <span>
 
+#include "config/energy_bins.hpp"
+
 namespace petacq::daemon {
 
 namespace {
@@ -36,11 +38,11 @@ std::optional<std::uint32_t> unit_of(std::string_view path, const config::Geomet
 std::string unit_spectra_document(const config::Geometry& geometry, std::uint32_t unit,
                                   const std::shared_ptr<const gpu::UnitSpectra>& counts) {
     if (counts == nullptr) return "null";
-    constexpr std::uint32_t bins = config::Spectra::energy_bins;
+    constexpr std::uint32_t bins = config::energy_bins;
     std::string text = fmt::format(
         R"({{"bdm":{},"du":{},"modules":{},"units":{},"position_size":{},"energy_bin_keV":{},"flood":[{}],"energy_per_crystal":[)",
         unit / geometry.du_count, unit % geometry.du_count, geometry.bdm_count, geometry.du_count,
-        geometry.position_size, config::Spectra::energy_bin_keV, fmt::join(counts->flood, ","));
+        geometry.position_size, config::energy_bin_keV, fmt::join(counts->flood, ","));
     for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local) {
         const std::span row = std::span(counts->energies).subspan(std::size_t{local} * bins, bins);
         text += fmt::format("{}[{}]", local > 0 ? "," : "", fmt::join(row, ","));

@@ -5,14 +5,16 @@
 #include <utility>
 #include <vector>
 
+#include "config/energy_bins.hpp"
+
 namespace petacq::daemon {
 
 nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& g) {
     nlohmann::json document = {{"crystals", h.per_crystal},
-                               {"energy_bin_keV", gpu::SinglesHistograms::energy_bin_keV},
+                               {"energy_bin_keV", config::energy_bin_keV},
                                {"energy", nlohmann::json::array()},
                                {"temperature_C", nlohmann::json::array()}};
-    constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
+    constexpr std::uint32_t bins = config::energy_bins;
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         const auto first = h.energy.begin() + bdm * std::ptrdiff_t{bins};
         document["energy"].push_back(std::vector<std::uint64_t>(first, first + bins));

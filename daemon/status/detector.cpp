@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "config/energy_bins.hpp"
 #include "daemon/detector/module_sums.hpp"
 #include "daemon/status/status.hpp"
 #include "net/endpoint.hpp"
@@ -207,9 +208,8 @@ json make_modules(const Observation& seen) {
     const ModuleTable latest = latest_modules(seen);
     const std::optional<double> pace = pace_of(seen, recent);
     const auto& dead_time_ns = seen.configuration().estimates.dead_time_ns;
-    constexpr std::uint32_t bins = gpu::SinglesHistograms::energy_bins;
-    constexpr double bin_keV =
-        gpu::SinglesHistograms::energy_bin_keV;  // NOLINT(readability-identifier-naming)
+    constexpr std::uint32_t bins = config::energy_bins;
+    constexpr double bin_keV = config::energy_bin_keV;  // NOLINT(readability-identifier-naming)
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         const auto spectrum = std::span(recent.counted.energy).subspan(std::size_t{bdm} * bins, bins);
         std::uint64_t singles = 0;

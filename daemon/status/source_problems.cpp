@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/median.hpp"
 #include "daemon/status/status.hpp"
 #include "net/endpoint.hpp"
 
@@ -99,9 +100,7 @@ class SourceFinder {
         }
         for (std::vector<double>* away : {&behind, &ahead}) {
             if (in_place == 0 || away->size() <= in_place) continue;
-            const auto middle = away->begin() + static_cast<std::ptrdiff_t>(away->size() / 2);
-            std::nth_element(away->begin(), middle, away->end());
-            right_ms_ = *middle;
+            right_ms_ = config::median(*away);
         }
     }
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "config/median.hpp"
 #include "daemon/synchrony/alignment.hpp"
 #include "daemon/synchrony/synchrony.hpp"
 
@@ -25,12 +26,6 @@ constexpr double sigmas = 5;
 /// Pairs that a single may be compared with, in the mean: the narrow reach is shorter at high rates.
 constexpr double pairs_per_single = 16;
 constexpr std::uint64_t most_wide_pairs = 24'000'000;
-
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
 
 class Judge {
   public:
@@ -78,7 +73,7 @@ class Judge {
             spans.push_back(static_cast<double>(hits_[i].time - hits_[i - step].time));
         const double reach = SynchronyOptions::narrow_ns / options_.tick_ns;
         if (spans.empty()) return reach;
-        return std::min(reach, pairs_per_single * median(std::move(spans)) / step);
+        return std::min(reach, pairs_per_single * config::median(std::move(spans)) / step);
     }
 
     /// The group with the most modules; of several, that with the most pairs.
@@ -111,7 +106,7 @@ class Judge {
             }
             if (near.size() > most.size()) most = std::move(near);
         }
-        const double zero = median(std::move(most));
+        const double zero = config::median(std::move(most));
         for (const std::uint32_t m : members) {
             const AlignedModule& one = alignment_.modules[m];
             ModuleSynchrony& module = report.modules[m];
@@ -169,7 +164,7 @@ class Judge {
         const double part = part_with_opposite(m);
         if (part < few_opposite) return false;
         const double expected =
-            part * median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
+            part * config::median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
         // A small source at the centre shows it few others, but these as often as its mates see theirs.
         if (alignment_.modules[m].pairs >= most * expected) return false;
         const Alignment::Pairs pairs = alignment_.with_group(m, majority_);

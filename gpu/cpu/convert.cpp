@@ -6,11 +6,13 @@
 #include <cstring>
 #include <type_traits>
 
+#include "config/energy_bins.hpp"
+
 namespace petacq::gpu {
 
 LocalHistograms::LocalHistograms(const config::Geometry& g)
     : per_crystal(g.crystal_count()),
-      energy(std::size_t{g.bdm_count} * SinglesHistograms::energy_bins),
+      energy(std::size_t{g.bdm_count} * config::energy_bins),
       temperature_sum_16ths(std::size_t{g.bdm_count} * g.du_count),
       temperature_count(std::size_t{g.bdm_count} * g.du_count) {}
 
@@ -34,7 +36,7 @@ void LocalHistograms::flush_into(SinglesHistograms& total) {
 SinglesHistograms make_histograms(const config::Geometry& g) {
     SinglesHistograms h;
     h.per_crystal.resize(g.crystal_count());
-    h.energy.resize(std::size_t{g.bdm_count} * SinglesHistograms::energy_bins);
+    h.energy.resize(std::size_t{g.bdm_count} * config::energy_bins);
     h.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);
     h.temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
     return h;
@@ -196,7 +198,7 @@ std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& ta
         const bool is_above = energy > upper;
         const bool in_window = !((energy < lower) | is_above);
         const std::uint32_t bin = energy_bin(energy);
-        ++energies[frame_bdm(w) * SinglesHistograms::energy_bins + bin];
+        ++energies[frame_bdm(w) * config::energy_bins + bin];
         if constexpr (counting) b.bin[hit.frame] = static_cast<std::uint8_t>(bin);
         temperature_sum[hit.unit] += frame_temperature_16ths(w);
         ++temperature_count[hit.unit];
@@ -227,9 +229,8 @@ void count(const Block& b, const Counting& counting) {
     for (std::uint32_t i = 0; i < found; ++i) {
         const Block::Place& place = b.places[i];
         const std::uint32_t k = place.frame;
-        const CountedFrame frame = {
-            static_cast<std::uint16_t>(place.cell - place.unit * positions),
-            static_cast<std::uint16_t>(b.local[k] * config::Spectra::energy_bins + b.bin[k])};
+        const CountedFrame frame = {static_cast<std::uint16_t>(place.cell - place.unit * positions),
+                                    static_cast<std::uint16_t>(b.local[k] * config::energy_bins + b.bin[k])};
         full |= counting.lists.append(place.unit, frame, b.counts[k]);
     }
     if (full) counting.lists.flush_full();

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "config/energy_bins.hpp"
 #include "gpu/histograms.hpp"
 
 namespace petacq::gpu {
-
-static_assert(config::Spectra::energy_bins == SinglesHistograms::energy_bins);
-static_assert(config::Spectra::energy_bin_keV == SinglesHistograms::energy_bin_keV);
 
 void UnitCounts::add(std::uint32_t unit, std::span<const CountedFrame> frames) {
     const net::MutexLock lock(mutexes_[unit]);
@@ -61,7 +59,7 @@ HostSpectra::HostSpectra(const config::Geometry& geometry, std::size_t threads)
 }
 
 void HostSpectra::take(config::Spectra& out) {
-    constexpr std::size_t bins = config::Spectra::energy_bins;
+    constexpr std::size_t bins = config::energy_bins;
     const std::size_t positions = std::size_t{geometry_.position_size} * geometry_.position_size;
     out.floods.resize(counts_.units() * positions);
     out.energies.resize(geometry_.crystal_count() * bins);
@@ -86,7 +84,7 @@ void HostSpectra::copy_unit(std::uint32_t unit, UnitSpectra& out) {
         thread->lists.flush(unit);
     }
     out.flood.resize(std::size_t{geometry_.position_size} * geometry_.position_size);
-    out.energies.resize(std::size_t{geometry_.crystals_per_du()} * config::Spectra::energy_bins);
+    out.energies.resize(std::size_t{geometry_.crystals_per_du()} * config::energy_bins);
     counts_.copy(unit, out);
 }
 

@@ -20,7 +20,7 @@ inline std::size_t unit_count(const config::Geometry& geometry) {
 }
 
 /// A frame that counts: its cell in the flood map of its unit (x + y * position_size) and its cell in the
-/// energy spectra of that unit (local crystal * config::Spectra::energy_bins + bin). A frame outside any
+/// energy spectra of that unit (local crystal * config::energy_bins + bin). A frame outside any
 /// crystal has a local crystal beyond the last one, and any bin.
 struct CountedFrame {
     std::uint16_t flood;
@@ -33,7 +33,7 @@ class UnitCounts {
   public:
     explicit UnitCounts(const config::Geometry& geometry)
         : floods_(unit_count(geometry), std::size_t{geometry.position_size} * geometry.position_size),
-          energies_(unit_count(geometry), 256 * config::Spectra::energy_bins),
+          energies_(unit_count(geometry), 256 * config::energy_bins),
           mutexes_(unit_count(geometry)) {}
 
     void add(std::uint32_t unit, std::span<const CountedFrame> frames);

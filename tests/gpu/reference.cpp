@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "config/energy_bins.hpp"
 #include "tests/gpu/reference_segment.hpp"
 
 namespace petacq::test {
@@ -151,7 +152,7 @@ gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry) {
     const std::size_t detectors = std::size_t{geometry.bdm_count} * geometry.du_count;
     gpu::SinglesHistograms h;
     h.per_crystal.assign(geometry.crystal_count(), 0);
-    h.energy.assign(std::size_t{geometry.bdm_count} * gpu::SinglesHistograms::energy_bins, 0);
+    h.energy.assign(std::size_t{geometry.bdm_count} * config::energy_bins, 0);
     h.temperature_sum_16ths.assign(detectors, 0);
     h.temperature_count.assign(detectors, 0);
     return h;
@@ -185,7 +186,7 @@ void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometr
                        const Converted& converted) {
     if (!converted.in_crystal) return;
     if (converted.in_energy_window) histograms.per_crystal.at(converted.single.crystal) += 1;
-    const std::size_t bins = gpu::SinglesHistograms::energy_bins;
+    const std::size_t bins = config::energy_bins;
     histograms.energy.at(converted.bdm * bins + bin_of(converted.single.energy)) += 1;
     const std::size_t detector = std::size_t{converted.bdm} * geometry.du_count + converted.du;
     histograms.temperature_sum_16ths.at(detector) += converted.temperature_16ths;

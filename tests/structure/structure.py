@@ -4,13 +4,14 @@
     structure.py ROOT --write    also brings the table of folders in docs/ up to date
 """
 
+import ast
 import collections
 import os
 import re
 import sys
 
 # The order of the folders, lowest first. A folder may use only those in earlier lines. Every folder with C++ sources is
-# here, but those of tests.
+# here, but for tests and parts of programs in tools/, which belong to the folder that contains them.
 ORDER = [
     ["config/spelling"],
     ["config/base", "config/nuclides"],
@@ -42,7 +43,7 @@ ORDER = [
     ["daemon/http"],
     ["daemon/preflight", "daemon/service"],
     ["daemon"],
-    ["tools/geometry", "tools/html", "tools/nifti", "tools/normalisation", "tools/petsim/random"],
+    ["tools/geometry", "tools/nifti", "tools/normalisation", "tools/report", "tools/petsim/random"],
     ["tools/petsim/detector", "tools/petsim/physics", "tools/petcal/derive"],
     ["tools/petctl", "tools/petsim/simulation"],
     ["tools/petsim"],
@@ -56,6 +57,22 @@ ORDER = [
     ["tools/petlm/nema"],
     ["tools/petlm"],
     ["tools/petbench"],
+]
+# The modules of the Python package, lowest first. A module may import, even within a function, only those in earlier lines.
+PYTHON_PACKAGE = "tools/python/src/petacq"
+PYTHON_ORDER = [
+    ["compression", "coverage_1_0", "crc32c", "errors", "run_state"],
+    ["capture", "coverage", "layout", "optional", "rpc", "scanner"],
+    ["calibration", "records"],
+    ["histograms", "normalisation", "plm", "rates"],
+    ["plm_files"],
+    ["run"],
+    ["petsird_events", "run_list"],
+    ["daemon", "petsird_blocks", "petsird_efficiencies"],
+    ["petsird_header", "tap"],
+    ["petsird_check"],
+    ["petsird"],
+    ["__init__"],
 ]
 MOST_FILES = 30
 MOST_LINES = 600
@@ -167,8 +184,8 @@ def check_includes(tree):
 
 
 def check_folders_are_listed(tree):
-    for folder in sorted({os.path.dirname(path) for path in tree.includes if not tree.is_test(path)}):
-        if folder not in tree.rank:
+    for folder in sorted({os.path.dirname(path) for path in tree.includes}):
+        if folder not in tree.rank and not folder.startswith(("tests", "tools/")):
             yield f"{folder} is not in the order of the folders (ORDER in tests/structure/structure.py)"
 
 
@@ -212,6 +229,34 @@ def check_cycles(tree):
         for members in {tuple(sorted({n} | {m for m in reachable(graph, n) if n in reachable(graph, m)}))
                         for n in list(graph) if n in reachable(graph, n)}:
             yield f"cycle between {what}: {', '.join(members)}"
+
+
+def check_python_modules(tree, order=None):
+    rank = {name: i for i, line in enumerate(order or PYTHON_ORDER) for name in line}
+    modules = {os.path.basename(path).removesuffix(".py"): text for path, text in tree.text.items()
+               if os.path.dirname(path) == PYTHON_PACKAGE and path.endswith(".py")}
+    for name in sorted(set(modules) ^ set(rank)):
+        yield f"{PYTHON_PACKAGE}/{name}.py: PYTHON_ORDER in tests/structure/structure.py lists the modules that exist"
+    for user in sorted(set(modules) & set(rank)):
+        for used in sorted(imported_modules(modules[user])):
+            if rank.get(used, len(rank)) >= rank[user]:
+                yield f"{PYTHON_PACKAGE}/{user}.py imports {used}, which is not below it in PYTHON_ORDER"
+
+
+def imported_modules(text):
+    """Names of the package that a module imports, wherever in its text: modules, and what only the package itself has."""
+    used = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            path = (node.module or "").split(".")
+            if node.level == 1:
+                path = ["petacq", *filter(None, path)]
+            if path[0] == "petacq":
+                used |= {path[1]} if len(path) > 1 else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            used |= {path[1] if len(path) > 1 else "__init__" for path in names if path[0] == "petacq"}
+    return used
 
 
 def check_sizes(tree):
@@ -315,7 +360,8 @@ def check_test_files(tree):
             yield f"{path} holds tests: its name must end with _test"
 
 
-CHECKS = (check_folders_are_listed, check_includes, check_links, check_includes_are_linked, check_cycles, check_sizes, check_heavy_headers,
+CHECKS = (check_folders_are_listed, check_includes, check_links, check_includes_are_linked, check_cycles, check_python_modules, check_sizes,
+          check_heavy_headers,
           check_coverage, check_docs, check_sources_are_built, check_test_names, check_test_files)
 
 

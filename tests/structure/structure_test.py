@@ -117,6 +117,19 @@ class MadeUpTrees(unittest.TestCase):
                                          "target_link_libraries(a PUBLIC b)\ntarget_link_libraries(b PRIVATE a)\n"}
         self.assert_found(check, targets, "cycle between targets: a, b")
 
+    def test_python_modules(self):
+        check = structure.check_python_modules
+        order = [["errors"], ["plm"], ["run"]]
+        package = structure.PYTHON_PACKAGE
+        good = {f"{package}/errors.py": "import os\n", f"{package}/plm.py": "from petacq import errors\n",
+                f"{package}/run.py": "from petacq.plm import Plm\nfrom .errors import Error\n"}
+        self.assertEqual(self.problems(check, good, order=order), [])
+        for text in ("from petacq.run import Run", "def f():\n    import petacq.run", "from . import run",
+                     "if TYPE_CHECKING:\n    from petacq import run"):
+            self.assert_found(check, good | {f"{package}/errors.py": text}, "errors.py imports run", order=order)
+        self.assert_found(check, good | {f"{package}/plm.py": "from petacq import Run"}, "plm.py imports Run", order=order)
+        self.assert_found(check, good | {f"{package}/new.py": ""}, "new.py", "PYTHON_ORDER", order=order)
+
     def test_sizes(self):
         check = structure.check_sizes
         self.assertEqual(self.problems(check, {f"net/{i}.cpp": "x\n" * 600 for i in range(30)}), [])

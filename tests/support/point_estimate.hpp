@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "config/median.hpp"
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
 
@@ -32,9 +33,7 @@ inline double point_along(const config::Scanner& scanner, std::span<const gpu::C
         places.push_back(a[along] + projected / across * axial);
     }
     if (places.empty()) return std::nan("");
-    const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
-    std::nth_element(places.begin(), middle, places.end());
-    return *middle;
+    return config::median(std::move(places));
 }
 
 }  // namespace petacq::test

@@ -55,14 +55,18 @@ void print(const std::string& name, const image::QuickLook& look, const ImageSui
     std::printf("%s: %s\n", name.c_str(), look.backend.c_str());
     std::printf("  system matrix %.2f G nonzeros, %s\n", nonzeros / 1e9,
                 look.em.matrix_kept ? "built once" : "rebuilt in pieces for every use");
-    std::printf("  pairs counted        %8.3f s\n  sensitivity          %8.3f s\n", median(t.count),
-                median(t.sensitivity));
-    std::printf("  matrix made          %8.3f s  %8.2f G nonzeros/s\n", median(t.build),
-                nonzeros * (look.em.matrix_kept ? 1 : suite.iterations) / median(t.build) / 1e9);
-    std::printf("  EM without that      %8.3f s  %8.2f G nonzeros/s\n", median(t.products),
-                passes * nonzeros / median(t.products) / 1e9);
-    std::printf("  whole                %8.3f s  %8.2f M prompts/s\n", median(t.whole),
-                suite.millions / median(t.whole));
+    const TextTable table(22, {10, 9});
+    const auto row = [&](const char* what, const std::vector<double>& seconds, double done,
+                         const char* unit) {
+        const double s = median(seconds);
+        table.row(what, {fmt::format("{:.3f} s", s), fmt::format("{:.2f}", done / s)}, unit);
+    };
+    table.row("  pairs counted", {fmt::format("{:.3f} s", median(t.count))});
+    table.row("  sensitivity", {fmt::format("{:.3f} s", median(t.sensitivity))});
+    row("  matrix made", t.build, nonzeros * (look.em.matrix_kept ? 1 : suite.iterations) / 1e9,
+        " G nonzeros/s");
+    row("  EM without that", t.products, passes * nonzeros / 1e9, " G nonzeros/s");
+    row("  whole", t.whole, suite.millions, " M prompts/s");
 }
 
 }  // namespace

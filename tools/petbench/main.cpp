@@ -1,5 +1,4 @@
 // petbench: the benchmarks. This file reads the command line; suites.hpp lists the suites.
-#include <sysexits.h>
 
 #include <CLI/CLI.hpp>
 
@@ -10,6 +9,7 @@
 #include <system_error>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "config/command_line/command_line.hpp"
 #include "config/configuration.hpp"
 #include "net/wire.hpp"
@@ -307,12 +307,12 @@ int main(int argc, char** argv) {
     } catch (const petacq::bench::ExpectationFailed& error) {
         return fail(error, EXIT_FAILURE);
     } catch (const petacq::config::IoError& error) {
-        return fail(error, EX_IOERR);
+        return fail(error, petacq::exit_status::io_failure);
     } catch (const petacq::config::Error& error) {
-        return fail(error, EX_CONFIG);
+        return fail(error, petacq::exit_status::bad_configuration);
     } catch (const std::system_error& error) {
-        return fail(error, EX_IOERR);
+        return fail(error, petacq::exit_status::io_failure);
     } catch (const std::exception& error) {
-        return fail(error, EX_SOFTWARE);
+        return fail(error, petacq::exit_status::internal_failure);
     }
 }

@@ -1,6 +1,7 @@
 // Times, medians, and the table that compares candidates.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <ctime>
 
@@ -9,9 +10,14 @@
 #include <cstddef>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "config/median.hpp"
+
 namespace petacq::bench {
+
+using config::median;
 
 /// Seconds that `work` takes.
 template <class Work>
@@ -43,12 +49,6 @@ inline double thread_cpu_seconds() {
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Middle value; of an even number, the lower of the two.
-inline double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values.at((values.size() - 1) / 2);
-}
-
 /// The median of a[i] / b[i], for figures that were measured in pairs.
 inline double median_ratio(const std::vector<double>& a, const std::vector<double>& b) {
     std::vector<double> ratios;
@@ -71,15 +71,35 @@ struct Candidate {
     }
 };
 
+/// A table that is printed row by row: names on the left, and cells that end where their column ends.
+class TextTable {
+  public:
+    TextTable(std::size_t name_width, std::vector<std::size_t> widths)
+        : name_width_(name_width), widths_(std::move(widths)) {}
+    /// At most a cell for each column; `rest` follows them.
+    void row(const std::string& name, const std::vector<std::string>& cells,
+             const std::string& rest = "") const {
+        std::string line = fmt::format("{:{}}", name, name_width_);
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            line += fmt::format(" {:>{}}", cells[i], widths_.at(i));
+        std::puts((line + rest).c_str());
+    }
+
+  private:
+    std::size_t name_width_;
+    std::vector<std::size_t> widths_;
+};
+
 /// Prints a line for each candidate: the median rate at which it did `amount` units of work in a round, its
 /// ratio to the rate of the first candidate, and the units per CPU second.
 inline void print_comparison(const std::vector<Candidate>& candidates, double amount, const char* unit) {
     const double baseline = median(candidates.front().seconds);
+    const TextTable table(30, {10, 10});
     for (const Candidate& c : candidates) {
         const double seconds = median(c.seconds);
-        std::printf("%-30s %8.2f s %10.2f %s/s   %.2f of %s   %8.2f %s per CPU second\n", c.name.c_str(),
-                    seconds, amount / seconds, unit, baseline / seconds, candidates.front().name.c_str(),
-                    amount / median(c.cpu), unit);
+        table.row(c.name, {fmt::format("{:.2f} s", seconds), fmt::format("{:.2f}", amount / seconds)},
+                  fmt::format(" {}/s   {:.2f} of {}   {:8.2f} {} per CPU second", unit, baseline / seconds,
+                              candidates.front().name, amount / median(c.cpu), unit));
     }
 }
 

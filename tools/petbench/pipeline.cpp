@@ -162,10 +162,12 @@ void run(const PipelineSuite& o) {
     Stages stages;
     for (int r = 0; r < o.repeat; ++r)
         run_stages(stream, cuts, options, tables, stages);
-    std::printf("%-24s %10s\n", "one thread", "M frames/s");
-    std::printf("%-24s %10.1f\n", "convert", median(stages.convert) / 1e6);
-    std::printf("%-24s %10.1f\n", "order", median(stages.order) / 1e6);
-    std::printf("%-24s %10.1f\n", "coincidence", median(stages.coincidence) / 1e6);
+    const auto millions = [](double rate) { return fmt::format("{:.1f}", rate / 1e6); };
+    const TextTable table(24, {10});
+    table.row("one thread", {"M frames/s"});
+    table.row("convert", {millions(median(stages.convert))});
+    table.row("order", {millions(median(stages.order))});
+    table.row("coincidence", {millions(median(stages.coincidence))});
 
     double single = 0;
     Pass pass;
@@ -195,18 +197,21 @@ void run(const PipelineSuite& o) {
         }
         const double rate = median(rates);
         if (single == 0) single = rate / threads;
-        std::printf("whole, %2u thread%s       %10.1f   %.1f per thread, %.2f of linear, %.1f per CPU second",
-                    threads, threads == 1 ? " " : "s", rate / 1e6, rate / threads / 1e6,
-                    rate / threads / single, median(per_cpu_s) / 1e6);
+        std::string rest =
+            fmt::format("   {} per thread, {:.2f} of linear, {} per CPU second", millions(rate / threads),
+                        rate / threads / single, millions(median(per_cpu_s)));
         if (processes) {
-            std::printf("; %u process%s of one thread %.1f, ratio %.2f", threads, threads == 1 ? "" : "es",
-                        median(apart) / 1e6, median_ratio(rates, apart));
+            rest +=
+                fmt::format("; {} process{} of one thread {}, ratio {:.2f}", threads,
+                            threads == 1 ? "" : "es", millions(median(apart)), median_ratio(rates, apart));
         }
         if (o.spectra) {
-            std::printf("; with spectra %.1f, ratio %.2f, %.1f per CPU second", median(with_spectra) / 1e6,
-                        median_ratio(with_spectra, rates), median(per_cpu_s_with_spectra) / 1e6);
+            rest += fmt::format("; with spectra {}, ratio {:.2f}, {} per CPU second",
+                                millions(median(with_spectra)), median_ratio(with_spectra, rates),
+                                millions(median(per_cpu_s_with_spectra)));
         }
-        std::printf("\n");
+        table.row(fmt::format("whole, {:2} thread{}", threads, threads == 1 ? "" : "s"), {millions(rate)},
+                  rest);
     }
     std::printf("accepted %.1f %%, prompts %llu, delayeds %llu\n",
                 100.0 * static_cast<double>(pass.frames.accepted) / static_cast<double>(pass.frames.received),

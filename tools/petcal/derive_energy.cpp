@@ -53,7 +53,7 @@ std::vector<UnitLines> derive_lines(const config::Geometry& g, const config::Spe
                                     double second_keV) {  // NOLINT
     std::vector<UnitLines> units(std::size_t{g.bdm_count} * g.du_count);
     for_each_unit("photopeaks", units.size(), [&](std::size_t unit) {
-        constexpr std::size_t bins = config::Spectra::energy_bins;
+        constexpr std::size_t bins = config::energy_bins;
         UnitLines& u = units[unit];
         u.first = derive_unit_energies(unit_spectra(g, spectra, unit), bins, peaks_from, peaks_to);
         if (!second) return;
@@ -78,7 +78,7 @@ void print_energies(const config::Geometry& g, const std::vector<UnitLines>& uni
                 ++fitted;
                 resolution += c.peak.sigma / c.peak.place;
                 error += c.peak.error / c.peak.place;
-                const double keV = config::Spectra::energy_bin_keV * c.peak.place;  // NOLINT
+                const double keV = config::energy_bin_keV * c.peak.place;  // NOLINT
                 change += std::pow(first_line_keV / keV - 1, 2);
                 continue;
             }

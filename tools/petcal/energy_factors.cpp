@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "config/energy_bins.hpp"
+#include "config/median.hpp"
 #include "config/spectra.hpp"
-#include "tools/petcal/derive/median.hpp"
 #include "tools/petcal/derive/response.hpp"
 
 namespace petacq::petcal {
@@ -17,7 +17,7 @@ namespace {
 constexpr double fwhm = 2.354820045;  // of a Gaussian, in standard deviations
 
 double energy_at(double place) {
-    return config::Spectra::energy_bin_keV * place;
+    return config::energy_bin_keV * place;
 }
 
 bool both_fitted(const UnitLines& unit, std::size_t local) {
@@ -49,7 +49,7 @@ Responses responses_of(const config::Geometry& g, const config::Calibration& old
             bends.push_back(out.back()->bend);
         }
         if (!lines.refused().empty()) continue;
-        const double usual = derive::median(std::move(bends));
+        const double usual = config::median(std::move(bends));
         for (std::size_t local = 0; local < g.crystals_per_du(); ++local) {
             auto& response = out[unit * g.crystals_per_du() + local];
             if (response) continue;
@@ -64,7 +64,7 @@ Responses responses_of(const config::Geometry& g, const config::Calibration& old
 
 /// So many that each crystal has a factor of its own up to the end of the spectra.
 std::uint32_t bins_for(const Responses& responses, std::uint32_t least) {
-    constexpr double last = config::Spectra::energy_bins * config::Spectra::energy_bin_keV;
+    constexpr double last = config::energy_bins * config::energy_bin_keV;
     double most = 0;
     for (const auto& response : responses)
         if (response && 1 + response->bend * last > 0) most = std::max(most, response->adc(last));

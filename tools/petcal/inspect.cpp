@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/base/printable.hpp"
+#include "config/median.hpp"
 
 namespace petacq::petcal {
 
@@ -30,17 +31,14 @@ std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, cons
 }
 
 json factor_figures(const config::Calibration& c) {
-    std::vector<float> sorted = c.energy_factor;
-    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-    std::nth_element(sorted.begin(), middle, sorted.end());
-    const auto [low, high] = std::minmax_element(sorted.begin(), sorted.end());
+    const auto [low, high] = std::minmax_element(c.energy_factor.begin(), c.energy_factor.end());
     std::uint64_t zero = 0;
     std::uint64_t differing = 0;
     for (std::size_t i = 0; i < c.energy_factor.size(); ++i) {
         if (c.energy_factor[i] == 0) ++zero;
         if (c.energy_factor[i] != c.energy_factor[i / c.bins * c.bins]) ++differing;
     }
-    return {{"min_keV_per_adc", *low},  {"median_keV_per_adc", *middle},
+    return {{"min_keV_per_adc", *low},  {"median_keV_per_adc", config::median(c.energy_factor)},
             {"max_keV_per_adc", *high}, {"zero", zero},
             {"bins", c.bins},           {"bins_unlike_first", differing}};
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "config/base/printable.hpp"
 #include "config/calibration.hpp"
 #include "config/command_line/command_line.hpp"
@@ -35,9 +36,8 @@
 namespace {
 
 namespace config = petacq::config;
+namespace exit_status = petacq::exit_status;
 namespace petcal = petacq::petcal;
-
-enum Status { changed = 1, usage = 64, internal = 70, io = 74, bad_input = 78 };
 
 struct Options {
     std::string scanner;
@@ -249,7 +249,7 @@ int make_file(const config::Scanner& scanner, const Options& o) {
         calibration = config::make_calibration(scanner, o.model);
     } catch (const config::Error& e) {  // the model comes from the command line
         std::cerr << "petcal: " << e.what() << '\n';
-        return usage;
+        return exit_status::usage;
     }
     config::save_calibration(o.output, scanner.geometry, calibration);
     return 0;
@@ -299,7 +299,7 @@ int execute(const Commands& c, const Options& o) {
     if (c.check->parsed()) {
         const petcal::Verdict verdict = petcal::check(o.check);
         check_output();
-        return verdict == petcal::Verdict::pass ? 0 : changed;
+        return verdict == petcal::Verdict::pass ? 0 : exit_status::has_problems;
     }
     const config::Scanner scanner = config::load_scanner(o.scanner);
     if (c.make->parsed()) return make_file(scanner, o);
@@ -363,14 +363,14 @@ int main(int argc, char** argv) {
     try {
         return run(argc, argv);
     } catch (const petacq::petlm::UsageError& e) {
-        return fail(e, usage);
+        return fail(e, exit_status::usage);
     } catch (const config::IoError& e) {
-        return fail(e, io);
+        return fail(e, exit_status::io_failure);
     } catch (const std::system_error& e) {
-        return fail(e, io);
+        return fail(e, exit_status::io_failure);
     } catch (const config::Error& e) {
-        return fail(e, bad_input);
+        return fail(e, exit_status::bad_configuration);
     } catch (const std::exception& e) {
-        return fail(e, internal);
+        return fail(e, exit_status::internal_failure);
     }
 }

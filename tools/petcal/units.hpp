@@ -24,7 +24,7 @@ inline std::string unit_name(const config::Geometry& g, std::size_t unit) {
 /// The spectra of the crystals of a unit, [local crystal][bin].
 inline std::vector<std::uint32_t> unit_spectra(const config::Geometry& g, const config::Spectra& spectra,
                                                std::size_t unit) {
-    constexpr std::size_t bins = config::Spectra::energy_bins;
+    constexpr std::size_t bins = config::energy_bins;
     std::vector<std::uint32_t> out;
     for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
         const auto number = static_cast<std::uint32_t>(unit);
@@ -37,8 +37,8 @@ inline std::vector<std::uint32_t> unit_spectra(const config::Geometry& g, const 
 
 /// Bins between which photopeaks are searched: from half to nearly twice their energy, what factors that were
 /// never calibrated may give.
-inline constexpr double peaks_from = 250 / config::Spectra::energy_bin_keV;
-inline constexpr double peaks_to = 960 / config::Spectra::energy_bin_keV;
+inline constexpr double peaks_from = 250 / config::energy_bin_keV;
+inline constexpr double peaks_to = 960 / config::energy_bin_keV;
 
 /// Calls `work` once for each number below `count`, on several threads, and shows the progress on a terminal.
 /// Passes on what it throws.

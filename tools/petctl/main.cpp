@@ -1,6 +1,5 @@
 // petctl: starts and stops runs of petacqd and shows its state.
 #include <fmt/core.h>
-#include <sysexits.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "config/command_line/command_line.hpp"
 #include "daemon/control/client.hpp"
 #include "tools/petctl/commands.hpp"
@@ -319,15 +319,15 @@ int main(int argc, char** argv) {
         return petctl::exit_refused;
     } catch (const ControlUnavailable& error) {
         fmt::print(stderr, "{}\n", petctl::printable(error.what()));
-        return EX_UNAVAILABLE;
+        return petacq::exit_status::unavailable;
     } catch (const petacq::config::Error& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
-        return petacq::config::usage_error;
+        return petacq::exit_status::usage;
     } catch (const petctl::OutputError& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
-        return EX_IOERR;
+        return petacq::exit_status::io_failure;
     } catch (const std::exception& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
-        return EX_SOFTWARE;
+        return petacq::exit_status::internal_failure;
     }
 }

@@ -25,6 +25,7 @@
 #include "tools/petlm/records/recovery/recover.hpp"
 #include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/command_line.hpp"
+#include "tools/report/cairo.hpp"
 
 namespace {
 
@@ -212,9 +213,21 @@ void add_resort(CLI::App& app, int& status) {
     sub.add_option("--threads", o.threads, "Workers; 0: one per core, or two per GPU");
 }
 
+int plot_with_cairo(const PlotOptions& options) {
+    if constexpr (petacq::report::with_cairo) {
+        return plot(options);
+    } else {
+        throw UsageError(
+            "plot: this petlm was built without cairo, which draws the pictures; install libcairo2-dev and "
+            "build "
+            "petlm again. petlm export and tools/python give the numbers without it");
+    }
+}
+
 void add_plot(CLI::App& app, int& status) {
-    auto [sub, o] = add(app, status, "plot",
-                        "Makes a report with pictures: report.html, PNG files and their numbers", plot);
+    auto [sub, o] =
+        add(app, status, "plot", "Makes a report with pictures: report.html, PNG files and their numbers",
+            plot_with_cairo);
     sub.add_option("target", o.target, "Run directory, or a file of coincidences")->required();
     sub.add_option("--output,-o", o.output, "Directory to write to; default: plot in the run directory");
     sub.add_flag("--force", o.force, "Replace earlier pictures");

@@ -210,7 +210,7 @@ Verdict verify_any(const std::filesystem::path& file, const AddProgress& add_pro
     try {
         return verify_file(file, add_progress);
     } catch (const daemon::NotListMode& error) {
-        verdict.status = not_list_mode;
+        verdict.status = bad_data;
         verdict.text = error.what();
     } catch (const std::system_error& error) {
         verdict.status = io_failure;
@@ -319,7 +319,7 @@ int verify_target(const std::filesystem::path& target) {
         files = listmode_files(target);
     } catch (const daemon::NotListMode& error) {
         std::cout << error.what() << '\n';
-        return not_list_mode;
+        return bad_data;
     }
     int status = ok;
     Totals totals;

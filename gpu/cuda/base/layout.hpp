@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "config/energy_bins.hpp"
 #include "config/geometry.hpp"
 #include "gpu/arithmetic.hpp"
 #include "gpu/counters.hpp"
@@ -96,7 +97,7 @@ struct HistogramSizes {
     std::uint32_t energies = 0;
     std::uint32_t units = 0;
     static HistogramSizes of(const config::Geometry& g) {
-        return {g.crystal_count(), g.bdm_count * SinglesHistograms::energy_bins, g.bdm_count * g.du_count};
+        return {g.crystal_count(), g.bdm_count * config::energy_bins, g.bdm_count * g.du_count};
     }
     [[nodiscard]] std::uint32_t total() const { return crystals + energies + 2 * units; }
 };

@@ -118,7 +118,7 @@ __device__ void count_in_spectra(const SpectraArrays& spectra, net::FrameWords f
     if (time < spectra.time_low || time > spectra.time_high) return;
     atomicAdd(&spectra.floods[cell], 1U);
     if (!inside) return;
-    const std::uint64_t row = std::uint64_t{crystal} * config::Spectra::energy_bins;
+    const std::uint64_t row = std::uint64_t{crystal} * config::energy_bins;
     atomicAdd(&spectra.energies[row + energy_bin(energy)], 1U);
 }
 
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
     __shared__ std::uint32_t taken;
     const ConversionTables& t = a.tables;
     const std::uint32_t units = t.bdm_count * t.du_count;
-    const std::uint32_t energies = t.bdm_count * SinglesHistograms::energy_bins;
+    const std::uint32_t energies = t.bdm_count * config::energy_bins;
     const BlockHistograms own{shared, shared + units,
                               energy_shared ? shared + 2 * units : a.histograms.energy};
     const std::uint32_t own_size = 2 * units + (energy_shared ? energies : 0);
@@ -225,9 +225,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 const std::uint32_t unit = frame_bdm(words[k]) * t.du_count + frame_du(words[k]);
                 const bool is_below = energy[k] < t.lower;
                 const bool is_above = energy[k] > t.upper;
-                atomicAdd(
-                    &own.energy[frame_bdm(words[k]) * SinglesHistograms::energy_bins + energy_bin(energy[k])],
-                    1U);
+                atomicAdd(&own.energy[frame_bdm(words[k]) * config::energy_bins + energy_bin(energy[k])], 1U);
                 atomicAdd(&own.temperature_sum[unit],
                           static_cast<std::uint32_t>(frame_temperature_16ths(words[k])));
                 atomicAdd(&own.temperature_count[unit], 1U);
@@ -311,7 +309,7 @@ ConvertPlan plan_convert(const ConversionTables& tables) {
           "cudaDeviceGetAttribute", "planning conversion");
     const std::uint32_t units = tables.bdm_count * tables.du_count;
     const std::uint32_t small = 2 * units * 4;
-    const std::uint32_t large = small + tables.bdm_count * SinglesHistograms::energy_bins * 4;
+    const std::uint32_t large = small + tables.bdm_count * config::energy_bins * 4;
     constexpr std::uint32_t fixed = (cell_tile + 160) * 4 + 1024;
     ConvertPlan plan;
     plan.energy_shared = 2 * (large + fixed) <= static_cast<std::uint32_t>(shared_per_processor) &&

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
+#include "config/energy_bins.hpp"
 #include "gpu/cuda/base/copies.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
 
-constexpr std::size_t bins = config::Spectra::energy_bins;
+constexpr std::size_t bins = config::energy_bins;
 
 void wait(cudaStream_t stream) {
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying spectra to the host");

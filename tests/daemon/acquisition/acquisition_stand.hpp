@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/configuration.hpp"
+#include "config/energy_bins.hpp"
 #include "config/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/run/run.hpp"
@@ -52,7 +53,7 @@ class AcquisitionStand {
         const config::Geometry& g = scanner.geometry;
         options.geometry = script.geometry = g;
         script.histograms.per_crystal.resize(g.crystal_count());
-        script.histograms.energy.resize(std::size_t{g.bdm_count} * gpu::SinglesHistograms::energy_bins);
+        script.histograms.energy.resize(std::size_t{g.bdm_count} * config::energy_bins);
         script.histograms.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);
         script.histograms.temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
     }

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "config/energy_bins.hpp"
 #include "daemon/run/ledger.hpp"
 #include "tests/support/eventually.hpp"
 
@@ -129,9 +130,9 @@ std::shared_ptr<const gpu::SinglesHistograms> ring_histograms(std::uint64_t n) {
     auto h = std::make_shared<gpu::SinglesHistograms>();
     for (std::uint64_t crystal = 0; crystal < 12; ++crystal)
         h->per_crystal.push_back(crystal == 5 ? 0 : n * (crystal + 1));
-    h->energy.resize(2 * std::size_t{gpu::SinglesHistograms::energy_bins});
+    h->energy.resize(2 * std::size_t{config::energy_bins});
     h->energy[127] = 10 * n;
-    h->energy[gpu::SinglesHistograms::energy_bins + 128] = 20 * n;
+    h->energy[config::energy_bins + 128] = 20 * n;
     h->temperature_sum_16ths.resize(2);
     h->temperature_count.resize(2);
     return h;

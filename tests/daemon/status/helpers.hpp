@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/configuration.hpp"
+#include "config/energy_bins.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "tests/support/configuration.hpp"
 
@@ -46,7 +47,7 @@ inline std::shared_ptr<const gpu::SinglesHistograms> histograms(const config::Ge
                                                                 std::uint64_t hits, double temperature) {
     auto h = std::make_shared<gpu::SinglesHistograms>();
     h->per_crystal.resize(g.crystal_count());
-    h->energy.resize(std::size_t{g.bdm_count} * gpu::SinglesHistograms::energy_bins);
+    h->energy.resize(std::size_t{g.bdm_count} * config::energy_bins);
     h->temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);
     h->temperature_count.resize(std::size_t{g.bdm_count} * g.du_count);
     for (std::size_t unit = std::size_t{bdm} * g.du_count; unit < (bdm + std::size_t{1}) * g.du_count;
@@ -55,7 +56,7 @@ inline std::shared_ptr<const gpu::SinglesHistograms> histograms(const config::Ge
         h->temperature_sum_16ths[unit] =
             static_cast<std::int64_t>(temperature * 16) * static_cast<std::int64_t>(hits);
     }
-    h->energy[std::size_t{bdm} * gpu::SinglesHistograms::energy_bins + 127] = hits * g.du_count;
+    h->energy[std::size_t{bdm} * config::energy_bins + 127] = hits * g.du_count;
     return h;
 }
 

@@ -13,7 +13,7 @@
 using petacq::net::WorkerPool;
 
 TEST_CASE("worker pool: run calls the function once for each worker", "[worker_pool]") {
-    net::WorkerPool pool(4);
+    WorkerPool pool(4);
     REQUIRE(pool.size() == 4);
     for (const std::uint32_t workers : {1U, 2U, 4U, 9U}) {
         std::vector<std::atomic<int>> calls(10);
@@ -24,7 +24,7 @@ TEST_CASE("worker pool: run calls the function once for each worker", "[worker_p
 }
 
 TEST_CASE("worker pool: shared work is complete, and nobody works on it after the return", "[worker_pool]") {
-    net::WorkerPool pool(4);
+    WorkerPool pool(4);
     for (int round = 0; round < 2000; ++round) {
         constexpr int pieces = 20;
         std::vector<std::atomic<int>> done(pieces);
@@ -43,7 +43,7 @@ TEST_CASE("worker pool: shared work is complete, and nobody works on it after th
 }
 
 TEST_CASE("worker pool: the return waits for a thread that has begun", "[worker_pool]") {
-    net::WorkerPool pool(2);
+    WorkerPool pool(2);
     std::promise<void> begun;
     std::atomic<bool> finished{false};
     pool.share(2, [&](std::uint32_t worker) {
@@ -60,7 +60,7 @@ TEST_CASE("worker pool: the return waits for a thread that has begun", "[worker_
 }
 
 TEST_CASE("worker pool: the first exception reaches the caller, and the pool works on", "[worker_pool]") {
-    net::WorkerPool pool(3);
+    WorkerPool pool(3);
     CHECK_THROWS_AS(pool.run(3,
                              [](std::uint32_t worker) {
                                  if (worker == 2) throw std::runtime_error("worker");

@@ -91,9 +91,9 @@ inline config::Spectra true_spectra(const config::Geometry& g, const sim::Detect
             const double factor =
                 in_use.energy_factor[(std::size_t{unit} * g.crystals_per_du() + local) * in_use.bins + bin];
             const auto energy = static_cast<std::size_t>(
-                std::min(adc * factor / config::Spectra::energy_bin_keV, config::Spectra::energy_bins - 1.0));
+                std::min(adc * factor / config::energy_bin_keV, config::energy_bins - 1.0));
             const std::size_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
-            ++s.energies[crystal * config::Spectra::energy_bins + energy];
+            ++s.energies[crystal * config::energy_bins + energy];
         }
     }
     return s;

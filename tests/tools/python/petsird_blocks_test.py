@@ -7,14 +7,14 @@ import numpy as np
 import support
 
 import petacq
+from petacq import optional, petsird_blocks, petsird_events
 from petacq import petsird as tool
-from petacq import petsird_blocks, petsird_events
 from petacq.layout import COINCIDENCE, TAG
 from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
 
 try:
-    petsird = tool.package()
+    petsird = optional.petsird_package()
 except petacq.PetacqError as error:
     raise unittest.SkipTest(str(error)) from error
 

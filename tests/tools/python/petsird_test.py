@@ -14,14 +14,14 @@ import numpy as np
 import support
 
 import petacq
+from petacq import optional, petsird_events
 from petacq import petsird as tool
-from petacq import petsird_events
 from petacq.normalisation import Normalisation
 from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
 
 try:
-    petsird = tool.package()
+    petsird = optional.petsird_package()
 except petacq.PetacqError as error:
     raise unittest.SkipTest(str(error)) from error
 from petsird.helpers import expand_detection_bin, get_detection_efficiency  # noqa: E402

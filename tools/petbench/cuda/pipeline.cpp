@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
@@ -96,13 +97,14 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         copies.up_all / 1e9, 2 * copies.device / 1e12);
 
     std::printf(
-        "\nwhole pipeline, pinned frames to records; host to device %.2f G frames/s, device copy %.1f\n"
-        "%-14s %10s %14s %14s\n",
-        copies.up / 16e9, copies.device / 16e9, "slice", "G frames/s", "of one bus", "of the copy");
+        "\nwhole pipeline, pinned frames to records; host to device %.2f G frames/s, device copy %.1f\n",
+        copies.up / 16e9, copies.device / 16e9);
+    const TextTable table(14, {10, 14, 14});
+    table.row("slice", {"G frames/s", "of one bus", "of the copy"});
     for (const std::size_t slice : slices) {
+        const std::string name = fmt::format("{:9.3f} Mi", static_cast<double>(slice) / 0x1p20);
         if (slice > input.frames) {
-            std::printf("%9.3f Mi   left out: more than the frames of the input (--frames)\n",
-                        static_cast<double>(slice) / 0x1p20);
+            table.row(name, {}, " left out: more than the frames of the input (--frames)");
             continue;
         }
         options.max_slice_frames = static_cast<std::uint32_t>(slice);
@@ -113,23 +115,22 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         const auto pass_begins = [&] { passes.emplace_back(); };
         const Whole whole = run_whole(input, *pipeline, slice, suite.repeat, false, pass_begins);
         const auto of_bus = [&](double rate) { return 100 * rate * 16 / copies.up; };
-        std::printf(
-            "%9.3f Mi   %10.3f       %6.1f %%       %6.2f %%  (%.1f to %.1f of one bus; %s; accepted %.1f "
-            "%%, "
-            "%llu prompts, %llu delayeds)\n",
-            static_cast<double>(slice) / 0x1p20, whole.rate / 1e9, of_bus(whole.rate),
-            100 * whole.rate * 16 / copies.device, of_bus(whole.slowest), of_bus(whole.fastest),
-            pipeline->description().c_str(),
-            100.0 * static_cast<double>(whole.frames.accepted) / static_cast<double>(whole.frames.received),
-            static_cast<unsigned long long>(whole.singles.prompts),
-            static_cast<unsigned long long>(whole.singles.delayeds));
+        table.row(
+            name,
+            {fmt::format("{:.3f}", whole.rate / 1e9), fmt::format("{:.1f} %", of_bus(whole.rate)),
+             fmt::format("{:.2f} %", 100 * whole.rate * 16 / copies.device)},
+            fmt::format("  ({:.1f} to {:.1f} of one bus; {}; accepted {:.1f} %, {} prompts, {} delayeds)",
+                        of_bus(whole.slowest), of_bus(whole.fastest), pipeline->description(),
+                        100.0 * static_cast<double>(whole.frames.accepted) /
+                            static_cast<double>(whole.frames.received),
+                        whole.singles.prompts, whole.singles.delayeds));
         passes.erase(passes.begin());  // the first is not counted
         print_timeline(passes);
         print_bus_account(passes, copies.up);
         if (!suite.spectra) continue;
         const Whole counting = run_whole(input, *pipeline, slice, suite.repeat, true, pass_begins);
-        std::printf("               %10.3f with spectra, ratio %.2f\n", counting.rate / 1e9,
-                    counting.rate / whole.rate);
+        table.row("", {fmt::format("{:.3f}", counting.rate / 1e9)},
+                  fmt::format(" with spectra, ratio {:.2f}", counting.rate / whole.rate));
     }
 
     print_stages(calibration, options, input, slices.back(), copies, suite.repeat);

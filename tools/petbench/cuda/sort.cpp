@@ -165,11 +165,13 @@ void run(const SortSuite& o) {
     const std::uint64_t limit = o.bits == 64 ? ~std::uint64_t{0} : std::uint64_t{1} << o.bits;
     bool left_out = false;
     for (const Input& input : inputs) {
-        std::printf("\n%s; host to device %.2f G singles/s, device copy %.1f\n%-14s", input.name, up / 16e9,
-                    across / 16e9, "");
+        std::printf("\n%s; host to device %.2f G singles/s, device copy %.1f\n", input.name, up / 16e9,
+                    across / 16e9);
+        const TextTable table(14, std::vector<std::size_t>(std::size(engines), 16));
+        std::vector<std::string> cells;
         for (const SortEngine engine : engines)
-            std::printf(" %16s", name_of(engine));
-        std::printf("\n");
+            cells.emplace_back(name_of(engine));
+        table.row("", cells);
         for (std::uint64_t n = o.least; n <= o.most; n *= 4) {
             const auto count = static_cast<std::uint32_t>(n);
             std::vector<std::uint64_t> keys(count);
@@ -181,18 +183,19 @@ void run(const SortSuite& o) {
             // The stream of the sorts does not wait for the default one.
             check(cudaDeviceSynchronize(), "cudaDeviceSynchronize", "timing a sort");
             const double cub = time_engine(SortEngine::cub, a, count, o, timer, stream);
-            std::printf("%-14s", length_text(count).c_str());
+            cells.clear();
             for (const SortEngine engine : engines) {
                 const double ms =
                     engine == SortEngine::cub ? cub : time_engine(engine, a, count, o, timer, stream);
                 if (ms < 0) {
                     left_out = true;
-                    std::printf(" %16s", "-");
+                    cells.emplace_back("-");
                 } else {
-                    std::printf(" %9.3f (%4.2f)", static_cast<double>(n) / ms / 1e6, cub / ms);
+                    cells.push_back(
+                        fmt::format("{:.3f} ({:4.2f})", static_cast<double>(n) / ms / 1e6, cub / ms));
                 }
             }
-            std::printf("   CUB %.3f ms\n", cub);
+            table.row(length_text(count), cells, fmt::format("   CUB {:.3f} ms", cub));
             std::fflush(stdout);
         }
     }

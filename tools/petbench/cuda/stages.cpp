@@ -1,10 +1,12 @@
 #include "tools/petbench/cuda/stages.hpp"
 
+#include <array>
 #include <cstdio>
 #include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/stages.hpp"
@@ -83,25 +85,31 @@ class Table {
   public:
     Table(std::size_t frames, const CopyRates& copies) : frames_(frames), copies_(copies) {
         std::printf(
-            "\ndevice only, one slice of %.1f Mi frames; host to device %.2f G frames/s, device copy %.1f\n"
-            "%-36s %7s %7s %7s %7s   %27s   %7s %7s\n%-36s %31s   %27s   %7s %7s %7s\n",
-            static_cast<double>(frames) / 0x1p20, copies.up / 16e9, copies.device / 16e9, "", "convert",
-            "order", "find", "whole", "G frames/s of each", "of the", "of the", "", "ms", "", "bus", "copy",
-            "time");
+            "\ndevice only, one slice of %.1f Mi frames; host to device %.2f G frames/s, device copy %.1f\n",
+            static_cast<double>(frames) / 0x1p20, copies.up / 16e9, copies.device / 16e9);
+        TextTable(36, {7, 7, 7, 7, 29, 9, 7})
+            .row("", {"convert", "order", "find", "whole", "G frames/s of each", "of the", "of the"});
+        table_.row("", {"", "", "", "ms", "", "", "", "", "bus", "copy", "time"});
     }
     /// `poisson`: whole of the row that this one is compared with.
     void row(const std::string& name, const StageTimes& t, double poisson) const {
         const auto rate = [&](double ms) { return static_cast<double>(frames_) / ms / 1e6; };
-        std::printf(
-            "%-36s %7.3f %7.3f %7.3f %7.3f   %6.2f %6.2f %6.2f %6.2f   %6.2fx %6.1f%% %6.2fx  %llu prompts\n",
-            name.c_str(), t.convert, t.order, t.find, t.whole, rate(t.convert), rate(t.order), rate(t.find),
-            rate(t.whole), rate(t.whole) * 16e9 / copies_.up, 100 * rate(t.whole) * 16e9 / copies_.device,
-            t.whole / poisson, static_cast<unsigned long long>(t.prompts));
+        const std::array times = {t.convert, t.order, t.find, t.whole};
+        std::vector<std::string> cells;
+        for (const double ms : times)
+            cells.push_back(fmt::format("{:.3f}", ms));
+        for (const double ms : times)
+            cells.push_back(fmt::format("{:.2f}", rate(ms)));
+        cells.push_back(fmt::format("{:.2f}x", rate(t.whole) * 16e9 / copies_.up));
+        cells.push_back(fmt::format("{:.1f}%", 100 * rate(t.whole) * 16e9 / copies_.device));
+        cells.push_back(fmt::format("{:.2f}x", t.whole / poisson));
+        table_.row(name, cells, fmt::format("  {} prompts", t.prompts));
     }
 
   private:
     std::size_t frames_;
     CopyRates copies_;
+    TextTable table_{36, {7, 7, 7, 7, 8, 6, 6, 6, 9, 7, 7}};
 };
 
 struct Adversary {

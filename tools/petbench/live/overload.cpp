@@ -1,7 +1,6 @@
 #include "tools/petbench/live/overload.hpp"
 
 #include <fmt/format.h>
-#include <sysexits.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "config/base/exit_status.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "tools/petbench/daemon_process.hpp"
 #include "tools/petbench/live/faults.hpp"
@@ -75,7 +75,7 @@ Records records_of(const fs::path& run) {
 
 void compare_with_replay(OverloadResult& result, const LiveSite& site, const fs::path& run) {
     const int status = replay(site.directory, site.program, run / "raw.pcap", "replayed");
-    if (status != EX_OK && status != EX_DATAERR) {  // data with losses may be judged bad
+    if (status != exit_status::ok && status != exit_status::bad_data) {  // data with losses may be judged bad
         result.faults.push_back(fmt::format("the replay of the raw capture has exit status {}", status));
         return;
     }

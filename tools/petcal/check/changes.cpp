@@ -6,6 +6,8 @@
 #include <string>
 
 #include "config/base/error.hpp"
+#include "config/energy_bins.hpp"
+#include "config/median.hpp"
 #include "tools/petcal/check/module_times.hpp"
 #include "tools/petcal/derive/flood_shift.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
@@ -24,13 +26,6 @@ constexpr double least_partner = 0.5;
 /// There are no pairs to be expected.
 constexpr double no_growth = -1;
 
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
 /// Singles of the run for each one of the reference, in the median unit.
 double scale_of(const DailyRun& reference, const DailyRun& run) {
     std::vector<double> ratios;
@@ -38,7 +33,7 @@ double scale_of(const DailyRun& reference, const DailyRun& run) {
         const double before = reference.sums.units[unit].singles;
         if (before > 0) ratios.push_back(run.sums.units[unit].singles / before);
     }
-    return median(std::move(ratios));
+    return config::median(std::move(ratios));
 }
 
 void find_singles(const DailyRun& reference, const DailyRun& run, double scale, DetectorChanges& out) {
@@ -61,7 +56,7 @@ void find_singles(const DailyRun& reference, const DailyRun& run, double scale, 
 }
 
 void find_photopeaks(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
-    constexpr std::size_t bins = config::Spectra::energy_bins;
+    constexpr std::size_t bins = config::energy_bins;
     const config::Geometry& g = run.scanner.geometry;
     const std::size_t units = run.sums.units.size();
     std::vector<UnitEnergies> before(units);
@@ -87,10 +82,10 @@ void find_photopeaks(const DailyRun& reference, const DailyRun& run, DetectorCha
             out.resolutions.back().size = ratios.back();
         }
         // The error of a width is that which the widths of the unit show.
-        const double middle = median(ratios);
+        const double middle = config::median(ratios);
         for (double& ratio : ratios)
             ratio = std::abs(ratio - middle);
-        const double error = 1.4826 * median(ratios);
+        const double error = 1.4826 * config::median(ratios);
         for (std::size_t i = first; i < out.resolutions.size() && error > 0; ++i)
             if (out.photopeaks[i].known()) out.resolutions[i].error = error;
     }
@@ -150,7 +145,7 @@ void find_times(const DailyRun& reference, const DailyRun& run, DetectorChanges&
         change.error = std::hypot(change.error, before[bdm].error);
         if (change.known()) changes.push_back(change.size);
     }
-    const double common = median(std::move(changes));
+    const double common = config::median(std::move(changes));
     for (Change& change : out.times)
         change.size -= common;
 }
@@ -195,7 +190,7 @@ void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChange
         measure(a);
         if (growth[a] != no_growth) known.push_back(growth[a]);
     }
-    const double usual = median(std::move(known));
+    const double usual = config::median(std::move(known));
     out.prompts.resize(n);
     if (!(usual > 0)) return;
     for (;;) {

@@ -9,10 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "tools/html/escaped.hpp"
+#include "config/energy_bins.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/petcal/report/figures.hpp"
-#include "tools/petcal/report/page.hpp"
 #include "tools/petcal/units.hpp"
+#include "tools/report/page.hpp"
 
 namespace petacq::petcal {
 
@@ -43,18 +44,11 @@ std::string findings_html(const std::vector<CheckFinding>& findings) {
     if (modules_of(findings).empty()) out += "all";
     out += ".</p>\n<ul>\n";
     for (std::size_t i = 0; i < std::min(findings.size(), most_findings); ++i)
-        out += "<li>" + escaped(findings[i].text) + "</li>\n";
+        out += "<li>" + report::escaped(findings[i].text) + "</li>\n";
     out += "</ul>\n";
     if (findings.size() > most_findings)
         out += fmt::format("<p class=\"bad\">There are {} more.</p>\n", findings.size() - most_findings);
     return out;
-}
-
-/// A number of a module; marked if the module is named for it.
-std::string cell(const Change& change, double factor, int digits, bool marked) {
-    if (!change.known()) return "<td class=\"number\">unknown</td>";
-    return fmt::format("<td class=\"number{}\">{:+.{}f}</td>", marked ? " bad" : "", change.size * factor,
-                       digits);
 }
 
 std::string modules_html(const config::Geometry& g, const DetectorChanges& changes,
@@ -62,28 +56,28 @@ std::string modules_html(const config::Geometry& g, const DetectorChanges& chang
     std::set<std::pair<std::uint32_t, Subject>> marked;
     for (const CheckFinding& f : findings)
         if (f.bdm) marked.emplace(*f.bdm, f.subject);
-    std::string out = "<h2>Modules</h2>\n<table>\n<tr><th scope=\"col\">module</th>";
-    for (const char* title : {"times, ns", "photopeak, %", "resolution, %", "share of the singles, %",
-                              "prompts per single, %", "spots, % of their distance"})
-        out += fmt::format("<th scope=\"col\">{}</th>", title);
-    out += "</tr>\n";
+    report::Table table{{},
+                        {"module", "times, ns", "photopeak, %", "resolution, %", "share of the singles, %",
+                         "prompts per single, %", "spots, % of their distance"},
+                        {}};
     const std::vector<ModuleChanges> modules = by_module(g, changes);
     for (std::uint32_t bdm = 0; bdm < modules.size(); ++bdm) {
         const ModuleChanges& m = modules[bdm];
+        std::vector<report::Cell> row{{std::to_string(bdm)}};
         const auto add = [&](Subject subject, const Change& change, double factor, int digits) {
-            out += cell(change, factor, digits, marked.contains({bdm, subject}));
+            row.push_back({change.known() ? fmt::format("{:+.{}f}", change.size * factor, digits) : "unknown",
+                           true, change.known() && marked.contains({bdm, subject})});
         };
-        out += fmt::format("<tr><th scope=\"row\">{}</th>", bdm);
         add(Subject::times, m.time_ns, 1, 3);
         add(Subject::photopeak, m.photopeak, 100, 2);
         add(Subject::resolution, m.resolution, 100, 1);
         add(Subject::singles, m.singles, 100, 1);
         add(Subject::prompts, m.prompts, 100, 1);
         add(Subject::spots, m.spots, 100, 1);
-        out += "</tr>\n";
+        table.rows.push_back(std::move(row));
     }
-    return out +
-           "</table>\n<p class=\"muted\">Changes since the reference: medians over the detector units and "
+    return "<h2>Modules</h2>\n" + report::html_of(table) +
+           "<p class=\"muted\">Changes since the reference: medians over the detector units and "
            "crystals of the module; of the spots, those of the unit that has moved most.</p>\n";
 }
 
@@ -100,16 +94,12 @@ std::function<double(std::uint32_t)> by_crystal(const config::Geometry& g,
 std::string flood_figure(const FloodShape& shape, const DailyRun& of, std::size_t unit,
                          const std::string& caption) {
     const auto flood = std::span(of.spectra.floods).subspan(unit * shape.positions(), shape.positions());
-    return fmt::format(
-               R"(<figure><svg viewBox="0 0 {0} {0}" role="img"><image width="{0}" height="{0}" href=")",
-               shape.size) +
-           png_data(flood_picture(shape, flood)) + "\"/></svg><figcaption>" + caption +
-           "</figcaption></figure>\n";
+    return report::square_figure(flood_picture(shape, flood), shape.size, caption, "", caption);
 }
 
 Curve sum_of_unit(const DailyRun& of, std::size_t unit, double factor) {
     const auto spectra = unit_spectra(of.scanner.geometry, of.spectra, unit);
-    Curve sum(config::Spectra::energy_bins);
+    Curve sum(config::energy_bins);
     for (std::size_t i = 0; i < spectra.size(); ++i)
         sum[i % sum.size()] += factor * spectra[i];
     return sum;
@@ -156,7 +146,8 @@ std::string limits_html(const CheckLimits& limits) {
 }
 
 std::string name_and_time(const DailyRun& run) {
-    return escaped(run.directory.string()) + (run.started.empty() ? "" : ", " + escaped(run.started)) +
+    return report::escaped(run.directory.string()) +
+           (run.started.empty() ? "" : ", " + report::escaped(run.started)) +
            fmt::format(", {:.0f} s", run.length_s);
 }
 
@@ -191,9 +182,9 @@ void write_check_page(const std::filesystem::path& file, const DailyRun& referen
                       const DetectorChanges& changes, const std::vector<CheckFinding>& findings,
                       const std::vector<std::string>& unchecked, const CheckLimits& limits) {
     const config::Geometry& g = run.scanner.geometry;
-    std::string body = verdict_text(verdict_of(findings)) + findings_html(findings);
+    std::string body = findings_html(findings);
     for (const std::string& why : unchecked)
-        body += "<p class=\"bad\">Not checked: " + escaped(why) + "</p>\n";
+        body += "<p class=\"bad\">Not checked: " + report::escaped(why) + "</p>\n";
     body += "<p class=\"muted\">Run: " + name_and_time(run) + "<br>Reference: " + name_and_time(reference) +
             "</p>\n" + limits_html(limits) + modules_html(g, changes, findings);
     const double photopeak = 3 * limits.photopeak_percent;
@@ -208,7 +199,8 @@ void write_check_page(const std::filesystem::path& file, const DailyRun& referen
         g, -counts, counts, by_crystal(g, changes.singles),
         fmt::format("Change of the share of the singles, -{0:.3g} % (dark) to +{0:.3g} % (bright)", counts));
     body += "</div>\n" + unit_figures(reference, run, findings);
-    write_page(file, "Daily check of " + run.scanner.name, body);
+    daemon::replace_file(file, report::html_of(report::Page{"Daily check of " + run.scanner.name,
+                                                            verdict_text(verdict_of(findings)), body}));
 }
 
 }  // namespace petacq::petcal

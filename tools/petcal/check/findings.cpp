@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/median.hpp"
 #include "tools/petcal/units.hpp"
 
 namespace petacq::petcal {
@@ -212,11 +213,10 @@ std::string too_uncertain(const std::string& what, const std::vector<Change>& pa
     errors.reserve(parts.size());
     for (const Change& part : parts)
         errors.push_back(sigmas * part.error);
-    const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
-    std::nth_element(errors.begin(), middle, errors.end());
-    if (*middle <= limit) return "";
+    const double middle = config::median(std::move(errors));
+    if (middle <= limit) return "";
     const std::string found =
-        std::isfinite(*middle) ? fmt::format("only one of {:.3g} {}", *middle * factor, unit) : "none";
+        std::isfinite(middle) ? fmt::format("only one of {:.3g} {}", middle * factor, unit) : "none";
     return fmt::format(
         "too few counts for {}: expected that a change by {:.3g} {} can be told from chance (6.5 sigma) in "
         "at least half of them, found {}",

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "config/median.hpp"
 #include "tools/petcal/derive/grid_warp.hpp"
 
 namespace petacq::petcal {
@@ -137,12 +138,10 @@ class Mixture {
     }
 
     void maximise(bool hidden_peaks_move) {
-        std::vector<double> sorted;
+        std::vector<double> all;
         for (const Share& share : shares_)
-            sorted.push_back(share.counts);
-        std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2),
-                         sorted.end());
-        const double median = sorted[sorted.size() / 2];
+            all.push_back(share.counts);
+        const double median = config::median(std::move(all));
         double counts = 0;
         FloodPoint squares;
         for (std::size_t i = 0; i < shares_.size(); ++i) {

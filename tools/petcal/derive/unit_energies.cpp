@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "tools/petcal/derive/median.hpp"
+#include "config/median.hpp"
 
 namespace petacq::petcal {
 
@@ -38,7 +38,7 @@ double median_place(const std::vector<CrystalPeak>& crystals) {
     std::vector<double> places;
     for (const CrystalPeak& c : crystals)
         if (c.state == PeakState::fitted) places.push_back(c.peak.place);
-    return derive::median(std::move(places));
+    return config::median(std::move(places));
 }
 
 /// What the peaks have in common, also those with few counts; none without peaks.
@@ -51,7 +51,7 @@ std::optional<PeakShape> shape_of(const std::vector<CrystalPeak>& crystals) {
         steps.push_back(c.peak.step * c.peak.sigma / c.peak.counts);
     }
     if (steps.empty()) return std::nullopt;
-    return PeakShape{derive::median(std::move(resolutions)), derive::median(std::move(steps))};
+    return PeakShape{config::median(std::move(resolutions)), config::median(std::move(steps))};
 }
 
 /// Between which bins the peak of a crystal is searched.

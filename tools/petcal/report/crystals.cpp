@@ -4,11 +4,12 @@
 #include <span>
 #include <string>
 
-#include "tools/html/escaped.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/petcal/report/figures.hpp"
-#include "tools/petcal/report/page.hpp"
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/units.hpp"
+#include "tools/report/figures.hpp"
+#include "tools/report/page.hpp"
 
 namespace petacq::petcal {
 
@@ -37,20 +38,18 @@ std::string unit_figure(const FloodShape& shape, std::span<const std::uint32_t> 
         given.push_back(spot.at);
     const MapQuality& q = map.quality;
     const double dot = shape.size / 85.0;
-    std::string out =
-        fmt::sprintf(R"(<figure><svg viewBox="0 0 %u %u" role="img"><title>)", shape.size, shape.size) +
-        escaped(name) + "</title>" +
-        fmt::sprintf(R"(<image width="%u" height="%u" href=")", shape.size, shape.size) +
-        png_data(flood_picture(shape, flood)) + "\"/>" + points(found, "#39b3ff", dot) +
-        points(predicted, "#ff4d4d", dot) + points(given, "#ffd23f", dot) + "</svg><figcaption>" +
-        escaped(name) + "<br>";
-    out += fmt::sprintf(
-        "%u of %u peaks, %.0f counts per crystal<br>separation %.2f, %.2f; "
-        "between peaks %.1f %%; outside %.2f %%",
-        q.peaks, shape.crystals(), q.counts / shape.crystals(), q.separation_x, q.separation_y,
-        100 * q.between_peaks, 100 * q.outside);
-    if (!map.refused.empty()) out += "<br><span class=\"bad\">" + escaped(map.refused) + "</span>";
-    return out + "</figcaption></figure>\n";
+    std::string caption = report::escaped(name) + "<br>" +
+                          fmt::sprintf(
+                              "%u of %u peaks, %.0f counts per crystal<br>separation %.2f, %.2f; "
+                              "between peaks %.1f %%; outside %.2f %%",
+                              q.peaks, shape.crystals(), q.counts / shape.crystals(), q.separation_x,
+                              q.separation_y, 100 * q.between_peaks, 100 * q.outside);
+    if (!map.refused.empty())
+        caption += "<br><span class=\"bad\">" + report::escaped(map.refused) + "</span>";
+    return report::square_figure(
+        flood_picture(shape, flood), shape.size, name,
+        points(found, "#39b3ff", dot) + points(predicted, "#ff4d4d", dot) + points(given, "#ffd23f", dot),
+        caption);
 }
 
 }  // namespace
@@ -82,7 +81,8 @@ void write_crystals_report(const std::filesystem::path& file, const config::Scan
         const auto flood = std::span(spectra.floods).subspan(unit * shape.positions(), shape.positions());
         body += unit_figure(shape, flood, maps[unit], known[unit], unit_name(scanner.geometry, unit));
     }
-    write_page(file, "Crystal maps of " + scanner.name, body + "</div>\n");
+    daemon::replace_file(
+        file, report::html_of(report::Page{"Crystal maps of " + scanner.name, "", body + "</div>\n"}));
 }
 
 }  // namespace petacq::petcal

@@ -7,18 +7,20 @@
 #include <string>
 #include <utility>
 
-#include "tools/html/escaped.hpp"
+#include "config/energy_bins.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/petcal/report/figures.hpp"
-#include "tools/petcal/report/page.hpp"
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/units.hpp"
+#include "tools/report/figures.hpp"
+#include "tools/report/page.hpp"
 
 namespace petacq::petcal {
 
 namespace {
 
-constexpr std::size_t spectrum_bins = config::Spectra::energy_bins;
-constexpr double keV_per_bin = config::Spectra::energy_bin_keV;  // NOLINT(readability-identifier-naming)
+constexpr std::size_t spectrum_bins = config::energy_bins;
+constexpr double keV_per_bin = config::energy_bin_keV;  // NOLINT(readability-identifier-naming)
 
 std::span<const std::uint32_t> spectrum_of(const config::Geometry& g, const config::Spectra& spectra,
                                            std::size_t unit, std::size_t local) {
@@ -118,7 +120,8 @@ void write_energy_report(const std::filesystem::path& file, const config::Scanne
     std::string body;
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
         if (units[unit].refused().empty()) continue;
-        body += "<p class=\"bad\">" + escaped(unit_name(g, unit) + ": " + units[unit].refused()) + "</p>\n";
+        body += "<p class=\"bad\">" + report::escaped(unit_name(g, unit) + ": " + units[unit].refused()) +
+                "</p>\n";
     }
     body += "<h2>All crystals</h2>\n<div class=\"units\">\n" + sums_figure(g, spectra, units);
     const auto of_peaks = [&](double (*value)(const Photopeak&)) {
@@ -143,7 +146,7 @@ void write_energy_report(const std::filesystem::path& file, const config::Scanne
     body += "</div>\n";
     if (second) body += second_line_html(g, units, *second);
     body += crystal_figures(g, spectra, units);
-    write_page(file, "Photopeaks of " + scanner.name, body);
+    daemon::replace_file(file, report::html_of(report::Page{"Photopeaks of " + scanner.name, "", body}));
 }
 
 }  // namespace petacq::petcal

@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "tools/html/escaped.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/petcal/normalisation/report_normalisation.hpp"
 #include "tools/petcal/report/figures.hpp"
-#include "tools/petcal/report/page.hpp"
 #include "tools/petcal/units.hpp"
+#include "tools/report/figures.hpp"
+#include "tools/report/page.hpp"
 
 namespace petacq::petcal {
 
@@ -30,8 +30,8 @@ std::string efficiencies_figure(const config::Geometry& g, const normalisation::
 }
 
 std::string axial_figure(const config::Geometry& g, const normalisation::Normalisation& n) {
-    return picture_figure(
-        grey_picture(g.rings(), g.rings(), {n.axial.begin(), n.axial.end()}, lowest, highest),
+    return report::picture_figure(
+        report::grey_picture(g.rings(), g.rings(), {n.axial.begin(), n.axial.end()}, lowest, highest),
         "Axial factors, 0.5 (dark) to 1.5 (bright), by the rings of both crystals");
 }
 
@@ -46,8 +46,8 @@ std::string transaxial_figure(const config::Geometry& g, const normalisation::No
                 values.push_back(n.transaxial[(std::size_t{d} * columns + a) * columns + b]);
         }
     }
-    return picture_figure(
-        grey_picture(apart * columns, columns, values, lowest, highest),
+    return report::picture_figure(
+        report::grey_picture(apart * columns, columns, values, lowest, highest),
         fmt::format("Transaxial factors, 0.5 (dark) to 1.5 (bright): a square for each number "
                     "of modules apart, 0 to {}, by the columns of both crystals",
                     apart - 1));
@@ -55,18 +55,11 @@ std::string transaxial_figure(const config::Geometry& g, const normalisation::No
 
 std::string histogram_figure(const normalisation::Normalisation& n) {
     constexpr std::size_t bins = 100;
-    std::array<double, bins> counts{};
+    report::Curve counts(bins);
     for (const float efficiency : n.efficiency) {
         if (efficiency > 0) counts[static_cast<std::size_t>(std::min(50.0 * efficiency, bins - 1.0))] += 1;
     }
-    const double most = std::max(1.0, *std::max_element(counts.begin(), counts.end()));
-    std::string out =
-        R"(<figure><svg viewBox="0 0 100 60" role="img"><path class="axis" d="M0 50H100M50 0V50"/>)";
-    out += R"(<text x="50" y="58" text-anchor="middle" style="font-size:6px">1</text>)";
-    out += R"(<path class="curve" d="M0 50)";
-    for (std::size_t bin = 0; bin < bins; ++bin)
-        out += fmt::format("V{:.1f}H{}", 50 - 48 * counts[bin] / most, bin + 1);
-    return out + "\"/></svg><figcaption>Crystals by efficiency, 0 to 2</figcaption></figure>\n";
+    return report::curve_figure(counts, nullptr, {0.5, "1"}, "Crystals by efficiency, 0 to 2");
 }
 
 std::string list(const std::string& title, const std::vector<std::string>& names) {
@@ -82,7 +75,8 @@ std::string list(const std::string& title, const std::vector<std::string>& names
 void write_normalisation_report(const std::filesystem::path& file, const config::Scanner& scanner,
                                 const DerivedNormalisation& d) {
     const config::Geometry& g = scanner.geometry;
-    std::string body = "<pre>" + escaped(figures_text(scanner, d)) + "</pre>\n<div class=\"units\">\n";
+    std::string body =
+        "<pre>" + report::escaped(figures_text(scanner, d)) + "</pre>\n<div class=\"units\">\n";
     body += efficiencies_figure(g, d.normalisation) + histogram_figure(d.normalisation);
     body += transaxial_figure(g, d.normalisation) + axial_figure(g, d.normalisation) + "</div>\n";
     std::vector<std::string> names;
@@ -99,10 +93,12 @@ void write_normalisation_report(const std::filesystem::path& file, const config:
         "images of objects that reach further than the source rely on them. Scattered pairs on lines through "
         "the source count as true ones; lines near its edge, where they weigh most, are left "
         "out.</p>\n<h2>Made "
-        "from</h2>\n<table>\n";
+        "from</h2>\n";
+    report::Table origin;
     for (const auto& [name, text] : d.normalisation.origin)
-        body += "<tr><td>" + escaped(name) + "</td><td>" + escaped(text) + "</td></tr>\n";
-    write_page(file, "Normalisation of " + scanner.name, body + "</table>\n");
+        origin.rows.push_back({{name}, {text}});
+    daemon::replace_file(file, report::html_of(report::Page{"Normalisation of " + scanner.name, "",
+                                                            body + report::html_of(origin)}));
 }
 
 }  // namespace petacq::petcal

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "tools/html/escaped.hpp"
+#include "daemon/system/file.hpp"
 #include "tools/petcal/report/figures.hpp"
-#include "tools/petcal/report/page.hpp"
 #include "tools/petcal/report/reports.hpp"
+#include "tools/report/figures.hpp"
+#include "tools/report/page.hpp"
 
 namespace petacq::petcal {
 
@@ -17,29 +18,16 @@ namespace {
 /// The standard deviation of all pairs says little about their peak: most of it comes from randoms.
 constexpr double shown_sigmas = 12;
 
-std::string histogram_figure(const std::vector<double>& counts, const std::vector<double>* other,
-                             double range, const std::string& caption) {
-    double most = 1;
-    for (const auto* one : {&counts, other})
-        if (one != nullptr) most = std::max(most, *std::max_element(one->begin(), one->end()));
-    const auto path = [&](const std::vector<double>& of, const char* style) {
-        std::string d = "M0 100";
-        for (std::size_t bin = 0; bin < of.size(); ++bin)
-            d += fmt::format("L{:.1f} {:.1f}",
-                             255 * (static_cast<double>(bin) + 0.5) / static_cast<double>(of.size()),
-                             100 - 95 * of[bin] / most);
-        return fmt::format(R"(<path class="{}" d="{}"/>)", style, d);
-    };
-    return R"(<figure><svg viewBox="0 0 255 115" role="img"><path class="axis" d="M0 100H255M127.5 0V100"/>)" +
-           fmt::format(R"(<text x="2" y="112">{:.0f} ps</text>)", -range) +
-           fmt::format(R"(<text x="253" y="112" text-anchor="end">+{:.0f} ps</text>)", range) +
-           (other != nullptr ? path(*other, "other") : "") + path(counts, "curve") + "</svg><figcaption>" +
-           caption + "</figcaption></figure>\n";
+std::string histogram_figure(const Curve& counts, const Curve* other, double range,
+                             const std::string& caption) {
+    return report::curve_figure(counts, other,
+                                {0.5, "", fmt::format("{:.0f} ps", -range), fmt::format("+{:.0f} ps", range)},
+                                caption);
 }
 
-std::vector<double> histogram(const std::vector<double>& values, double range) {
+Curve histogram(const std::vector<double>& values, double range) {
     constexpr double bins = 100;
-    std::vector<double> counts(static_cast<std::size_t>(bins));
+    Curve counts(static_cast<std::size_t>(bins));
     for (const double value : values)
         if (std::abs(value) < range) counts[static_cast<std::size_t>((value / range + 1) / 2 * bins)] += 1;
     return counts;
@@ -47,10 +35,8 @@ std::vector<double> histogram(const std::vector<double>& values, double range) {
 
 /// Mean change and undetermined crystals of each module.
 std::string modules_html(const config::Geometry& g, const derive::TimeOffsets& found, double tick_ps) {
-    std::string out =
-        "<h2>Modules</h2>\n<table>\n<tr><th scope=\"col\">module</th><th scope=\"col\">mean change, ps</th>"
-        "<th scope=\"col\">rms of the change, ps</th><th scope=\"col\">crystals without an "
-        "offset</th></tr>\n";
+    report::Table table{
+        {}, {"module", "mean change, ps", "rms of the change, ps", "crystals without an offset"}, {}};
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         double known = 0;
         double sum = 0;
@@ -69,14 +55,13 @@ std::string modules_html(const config::Geometry& g, const derive::TimeOffsets& f
                 squares += change * change;
             }
         }
-        out += fmt::format(
-            "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td><td "
-            "class=\"number{}\">{}</td></tr>\n",
-            bdm, known > 0 ? fmt::format("{:+.0f}", sum / known) : "unknown",
-            known > 0 ? fmt::format("{:.0f}", std::sqrt(squares / known)) : "unknown",
-            without > 0 ? " bad" : "", without);
+        const bool any = known > 0;
+        table.rows.push_back({{std::to_string(bdm)},
+                              {any ? fmt::format("{:+.0f}", sum / known) : "unknown", true},
+                              {any ? fmt::format("{:.0f}", std::sqrt(squares / known)) : "unknown", true},
+                              {std::to_string(without), true, without > 0}});
     }
-    return out + "</table>\n";
+    return "<h2>Modules</h2>\n" + report::html_of(table);
 }
 
 std::string undetermined_html(const std::vector<std::uint32_t>& crystals) {
@@ -130,7 +115,7 @@ void write_time_report(const std::filesystem::path& file, const config::Scanner&
                             "none. One row for each ring, ring 0 at the top",
                             2 * rms)) +
             "</div>\n" + modules_html(g, found, times.tick_ps) + undetermined_html(found.undetermined);
-    write_page(file, "Time offsets of " + scanner.name, body);
+    daemon::replace_file(file, report::html_of(report::Page{"Time offsets of " + scanner.name, "", body}));
 }
 
 }  // namespace petacq::petcal

@@ -97,12 +97,6 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
     return fmt::format("{}", fmt::join(parts, " "));
 }
 
-double middle(std::vector<double> values) {
-    const auto place = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), place, values.end());
-    return *place;
-}
-
 std::string sender_name(const SenderName& sender) {
     return sender.second ? fmt::format("source {}", *sender.second) : sender.first;
 }

@@ -50,8 +50,6 @@ std::string joined(const std::vector<std::string>& names);
 std::string ranges(const std::set<unsigned>& numbers);
 /// "50 45 54 46"
 std::string hexadecimal(std::span<const std::byte> bytes);
-/// The larger of two in the middle.
-double middle(std::vector<double> values);
 /// "source 3", or the address of one without an id.
 std::string sender_name(const SenderName& sender);
 /// The entry of the scanner description for this sender; nullptr if there is none.

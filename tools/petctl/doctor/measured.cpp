@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "config/median.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
 #include "tools/petctl/values.hpp"
@@ -67,7 +68,7 @@ void judge_energies(const Evidence& evidence, Diagnosis& diagnosis) {
                       : fmt::format("the fullest energy of all {} BDMs with singles is near 511 keV", good));
         return;
     }
-    const double found = middle(peaks);
+    const double found = config::median(peaks);
     const bool far = found < lowest_peak_keV / much_off || found > highest_peak_keV * much_off;
     diagnosis.add(
         far ? Level::problem : Level::warning, "energies",

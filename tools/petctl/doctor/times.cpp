@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/median.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/doctor/arrangement.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
@@ -39,7 +40,7 @@ double usual_step(const std::vector<net::Frame>& frames, const Arrangement& arra
                                                     arrangement.value(frames[i - 1].time));
         if (step != 0) steps.push_back(std::log2(std::abs(static_cast<double>(step))));
     }
-    return steps.empty() ? 0 : middle(steps);
+    return steps.empty() ? 0 : config::median(steps);
 }
 
 /// The arrangement in which neighbouring frames are near each other in time.
@@ -201,7 +202,7 @@ void judge_times(const Evidence& evidence, Diagnosis& diagnosis) {
                       "of the documentation)");
     }
     if (clocks.off.empty()) return;
-    const double tick = middle(clocks.ticks_ps);
+    const double tick = config::median(clocks.ticks_ps);
     const std::string unit = unit_of(tick);
     diagnosis.add(
         Level::problem, "times",

@@ -18,7 +18,7 @@ int start_group(HostGroup& group, nlohmann::json parameters);
 /// `parameters` of the method `stop`. Stops the runs of all hosts at one detector time, and waits until they
 /// are on disk.
 int stop_group(HostGroup& group, nlohmann::json parameters);
-/// Exit status EX_UNAVAILABLE if a host did not answer.
+/// Exit status exit_status::unavailable if a host did not answer.
 int show_group_status(HostGroup& group, bool as_json);
 /// Repeats that every second until a signal: on a terminal as a table in place of the previous one; elsewhere
 /// each is one line.
@@ -26,11 +26,11 @@ int watch_group(HostGroup& group, bool as_json);
 /// `run` absent: the run in progress, or else the last one. Exit status 1 unless all close.
 int show_group_ledger(HostGroup& group, const std::optional<std::string>& run, bool as_json);
 
-/// `last`: the maximum number of runs. Exit status EX_UNAVAILABLE if a host did not answer.
+/// `last`: the maximum number of runs. Exit status exit_status::unavailable if a host did not answer.
 int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_json);
-/// Acknowledges these runs on the hosts where they were interrupted. Exit status EX_UNAVAILABLE if a host did
-/// not answer, and 1 if a run was interrupted on none, or a host refuses for another reason than that it was
-/// not interrupted there.
+/// Acknowledges these runs on the hosts where they were interrupted. Exit status exit_status::unavailable if
+/// a host did not answer, and 1 if a run was interrupted on none, or a host refuses for another reason than
+/// that it was not interrupted there.
 int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs);
 
 }  // namespace petacq::petctl

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "config/base/exit_status.hpp"
 #include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/summary.hpp"
@@ -31,7 +31,7 @@ template <class Answers>
 int exit_status(const Answers& answers) {
     return std::all_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.reached; })
                ? 0
-               : EX_UNAVAILABLE;
+               : exit_status::unavailable;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "tools/petlm/image/statement.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/status.hpp"
+#include "tools/report/cairo.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -307,7 +308,6 @@ int image(const ImageOptions& options) {
     within_memory([&] { image::check_before_reading(how); });
     const image::Parts parts = image::parts_of(source, options.bed);
     image::CombinedImage combined(how.grid, parts.list);
-    const auto no_pictures = image::no_pictures_reason();
     net::WorkerPool pool(options.threads != 0 ? options.threads
                                               : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = pair_rule(source, scanner.geometry);
@@ -333,7 +333,7 @@ int image(const ImageOptions& options) {
 
     std::vector<std::string> lines = doubts_about(source);
     if (!parts.sentence.empty()) lines.push_back(parts.sentence);
-    image::Statement statement{source.target(), source.coverage(), how.grid, {}, lines, !no_pictures};
+    image::Statement statement{source.target(), source.coverage(), how.grid, {}, lines, report::with_cairo};
     for (std::size_t i = 0; i < made.size(); ++i) {
         statement.parts.push_back({parts.list[i].bed_mm, made[i].report});
         for (const std::string& sentence : made[i].sentences) {
@@ -346,7 +346,7 @@ int image(const ImageOptions& options) {
         lines.push_back(sentence);
     const image::Report report = image::report_of_all(statement);
     write_nifti(options.output / "image.nii", how.grid, image, report.short_warning());
-    if (!no_pictures) {
+    if constexpr (report::with_cairo) {
         const image::PictureTexts texts = image::picture_texts(report);
         image::write_projections(options.output / "projections.png", how.grid, image, texts, options.max);
         image::write_slices(options.output / "slices.png", how.grid, image, texts, options.max);
@@ -355,7 +355,7 @@ int image(const ImageOptions& options) {
     write_text(options.output / "README.txt", image::readme(statement));
     outputs.commit();
 
-    if (no_pictures) std::cerr << "petlm: no PNG pictures: " << *no_pictures << '\n';
+    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
     for (const auto& line : lines)
         std::cout << line << '\n';
     std::cout << report.warning() << "\nSee " << (options.output / "README.txt").string() << '\n';

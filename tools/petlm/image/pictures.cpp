@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "tools/petlm/image/grey_scale.hpp"
-#include "tools/petlm/plot/axes.hpp"
-#include "tools/petlm/plot/surface.hpp"
+#include "tools/petlm/records/output.hpp"
+#include "tools/report/axes.hpp"
+#include "tools/report/surface.hpp"
 
 namespace petacq::image {
 namespace {
@@ -35,7 +36,7 @@ constexpr double line_height = 16;
 class Drawing {
   public:
     Drawing(double width, double height)
-        : surface_(petlm::image_surface(width, height)), context_(cairo_create(surface_.get())) {
+        : surface_(report::image_surface(width, height)), context_(cairo_create(surface_.get())) {
         cairo_set_source_rgb(c(), 1, 1, 1);
         cairo_paint(c());
         cairo_set_source_rgb(c(), 0, 0, 0);
@@ -47,7 +48,7 @@ class Drawing {
 
     /// `align`: the part of the text that is left of the point, 0 to 1.
     void text(double x, double y, const std::string& what, double align = 0) const {
-        petlm::show_text(c(), what, x, y, align);
+        report::show_text(c(), what, x, y, align);
     }
     void line(double x1, double y1, double x2, double y2) const {
         cairo_move_to(c(), x1, y1);
@@ -58,7 +59,7 @@ class Drawing {
     void plane(const Plane& plane, double left, double top, double pixels, const GreyScale& scale) const {
         const double width = static_cast<double>(plane.n[0]) * pixels;
         const double height = static_cast<double>(plane.n[1]) * pixels;
-        petlm::Cells cells{plane.n[0], plane.n[1], {}};
+        report::Cells cells{plane.n[0], plane.n[1], {}};
         for (std::size_t row = plane.n[1]; row-- > 0;) {
             for (std::size_t i = 0; i < plane.n[0]; ++i)
                 cells.colours.push_back(grey(scale.darkness(plane.values[row * plane.n[0] + i])));
@@ -70,7 +71,7 @@ class Drawing {
     /// The greys of the scale and their values, from the bottom to the top.
     void bar(const GreyScale& scale, const std::string& unit, double left, double top, double height) const {
         constexpr std::size_t shades = 128;
-        petlm::Cells cells{1, shades, {}};
+        report::Cells cells{1, shades, {}};
         for (std::size_t row = shades; row-- > 0;)
             cells.colours.push_back(grey((static_cast<double>(row) + 0.5) / shades));
         framed({left, top, bar_thickness, height}, cells);
@@ -79,7 +80,7 @@ class Drawing {
         const double right = left + bar_thickness;
         double last = top + height + line_height;
         const auto label = [&](double from, double to, double length) {
-            const petlm::Ticks ticks = petlm::ticks_of({"", from, to}, length / 30);
+            const report::Ticks ticks = report::ticks_of({"", from, to}, length / 30);
             for (const double value : ticks.at) {
                 const double y = top + height * (1 - scale.darkness(value));
                 if (y > last - line_height) continue;  // no room
@@ -105,24 +106,24 @@ class Drawing {
     }
 
     void write(const std::filesystem::path& file) const {
-        petlm::check(cairo_status(c()));
-        petlm::write_png(surface_.get(), file);
+        report::check(cairo_status(c()));
+        petlm::write_text(file, report::png_of(surface_.get()));
     }
 
   private:
     static std::uint32_t grey(double darkness) {
         return static_cast<std::uint32_t>(std::lround(255 * (1 - darkness))) * 0x010101U;
     }
-    void framed(const petlm::Box& box, const petlm::Cells& cells) const {
-        petlm::show_cells(c(), box, cells);
+    void framed(const report::Box& box, const report::Cells& cells) const {
+        report::show_cells(c(), box, cells);
         cairo_set_source_rgb(c(), 0.6, 0.6, 0.6);
         cairo_rectangle(c(), box.x - 0.5, box.y - 0.5, box.width + 1, box.height + 1);
         cairo_stroke(c());
         cairo_set_source_rgb(c(), 0, 0, 0);
     }
 
-    petlm::Surface surface_;
-    petlm::Cairo context_;
+    report::Surface surface_;
+    report::Cairo context_;
 };
 
 /// Screen pixels per voxel, so that `voxels` of them are about `wanted` wide.
@@ -136,15 +137,15 @@ void draw_scales(const Drawing& drawing, const Grid& grid, const Plane& plane, d
     const double width = static_cast<double>(plane.n[0]) * pixels;
     const double per_mm = pixels / grid.voxel_mm;
     const auto ticks_of = [&](std::size_t axis) {
-        return petlm::ticks_of({"", grid.low(axis), -grid.low(axis)}, 6);
+        return report::ticks_of({"", grid.low(axis), -grid.low(axis)}, 6);
     };
-    const petlm::Ticks across = ticks_of(plane.axes[0]);
+    const report::Ticks across = ticks_of(plane.axes[0]);
     for (const double mm : across.at) {
         const double x = left + (mm - grid.low(plane.axes[0])) * per_mm;
         drawing.line(x, bottom + 1, x, bottom + 5);
         drawing.text(x, bottom + 16, across.label(mm), 0.5);
     }
-    const petlm::Ticks up = ticks_of(plane.axes[1]);
+    const report::Ticks up = ticks_of(plane.axes[1]);
     for (const double mm : up.at) {
         const double y = bottom - (mm - grid.low(plane.axes[1])) * per_mm;
         drawing.line(left - 5, y, left - 1, y);
@@ -192,10 +193,6 @@ Plane slab(const Grid& grid, std::span<const float> image, std::size_t first, st
 }
 
 }  // namespace
-
-std::optional<std::string> no_pictures_reason() {
-    return std::nullopt;
-}
 
 void write_projections(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
                        const PictureTexts& texts, std::optional<double> black) {

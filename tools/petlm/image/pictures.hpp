@@ -17,12 +17,9 @@ struct PictureTexts {
     std::string values;   ///< what the values are
 };
 
-/// The reason why no pictures can be drawn, if there is one.
-std::optional<std::string> no_pictures_reason();
-
-/// Both functions write the partial file of `file` (Outputs), with a bar that shows the grey scale
-/// (grey_scale.hpp; `black` as there) and with the texts. Both throw std::system_error,
-/// and std::runtime_error when cairo fails.
+/// Only with cairo (report::with_cairo). Both functions write the partial file of `file` (Outputs), with a
+/// bar that shows the grey scale (grey_scale.hpp; `black` as there) and with the texts. Both throw
+/// std::system_error, and std::runtime_error when cairo fails.
 ///
 /// The largest value along z (x to the right, y up: seen from +z), along y (x right, z up) and along x (y
 /// right, z up), with scales in mm.

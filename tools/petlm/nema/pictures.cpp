@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "tools/petlm/plot/axes.hpp"
-#include "tools/petlm/plot/canvas.hpp"
+#include "tools/report/axes.hpp"
+#include "tools/report/canvas.hpp"
 
 namespace petacq::nema {
 namespace {
@@ -14,7 +14,7 @@ constexpr double height = 340;
 constexpr double map_height = 400;
 constexpr std::uint32_t pixels = 1120;
 
-petlm::Axis axis_of(const std::string& title, const std::vector<Chart::Curve>& curves, bool of_x) {
+report::Axis axis_of(const std::string& title, const std::vector<Chart::Curve>& curves, bool of_x) {
     double low = 0;
     double high = 0;
     bool first = true;
@@ -32,29 +32,29 @@ petlm::Axis axis_of(const std::string& title, const std::vector<Chart::Curve>& c
     return {title, low - (of_x || low < 0 ? room : 0), high + room};
 }
 
-void draw_curves(const Chart& chart, cairo_t* cairo, const petlm::Theme& theme) {
+void draw_curves(const Chart& chart, cairo_t* cairo, const report::Theme& theme) {
     const std::array colours = {theme.prompts, theme.trues, theme.delayeds, theme.singles};
-    petlm::Plot plot(cairo, theme, {0, 0, petlm::picture_width, height},
-                     axis_of(chart.x_title, chart.curves, true), axis_of(chart.y_title, chart.curves, false),
-                     {0, petlm::legend_height});
+    report::Plot plot(cairo, theme, {0, 0, report::picture_width, height},
+                      axis_of(chart.x_title, chart.curves, true), axis_of(chart.y_title, chart.curves, false),
+                      {0, report::legend_height});
     for (const double mark : chart.marks)
         plot.vertical(mark);
-    std::vector<petlm::LegendEntry> legend;
+    std::vector<report::LegendEntry> legend;
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {
-        const petlm::Pen pen = {colours.at(i)};
+        const report::Pen pen = {colours.at(i)};
         plot.points(chart.curves[i].x, chart.curves[i].y, pen);
         legend.push_back({chart.curves[i].name, pen});
     }
     plot.legend(legend);
 }
 
-void draw_map(const Chart& chart, cairo_t* cairo, const petlm::Theme& theme) {
-    petlm::Margins margins;
-    margins.right = petlm::bar_width;
-    petlm::Plot plot(cairo, theme, {0, 0, petlm::picture_width, map_height},
-                     {chart.x_title, chart.x_from, chart.x_to}, {chart.y_title, chart.y_from, chart.y_to},
-                     margins);
-    petlm::Matrix matrix{chart.map.rows, chart.map.columns, chart.map.values};
+void draw_map(const Chart& chart, cairo_t* cairo, const report::Theme& theme) {
+    report::Margins margins;
+    margins.right = report::bar_width;
+    report::Plot plot(cairo, theme, {0, 0, report::picture_width, map_height},
+                      {chart.x_title, chart.x_from, chart.x_to}, {chart.y_title, chart.y_from, chart.y_to},
+                      margins);
+    report::Matrix matrix{chart.map.rows, chart.map.columns, chart.map.values};
     for (double& value : matrix.values)
         value = std::max(value, 0.0);
     const double most = std::max(1e-30, *std::max_element(matrix.values.begin(), matrix.values.end()));
@@ -64,16 +64,12 @@ void draw_map(const Chart& chart, cairo_t* cairo, const petlm::Theme& theme) {
 
 }  // namespace
 
-std::optional<std::string> no_pictures_reason() {
-    return std::nullopt;
-}
-
-void draw(const Chart& chart, const std::filesystem::path& file) {
+std::string png_of(const Chart& chart) {
     const bool is_map = chart.map.rows != 0;
-    const petlm::Draw how = [&](cairo_t* cairo, const petlm::Theme& theme) {
+    const report::Draw how = [&](cairo_t* cairo, const report::Theme& theme) {
         (is_map ? draw_map : draw_curves)(chart, cairo, theme);
     };
-    petlm::draw_png(file, how, is_map ? map_height : height, petlm::light_theme(), chart.title, pixels);
+    return report::png_of(how, is_map ? map_height : height, report::light_theme(), chart.title, pixels);
 }
 
 }  // namespace petacq::nema

@@ -1,18 +1,13 @@
 // Draws the charts of a report.
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <string>
 
 #include "tools/petlm/nema/report.hpp"
 
 namespace petacq::nema {
 
-/// Why this program draws no pictures, if it does not.
-std::optional<std::string> no_pictures_reason();
-/// Writes the partial file of `file` (Outputs). Throws std::system_error, std::runtime_error when cairo
-/// fails.
-void draw(const Chart& chart, const std::filesystem::path& file);
+/// The contents of a PNG file. Only with cairo (report::with_cairo). Throws std::runtime_error when it fails.
+std::string png_of(const Chart& chart);
 
 }  // namespace petacq::nema

@@ -6,9 +6,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tools/html/escaped.hpp"
 #include "tools/petlm/nema/pictures.hpp"
 #include "tools/petlm/records/output.hpp"
+#include "tools/report/cairo.hpp"
+#include "tools/report/page.hpp"
 
 namespace petacq::nema {
 namespace {
@@ -89,22 +90,20 @@ std::string list_of(const char* title, const std::vector<std::string>& sentences
     if (sentences.empty()) return "";
     std::string out = fmt::format("<h2>{}</h2>\n<ul>\n", title);
     for (const auto& sentence : sentences)
-        out += "<li>" + escaped(sentence) + "</li>\n";
+        out += "<li>" + report::escaped(sentence) + "</li>\n";
     return out + "</ul>\n";
 }
 
 std::string html_of(const Table& table) {
-    std::string out = "<h2>" + escaped(table.title) + "</h2>\n<table>\n<tr>";
-    for (const auto& name : table.columns)
-        out += "<th>" + escaped(name) + "</th>";
-    out += "</tr>\n";
+    report::Table shown{{}, table.columns, {}};
     for (const auto& row : table.rows) {
-        out += "<tr>";
+        auto& cells = shown.rows.emplace_back();
         for (const Cell& cell : row)
-            out += "<td>" + escaped(text_of(cell)) + "</td>";
-        out += "</tr>\n";
+            cells.push_back({text_of(cell), std::holds_alternative<double>(cell)});
     }
-    return out + "</table>\n<p><a href=\"" + table.name + ".csv\">" + table.name + ".csv</a></p>\n";
+    return fmt::format(
+        "<h2>{0}</h2>\n<div class=\"wide\">{1}</div>\n<p><a href=\"{2}.csv\">{2}.csv</a></p>\n",
+        report::escaped(table.title), report::html_of(shown), table.name);
 }
 
 }  // namespace
@@ -134,40 +133,36 @@ nlohmann::ordered_json json_of(const Report& report) {
     return json;
 }
 
-std::string html_of(const Report& report) {
-    std::string out =
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + escaped(report.title) +
-        "</title>\n<style>body{font:15px/1.5 sans-serif;max-width:62em;margin:2em auto;padding:0 "
-        "1em;color:#1f2933}"
-        "table{border-collapse:collapse;font-size:13px}td,th{border:1px solid #cbd2d9;padding:2px 8px;"
-        "text-align:right}th{background:#f1f4f7}img{width:100%;max-width:560px}.w{color:#a3390b}</style></"
-        "head>\n"
-        "<body>\n<h1>" +
-        escaped(report.title) + "</h1>\n<p>" + standard + ", clause " + escaped(report.clause) + ".</p>\n";
-    for (const auto& warning : report.warnings)
-        out += "<p class=\"w\">" + escaped(warning) + "</p>\n";
-    if (!report.figures.empty()) {
-        out += "<table>\n<tr><th>result</th><th>value</th></tr>\n";
-        for (const Figure& figure : report.figures)
-            out +=
-                "<tr><td>" + escaped(figure.name) + "</td><td>" + escaped(text_of(figure)) + "</td></tr>\n";
-        out += "</table>\n<p>Errors are one standard deviation of the counting statistics.</p>\n";
+std::string html_of(const Report& found) {
+    report::Page page{
+        found.title, fmt::format("<p>{}, clause {}.</p>\n", standard, report::escaped(found.clause)), {}};
+    for (const auto& warning : found.warnings)
+        page.summary += "<p class=\"bad\">" + report::escaped(warning) + "</p>\n";
+    if (!found.figures.empty()) {
+        report::Table results{{}, {"result", "value"}, {}};
+        for (const Figure& figure : found.figures)
+            results.rows.push_back({{figure.name}, {text_of(figure), true}});
+        page.summary += report::html_of(results) +
+                        "<p>Errors are one standard deviation of the counting statistics.</p>\n";
     }
-    if (!no_pictures_reason()) {
-        for (const Chart& chart : report.charts) {
-            out += "<h2>" + escaped(chart.title) + "</h2>\n<img src=\"" + chart.name + ".png\" alt=\"" +
-                   escaped(chart.title) + "\">\n";
+    if (report::with_cairo && !found.charts.empty()) {
+        page.body += "<div class=\"pictures\">\n";
+        for (const Chart& chart : found.charts) {
+            page.body += report::html_of(report::Figure{
+                fmt::format("<img src=\"{}.png\" alt=\"{}\">", chart.name, report::escaped(chart.title)),
+                {},
+                chart.title});
         }
+        page.body += "</div>\n";
     }
-    for (const Table& table : report.tables)
-        out += html_of(table);
-    out += list_of("Input", report.inputs) + list_of("Procedure", report.procedure) +
-           list_of("Deviations from the standard", report.deviations);
-    return out + "</body></html>\n";
+    for (const Table& table : found.tables)
+        page.body += html_of(table);
+    page.body += list_of("Input", found.inputs) + list_of("Procedure", found.procedure) +
+                 list_of("Deviations from the standard", found.deviations);
+    return report::html_of(page);
 }
 
 void publish(const Report& report, const std::filesystem::path& directory, bool force) {
-    const auto no_pictures = no_pictures_reason();
     petlm::Outputs outputs(force);
     outputs.make_directory(directory);
     outputs.claim(directory / "results.json");
@@ -181,9 +176,9 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
     petlm::write_text(directory / "report.html", html_of(report));
     for (const Table& table : report.tables)
         petlm::write_text(directory / (table.name + ".csv"), csv_of(table));
-    if (!no_pictures) {
+    if constexpr (report::with_cairo) {
         for (const Chart& chart : report.charts)
-            draw(chart, directory / (chart.name + ".png"));
+            petlm::write_text(directory / (chart.name + ".png"), png_of(chart));
     }
     outputs.commit();
 
@@ -195,7 +190,7 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
         std::cout << "Deviation: " << sentence << '\n';
     for (const auto& sentence : report.warnings)
         std::cout << "Warning: " << sentence << '\n';
-    if (no_pictures) std::cerr << "petlm: no PNG pictures: " << *no_pictures << '\n';
+    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
     std::cout << "See " << (directory / "report.html").string() << '\n';
 }
 

@@ -80,6 +80,6 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
 /// "1.234 ± 0.005 mm"
 std::string text_of(const Figure& figure);
 nlohmann::ordered_json json_of(const Report& report);
-std::string html_of(const Report& report);
+std::string html_of(const Report& found);
 
 }  // namespace petacq::nema

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "config/energy_bins.hpp"
 #include "tools/petlm/records/in_order.hpp"
 
 namespace petacq::petlm {
@@ -55,9 +56,9 @@ void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t tim
 }  // namespace
 
 std::uint32_t energy_bin(float energy) {
-    const auto bin = energy * static_cast<float>(1 / energy_bin_keV);  // a power of two: exact
+    const auto bin = energy * static_cast<float>(1 / config::energy_bin_keV);  // a power of two: exact
     // The negation covers NaN.
-    if (!(bin >= 0 && bin < static_cast<float>(energy_bins))) return energy_bins - 1;
+    if (!(bin >= 0 && bin < static_cast<float>(config::energy_bins))) return config::energy_bins - 1;
     return static_cast<std::uint32_t>(bin);
 }
 
@@ -99,7 +100,7 @@ PairBins::PairBins(const config::Scanner& scanner, double depth_mm, const TimeBi
       lines(lines_of(scanner, depth_mm)) {}
 
 PairHistograms::PairHistograms(const PairBins& bins)
-    : energy(energy_bins),
+    : energy(config::energy_bins),
       crystals(std::size_t{bins.in_ring} * bins.rings),
       difference(bins.differences.count()),
       time(bins.times.count),

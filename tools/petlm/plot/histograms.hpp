@@ -19,8 +19,6 @@ using Counts = std::vector<std::uint64_t>;
 using sinogram::LineBins;
 
 /// Spectra have bins of 4 keV from 0 to 1020 keV, and a last one for all other values.
-inline constexpr std::uint32_t energy_bins = 256;
-inline constexpr double energy_bin_keV = 4;  // NOLINT(readability-identifier-naming): the unit's spelling
 
 std::uint32_t energy_bin(float energy);
 
@@ -81,7 +79,7 @@ struct PairHistograms {
     PairHistograms& operator+=(const PairHistograms& other);
 
     std::uint64_t pairs = 0;
-    Counts energy;      ///< [energy_bins] of both photons
+    Counts energy;      ///< [config::energy_bins] of both photons
     Counts crystals;    ///< [crystal] of both photons
     Counts difference;  ///< time of the crystal with the larger number minus that of the other
     std::uint64_t beyond_window = 0;

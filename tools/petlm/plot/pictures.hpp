@@ -15,15 +15,27 @@
 #include "config/scanner.hpp"
 #include "config/spectra.hpp"
 #include "daemon/coverage/coverage.hpp"
-#include "tools/petlm/plot/axes.hpp"
 #include "tools/petlm/plot/detector_findings.hpp"
 #include "tools/petlm/plot/histograms.hpp"
 #include "tools/petlm/plot/run_files.hpp"
 #include "tools/petlm/plot/seconds_rows.hpp"
 #include "tools/petlm/records/ledger_rows.hpp"
 #include "tools/petlm/records/output.hpp"
+#include "tools/report/axes.hpp"
 
 namespace petacq::petlm {
+
+using report::Axis;
+using report::bar_width;
+using report::count_axis;
+using report::legend_height;
+using report::LegendEntry;
+using report::Margins;
+using report::Matrix;
+using report::Pen;
+using report::picture_width;
+using report::Plot;
+using report::Theme;
 
 struct PictureData {
     config::Scanner scanner;
@@ -58,20 +70,19 @@ struct Picture {
     std::string title;
     std::string caption;  ///< what the picture shows
     std::string alt;      ///< for readers who cannot see it
-    double height = 0;    ///< canvas.hpp
-    Draw draw;
+    double height = 0;    ///< tools/report/canvas.hpp
+    report::Draw draw;
     std::function<void(OutputFile&)> csv;  ///< empty if the numbers are in a file of the run
 };
 
 /// The pictures for which there are data. They refer to `data`.
 std::vector<Picture> pictures_of(const PictureData& data);
 
-/// Writes the report, one HTML file that contains all pictures and tables and loads nothing, to the partial
-/// file of `file` (Outputs). `description`: that of the list-mode file; `run`: run.json or null. Both are
-/// shown as text, whatever they contain. Throws as OutputFile and svg_of do.
-void write_report(const std::filesystem::path& file, const std::string& target,
-                  const nlohmann::json& description, const nlohmann::json& run, const PictureData& data,
-                  const std::vector<Picture>& pictures);
+/// The report: one HTML page that contains all pictures and tables and loads nothing. `description`: that of
+/// the list-mode file; `run`: run.json or null. Both are shown as text, whatever they contain. Throws as
+/// report::svg_of does.
+std::string report_of(const std::string& target, const nlohmann::json& description, const nlohmann::json& run,
+                      const PictureData& data, const std::vector<Picture>& pictures);
 
 // pictures_spectra.cpp
 Picture energy_of_singles(const PictureData& data);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/energy_bins.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
@@ -80,7 +81,7 @@ Picture flood_maps(const PictureData& data) {
 
 Picture energy_of_modules(const PictureData& data) {
     const config::Geometry& g = data.scanner.geometry;
-    constexpr std::size_t bins = config::Spectra::energy_bins;
+    constexpr std::size_t bins = config::energy_bins;
     Counts counts(g.bdm_count * bins);
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         for (std::uint32_t i = 0; i < g.du_count * g.crystals_per_du(); ++i) {
@@ -98,11 +99,11 @@ Picture energy_of_modules(const PictureData& data) {
     p.alt = fmt::format("Energy spectra of {} modules, one above the other.", g.bdm_count);
     p.height = 360;
     show_map(p, {g.bdm_count, bins, doubles(counts)},
-             {"energy (keV)", 0, static_cast<double>(bins) * config::Spectra::energy_bin_keV},
+             {"energy (keV)", 0, static_cast<double>(bins) * config::energy_bin_keV},
              {"module (BDM)", 0, static_cast<double>(g.bdm_count)}, "frames");
     p.csv = [counts](OutputFile& out) {
         out.text("module,from_keV,to_keV,frames\n");
-        constexpr auto width = static_cast<std::size_t>(config::Spectra::energy_bin_keV);
+        constexpr auto width = static_cast<std::size_t>(config::energy_bin_keV);
         for (std::size_t i = 0; i < counts.size(); ++i) {
             const std::size_t bin = i % bins;
             print(out, "{},{},{},{}\n", i / bins, bin * width,

@@ -2,18 +2,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/energy_bins.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
 namespace {
 
 constexpr double height = 360;
-constexpr std::size_t shown_bins = energy_bins - 1;  // the last bin is not on the axis
+constexpr std::size_t shown_bins = config::energy_bins - 1;  // the last bin is not on the axis
 
 std::vector<double> energy_edges() {
     std::vector<double> edges;
     for (std::size_t i = 0; i <= shown_bins; ++i)
-        edges.push_back(static_cast<double>(i) * energy_bin_keV);
+        edges.push_back(static_cast<double>(i) * config::energy_bin_keV);
     return edges;
 }
 
@@ -34,15 +35,15 @@ Axis energy_axis(std::initializer_list<std::span<const double>> spectra, bool fr
     }
     if (last == 0 || from_zero) first = 0;
     if (last == 0) last = shown_bins;
-    const double from = std::floor(static_cast<double>(first) * energy_bin_keV / 50) * 50;
-    const double to = std::ceil(static_cast<double>(last) * energy_bin_keV / 50) * 50;
+    const double from = std::floor(static_cast<double>(first) * config::energy_bin_keV / 50) * 50;
+    const double to = std::ceil(static_cast<double>(last) * config::energy_bin_keV / 50) * 50;
     return {"energy (keV)", from, to};
 }
 
 std::string peak_text(const std::vector<double>& values) {
     const auto peak = std::max_element(values.begin(), values.end());
     if (peak == values.end() || *peak <= 0) return "There are none.";
-    const double at = (static_cast<double>(peak - values.begin()) + 0.5) * energy_bin_keV;
+    const double at = (static_cast<double>(peak - values.begin()) + 0.5) * config::energy_bin_keV;
     return fmt::format("The fullest bin is at {:.0f} keV.", at);
 }
 
@@ -60,9 +61,9 @@ std::string window_text(const PictureData& data) {
 
 /// The first two fields of a row of a CSV; the last bin reaches to infinity.
 std::string energy_range(std::size_t bin) {
-    const double from = static_cast<double>(bin) * energy_bin_keV;
+    const double from = static_cast<double>(bin) * config::energy_bin_keV;
     if (bin == shown_bins) return fmt::format("{},inf", from);
-    return fmt::format("{},{}", from, from + energy_bin_keV);
+    return fmt::format("{},{}", from, from + config::energy_bin_keV);
 }
 
 }  // namespace
@@ -88,7 +89,7 @@ Picture energy_of_singles(const PictureData& data) {
     };
     p.csv = [&data](OutputFile& out) {
         out.text("from_keV,to_keV,singles\n");
-        for (std::size_t i = 0; i < energy_bins; ++i)
+        for (std::size_t i = 0; i < config::energy_bins; ++i)
             print(out, "{},{}\n", energy_range(i), data.singles->energy[i]);
     };
     return p;
@@ -117,7 +118,7 @@ Picture energy_of_pairs(const PictureData& data) {
     };
     p.csv = [&data](OutputFile& out) {
         out.text("from_keV,to_keV,prompts,delayeds\n");
-        for (std::size_t i = 0; i < energy_bins; ++i)
+        for (std::size_t i = 0; i < config::energy_bins; ++i)
             print(out, "{},{},{}\n", energy_range(i), data.pairs.prompts.energy[i],
                   data.pairs.delayeds.energy[i]);
     };

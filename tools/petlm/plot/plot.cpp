@@ -100,8 +100,8 @@ int plot(const PlotOptions& options) {
     // removed, too: pictures of other data would be taken for a part of this report.
     Outputs outputs(options.force);
     outputs.make_directory(directory);
-    const auto report = directory / "report.html";
-    outputs.claim(report);
+    const auto page = directory / "report.html";
+    outputs.claim(page);
     for (const std::string name : all_pictures) {
         outputs.claim(directory / (name + ".png"));
         if (name != "loss" && name != "flood-maps") outputs.claim(directory / (name + ".csv"));
@@ -114,19 +114,20 @@ int plot(const PlotOptions& options) {
     const PictureData data = data_of(source, options);
     const std::vector<Picture> pictures = pictures_of(data);
     for (const Picture& picture : pictures) {
-        draw_png(directory / (picture.name + ".png"), picture.draw, picture.height, light_theme(),
-                 picture.title, options.png_width);
+        write_text(directory / (picture.name + ".png"),
+                   report::png_of(picture.draw, picture.height, report::light_theme(), picture.title,
+                                  options.png_width));
         if (!picture.csv) continue;
         OutputFile numbers(directory / (picture.name + ".csv"));
         picture.csv(numbers);
         numbers.close();
     }
-    write_report(report, source.target().string(), source.description(), source.run(), data, pictures);
+    write_text(page, report_of(source.target().string(), source.description(), source.run(), data, pictures));
     outputs.commit();
     for (const std::string* const trouble : {&data.ledger_trouble, &data.seconds_trouble}) {
         if (!trouble->empty()) std::cerr << "petlm: " << *trouble << '\n';
     }
-    std::cout << fmt::format("{}: {} pictures of {} prompts and {} delayeds\n", report.string(),
+    std::cout << fmt::format("{}: {} pictures of {} prompts and {} delayeds\n", page.string(),
                              pictures.size(), data.pairs.prompts.pairs, data.pairs.delayeds.pairs);
     return ok;
 }

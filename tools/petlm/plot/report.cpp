@@ -1,5 +1,5 @@
 // The report of petlm plot.
-#include <openssl/evp.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -10,11 +10,12 @@
 #include <string_view>
 #include <utility>
 
-#include "tools/html/escaped.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 #include "tools/petlm/plot/verdict.hpp"
 #include "tools/petlm/records/run.hpp"
+#include "tools/report/canvas.hpp"
+#include "tools/report/page.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -22,42 +23,7 @@ namespace {
 using nlohmann::json;
 using Rows = TextRows;
 
-constexpr std::string_view style = R"(
-:root { color-scheme: light dark; --back: #fff; --text: #1f2933; --muted: #52606d; --line: #d5dbe1; --panel: #f5f7f9; --bad: #a51d1d; }
-@media (prefers-color-scheme: dark) {
-  :root { --back: #171c22; --text: #e6eaee; --muted: #a3afba; --line: #323b45; --panel: #1e252d; --bad: #ff8f87; }
-}
-body { margin: 0 auto; padding: 1rem; max-width: 82rem; background: var(--back); color: var(--text); font: 1rem/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0; overflow-wrap: anywhere; }
-h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-p { margin: .3rem 0; }
-.muted, figcaption, caption { color: var(--muted); }
-.bad { color: var(--bad); font-weight: 600; }
-.verdict { list-style: none; margin: .5rem 0 1rem; padding: 0; }
-.pictures { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); align-items: start; }
-figure { margin: 0; }
-figure h2 { margin: 0 0 .3rem; }
-figure img { display: block; width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; box-sizing: border-box; }
-figcaption { font-size: .9rem; margin-top: .3rem; }
-.tables { display: grid; gap: 1.5rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); align-items: start; }
-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-caption { text-align: left; padding: .2rem 0; font-weight: 600; }
-th, td { border-top: 1px solid var(--line); padding: .2rem .4rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
-th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.wide { overflow-x: auto; }
-.wide th { vertical-align: bottom; }
-@media print { .pictures { display: block; } figure { break-inside: avoid; margin-bottom: 1.5rem; } }
-)";
-
-std::string base64(std::string_view data) {
-    std::string out((data.size() + 2) / 3 * 4 + 1, '\0');  // EVP_EncodeBlock ends with a zero
-    const int length =
-        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                        reinterpret_cast<const unsigned char*>(data.data()), static_cast<int>(data.size()));
-    out.resize(static_cast<std::size_t>(length));
-    return out;
-}
+using report::escaped;
 
 /// Empty for null.
 std::string text_of(const json& value) {
@@ -73,26 +39,24 @@ std::string text_at(const json& object, const char* pointer) {
     return object.is_object() && object.contains(at) ? text_of(object[at]) : "";
 }
 
-void figure(OutputFile& out, const Picture& picture) {
-    print(out, "<figure id=\"{}\">\n<h2>{}</h2>\n<picture>\n", picture.name, escaped(picture.title));
-    print(out, "<source media=\"(prefers-color-scheme: dark)\" srcset=\"data:image/svg+xml;base64,{}\">\n",
-          base64(svg_of(picture.draw, picture.height, dark_theme())));
-    print(
-        out,
-        "<img width=\"{}\" height=\"{:.0f}\" alt=\"{}\" src=\"data:image/svg+xml;base64,{}\">\n</picture>\n",
-        picture_width, picture.height, escaped(picture.alt),
-        base64(svg_of(picture.draw, picture.height, light_theme())));
-    print(out, "<figcaption>{}</figcaption>\n</figure>\n", escaped(picture.caption));
+std::string figure(const Picture& picture) {
+    const auto source = [&](const report::Theme& theme) {
+        return report::data_uri("image/svg+xml", report::svg_of(picture.draw, picture.height, theme));
+    };
+    return report::html_of(report::Figure{
+        fmt::format("<picture>\n<source media=\"(prefers-color-scheme: dark)\" srcset=\"{}\">\n"
+                    "<img width=\"{}\" height=\"{:.0f}\" alt=\"{}\" src=\"{}\">\n</picture>\n",
+                    source(report::dark_theme()), picture_width, picture.height, escaped(picture.alt),
+                    source(report::light_theme())),
+        escaped(picture.caption), picture.title, picture.name});
 }
 
-void table(OutputFile& out, const std::string& caption, const Rows& rows, bool numbers) {
-    if (rows.empty()) return;
-    print(out, "<table>\n<caption>{}</caption>\n", escaped(caption));
-    for (const auto& [name, value] : rows) {
-        print(out, "<tr><th scope=\"row\">{}</th><td{}>{}</td></tr>\n", escaped(name),
-              numbers ? " class=\"number\"" : "", escaped(value));
-    }
-    out.text("</table>\n");
+std::string table(const std::string& caption, const Rows& rows, bool numbers) {
+    if (rows.empty()) return "";
+    report::Table shown{caption, {}, {}};
+    for (const auto& [name, value] : rows)
+        shown.rows.push_back({{name}, {value, numbers}});
+    return report::html_of(shown);
 }
 
 /// What the operator said at the start, from the first of the objects that has it.
@@ -189,90 +153,83 @@ Rows count_rows(const PictureData& data) {
     return rows;
 }
 
-void findings(OutputFile& out, const DetectorFindings& detector) {
+std::string findings(const DetectorFindings& detector) {
     constexpr std::size_t most = 100;
     const auto& all = detector.findings;
-    if (all.empty()) out.text("<p>No fault was found.</p>\n");
-    if (!all.empty()) out.text("<ul>\n");
+    if (all.empty()) return "<p>No fault was found.</p>\n";
+    std::string out = "<ul>\n";
     for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
-        print(out, "<li class=\"bad\">{} to {:.1f} s</li>\n", escaped(all[i].fault.text()), all[i].until_s);
+        out += fmt::format("<li class=\"bad\">{} to {:.1f} s</li>\n", escaped(all[i].fault.text()),
+                           all[i].until_s);
     }
-    if (!all.empty()) out.text("</ul>\n");
-    if (all.size() > most) print(out, "<p class=\"bad\">There are {} more.</p>\n", all.size() - most);
-}
-
-/// A number in a column of a table of modules; empty if it is unknown.
-void number_cell(OutputFile& out, std::optional<double> number, int digits) {
-    print(out, "<td class=\"number\">{}</td>", number ? fmt::format("{:.{}f}", *number, digits) : "");
+    out += "</ul>\n";
+    if (all.size() > most) out += fmt::format("<p class=\"bad\">There are {} more.</p>\n", all.size() - most);
+    return out;
 }
 
 /// What the watch over the detector compares.
-void modules(OutputFile& out, const DetectorFindings& detector) {
-    if (detector.run.empty()) return;
-    std::vector<std::pair<const char*, const daemon::ModuleTable*>> columns{{"start", &detector.start},
-                                                                            {"run", &detector.run}};
-    if (!detector.reference.empty()) columns.emplace_back("reference", &detector.reference);
-    out.text("<div class=\"wide\"><table>\n<caption>Modules</caption>\n<tr><th scope=\"col\">module</th>");
+std::string modules(const DetectorFindings& detector) {
+    std::vector<std::pair<const char*, const daemon::ModuleTable*>> times{{"start", &detector.start},
+                                                                          {"run", &detector.run}};
+    if (!detector.reference.empty()) times.emplace_back("reference", &detector.reference);
+    report::Table table{"Modules", {"module"}, {}};
     for (const char* what : {"mean dt, ns", "photopeak, keV", "prompts per single, %"}) {
-        for (const auto& [when, table] : columns)
-            print(out, "<th scope=\"col\">{}, {}</th>", what, when);
+        for (const auto& time : times)
+            table.columns.push_back(fmt::format("{}, {}", what, time.first));
     }
-    out.text("</tr>\n");
     for (std::size_t bdm = 0; bdm < detector.run.size(); ++bdm) {
-        print(out, "<tr><th scope=\"row\">{}</th>", bdm);
-        const auto cells = [&](auto value, double factor, int digits) {
-            for (const auto& column : columns) {
-                const std::optional<double> number = value((*column.second)[bdm]);
-                number_cell(out, number ? std::optional(*number * factor) : std::nullopt, digits);
+        std::vector<report::Cell> row{{std::to_string(bdm)}};
+        const auto add = [&](auto value, double factor, int digits) {
+            for (const auto& time : times) {
+                const std::optional<double> number = value((*time.second)[bdm]);
+                row.push_back({number ? fmt::format("{:.{}f}", *number * factor, digits) : "", true});
             }
         };
         using daemon::ModuleSums;
-        cells([](const ModuleSums& m) { return m.mean_dt(); }, detector.tick_ns, 3);
-        cells([](const ModuleSums& m) { return m.photopeak_keV(); }, 1, 1);
-        cells([](const ModuleSums& m) { return m.prompts_per_single(); }, 100, 2);
-        out.text("</tr>\n");
+        add([](const ModuleSums& m) { return m.mean_dt(); }, detector.tick_ns, 3);
+        add([](const ModuleSums& m) { return m.photopeak_keV(); }, 1, 1);
+        add([](const ModuleSums& m) { return m.prompts_per_single(); }, 100, 2);
+        table.rows.push_back(std::move(row));
     }
-    out.text(
-        "</table></div>\n<p class=\"muted\">Mean dt: time of the other single of a prompt less that of "
-        "the one in the module. Mean dt and prompts per single are without the random coincidences to be "
-        "expected. Start: up to ten seconds after the first one");
-    if (!detector.reference.empty())
-        print(out, "; reference: the start of {}", escaped(detector.reference_name));
-    out.text(".</p>\n");
+    return "<div class=\"wide\">" + report::html_of(table) +
+           "</div>\n<p class=\"muted\">Mean dt: time of the other single of a prompt less that of "
+           "the one in the module. Mean dt and prompts per single are without the random coincidences to be "
+           "expected. Start: up to ten seconds after the first one" +
+           (detector.reference.empty() ? ""
+                                       : "; reference: the start of " + escaped(detector.reference_name)) +
+           ".</p>\n";
 }
 
-void detector_section(OutputFile& out, const DetectorFindings& detector) {
-    out.text("<h2>Detector</h2>\n");
-    if (!detector.trouble.empty()) print(out, "<p class=\"bad\">{}</p>\n", escaped(detector.trouble));
-    if (detector.run.empty()) return;
-    findings(out, detector);
-    modules(out, detector);
+std::string detector_section(const DetectorFindings& detector) {
+    std::string out = "<h2>Detector</h2>\n";
+    if (!detector.trouble.empty()) out += "<p class=\"bad\">" + escaped(detector.trouble) + "</p>\n";
+    return detector.run.empty() ? out : out + findings(detector) + modules(detector);
 }
 
-void verdict(OutputFile& out, const std::vector<Judgement>& judgements) {
-    if (judgements.empty()) return;
-    out.text("<ul class=\"verdict\">\n");
-    for (const Judgement& one : judgements)
-        print(out, "<li{}>{} {}</li>\n", one.good ? "" : " class=\"bad\"", one.good ? "\u2713" : "\u2715",
-              escaped(one.text));
-    out.text("</ul>\n");
+std::string verdict(const std::vector<Judgement>& judgements) {
+    if (judgements.empty()) return "";
+    std::string out = "<ul class=\"verdict\">\n";
+    for (const Judgement& one : judgements) {
+        out += fmt::format("<li{}>{} {}</li>\n", one.good ? "" : " class=\"bad\"",
+                           one.good ? "\u2713" : "\u2715", escaped(one.text));
+    }
+    return out + "</ul>\n";
 }
 
-void ledger(OutputFile& out, const json& run) {
+std::string ledger(const json& run) {
     const auto found = run.is_object() ? run.find("ledger") : run.end();
-    if (found == run.end() || !found->is_object()) {
-        out.text("<p class=\"muted\">There is no ledger of this run.</p>\n");
-        return;
-    }
-    if (const auto closed = found->find("closed"); closed != found->end()) {
-        out.text(*closed == true ? "<p>The ledger is closed: every identity holds.</p>\n"
-                                 : "<p class=\"bad\">The ledger is not closed.</p>\n");
-    } else {
-        out.text(
+    if (found == run.end() || !found->is_object())
+        return "<p class=\"muted\">There is no ledger of this run.</p>\n";
+    std::string out;
+    if (const auto closed = found->find("closed"); closed == found->end()) {
+        out =
             "<p class=\"muted\">This is the ledger of a part of a run: nobody can tell whether it "
-            "closes.</p>\n");
+            "closes.</p>\n";
+    } else {
+        out = *closed == true ? "<p>The ledger is closed: every identity holds.</p>\n"
+                              : "<p class=\"bad\">The ledger is not closed.</p>\n";
     }
-    out.text("<div class=\"tables\">\n");
+    out += "<div class=\"tables\">\n";
     for (const char* section : {"datagrams", "frames", "singles", "pairs", "saved_singles"}) {
         if (!found->contains(section) || !(*found)[section].is_object()) continue;
         Rows rows;
@@ -280,40 +237,30 @@ void ledger(OutputFile& out, const json& run) {
             rows.emplace_back(
                 name, value.is_number_unsigned() ? grouped(value.get<std::uint64_t>()) : text_of(value));
         }
-        table(out, section, rows, true);
+        out += table(section, rows, true);
     }
-    out.text("</div>\n");
+    return out + "</div>\n";
 }
 
 }  // namespace
 
-void write_report(const std::filesystem::path& file, const std::string& target, const json& description,
-                  const json& run, const PictureData& data, const std::vector<Picture>& pictures) {
-    OutputFile out(file);
+std::string report_of(const std::string& target, const json& description, const json& run,
+                      const PictureData& data, const std::vector<Picture>& pictures) {
     const std::string id = text_at(description, "/run_id");
-    const std::string title = id.empty() ? target : id;
-    print(out,
-          "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-          "<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<header>\n<h1>{0}</h1>\n",
-          escaped(title), style);
     const std::string note = text_at(run, "/note");
-    if (!note.empty()) print(out, "<p>{}</p>\n", escaped(note));
-    verdict(out, verdict_of(run, data));
-    out.text("</header>\n<main>\n<div class=\"tables\">\n");
-    table(out, "Run", run_rows(description, run, data), false);
-    table(out, "What the records cover", coverage_rows(data.coverage), false);
-    table(out, "Counts", count_rows(data), true);
-    out.text("</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n");
+    report::Page page{id.empty() ? target : id, note.empty() ? "" : "<p>" + escaped(note) + "</p>\n",
+                      "<div class=\"tables\">\n", "petlm plot, of " + target};
+    page.summary += verdict(verdict_of(run, data));
+    page.body += table("Run", run_rows(description, run, data), false) +
+                 table("What the records cover", coverage_rows(data.coverage), false) +
+                 table("Counts", count_rows(data), true) +
+                 "</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n";
     for (const Picture& picture : pictures)
-        figure(out, picture);
-    out.text("</div>\n");
-    if (data.detector) detector_section(out, *data.detector);
-    out.text("<h2>Ledger</h2>\n");
-    ledger(out, run);
-    print(out, "</main>\n<footer><p class=\"muted\">petlm plot, of {}</p></footer>\n</body>\n</html>\n",
-          escaped(target));
-    out.close();
+        page.body += figure(picture);
+    page.body += "</div>\n";
+    if (data.detector) page.body += detector_section(*data.detector);
+    page.body += "<h2>Ledger</h2>\n" + ledger(run);
+    return report::html_of(page);
 }
 
 }  // namespace petacq::petlm

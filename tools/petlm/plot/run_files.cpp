@@ -7,6 +7,7 @@
 
 #include "config/base/error.hpp"
 #include "config/base/json_file.hpp"
+#include "config/energy_bins.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/records/record_source.hpp"
@@ -40,14 +41,14 @@ Singles from_histograms(const std::filesystem::path& file, const config::Scanner
     singles.crystals =
         numbers_of(document["crystals"], scanner.geometry.crystal_count(), file.string() + ": crystals");
     const auto& energy = document["energy"];
-    if (document.value("energy_bin_keV", nlohmann::json()) != energy_bin_keV || !energy.is_array() ||
+    if (document.value("energy_bin_keV", nlohmann::json()) != config::energy_bin_keV || !energy.is_array() ||
         energy.size() != scanner.geometry.bdm_count) {
         throw BadInput(file.string() + ": energy: expected spectra of " +
                        std::to_string(scanner.geometry.bdm_count) + " modules in bins of 4 keV");
     }
-    singles.energy.resize(energy_bins);
+    singles.energy.resize(config::energy_bins);
     for (const auto& module : energy) {
-        const Counts counts = numbers_of(module, energy_bins, file.string() + ": energy");
+        const Counts counts = numbers_of(module, config::energy_bins, file.string() + ": energy");
         for (std::size_t bin = 0; bin < counts.size(); ++bin)
             singles.energy[bin] += counts[bin];
     }
@@ -58,7 +59,7 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
     RecordSource source(run, daemon::RecordKind::singles);
     Singles singles;
     singles.from = "singles.plm";
-    singles.energy.resize(energy_bins);
+    singles.energy.resize(config::energy_bins);
     singles.crystals.resize(scanner.geometry.crystal_count());
     daemon::ProgressLine progress("plotting singles", source.total_bytes());
     while (source.next()) {

@@ -15,7 +15,7 @@ namespace petacq::petlm {
 struct Singles {
     std::string from;           ///< name of the file they were counted in
     bool all_energies = false;  ///< the spectrum is of all converted singles, not only of accepted ones
-    Counts energy;              ///< [energy_bins]
+    Counts energy;              ///< [config::energy_bins]
     Counts crystals;            ///< [crystal] accepted singles
 };
 

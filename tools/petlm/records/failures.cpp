@@ -19,13 +19,13 @@ int status_of(const std::string& program, const std::function<int()>& command) {
     } catch (const UsageError& error) {
         return failed(error, usage);
     } catch (const daemon::NotListMode& error) {
-        return failed(error, not_list_mode);
+        return failed(error, bad_data);
     } catch (const BadInput& error) {
         return failed(error, has_problems);
     } catch (const config::IoError& error) {
         return failed(error, io_failure);
     } catch (const config::Error& error) {
-        return failed(error, bad_scanner);
+        return failed(error, bad_configuration);
     } catch (const std::exception& error) {
         return failed(error, io_failure);
     }

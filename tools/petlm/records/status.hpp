@@ -3,16 +3,11 @@
 
 #include <stdexcept>
 
+#include "config/base/exit_status.hpp"
+
 namespace petacq::petlm {
 
-enum Status : int {
-    ok = 0,
-    has_problems = 1,
-    usage = 64,
-    not_list_mode = 65,
-    io_failure = 74,
-    bad_scanner = 78
-};
+using enum exit_status::Value;
 
 /// The command line asks for something impossible.
 class UsageError : public std::runtime_error {

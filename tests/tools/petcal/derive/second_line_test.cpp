@@ -54,10 +54,8 @@ config::Spectra spectra_of(const config::Scanner& scanner, const sim::Detector& 
             const sim::Conversion c =
                 numbers.convert(frame, net::default_head_marker, net::default_tail_marker);
             if (c.status != sim::Conversion::Status::good) continue;
-            const auto bin =
-                std::min(c.energy / config::Spectra::energy_bin_keV, float{config::Spectra::energy_bins - 1});
-            ++out.energies[std::size_t{c.crystal} * config::Spectra::energy_bins +
-                           static_cast<std::size_t>(bin)];
+            const auto bin = std::min(c.energy / config::energy_bin_keV, float{config::energy_bins - 1});
+            ++out.energies[std::size_t{c.crystal} * config::energy_bins + static_cast<std::size_t>(bin)];
         }
     }
     return out;
@@ -80,7 +78,7 @@ TEST_CASE("second line: factors follow the non-linearity of the true detector") 
 
     std::vector<petcal::UnitLines> units(std::size_t{g.bdm_count} * g.du_count);
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
-        constexpr std::size_t bins = config::Spectra::energy_bins;
+        constexpr std::size_t bins = config::energy_bins;
         units[unit].first = petcal::derive_unit_energies(petcal::unit_spectra(g, first, unit), bins,
                                                          petcal::peaks_from, petcal::peaks_to);
         units[unit].second = petcal::derive_second_line(petcal::unit_spectra(g, second, unit), bins,

@@ -3,7 +3,7 @@
 
 #include "tests/tools/petlm/image/support.hpp"
 #include "tools/petlm/image/grey_scale.hpp"
-#include "tools/petlm/plot/surface.hpp"
+#include "tools/report/surface.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
@@ -80,7 +80,7 @@ class Png {
         if (across > 10 && down > 10) boxes_.push_back({x + 1, y + 1, across - 2, down - 2});
     }
 
-    petlm::Surface surface_;
+    report::Surface surface_;
     std::size_t width_ = 0;
     std::size_t height_ = 0;
     std::vector<Box> boxes_;

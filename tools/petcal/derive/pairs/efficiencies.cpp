@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/base/error.hpp"
-#include "tools/petcal/derive/median.hpp"
+#include "config/median.hpp"
 
 namespace petacq::derive {
 
@@ -46,7 +46,7 @@ double step(const NetCounts& counts, const std::vector<bool>& seen, const FanSum
 
 void check(const NetCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
            Efficiencies& out) {
-    out.median_counts = median(pick(counts.net, seen));
+    out.median_counts = config::median(pick(counts.net, seen));
     if (!(out.median_counts >= options.least_counts))
         throw config::Error("efficiencies: a median of " + std::to_string(std::lround(out.median_counts)) +
                             " net coincidences per crystal; expected at least " +
@@ -56,7 +56,7 @@ void check(const NetCounts& counts, const std::vector<bool>& seen, const Efficie
 
 void finish(const NetCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
             Efficiencies& out) {
-    const double limit = options.dead_below * median(pick(out.efficiency, seen));
+    const double limit = options.dead_below * config::median(pick(out.efficiency, seen));
     double sum = 0;
     double live = 0;
     for (std::uint32_t i = 0; i < seen.size(); ++i) {

@@ -5,8 +5,8 @@
 #include <numbers>
 #include <utility>
 
+#include "config/median.hpp"
 #include "tools/normalisation/normalisation.hpp"
-#include "tools/petcal/derive/median.hpp"
 
 namespace petacq::derive {
 
@@ -69,7 +69,7 @@ double update(std::vector<double>& factors, const NetCounts& counts, const std::
     }
     shrink(values, variances);
     factors = std::move(values);
-    return median(std::move(errors));
+    return config::median(std::move(errors));
 }
 
 /// Moves the pattern that the efficiencies of all groups have in common out of them; see the header.

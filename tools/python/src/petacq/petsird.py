@@ -15,14 +15,16 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from petacq.errors import IncompleteWarning, PetacqError, UnknownWarning
 from petacq.normalisation import Normalisation
+from petacq.optional import petsird_package
 from petacq.petsird_blocks import SIGNAL_TYPES, Extras, blocks, extras_of
+from petacq.petsird_check import compare
 from petacq.petsird_events import (
+    DEFAULTS,
     NO_EVENTS,
     EventBytes,
     Interval,
@@ -34,26 +36,7 @@ from petacq.petsird_events import (
 from petacq.petsird_header import Report, has_delayeds, header_of, not_held
 from petacq.run import Run, open_run
 
-PETSIRD_VERSIONS = ("0.9.1", "0.12.0")
-DEFAULTS = Options()
 _WRITE_AT_ONCE = 1 << 20
-
-
-def package() -> Any:
-    """The ``petsird`` package. Raises PetacqError if it is missing or of another version."""
-    expected = " or ".join(PETSIRD_VERSIONS)
-    try:
-        import petsird
-    except ImportError as error:
-        raise PetacqError(
-            f"the package petsird is not installed: pip install petsird=={PETSIRD_VERSIONS[-1]}"
-        ) from error
-    found = version("petsird")
-    if found not in PETSIRD_VERSIONS:
-        raise PetacqError(
-            f"petsird {found} is installed, expected {expected}: the format differs from version to version"
-        )
-    return petsird
 
 
 def convert(
@@ -68,7 +51,7 @@ def convert(
 
     Raises PetacqError for what cannot be converted, OSError.
     """
-    petsird = package()
+    petsird = petsird_package()
     target = Path(path)
     if target.exists():
         raise FileExistsError(errno.EEXIST, "exists already", str(target))
@@ -250,8 +233,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 options = replace(options, normalisation=Normalisation.load(given.normalisation, run.scanner))
             report = convert(run, given.output, options, _Progress())
             if given.check:
-                from petacq.petsird_check import compare
-
                 compare(run, given.output, options)
     except (PetacqError, ImportError, KeyError) as error:
         _say(f"petacq-petsird: {error}", sys.stderr)

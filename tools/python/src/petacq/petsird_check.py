@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import PetacqError
-from petacq.petsird import DEFAULTS, package
+from petacq.optional import petsird_package
 from petacq.petsird_blocks import Extras, blocks, extras_of
-from petacq.petsird_events import Events, Integers, Options, bins_of, intervals
+from petacq.petsird_events import DEFAULTS, Events, Integers, Options, bins_of, intervals
 from petacq.petsird_header import Report, has_delayeds, header_of
 from petacq.run import Run
 
@@ -19,7 +19,7 @@ def compare(
     run: Run, path: str | os.PathLike[str], options: Options = DEFAULTS, extras: Extras | None = None
 ) -> Report:
     """Compares header, every event, and all other time blocks. Raises PetacqError at the first difference."""
-    petsird = package()
+    petsird = petsird_package()
     bins = bins_of(run, options)
     if extras is None:
         extras = extras_of(run, options, bins)

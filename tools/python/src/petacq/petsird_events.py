@@ -38,6 +38,9 @@ class Options:
     normalisation: Normalisation | None = None  #: detection efficiencies, if known
 
 
+DEFAULTS = Options()
+
+
 @dataclass(frozen=True)
 class Range:
     """A time in which records can be, in ticks and in the milliseconds that hold it, and its time blocks."""

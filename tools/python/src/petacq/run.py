@@ -22,7 +22,7 @@ from petacq.errors import CalibrationError, IncompleteWarning, RunError
 from petacq.plm import Missing, PlmFile
 from petacq.plm_files import PlmFiles, PlmSet
 from petacq.rates import RunRates, rates_of
-from petacq.run_list import state_of
+from petacq.run_state import state_of
 from petacq.scanner import Scanner
 
 

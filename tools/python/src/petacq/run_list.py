@@ -6,19 +6,17 @@ import contextlib
 import json
 import os
 import stat
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from petacq.coverage import Coverage, said_start
 from petacq.coverage_1_0 import utc
 from petacq.errors import CoverageError, RunError
-
-if TYPE_CHECKING:
-    from petacq.run import Run
+from petacq.run import Run, open_run
+from petacq.run_state import state_of
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,6 @@ class ListedRun:
 
     def open(self, verify: bool = False) -> Run:
         """As petacq.open_run."""
-        from petacq.run import open_run
-
         return open_run(self.path, verify)
 
     @classmethod
@@ -77,12 +73,6 @@ def list_runs(directory: str | os.PathLike[str]) -> list[ListedRun]:
         raise RunError(f"{directory}: expected a directory with runs: {error.strerror}") from error
     listed = [_listed(folder) for folder in folders]
     return sorted(listed, key=lambda run: (run.start.timestamp() if run.start else float("-inf"), run.id))
-
-
-def state_of(folder: Path, state: str) -> str:
-    """The state in ``run.json``, but "interrupted" for a run that says "running" and that nobody writes: its daemon was
-    killed."""
-    return "interrupted" if state == "running" and not _is_being_written(folder) else state
 
 
 def _listed(folder: Path) -> ListedRun:
@@ -135,24 +125,3 @@ def _value(document: Any, *keys: str) -> Any:
     for key in keys:
         document = document.get(key) if isinstance(document, Mapping) else None
     return document
-
-
-def _is_being_written(folder: Path) -> bool:
-    """The daemon has locked the file .reserve of the run that it writes (daemon/run/reserve.hpp)."""
-    if sys.platform == "win32":  # no flock
-        return True
-    import fcntl
-
-    try:
-        descriptor = os.open(folder / ".reserve", os.O_RDONLY | os.O_NONBLOCK)
-    except OSError as error:
-        return isinstance(error, PermissionError)  # another user's: who knows
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-    return False

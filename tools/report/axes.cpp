@@ -1,4 +1,4 @@
-#include "tools/petlm/plot/axes.hpp"
+#include "tools/report/axes.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <numbers>
 #include <utility>
 
-namespace petacq::petlm {
+namespace petacq::report {
 namespace {
 
 constexpr double tick_size = 12.5;
@@ -285,4 +285,4 @@ void Plot::note(const std::string& text) {
     show_text(cairo_, text, inner_.x + inner_.width / 2, inner_.y + inner_.height / 2, 0.5);
 }
 
-}  // namespace petacq::petlm
+}  // namespace petacq::report

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/petlm/plot/canvas.hpp"
-#include "tools/petlm/plot/surface.hpp"
+#include "tools/report/canvas.hpp"
+#include "tools/report/surface.hpp"
 
-namespace petacq::petlm {
+namespace petacq::report {
 
 struct Axis {
     std::string title;  ///< with its unit
@@ -89,4 +89,4 @@ class Plot {
     Box inner_{};
 };
 
-}  // namespace petacq::petlm
+}  // namespace petacq::report

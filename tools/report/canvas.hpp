@@ -6,11 +6,10 @@
 #include <cairo.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 
-namespace petacq::petlm {
+namespace petacq::report {
 
 inline constexpr double picture_width = 560;
 
@@ -37,9 +36,9 @@ const Theme& dark_theme();
 using Draw = std::function<void(cairo_t*, const Theme&)>;
 /// The SVG text of a picture, without its XML declaration. Throws std::runtime_error when cairo fails.
 std::string svg_of(const Draw& draw, double height, const Theme& theme);
-/// Writes a picture with a title above it, `pixels` wide, to the partial file of `file` (Outputs). Throws
-/// std::system_error, std::runtime_error when cairo fails.
-void draw_png(const std::filesystem::path& file, const Draw& draw, double height, const Theme& theme,
-              const std::string& title, std::uint32_t pixels);
+/// The contents of a PNG file: a picture with a title above it, `pixels` wide. Throws std::runtime_error when
+/// cairo or libpng fails.
+std::string png_of(const Draw& draw, double height, const Theme& theme, const std::string& title,
+                   std::uint32_t pixels);
 
-}  // namespace petacq::petlm
+}  // namespace petacq::report

@@ -1,16 +1,15 @@
-// cairo surfaces and contexts that free themselves, and the drawing that plots and images share.
+// cairo surfaces and contexts that free themselves, and the drawing that pictures share.
 #pragma once
 
 #include <cairo.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace petacq::petlm {
+namespace petacq::report {
 
 struct FreeCairo {
     void operator()(cairo_t* cairo) const { cairo_destroy(cairo); }
@@ -25,8 +24,8 @@ void check(cairo_status_t status);
 /// Pixels without transparency.
 Surface image_surface(double width, double height);
 
-/// Writes the partial file of `file` (Outputs). Throws std::system_error; std::runtime_error from cairo.
-void write_png(cairo_surface_t* surface, const std::filesystem::path& file);
+/// The contents of a PNG file. Throws std::runtime_error when cairo or libpng fails.
+std::string png_of(cairo_surface_t* surface);
 
 double text_width(cairo_t* cairo, const std::string& text);
 /// `align`: the part of the text that is left of the point, 0 to 1.
@@ -50,4 +49,4 @@ struct Cells {
 void show_cells(cairo_t* cairo, const Box& box, const Cells& cells, std::size_t across = 1,
                 std::size_t down = 1);
 
-}  // namespace petacq::petlm
+}  // namespace petacq::report

@@ -1,13 +1,13 @@
-#include "tools/petlm/plot/canvas.hpp"
+#include "tools/report/canvas.hpp"
 
 #include <cairo-svg.h>
 
 #include <cmath>
 #include <stdexcept>
 
-#include "tools/petlm/plot/surface.hpp"
+#include "tools/report/surface.hpp"
 
-namespace petacq::petlm {
+namespace petacq::report {
 namespace {
 
 constexpr double title_height = 30;
@@ -63,8 +63,8 @@ std::string svg_of(const Draw& draw, double height, const Theme& theme) {
     return text.substr(begin);
 }
 
-void draw_png(const std::filesystem::path& file, const Draw& draw, double height, const Theme& theme,
-              const std::string& title, std::uint32_t pixels) {
+std::string png_of(const Draw& draw, double height, const Theme& theme, const std::string& title,
+                   std::uint32_t pixels) {
     const Surface surface = image_surface(
         pixels, static_cast<double>(std::lround((height + title_height) * pixels / picture_width)));
     {
@@ -80,7 +80,7 @@ void draw_png(const std::filesystem::path& file, const Draw& draw, double height
         draw(cairo.get(), theme);
         check(cairo_status(cairo.get()));
     }
-    write_png(surface.get(), file);
+    return png_of(surface.get());
 }
 
-}  // namespace petacq::petlm
+}  // namespace petacq::report

@@ -1,13 +1,12 @@
-#include "tools/petlm/plot/surface.hpp"
+#include "tools/report/surface.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <stdexcept>
 
-#include "tools/petlm/records/output.hpp"
+#include "tools/report/png.hpp"
 
-namespace petacq::petlm {
+namespace petacq::report {
 
 void check(cairo_status_t status) {
     if (status == CAIRO_STATUS_SUCCESS) return;
@@ -19,25 +18,22 @@ Surface image_surface(double width, double height) {
                                               static_cast<int>(std::ceil(height))));
 }
 
-void write_png(cairo_surface_t* surface, const std::filesystem::path& file) {
-    struct Output {
-        OutputFile file;
-        std::exception_ptr failure;
-    } out{OutputFile(file), nullptr};
-    const auto append = [](void* to, const unsigned char* data, unsigned int size) {
-        auto& output = *static_cast<Output*>(to);
-        try {
-            output.file.text({reinterpret_cast<const char*>(data), size});
-        } catch (...) {
-            output.failure = std::current_exception();  // must not pass through cairo
-            return CAIRO_STATUS_WRITE_ERROR;
-        }
-        return CAIRO_STATUS_SUCCESS;
-    };
-    const cairo_status_t status = cairo_surface_write_to_png_stream(surface, append, &out);
-    if (out.failure) std::rethrow_exception(out.failure);
-    check(status);
-    out.file.close();
+std::string png_of(cairo_surface_t* surface) {
+    check(cairo_surface_status(surface));
+    cairo_surface_flush(surface);
+    const auto width = static_cast<std::size_t>(cairo_image_surface_get_width(surface));
+    const auto height = static_cast<std::size_t>(cairo_image_surface_get_height(surface));
+    const unsigned char* const data = cairo_image_surface_get_data(surface);
+    const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(surface));
+    ColourPicture picture{static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), {}};
+    picture.pixels.reserve(3 * width * height);
+    for (std::size_t y = 0; y < height; ++y) {
+        const auto* line = reinterpret_cast<const std::uint32_t*>(data + y * stride);
+        for (std::size_t x = 0; x < width; ++x)
+            for (const unsigned shift : {16U, 8U, 0U})
+                picture.pixels.push_back(static_cast<std::uint8_t>(line[x] >> shift));
+    }
+    return png_of(picture);
 }
 
 double text_width(cairo_t* cairo, const std::string& text) {
@@ -75,4 +71,4 @@ void show_cells(cairo_t* cairo, const Box& box, const Cells& cells, std::size_t 
     cairo_restore(cairo);
 }
 
-}  // namespace petacq::petlm
+}  // namespace petacq::report
