@@ -144,6 +144,10 @@ class Page:
     def call(self, method, **parameters):
         return self._browser.call(method, session=self._session, **parameters)
 
+    def before(self, script):
+        """Runs a script in every document that is opened from now on, before its own."""
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+
     def open(self, url):
         self.call("Page.navigate", url=url)
 

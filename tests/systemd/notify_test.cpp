@@ -78,10 +78,10 @@ TEST_CASE("stopping extends its time limit by the source timeout", "[systemd][no
 
 TEST_CASE("the daemon continues without its notify socket", "[systemd][notify]") {
     const Site site;
-    auto notify = std::make_unique<NotifySocket>(site.directory() / "notify");
-    Supervised daemon(site, {notify.get(), {"WATCHDOG_USEC=200000"}});
-    REQUIRE(notify->until("WATCHDOG=1", 2));
-    notify.reset();
+    NotifySocket notify(site.directory() / "notify");
+    Supervised daemon(site, {&notify, {"WATCHDOG_USEC=200000"}});
+    REQUIRE(notify.until("WATCHDOG=1", 2));
+    notify.close();
     CHECK(daemon.call("start", {{"run", "r1"}})["run"] == "r1");
     CHECK(daemon.call("stop")["ledger_closed"] == true);
     daemon.signal(SIGTERM);

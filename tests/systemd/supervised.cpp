@@ -17,6 +17,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "net/wire.hpp"
 
@@ -64,10 +65,15 @@ NotifySocket::NotifySocket(const std::filesystem::path& path)
 }
 
 NotifySocket::~NotifySocket() {
-    ::close(descriptor_);
+    close();
+}
+
+void NotifySocket::close() {
+    if (descriptor_ != -1) ::close(std::exchange(descriptor_, -1));
 }
 
 const std::vector<std::string>& NotifySocket::messages() {
+    if (descriptor_ == -1) return messages_;
     std::array<char, 4096> text{};
     ssize_t got = 0;
     while ((got = ::recv(descriptor_, text.data(), text.size(), 0)) > 0)

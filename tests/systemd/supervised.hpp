@@ -20,6 +20,8 @@ class NotifySocket {
     NotifySocket& operator=(const NotifySocket&) = delete;
 
     [[nodiscard]] const std::string& path() const { return path_; }
+    /// No notification arrives any more; those so far are kept.
+    void close();
     /// All notifications so far, each as it was sent.
     const std::vector<std::string>& messages();
     /// The number of lines that start with `line`, in all notifications so far.

@@ -42,20 +42,31 @@ class Stand:
         self.close()
 
 
+# For a page, before its scripts: what it would ask for later is counted and not done, and every answer is waited for.
+HELD = """window.held = 0;
+(set => { window.setTimeout = (what, ms, ...more) => ms >= 100 ? void ++held : set(what, ms, ...more); })(window.setTimeout);
+AbortSignal.timeout = () => new AbortController().signal;"""
+
+
 class InBrowser:
     """For test cases: one page for all of them."""
+    held = False  # whether the page asks the server only when it is opened and when the test lets it
 
     @classmethod
     def setUpClass(cls):
         chromium = browser.Browser(CHROMIUM)
         cls.addClassCleanup(chromium.close)
         cls.page = chromium.page()  # for all tests: each loads it anew
+        if cls.held:
+            cls.page.before(HELD)
 
     def open(self, stand, **screen):
         self.page.show_as(**screen)
         self.page.open(stand.url)
         self.page.complaints = []
         self.page.wait("document.documentElement.dataset.connection === 'live'")
+        if self.held:
+            self.page.wait('held === 2')  # the figures and the pictures have been asked for once
         return self.page
 
     def ask(self, page):
