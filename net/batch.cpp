@@ -68,8 +68,8 @@ void Batch::join_last() {
         --begin;
     Datagram& group = datagrams[begin];
     // As in a message that the kernel has joined.
-    constexpr std::uint32_t most_members = 1024;
-    if (!may_join(group) || group.arrival_ns != d.arrival_ns || group.members == most_members) return;
+    constexpr std::uint32_t max_members = 1024;
+    if (!may_join(group) || group.arrival_ns != d.arrival_ns || group.members == max_members) return;
     const std::size_t end = begin + group.trains;
     std::size_t at = begin;
     while (at < end && (datagrams[at].source != d.source || datagrams[at].address != d.address ||

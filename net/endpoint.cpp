@@ -35,7 +35,7 @@ class Numbers {
         const MutexLock lock(mutex_);
         const auto known = numbers_.find(bytes_of(address));
         if (known != numbers_.end()) return known->second;
-        if (!listed && met_ == most_met_addresses) return shared_number;
+        if (!listed && met_ == max_met_addresses) return shared_number;
         met_ += listed ? 0 : 1;
         const auto number = first_number + static_cast<std::uint32_t>(addresses_.size());
         addresses_.push_back(address);

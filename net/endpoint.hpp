@@ -30,9 +30,9 @@ std::string to_text(Endpoint endpoint);
 /// "192.168.1.10", "fd00::2"
 std::string address_text(std::uint32_t address);
 
-/// Most IPv6 addresses of strangers and boards that get numbers of their own. Those that come later share
-/// one, so that they cannot fill the memory; those of a configuration are not among them.
-inline constexpr std::size_t most_met_addresses = 65536;
+/// Most IPv6 addresses of unknown senders and boards that get numbers of their own. Those that come later
+/// share one, so that they cannot fill the memory; those of a configuration are not among them.
+inline constexpr std::size_t max_met_addresses = 65536;
 
 /// The number of an address that datagrams come from, or go to. IPv4-mapped ones are those of IPv4. Any
 /// thread; takes a lock.

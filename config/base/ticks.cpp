@@ -13,7 +13,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr int most_digits = 18;
+constexpr int max_digits = 18;
 
 /// digits * 10^exponent
 struct Decimal {
@@ -58,7 +58,7 @@ std::optional<Decimal> decimal_from(const std::string& text) {
         // Zeros in front are no digits.
         if (d.digits == 0) zeros = 0;
         digits += zeros + 1;
-        if (digits > most_digits) return std::nullopt;
+        if (digits > max_digits) return std::nullopt;
         for (; zeros >= 0; --zeros)
             d.digits *= 10;
         d.digits += static_cast<std::uint64_t>(text[at] - '0');

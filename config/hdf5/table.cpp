@@ -139,7 +139,7 @@ double read_number(hid_t file, const char* name) {
 std::map<std::string, std::string> read_texts(hid_t file) {
     std::map<std::string, std::string> texts;
     const auto read = [](hid_t object, const char* name, const H5A_info_t*, void* to) -> herr_t {
-        constexpr std::size_t most_bytes = 4096;
+        constexpr std::size_t max_bytes = 4096;
         constexpr std::size_t most = 64;
         auto& out = *static_cast<std::map<std::string, std::string>*>(to);
         if (out.size() == most) return 1;
@@ -149,7 +149,7 @@ std::map<std::string, std::string> read_texts(hid_t file) {
         if (!type || !space || H5Tget_class(type.id()) != H5T_STRING) return 0;
         if (H5Tis_variable_str(type.id()) != 0 || H5Sget_simple_extent_npoints(space.id()) != 1) return 0;
         const std::size_t bytes = H5Tget_size(type.id());
-        if (bytes == 0 || bytes > most_bytes) return 0;
+        if (bytes == 0 || bytes > max_bytes) return 0;
         std::string text(bytes, ' ');
         if (H5Aread(attribute.id(), type.id(), text.data()) < 0) return 0;
         out[name] = text.substr(0, text.find('\0'));

@@ -22,7 +22,7 @@ constexpr unsigned table_bits = 16;  // most bits of a value that is looked up
     throw Error(path + ": " + message);
 }
 
-std::uint64_t most_in(unsigned bits) {
+std::uint64_t max_in(unsigned bits) {
     return bits >= 64 ? UINT64_MAX : (std::uint64_t{1} << bits) - 1;
 }
 
@@ -107,7 +107,7 @@ class Reader {
         k.field = field(j, LayoutSection::frame, "/frame/kinds");
         if (k.field.bits > 8)
             reject("/frame/kinds/bits", "expected at most 8, found " + std::to_string(k.field.bits));
-        k.of.resize(most_in(k.field.bits) + 1, LayoutKinds::Kind::unknown);
+        k.of.resize(max_in(k.field.bits) + 1, LayoutKinds::Kind::unknown);
         for (const auto& [name, kind] :
              {std::pair("hits", LayoutKinds::Kind::hit), std::pair("tags", LayoutKinds::Kind::tag),
               std::pair("ignore", LayoutKinds::Kind::ignored)})
@@ -135,7 +135,7 @@ class Reader {
 
     [[nodiscard]] LayoutMarker marker(const json& j, LayoutSection in, const std::string& path) const {
         LayoutMarker m{field(j, in, path), j.at("value").get<std::uint64_t>()};
-        if (m.value > most_in(m.field.bits)) {
+        if (m.value > max_in(m.field.bits)) {
             reject(path + "/value", "expected a value of " + std::to_string(m.field.bits) + " bits, found " +
                                         std::to_string(m.value));
         }
@@ -178,7 +178,7 @@ class Reader {
             if (!entry.is_null()) last = entry.get<std::uint32_t>();
         }
         if (v.is_plain()) {
-            if (most_in(v.field.bits) > most) {
+            if (max_in(v.field.bits) > most) {
                 reject(path + "/bits", "expected at most " + std::to_string(std::bit_width(most)) +
                                            " bits without a table, found " + std::to_string(v.field.bits));
             }
@@ -189,7 +189,7 @@ class Reader {
             if (v.table[i]) check_most(*v.table[i], most, path + "/table/" + std::to_string(i));
         }
         if (v.table.empty()) {
-            std::uint64_t largest = most_in(v.bits()) / v.divide;
+            std::uint64_t largest = max_in(v.bits()) / v.divide;
             if (v.modulo) largest = std::min<std::uint64_t>(largest, *v.modulo - 1);
             if (largest > most) {
                 reject(path, "expected values of at most " + std::to_string(most) + ", found up to " +
@@ -221,7 +221,7 @@ class Reader {
         j.at("denominator").get_to(t.denominator);
         t.roll_over = from_name<RollOver>(j.at("roll_over").get_ref<const std::string&>());
         t.upper_in = from_name<LayoutSection>(j.at("upper_in").get_ref<const std::string&>());
-        const std::uint64_t most = most_in(bits_of(t.counter));
+        const std::uint64_t most = max_in(bits_of(t.counter));
         t.period = most + 1;  // 0 for 64 bits
         if (!j.at("period").is_null()) {
             t.period = j.at("period").get<std::uint64_t>();
@@ -318,8 +318,8 @@ std::optional<std::uint32_t> LayoutValue::of(std::uint64_t word) const {
     if (constant) return constant;
     std::uint64_t picked = pick.empty() ? word : 0;
     for (const Bits& part : pick)
-        picked = picked << part.bits | (word >> part.low_bit & most_in(part.bits));
-    std::uint64_t v = ((picked + add) & most_in(bits())) / divide;
+        picked = picked << part.bits | (word >> part.low_bit & max_in(part.bits));
+    std::uint64_t v = ((picked + add) & max_in(bits())) / divide;
     if (modulo) v %= *modulo;
     if (table.empty()) return static_cast<std::uint32_t>(v);
     return v < table.size() ? table[v] : std::nullopt;

@@ -32,7 +32,7 @@ Acquisition::Acquisition(const AcquisitionOptions& options, const TrackerOptions
                          std::function<void(FinishedRun)> on_finished)
     : options_(options),
       batches_(pool, filled),
-      feed_(std::move(pipeline), options.most_undecided(), batches_, statistics_.progress),
+      feed_(std::move(pipeline), options.max_undecided(), batches_, statistics_.progress),
       flow_(options, tracker, feed_, batches_, std::move(receivers),
             [this](CollectedSlice& slice) { runs_.account(slice); }),
       runs_(

@@ -56,7 +56,7 @@ struct AcquisitionOptions {
     bool replay = false;
 
     /// Undecided singles and tags with which the pipeline fails.
-    [[nodiscard]] std::uint64_t most_undecided() const {
+    [[nodiscard]] std::uint64_t max_undecided() const {
         return max_pending_singles +
                gpu::pending_slack * (std::uint64_t{slice_frames} + net::max_datagram_frames);
     }

@@ -11,9 +11,9 @@
 
 namespace petacq::daemon {
 
-PipelineFeed::PipelineFeed(std::unique_ptr<gpu::Pipeline> pipeline, std::uint64_t most_pending,
+PipelineFeed::PipelineFeed(std::unique_ptr<gpu::Pipeline> pipeline, std::uint64_t max_pending,
                            BatchExchange& batches, AcquisitionProgress& progress)
-    : most_pending_(most_pending),
+    : max_pending_(max_pending),
       batches_(batches),
       progress_(progress),
       slots_(pipeline->depth()),
@@ -81,7 +81,7 @@ CollectedSlice* PipelineFeed::collect(bool wait) {
     waiting_ = {collected_.result.pending, collected_.result.pending_tags};
     pending_high_water_ = std::max(pending_high_water_, pending());
     latest_pending_time_ = collected_.result.latest_pending_time;
-    if (pending() > most_pending_) {
+    if (pending() > max_pending_) {
         fail(fmt::format(
             "{} singles and tags wait to be decided, more than pipeline.max_pending_singles and three "
             "slices allow: the "

@@ -43,9 +43,9 @@ struct CollectedSlice {
 /// No thread-safety: one owner, the acquisition thread.
 class PipelineFeed {
   public:
-    /// `most_pending`: undecided singles and tags beyond which the feed fails. All references must outlive
+    /// `max_pending`: undecided singles and tags beyond which the feed fails. All references must outlive
     /// the feed.
-    PipelineFeed(std::unique_ptr<gpu::Pipeline> pipeline, std::uint64_t most_pending, BatchExchange& batches,
+    PipelineFeed(std::unique_ptr<gpu::Pipeline> pipeline, std::uint64_t max_pending, BatchExchange& batches,
                  AcquisitionProgress& progress);
 
     /// Takes the contents of a slice and leaves them empty. REQUIRES: not full(). Only reset() lowers the
@@ -104,7 +104,7 @@ class PipelineFeed {
     template <class Call>
     bool attempt(Call call);
 
-    const std::uint64_t most_pending_;
+    const std::uint64_t max_pending_;
     BatchExchange& batches_;
     AcquisitionProgress& progress_;
     std::vector<Slot> slots_;  ///< a ring as long as the pipeline's depth

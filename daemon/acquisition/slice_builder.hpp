@@ -106,9 +106,9 @@ class SliceBuilder {
   private:
     /// Adds a datagram to the span, this many bytes behind its last one, if it fits.
     static bool join_datagram(gpu::FrameSpan& span, std::uint32_t distance) {
-        constexpr std::uint32_t most_between = 64;  // bytes: a header, and what fills up a slot
+        constexpr std::uint32_t max_between = 64;  // bytes: a header, and what fills up a slot
         const auto bytes = static_cast<std::uint32_t>(span.count * net::frame_bytes);
-        const bool fits = span.datagrams == 1 ? distance - bytes <= most_between : distance == span.stride;
+        const bool fits = span.datagrams == 1 ? distance - bytes <= max_between : distance == span.stride;
         if (!fits) return false;
         span.stride = distance;
         ++span.datagrams;

@@ -16,7 +16,7 @@ namespace petacq::daemon {
 class SpectraView {
   public:
     /// Units at a time; others are not shown.
-    static constexpr std::size_t most_units = 8;
+    static constexpr std::size_t max_units = 8;
     /// Refreshes after which a unit that nobody asks for is forgotten.
     static constexpr int patience = 10;
 

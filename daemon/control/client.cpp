@@ -22,7 +22,7 @@ using nlohmann::json;
 namespace {
 
 /// Notifications kept during a call; beyond that the oldest are discarded.
-constexpr std::size_t most_notifications = 16;
+constexpr std::size_t max_notifications = 16;
 /// Bytes; far beyond the longest answer.
 constexpr std::size_t longest_line = std::size_t{256} << 20;
 /// How long to wait if the daemon's queue of connections is full.
@@ -89,7 +89,7 @@ json ControlClient::call(std::string_view method, const json& params, Millisecon
         auto line = read_message(message, deadline);
         if (!line) throw unavailable("no answer within " + std::to_string(timeout.count()) + " ms");
         if (message.contains("method")) {
-            if (notifications_.size() == most_notifications) notifications_.pop_front();
+            if (notifications_.size() == max_notifications) notifications_.pop_front();
             notifications_.push_back(std::move(*line));
             continue;
         }

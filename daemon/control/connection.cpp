@@ -16,7 +16,7 @@ using boost::system::error_code;
 namespace {
 
 /// Calls of one client that may wait for their answers. Further calls are read when some have been answered.
-constexpr std::size_t most_unanswered = 64;
+constexpr std::size_t max_unanswered = 64;
 
 bool other_end_closed(int descriptor) {
     pollfd state{descriptor, 0, 0};
@@ -91,7 +91,7 @@ void ControlConnection::schedule() {
 
 bool ControlConnection::paused() const {
     // Do not read further requests of a client that does not read its answers.
-    return output_bytes_ > context_->options.send_buffer_bytes / 2 || unanswered_ >= most_unanswered;
+    return output_bytes_ > context_->options.send_buffer_bytes / 2 || unanswered_ >= max_unanswered;
 }
 
 // Other clients get their turn after each line: many requests in one packet delay nobody else.

@@ -18,8 +18,8 @@ namespace petacq::daemon {
 
 namespace {
 
-constexpr std::size_t least_characters = 16;
-constexpr std::size_t most_characters = 256;
+constexpr std::size_t min_characters = 16;
+constexpr std::size_t max_characters = 256;
 /// Others may not read it; the group may, because services get secrets from root that way.
 constexpr mode_t forbidden_mode = 037;
 
@@ -39,7 +39,7 @@ std::string read_control_token(const std::filesystem::path& path) {
     }
     if (descriptor < 0) fail(file, std::strerror(errno));  // NOLINT(concurrency-mt-unsafe): in setting up
     struct stat info {};
-    std::array<char, most_characters + 3> text{};
+    std::array<char, max_characters + 3> text{};
     const bool known = ::fstat(descriptor, &info) == 0;
     const ssize_t size = known && S_ISREG(info.st_mode) ? ::read(descriptor, text.data(), text.size()) : -1;
     ::close(descriptor);
@@ -65,8 +65,8 @@ std::string read_control_token(const std::filesystem::path& path) {
         std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c <= '~'; });
     std::string found;
     if (!printable) found = "other characters";
-    if (token.size() < least_characters) found = token.empty() ? "nothing" : "fewer characters";
-    if (token.size() > most_characters) found = "more";
+    if (token.size() < min_characters) found = token.empty() ? "nothing" : "fewer characters";
+    if (token.size() > max_characters) found = "more";
     if (found.empty()) return std::string(token);
     fail(file, "expected one line of 16 to 256 printable ASCII characters without spaces, found " + found);
 }

@@ -36,14 +36,14 @@ std::uint64_t BoardPresence::longest_pause(const Source& source) const {
 
 void BoardPresence::open(std::uint64_t second) {
     open_start_ = second * second_;
-    if (seconds_.size() >= most_seconds && !seconds_.contains(second)) second = seconds_.rbegin()->first;
+    if (seconds_.size() >= max_seconds && !seconds_.contains(second)) second = seconds_.rbegin()->first;
     open_ = &seconds_[second];
 }
 
 void BoardPresence::add_lost(std::uint32_t source, gpu::TickRange over, double lost) {
     const std::uint64_t first = over.start / second_;
     const std::uint64_t last = std::max(over.end, over.start + 1) / second_;
-    if (first == last || last - first > most_seconds) {
+    if (first == last || last - first > max_seconds) {
         counts(last * second_, source).lost += lost;
         return;
     }
@@ -67,7 +67,7 @@ void BoardPresence::add_gap(std::uint32_t index, std::uint64_t begin, std::int64
     if (!source.heard) {
         source.heard = true;
         source.end = begin;
-        if (gaps_.size() < most_gaps) gaps_.push_back({index, {0, first_of(source, begin)}, true});
+        if (gaps_.size() < max_gaps) gaps_.push_back({index, {0, first_of(source, begin)}, true});
         return;
     }
     if (lost > 0) {
@@ -80,7 +80,7 @@ void BoardPresence::add_gap(std::uint32_t index, std::uint64_t begin, std::int64
     if (begin <= source.end) return;
     const std::uint64_t longest = longest_pause(source);
     if (begin - source.end <= longest) return;
-    if (gaps_.size() < most_gaps) gaps_.push_back({index, {source.end, begin}, false});
+    if (gaps_.size() < max_gaps) gaps_.push_back({index, {source.end, begin}, false});
     // A rate that has fallen is learnt.
     source.end = begin - longest;
 }

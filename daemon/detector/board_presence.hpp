@@ -100,8 +100,8 @@ class BoardPresence {
         bool first = false;  ///< before the first datagram
     };
     /// Beyond this, lost datagrams far apart in time count together.
-    static constexpr std::uint64_t most_seconds = 256;
-    static constexpr std::size_t most_gaps = 65'536;
+    static constexpr std::uint64_t max_seconds = 256;
+    static constexpr std::size_t max_gaps = 65'536;
     /// Frames over which their distance is averaged, at most.
     static constexpr std::uint64_t averaged_frames = 512;
 

@@ -39,7 +39,7 @@ bool BoardReadings::open(std::uint64_t time) {
     };
     auto found = place();
     if (found == parts_.end() || found->start != start) {
-        if (parts_.size() == most_parts) {
+        if (parts_.size() == max_parts) {
             if (found == parts_.end()) return false;
             spare_.push_back(std::move(parts_.back().modules));
             parts_.pop_back();
@@ -59,7 +59,7 @@ bool BoardReadings::open(std::uint64_t time) {
 }
 
 void BoardReadings::add_lost(std::uint64_t time, std::int64_t change) {
-    if (losses_.size() < most_losses) {
+    if (losses_.size() < max_losses) {
         losses_.push_back({time, change});
     } else {
         losses_.back().change += change;
@@ -69,7 +69,7 @@ void BoardReadings::add_lost(std::uint64_t time, std::int64_t change) {
 void BoardReadings::add_unnumbered(std::uint64_t time) {
     // One in a part is enough, and the latest ones are the likeliest to be of the same.
     if (!losses_.empty() && !losses_.back().known && losses_.back().time / part_ == time / part_) return;
-    if (losses_.size() < most_losses) losses_.push_back({time, 0, false});
+    if (losses_.size() < max_losses) losses_.push_back({time, 0, false});
 }
 
 void BoardReadings::add(std::span<const gpu::Tag> tags) {

@@ -81,8 +81,8 @@ class BoardReadings {
     };
     // More than this is kept only if boards are far apart in time; what is later is left out, or added to
     // what was there before.
-    static constexpr std::size_t most_parts = 1024;
-    static constexpr std::size_t most_losses = 65'536;
+    static constexpr std::size_t max_parts = 1024;
+    static constexpr std::size_t max_losses = 65'536;
 
     bool open(std::uint64_t time);
     [[nodiscard]] std::uint64_t length_of_part(std::uint64_t start) const;

@@ -26,7 +26,7 @@ constexpr double prompts_limit = 0.5;
 constexpr double sigmas = 6.5;
 /// A reported fault lasts until its size falls below this share of the limit.
 constexpr double hysteresis = 0.7;
-constexpr std::size_t most_recent = 8;
+constexpr std::size_t max_recent = 8;
 /// Counts: none or a third of them is no chance.
 constexpr double enough_singles = 100;
 /// More or fewer singles by this factor, and by so many sigma: the source has moved.
@@ -139,7 +139,7 @@ void DetectorWatch::observe(const Second& second, const SynchronyReport* synchro
     if (synchrony != nullptr) find_out_of_step(*synchrony);
     if (run_start_) {
         recent_.push_back(latest_);
-        if (recent_.size() > most_recent) recent_.pop_front();
+        if (recent_.size() > max_recent) recent_.pop_front();
         compare_modules();
         extend_baseline(second.length_s);
     }

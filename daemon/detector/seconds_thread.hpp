@@ -43,7 +43,7 @@ struct SecondsOfRun {
 ///
 /// A second of detector time takes milliseconds here. So while data arrive as they are taken, seconds wait
 /// only where SecondsFile::append() waits because the disk stands still. Then add() waits, too, once there
-/// are `most_waiting` of them with the one in work: no second is dropped. The acquisition then stands, as it
+/// are `max_waiting` of them with the one in work: no second is dropped. The acquisition then stands, as it
 /// does when list-mode cannot be written, and the receivers drop and count what they have no room for. A
 /// replay may be faster than this thread, and then waits for it.
 class SecondsThread {
@@ -67,7 +67,7 @@ class SecondsThread {
     /// `synchrony`: the latest; nullptr: not known. REQUIRES: the report has a number for each module.
     void add(gpu::TickRange range, gpu::IntervalSums& sums, BoardReport report,
              std::shared_ptr<const SynchronyReport> synchrony);
-    static constexpr std::size_t most_waiting = 4;
+    static constexpr std::size_t max_waiting = 4;
 
     // These wait until everything handed over before has been done.
 
@@ -111,7 +111,7 @@ class SecondsThread {
 
     moodycamel::BlockingConcurrentQueue<Task> tasks_;
     moodycamel::ProducerToken in_order_{tasks_};  ///< also if another thread hands over what follows
-    moodycamel::LightweightSemaphore room_{most_waiting};
+    moodycamel::LightweightSemaphore room_{max_waiting};
     moodycamel::LightweightSemaphore finished_;
     mutable net::Mutex mutex_;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);

@@ -81,12 +81,11 @@ void LongHistory::complete() {
 void LongHistory::trim(std::int64_t now_step) {
     while (!rows_.empty() && rows_.back().step >= now_step)
         rows_.pop_back();
-    const std::int64_t oldest = now_step - static_cast<std::int64_t>(most_rows);
+    const std::int64_t oldest = now_step - static_cast<std::int64_t>(max_rows);
     while (!rows_.empty() && rows_.front().step < oldest)
         rows_.pop_front();
     const auto begin = static_cast<double>(oldest * step_s);
-    while (!runs_.empty() &&
-           (runs_.size() > most_runs || (runs_.front().stop && *runs_.front().stop < begin)))
+    while (!runs_.empty() && (runs_.size() > max_runs || (runs_.front().stop && *runs_.front().stop < begin)))
         runs_.pop_front();
 }
 
@@ -103,7 +102,7 @@ void LongHistory::mark_runs(const json& status, double now) {
             text != run->end() && text->is_string() ? utc_time(text->get<std::string>()) : std::nullopt;
         runs_.push_back({id, start ? seconds_of(*start) : now, {}, false, false});
         ++run_changes_;
-        if (runs_.size() > most_runs) runs_.pop_front();
+        if (runs_.size() > max_runs) runs_.pop_front();
     }
     if (const json* recording = object_at(status, "recording");
         recording != nullptr && recording->value("state", std::string()) == "failed") {

@@ -21,9 +21,9 @@ class LongHistory {
   public:
     using Time = std::chrono::system_clock::time_point;
     static constexpr std::int64_t step_s = 30;
-    static constexpr std::size_t most_rows = 2880;  ///< a day
-    static constexpr std::size_t most_runs = 200;
-    static constexpr std::size_t most_file_bytes = 4U << 20;
+    static constexpr std::size_t max_rows = 2880;  ///< a day
+    static constexpr std::size_t max_runs = 200;
+    static constexpr std::size_t max_file_bytes = 4U << 20;
 
     /// Takes a status document, about once a second. If the clock was set back, what lies in the future of
     /// the clock is forgotten.

@@ -15,8 +15,8 @@ namespace petacq::daemon {
 
 namespace {
 
-constexpr std::size_t most_name_characters = 64;
-constexpr std::size_t most_bytes = 32U << 20;
+constexpr std::size_t max_name_characters = 64;
+constexpr std::size_t max_bytes = 32U << 20;
 
 struct Descriptor {
     explicit Descriptor(int opened) : number(opened) {}
@@ -29,7 +29,7 @@ struct Descriptor {
 };
 
 bool is_plain(std::string_view name) {
-    return !name.empty() && name.size() <= most_name_characters && name.front() != '.' &&
+    return !name.empty() && name.size() <= max_name_characters && name.front() != '.' &&
            std::all_of(name.begin(), name.end(), [](char c) {
                return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                       c == '-' || c == '_' || c == '.';
@@ -75,7 +75,7 @@ std::shared_ptr<const std::string> read_report(const std::filesystem::path& data
         ::openat(plot.number, file.name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat info {};
     if (in.number < 0 || ::fstat(in.number, &info) != 0 || !S_ISREG(info.st_mode) ||
-        static_cast<std::uint64_t>(info.st_size) > most_bytes)
+        static_cast<std::uint64_t>(info.st_size) > max_bytes)
         return nullptr;
     auto text = std::make_shared<std::string>(static_cast<std::size_t>(info.st_size), '\0');
     std::size_t have = 0;

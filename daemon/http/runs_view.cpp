@@ -6,7 +6,7 @@ namespace petacq::daemon {
 
 namespace {
 
-constexpr std::size_t most_runs = 50;
+constexpr std::size_t max_runs = 50;
 constexpr std::chrono::seconds fresh{3};
 
 }  // namespace
@@ -22,7 +22,7 @@ bool RunsView::get(Done done) {
     if (waiting_.size() > 1) return true;
     asked_ = now;
     RunsRequest request;
-    request.limit = most_runs;
+    request.limit = max_runs;
     // The reply may outlive the server.
     ask_(std::move(request), Reply([gate = gate_, self = weak_from_this()](Answer answer) {
              gate->post([self, answer = std::move(answer)] {

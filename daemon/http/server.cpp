@@ -29,7 +29,7 @@ namespace {
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t most_library_bytes = 8U << 20;
+constexpr std::size_t max_library_bytes = 8U << 20;
 /// Rows of the history after which it is written: a minute.
 constexpr std::uint64_t rows_between_writes = 2;
 
@@ -60,7 +60,7 @@ std::string read_chart_library(const std::string& file) {
     if (file.empty()) return "";
     std::ifstream in(file, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(in), {}};
-    if (in.bad() || text.empty() || text.size() > most_library_bytes) {
+    if (in.bad() || text.empty() || text.size() > max_library_bytes) {
         log_warning(
             "http: {} cannot be read: the live page shows tables without charts; install libjs-chart.js",
             file);
@@ -178,7 +178,7 @@ class HttpServer::Implementation {
         if (file.empty() || !std::filesystem::exists(file, none)) return;
         try {
             if (!std::filesystem::is_regular_file(file) ||
-                std::filesystem::file_size(file) > LongHistory::most_file_bytes)
+                std::filesystem::file_size(file) > LongHistory::max_file_bytes)
                 throw std::runtime_error("not a history of rates: too large");
             std::ifstream in(file, std::ios::binary);
             const std::string text{std::istreambuf_iterator<char>(in), {}};

@@ -20,11 +20,11 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint32_t most_header_bytes = 16'384;
+constexpr std::uint32_t longest_header = 16'384;
 /// Headers, and further requests sent in advance.
-constexpr std::size_t most_input_bytes = 65'536;
+constexpr std::size_t max_input_bytes = 65'536;
 constexpr std::chrono::seconds linger_time{2};
-constexpr std::size_t most_drained_bytes = 1U << 20;
+constexpr std::size_t max_drained_bytes = 1U << 20;
 
 /// Allows only what this daemon serves, and no page to frame it.
 constexpr const char* content_security_policy =
@@ -40,7 +40,7 @@ std::string http_date() {
 HttpSession::HttpSession(boost::asio::ip::tcp::socket socket, std::shared_ptr<HttpContext> context)
     : stream_(std::move(socket)),
       context_(std::move(context)),
-      input_(most_input_bytes),
+      input_(max_input_bytes),
       time_limit_(stream_.get_executor()) {}
 
 void HttpSession::start() {
@@ -62,7 +62,7 @@ void HttpSession::close() {
 void HttpSession::await_request() {
     if (input_.size() > 0) return read_request();
     stream_.expires_after(context_->options.idle_timeout);
-    stream_.async_read_some(input_.prepare(most_header_bytes),
+    stream_.async_read_some(input_.prepare(longest_header),
                             [self = shared_from_this()](error_code error, std::size_t bytes) {
                                 self->guarded([&] {
                                     if (error) return self->close();
@@ -74,7 +74,7 @@ void HttpSession::await_request() {
 
 void HttpSession::read_request() {
     parser_.emplace();
-    parser_->header_limit(most_header_bytes);
+    parser_->header_limit(longest_header);
     parser_->body_limit(context_->options.max_request_bytes);
     stream_.expires_after(context_->options.request_timeout);
     http::async_read(stream_, input_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
@@ -158,7 +158,7 @@ void HttpSession::linger() {
     error_code ignored;
     stream_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, ignored);
     stream_.expires_after(linger_time);
-    drain(most_drained_bytes);
+    drain(max_drained_bytes);
 }
 
 void HttpSession::drain(std::size_t left) {

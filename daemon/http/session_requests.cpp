@@ -20,9 +20,9 @@ namespace {
 /// A report brings its own style and pictures, and runs nothing.
 constexpr const char* report_policy =
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
-constexpr std::size_t most_reports_read = 4;
+constexpr std::size_t max_reports_read = 4;
 /// Of the reports that are on their way to readers, however slow those are.
-constexpr std::size_t most_report_bytes = 128U << 20;
+constexpr std::size_t max_report_bytes = 128U << 20;
 
 std::string_view view(beast::string_view text) {
     return {text.data(), text.size()};
@@ -109,7 +109,7 @@ void HttpSession::read_and_send(const ReportFile& report) {
     std::size_t bytes = 0;
     for (const auto& held : context_->reports_held)
         if (const auto text = held.lock()) bytes += text->size();
-    if (context_->reports_read >= most_reports_read || bytes >= most_report_bytes)
+    if (context_->reports_read >= max_reports_read || bytes >= max_report_bytes)
         return send_error(503, "too many reports at the same time");
     ++context_->reports_read;
     await_answer(context_->options.request_timeout);

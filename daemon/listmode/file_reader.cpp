@@ -123,7 +123,7 @@ void ListModeFileReader::read_description(std::span<const std::byte> text) {
     }
     const auto file = of.get<std::uint64_t>();
     const auto files = all.get<std::uint64_t>();
-    if (files > most_files || file == 0 || file > files)
+    if (files > max_files || file == 0 || file > files)
         refuse("the description in the list-mode header names no file of a set");
     file_ = static_cast<std::uint32_t>(file - 1);
     files_ = static_cast<std::uint32_t>(files);

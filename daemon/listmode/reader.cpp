@@ -26,7 +26,7 @@ std::unique_ptr<ListModeFileReader> open_any(const std::filesystem::path& path) 
     }
     const std::filesystem::path set = set_of_file(path);
     if (set != path || !std::filesystem::exists(path)) {
-        for (std::uint32_t file = 0; file < most_files; ++file) {
+        for (std::uint32_t file = 0; file < max_files; ++file) {
             try {
                 auto reader = std::make_unique<ListModeFileReader>(file_of_set(set, file));
                 if (reader->files() > 1) return reader;

@@ -18,7 +18,7 @@ std::filesystem::path set_of_file(const std::filesystem::path& path) {
     const char* const end = number.data() + number.size();
     if (number.size() < 2 || number[1] == '0') return path;
     const auto parsed = std::from_chars(number.data() + 1, end, value);
-    if (parsed.ec != std::errc() || parsed.ptr != end || value > most_files) return path;
+    if (parsed.ec != std::errc() || parsed.ptr != end || value > max_files) return path;
     std::filesystem::path set = path;
     return set.replace_filename(path.stem().stem().string() + path.extension().string());
 }
@@ -33,7 +33,7 @@ std::uint64_t bytes_of_files(const std::filesystem::path& path) {
     const std::filesystem::path set = set_of_file(path);
     if (set == path) add(path);
     if (sum != 0) return sum;
-    for (std::uint32_t file = 0; file < most_files; ++file)
+    for (std::uint32_t file = 0; file < max_files; ++file)
         add(file_of_set(set, file));
     return sum;
 }

@@ -11,7 +11,7 @@
 namespace petacq::daemon {
 
 /// Most files of a set.
-inline constexpr std::uint32_t most_files = 16;
+inline constexpr std::uint32_t max_files = 16;
 
 /// The name of a file, counted from 0, of the set of that name.
 std::filesystem::path file_of_set(const std::filesystem::path& set, std::uint32_t file);

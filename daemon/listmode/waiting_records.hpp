@@ -22,12 +22,12 @@ namespace petacq::daemon {
 template <class Record>
 class WaitingRecords {
   public:
-    /// `most_spare_bytes`: of the vectors that are kept for take().
-    explicit WaitingRecords(std::size_t most_spare_bytes) : most_spare_bytes_(most_spare_bytes) {}
+    /// `max_spare_bytes`: of the vectors that are kept for take().
+    explicit WaitingRecords(std::size_t max_spare_bytes) : max_spare_bytes_(max_spare_bytes) {}
 
     /// Takes the records. The vector may be another one afterwards; its content is unspecified.
     void take(gpu::RecordVector<Record>& records) {
-        if (records.size() < least_taken_over || records.size() < records.capacity() / 4) {
+        if (records.size() < min_taken_over || records.size() < records.capacity() / 4) {
             copy(records);
         } else {
             chunks_.push_back({end_, records.size(), std::move(records)});
@@ -70,7 +70,7 @@ class WaitingRecords {
         std::size_t waiting;  ///< records not released
         gpu::RecordVector<Record> records;
     };
-    static constexpr std::size_t least_taken_over = 65'536 / sizeof(Record);
+    static constexpr std::size_t min_taken_over = 65'536 / sizeof(Record);
 
     /// Calls `use` with each chunk that has some of the records, where they are in it, and how many.
     template <class Chunks, class Use>
@@ -91,7 +91,7 @@ class WaitingRecords {
         while (!records.empty()) {
             if (room() == 0) {
                 chunks_.push_back({end_, 0, {}});
-                chunks_.back().records.reserve(least_taken_over);
+                chunks_.back().records.reserve(min_taken_over);
             }
             const auto some = records.first(std::min(records.size(), room()));
             Chunk& last = chunks_.back();
@@ -110,9 +110,9 @@ class WaitingRecords {
     void keep(gpu::RecordVector<Record>& records) {
         const std::size_t bytes = records.capacity() * sizeof(Record);
         const bool copied =
-            records.capacity() <= least_taken_over;  // such memory is of no use to a large slice
+            records.capacity() <= min_taken_over;  // such memory is of no use to a large slice
         // One is always kept: that of the next slice may be as large as this one.
-        if (!copied && (spare_.empty() || spare_bytes_ + bytes <= most_spare_bytes_)) {
+        if (!copied && (spare_.empty() || spare_bytes_ + bytes <= max_spare_bytes_)) {
             spare_bytes_ += bytes;
             spare_.push_back(std::move(records));
         }
@@ -126,7 +126,7 @@ class WaitingRecords {
         return records;
     }
 
-    const std::size_t most_spare_bytes_;
+    const std::size_t max_spare_bytes_;
     std::deque<Chunk> chunks_;  ///< the last one may take more; one whose records are all released is empty
     std::uint64_t end_ = 0;
     std::vector<gpu::RecordVector<Record>> spare_;

@@ -20,8 +20,8 @@ std::int64_t steady_ns() {
 const ListModeOptions& checked(const ListModeOptions& o) {
     check_block_bytes(o.block_bytes);
     if (o.queue_blocks < 2) throw std::invalid_argument("list-mode queue: expected at least 2 blocks");
-    if (o.files < 1 || o.files > most_files)
-        throw std::invalid_argument("list-mode files: expected 1 to " + std::to_string(most_files));
+    if (o.files < 1 || o.files > max_files)
+        throw std::invalid_argument("list-mode files: expected 1 to " + std::to_string(max_files));
     assert(!o.on_first_record || o.files == 1);
     return o;
 }
@@ -37,10 +37,10 @@ using AnyRecords =
     std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>, WaitingRecords<gpu::Tag>>;
 
 AnyRecords make_records(const ListModeOptions& o) {
-    const std::size_t most_spare_bytes = std::size_t{o.queue_blocks} * o.block_bytes;
-    if (o.kind == RecordKind::coincidences) return WaitingRecords<gpu::Coincidence>(most_spare_bytes);
-    if (o.kind == RecordKind::singles) return WaitingRecords<gpu::Single>(most_spare_bytes);
-    return WaitingRecords<gpu::Tag>(most_spare_bytes);
+    const std::size_t max_spare_bytes = std::size_t{o.queue_blocks} * o.block_bytes;
+    if (o.kind == RecordKind::coincidences) return WaitingRecords<gpu::Coincidence>(max_spare_bytes);
+    if (o.kind == RecordKind::singles) return WaitingRecords<gpu::Single>(max_spare_bytes);
+    return WaitingRecords<gpu::Tag>(max_spare_bytes);
 }
 
 }  // namespace

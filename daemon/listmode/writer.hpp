@@ -34,7 +34,7 @@ struct ListModeOptions {
     std::uint32_t block_bytes = 1U << 20;    ///< a multiple of 64
     std::uint32_t sync_interval_ms = 1'000;  ///< records reach the disk about this long after their append
     std::uint32_t queue_blocks = 256;        ///< blocks that may wait for the disk, at least 2
-    std::uint32_t files = 1;                 ///< written side by side, each by a thread; at most most_files
+    std::uint32_t files = 1;                 ///< written side by side, each by a thread; at most max_files
     /// The first file is created with the first record, by the thread that writes it: without records there
     /// is none. Only with one file.
     bool on_first_record = false;

@@ -30,11 +30,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t most_written = std::size_t{256} << 20;
+constexpr std::size_t max_written = std::size_t{256} << 20;
 constexpr std::size_t piece_bytes = std::size_t{4} << 20;
 constexpr std::chrono::seconds longest_measurement{2};
 /// A measurement must not fill a disk that is nearly full.
-constexpr std::uint64_t least_room = 4 * most_written;
+constexpr std::uint64_t min_room = 4 * max_written;
 /// A disk must be this much faster than what it has to take: its speed varies.
 constexpr double margin = 1.5;
 /// A packet in a capture has its record, the Ethernet, IPv4 and UDP headers and a payload of 1472 bytes.
@@ -151,7 +151,7 @@ Finding room_finding(const config::Configuration& c, const DiskSpace& space, dou
 
 }  // namespace
 
-double most_bytes_per_s(const config::Configuration& c, double frames_per_s) {
+double max_bytes_per_s(const config::Configuration& c, double frames_per_s) {
     double bytes = 0;
     if (c.listmode.write_singles) bytes += frames_per_s * sizeof(gpu::Single);
     if (c.listmode.write_coincidences) {
@@ -169,7 +169,7 @@ double measure_write_speed(const fs::path& directory) {
     const auto start = Clock::now();
     std::size_t written = 0;
     // Synced in between: otherwise two seconds of writing could become minutes of syncing.
-    for (std::size_t unsynced = 0; written < most_written && Clock::now() - start < longest_measurement;) {
+    for (std::size_t unsynced = 0; written < max_written && Clock::now() - start < longest_measurement;) {
         const std::size_t now = file.write(piece);
         written += now;
         unsynced += now;
@@ -194,7 +194,7 @@ Findings check_disk(const config::Configuration& configuration, const FrameRate&
     if (mount) where += ", on " + mount->device + " (" + mount->type + ")";
     const bool in_memory = mount && (mount->type == "tmpfs" || mount->type == "ramfs");
     const auto space = disk_space(directory);
-    const double needed = most_bytes_per_s(configuration, rate.per_s);
+    const double needed = max_bytes_per_s(configuration, rate.per_s);
     if (::access(directory.c_str(), W_OK | X_OK) != 0) {
         findings.push_back(not_writable(directory, status.st_uid, std::generic_category().message(errno)));
     } else if (in_memory) {
@@ -207,7 +207,7 @@ Findings check_disk(const config::Configuration& configuration, const FrameRate&
     const bool writable = level == Level::good || level == Level::warning;
     if (daemon_running) {
         findings.push_back({Level::note, "disk speed", "not measured while a petacqd is running", ""});
-    } else if (writable && space && space->free_bytes >= least_room) {
+    } else if (writable && space && space->free_bytes >= min_room) {
         try {
             findings.push_back(speed_finding(measure_write_speed(directory), needed, rate));
         } catch (const std::system_error& error) {
@@ -215,7 +215,7 @@ Findings check_disk(const config::Configuration& configuration, const FrameRate&
         }
     } else if (writable) {
         findings.push_back({Level::note, "disk speed",
-                            "not measured: less than " + scaled_text(double{least_room}, "B") + " free", ""});
+                            "not measured: less than " + scaled_text(double{min_room}, "B") + " free", ""});
     }
     if (space) {
         findings.push_back(room_finding(configuration, *space, needed, rate));

@@ -15,7 +15,7 @@ struct FrameRate {
 
 /// The largest rate at which a run can write: every frame is a single, every two singles are a pair, and
 /// blocks are not compressed.
-double most_bytes_per_s(const config::Configuration& configuration, double frames_per_s);
+double max_bytes_per_s(const config::Configuration& configuration, double frames_per_s);
 
 /// Bytes per second that reach the disk: writes and syncs a file of at most 256 MiB, for about two seconds at
 /// most, and removes it. Throws std::system_error.

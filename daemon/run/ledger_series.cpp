@@ -15,7 +15,7 @@ namespace petacq::daemon {
 namespace {
 
 /// Text that may wait for the disk: some hundred rows.
-constexpr std::size_t most_waiting = 64U << 10U;
+constexpr std::size_t max_waiting = 64U << 10U;
 
 std::string first_line() {
     std::string line = "from_ticks,to_ticks";
@@ -54,7 +54,7 @@ void LedgerSeries::start_rows(std::uint64_t end, std::uint64_t first_frame) {
 void LedgerSeries::add(std::uint64_t ticks, const Ledger& total) {
     {
         const net::MutexLock lock(mutex_);
-        if (waiting_.size() >= most_waiting) return;
+        if (waiting_.size() >= max_waiting) return;
     }
     append(ticks, total);
 }

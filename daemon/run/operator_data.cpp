@@ -17,15 +17,15 @@ namespace {
 using nlohmann::json;
 
 constexpr double most_MBq = 1e6;  // NOLINT(readability-identifier-naming)
-constexpr double most_bed_mm = 10'000;
-constexpr std::size_t most_text_bytes = 256;
-constexpr std::size_t most_keys = 32;
-constexpr std::size_t most_name_bytes = 32;
+constexpr double max_bed_mm = 10'000;
+constexpr std::size_t max_text_bytes = 256;
+constexpr std::size_t max_keys = 32;
+constexpr std::size_t max_name_bytes = 32;
 
 [[noreturn]] void refuse(std::string_view name, std::string_view expected, const json& found) {
-    constexpr std::size_t most_shown = 100;
+    constexpr std::size_t max_shown = 100;
     std::string shown = found.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (shown.size() > most_shown) shown = fmt::format("{} bytes", shown.size());
+    if (shown.size() > max_shown) shown = fmt::format("{} bytes", shown.size());
     throw std::invalid_argument(fmt::format("{}: expected {}, found {}", name, expected, shown));
 }
 
@@ -37,10 +37,10 @@ const json* member(const json& said, const char* name) {
 std::string text(const std::string& name, const json& value) {
     const auto* const found = value.get_ptr<const std::string*>();
     // Control characters would break lines and terminals; a NUL would end the text.
-    const bool good = found != nullptr && !found->empty() && found->size() <= most_text_bytes &&
+    const bool good = found != nullptr && !found->empty() && found->size() <= max_text_bytes &&
                       std::none_of(found->begin(), found->end(),
                                    [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
-    if (!good) refuse(name, fmt::format("text of 1 to {} bytes on one line", most_text_bytes), value);
+    if (!good) refuse(name, fmt::format("text of 1 to {} bytes on one line", max_text_bytes), value);
     return *found;
 }
 
@@ -90,19 +90,19 @@ std::map<std::string, std::string> keys(const json& said) {
     const json* const value = member(said, "keys");
     if (value == nullptr) return found;
     if (!value->is_object()) refuse("keys", "an object of names and texts", *value);
-    if (value->size() > most_keys) {
+    if (value->size() > max_keys) {
         throw std::invalid_argument(
-            fmt::format("keys: expected at most {}, found {}", most_keys, value->size()));
+            fmt::format("keys: expected at most {}, found {}", max_keys, value->size()));
     }
     const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
     for (const auto& [name, content] : value->items()) {
-        const bool good = !name.empty() && name.size() <= most_name_bytes && lower(name.front()) &&
+        const bool good = !name.empty() && name.size() <= max_name_bytes && lower(name.front()) &&
                           std::all_of(name.begin(), name.end(),
                                       [&](char c) { return lower(c) || c == '_' || (c >= '0' && c <= '9'); });
         if (!good) {
             refuse("keys",
                    fmt::format("names of 1 to {} lower-case letters, digits and underscores, a letter first",
-                               most_name_bytes),
+                               max_name_bytes),
                    name);
         }
         found[name] = text("keys." + name, content);
@@ -148,8 +148,8 @@ OperatorData operator_data(const json& said, std::chrono::system_clock::time_poi
     data.activity_MBq =
         number(said, "activity_MBq", 1e-9, most_MBq, fmt::format("a number from 1e-9 to {:g} MBq", most_MBq));
     data.assay = assay(said);
-    data.bed_mm = number(said, "bed_mm", -most_bed_mm, most_bed_mm,
-                         fmt::format("a number from {:g} to {:g} mm", -most_bed_mm, most_bed_mm));
+    data.bed_mm = number(said, "bed_mm", -max_bed_mm, max_bed_mm,
+                         fmt::format("a number from {:g} to {:g} mm", -max_bed_mm, max_bed_mm));
     if (const json* const subject = member(said, "subject")) data.subject = text("subject", *subject);
     data.keys = keys(said);
     check_source(data, start);

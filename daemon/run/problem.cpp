@@ -47,7 +47,7 @@ constexpr std::array detector_advice{
 constexpr double many_copies = 0.01;
 /// Below this share of `fewest_energies` or more in the window, the energies are wrong: a scanner without a
 /// source has more there.
-constexpr double least_in_window = 0.02;
+constexpr double min_in_window = 0.02;
 constexpr std::uint64_t fewest_energies = 2000;
 
 double fraction(std::uint64_t part, std::uint64_t whole) {
@@ -139,7 +139,7 @@ class LedgerFinder {
         }
         if (d.unknown_source > 0) {
             add("unknown_source",
-                counted_text(d.unknown_source, "datagram") + " from unknown senders" + view_.stranger,
+                counted_text(d.unknown_source, "datagram") + " from unknown senders" + view_.unknown_sender,
                 "petctl sources shows them; list boards among the sources of the scanner description, stop "
                 "others");
         }
@@ -182,7 +182,7 @@ class LedgerFinder {
         const gpu::FrameCounts& f = growth_.frames;
         const std::uint64_t outside = f.below_window + f.above_window;
         const std::uint64_t all = outside + f.accepted;
-        const double least = least_in_window * (view_.raised("energies_outside") ? 2 : 1);
+        const double least = min_in_window * (view_.raised("energies_outside") ? 2 : 1);
         if (!view_.frames_wanted || all < fewest_energies || fraction(f.accepted, all) >= least) return;
         add("energies_outside",
             share_text(outside, all, "hit") +

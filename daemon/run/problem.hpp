@@ -77,9 +77,9 @@ struct LedgerView {
     double max_fraction = 0;  ///< health.max_loss_fraction
     /// Whether the reason stands already: it goes at half of the limit.
     std::function<bool(const char* code)> raised = [](const char*) { return false; };
-    std::string lost_by{};      ///< ", 12 of them from source 3", or empty
-    std::string repeated_by{};  ///< likewise
-    std::string stranger{};     ///< ", the latest is ...", or empty
+    std::string lost_by{};         ///< ", 12 of them from source 3", or empty
+    std::string repeated_by{};     ///< likewise
+    std::string unknown_sender{};  ///< ", the latest is ...", or empty
     bool batches_waited = false;
     bool sources_replaced = false;
     bool gave_up = false;

@@ -19,7 +19,7 @@ RunDirectory make_directory(const RunSetting& setting, const RunRequest& request
 }
 
 /// Lost files named in the failure of a run.
-constexpr std::size_t most_lost_named = 3;
+constexpr std::size_t max_lost_named = 3;
 
 /// Null if nothing was measured.
 nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
@@ -249,10 +249,10 @@ std::string Run::lost_files() const {
         try {
             file.check();
         } catch (const std::system_error& e) {
-            if (++count <= most_lost_named) lost += (count == 1 ? "" : "; ") + std::string(e.what());
+            if (++count <= max_lost_named) lost += (count == 1 ? "" : "; ") + std::string(e.what());
         }
     }
-    if (count > most_lost_named) lost += "; and " + std::to_string(count - most_lost_named) + " more files";
+    if (count > max_lost_named) lost += "; and " + std::to_string(count - max_lost_named) + " more files";
     return lost;
 }
 

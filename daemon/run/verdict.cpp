@@ -18,8 +18,8 @@ namespace {
 
 /// Share of the data of the boards that may be missing besides lost datagrams: boards do not begin and end at
 /// the same moment.
-constexpr double most_missing = 0.01;
-constexpr std::size_t most_named = 10;
+constexpr double max_missing = 0.01;
+constexpr std::size_t max_named = 10;
 
 /// With one of these, the data are not what they seem.
 constexpr std::array bad_codes{"run_failed",     "ledger_open",      "records_unwritten",
@@ -116,7 +116,7 @@ class Judge {
         const auto received = static_cast<double>(ledger.datagrams.received);
         const double known = lost + received > 0 ? lost / (lost + received) : 0;
         const double missing = 1 - *run_.seen.live;
-        if (!(missing > known + most_missing)) return;
+        if (!(missing > known + max_missing)) return;
         add("data_missing", fmt::format("{:.3g} % of the data of the boards did not arrive", 100 * missing),
             "boards were silent for a part of the run: the report shows when");
         problems_.back().size = missing;
@@ -154,11 +154,11 @@ class Judge {
         std::size_t count = 0;
         for (const Problem& p : problems_) {
             if (std::string_view(p.code) != one.code) continue;
-            if (++count <= most_named) names += (count == 1 ? "" : ", ") + p.name;
+            if (++count <= max_named) names += (count == 1 ? "" : ", ") + p.name;
         }
         if (count == 1 || one.several.empty()) return one.message();
         return fmt::format("{} {}: {}{}; the first: {}", count, one.several, names,
-                           count > most_named ? ", ..." : "", one.message());
+                           count > max_named ? ", ..." : "", one.message());
     }
 
     const RunFacts& run_;

@@ -39,7 +39,7 @@ void SecondsFile::append(const Second& second) {
     {
         net::MutexLock lock(mutex_);
         if (stopping_) throw std::logic_error("append to a finished file of seconds");
-        while (waiting_.size() >= most_waiting && failure_.empty())
+        while (waiting_.size() >= max_waiting && failure_.empty())
             room_.wait(lock.native());
         if (!spare_.empty()) {
             record = std::move(spare_.back());

@@ -50,10 +50,10 @@ class SecondsFile {
     SecondsFile(const SecondsFile&) = delete;
     SecondsFile& operator=(const SecondsFile&) = delete;
 
-    /// Takes a second, which starts after those before. Waits while `most_waiting` wait for the disk. After a
+    /// Takes a second, which starts after those before. Waits while `max_waiting` wait for the disk. After a
     /// failure they are discarded and counted as write_failed. Throws std::logic_error after finish().
     void append(const Second& second);
-    static constexpr std::size_t most_waiting = 8;
+    static constexpr std::size_t max_waiting = 8;
     /// Discards all seconds so far, also those in the file: the next one may start before them. One thread
     /// calls it and append().
     void start_again();

@@ -25,7 +25,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::chrono::seconds time_limit{30};
-constexpr std::size_t most_waiting = 64;
+constexpr std::size_t max_waiting = 64;
 
 /// The attributes of a child with a group of its own and the signals of a fresh process.
 class SpawnSettings {
@@ -112,7 +112,7 @@ void Alarm::observe(const json& status) {
     if (events.empty()) return;
     const net::MutexLock lock(mutex_);
     for (AlarmFacts& event : events) {
-        if (waiting_.size() == most_waiting) waiting_.pop_front();
+        if (waiting_.size() == max_waiting) waiting_.pop_front();
         waiting_.push_back(std::move(event));
     }
     more_.notify_one();

@@ -10,7 +10,7 @@ namespace {
 
 /// Part of a bin: lines that lie on an edge, apart from rounding, belong to the bin above it.
 constexpr double edge = 1e-9;
-constexpr std::size_t most_in_table = std::size_t{1} << 22U;
+constexpr std::size_t max_in_table = std::size_t{1} << 22U;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ LineBins::LineBins(const config::Scanner& scanner, double depth_mm, std::uint32_
         x_.push_back(point[0]);
         y_.push_back(point[1]);
     }
-    if (std::size_t{n} * n > most_in_table) return;
+    if (std::size_t{n} * n > max_in_table) return;
     std::vector<std::uint32_t> table;
     table.reserve(std::size_t{n} * n);
     for (std::uint32_t a = 0; a < n; ++a) {

@@ -9,14 +9,14 @@ namespace petacq::sinogram {
 
 namespace {
 
-constexpr std::uint32_t most_angles = 512;
-constexpr std::uint32_t most_radial = 512;
-constexpr std::size_t most_pixels = 255;  ///< in a row; odd, so that one is in the middle
+constexpr std::uint32_t max_angles = 512;
+constexpr std::uint32_t max_radial = 512;
+constexpr std::size_t max_pixels = 255;  ///< in a row; odd, so that one is in the middle
 
 LineBins lines_of(const config::Scanner& scanner) {
-    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, most_angles);
+    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, max_angles);
     const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
-    return {scanner, scanner.dimensions.crystal_length_mm / 2, angles, std::min(radial, most_radial)};
+    return {scanner, scanner.dimensions.crystal_length_mm / 2, angles, std::min(radial, max_radial)};
 }
 
 /// The convolution with (1, 2, 1) / 4 is a Hann window: its transfer function is (1 + cos(2 pi f w)) / 2.
@@ -38,7 +38,7 @@ void smooth(Projections& p) {
 LiveSinogram::LiveSinogram(const config::Scanner& scanner, const gpu::PairRule& rule)
     : in_ring_(scanner.geometry.crystals_in_ring()),
       lines_(lines_of(scanner)),
-      step_mm_(std::max(lines_.width_mm(), 2 * lines_.radius_mm() / most_pixels)),
+      step_mm_(std::max(lines_.width_mm(), 2 * lines_.radius_mm() / max_pixels)),
       size_(2 * static_cast<std::size_t>(lines_.radius_mm() / step_mm_) + 1),
       lines_of_bin_(std::size_t{lines_.angles()} * lines_.radial()),
       counts_(lines_of_bin_.size()),

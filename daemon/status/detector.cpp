@@ -187,7 +187,7 @@ json make_sources(const Observation& seen) {
 json make_unknown_sources(const Observation& seen) {
     json unknown = json::array();
     const std::int64_t now_ns = steady_ns(seen.now->taken);
-    for (const net::Stranger& s : seen.now->strangers) {
+    for (const net::UnknownSender& s : seen.now->unknown_senders) {
         unknown.push_back({{"id", s.id ? json(*s.id) : json()},
                            {"address", net::to_text(s.sender)},
                            {"datagrams", s.datagrams},
@@ -260,7 +260,7 @@ json make_synchrony(const Observation& seen) {
                            {"pairs", std::llround(module.pairs)}});
     }
     return {{"singles", report->singles},
-            {"limit_ns", report->least_ticks * tick_ns},
+            {"limit_ns", report->min_ticks * tick_ns},
             {"reach_ns", report->reach_ticks * tick_ns},
             {"modules", std::move(modules)}};
 }

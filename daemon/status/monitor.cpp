@@ -25,13 +25,13 @@ std::optional<std::uint32_t> source_of(const Problem& problem, const Observation
     return sources[problem.subject].id;
 }
 
-/// A sender may reach several receivers; it is then one stranger.
-std::vector<net::Stranger> strangers_of(const std::vector<const net::Receiver*>& receivers) {
-    std::vector<net::Stranger> all;
+/// A sender may reach several receivers; it is then one unknown sender.
+std::vector<net::UnknownSender> unknown_senders_of(const std::vector<const net::Receiver*>& receivers) {
+    std::vector<net::UnknownSender> all;
     for (const net::Receiver* receiver : receivers) {
-        for (const net::Stranger& s : receiver->strangers()) {
+        for (const net::UnknownSender& s : receiver->unknown_senders()) {
             const auto same = std::find_if(all.begin(), all.end(),
-                                           [&](const net::Stranger& other) { return s.is_same(other); });
+                                           [&](const net::UnknownSender& other) { return s.is_same(other); });
             if (same == all.end()) {
                 all.push_back(s);
             } else {
@@ -39,9 +39,10 @@ std::vector<net::Stranger> strangers_of(const std::vector<const net::Receiver*>&
             }
         }
     }
-    std::sort(all.begin(), all.end(),
-              [](const net::Stranger& a, const net::Stranger& b) { return a.latest_ns > b.latest_ns; });
-    if (all.size() > net::Strangers::most) all.resize(net::Strangers::most);
+    std::sort(all.begin(), all.end(), [](const net::UnknownSender& a, const net::UnknownSender& b) {
+        return a.latest_ns > b.latest_ns;
+    });
+    if (all.size() > net::UnknownSenders::most) all.resize(net::UnknownSenders::most);
     return all;
 }
 
@@ -121,7 +122,7 @@ void Monitor::read(const RunState& run) {
     const auto earlier =
         std::exchange(now_.acquisition, with_receivers_of_now(published, receivers_, now_.taken));
     note_arrival(earlier.get(), now_.acquisition != published);
-    now_.strangers = strangers_of(receivers_);
+    now_.unknown_senders = unknown_senders_of(receivers_);
     now_.groups.clear();
     for (const net::Receiver* receiver : receivers_) {
         for (net::Membership& one : receiver->memberships())

@@ -113,7 +113,7 @@ class Finder {
         view.lost_by = worst_source([](const SourceStatus& s) { return s.lost.value_or(0); });
         view.repeated_by = worst_source([](const SourceStatus& s) { return s.sequence.repeated; });
         view.batches_waited = seen_.now->batch_waits > seen_.before->batch_waits;
-        view.stranger = latest_stranger();
+        view.unknown_sender = latest_unknown_sender();
         view.sources_replaced = acquisition_.sources.replaced > acquisition_before_.sources.replaced;
         view.gave_up = acquisition_.given_up > acquisition_before_.given_up;
         view.frames_wanted = acquisition_.run && acquisition_before_.run;
@@ -133,9 +133,9 @@ class Finder {
         }
     }
 
-    [[nodiscard]] std::string latest_stranger() const {
-        if (seen_.now->strangers.empty()) return "";
-        const net::Stranger& s = seen_.now->strangers.front();
+    [[nodiscard]] std::string latest_unknown_sender() const {
+        if (seen_.now->unknown_senders.empty()) return "";
+        const net::UnknownSender& s = seen_.now->unknown_senders.front();
         const std::string sender = net::to_text(s.sender);
         return s.id ? fmt::format(", the latest is id {} from {}", *s.id, sender)
                     : ", the latest is " + sender;

@@ -117,7 +117,7 @@ std::optional<std::uint32_t> number_of(const std::string& name) {
 
 /// "0, 2, 6-11, 13, ...": three or more numbers in a row are a range.
 std::string list_of(std::vector<std::string> names) {
-    constexpr int most_parts = 10;
+    constexpr int max_parts = 10;
     std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
         const auto x = number_of(a);
         const auto y = number_of(b);
@@ -127,7 +127,7 @@ std::string list_of(std::vector<std::string> names) {
     std::size_t first = 0;
     for (int part = 0; first < names.size(); ++part) {
         const char* const comma = part == 0 ? "" : ", ";
-        if (part == most_parts) return text + ", ...";
+        if (part == max_parts) return text + ", ...";
         std::size_t last = first;
         const auto number = number_of(names[first]);
         while (number && last + 1 < names.size() &&

@@ -55,10 +55,10 @@ struct Reading {
     std::chrono::steady_clock::time_point taken;
     Arrival arrival;
     std::shared_ptr<const AcquisitionSnapshot> acquisition;
-    std::optional<RunReading> run;             ///< while the files of a run are open
-    std::vector<net::Stranger> strangers;      ///< heard last, by all receivers; the latest first
-    std::vector<net::Membership> groups;       ///< multicast groups of all receivers
-    std::vector<net::DatagramSample> samples;  ///< of datagrams, by all receivers
+    std::optional<RunReading> run;                    ///< while the files of a run are open
+    std::vector<net::UnknownSender> unknown_senders;  ///< heard last, by all receivers; the latest first
+    std::vector<net::Membership> groups;              ///< multicast groups of all receivers
+    std::vector<net::DatagramSample> samples;         ///< of datagrams, by all receivers
     std::size_t free_batches = 0;
     std::uint64_t batch_waits = 0;  ///< how often a receiver has waited for a free batch
     LogStatistics log;

@@ -79,9 +79,9 @@ json make_run(const Observation& seen) {
 }
 
 json make_interrupted(const std::vector<InterruptedRun>& interrupted) {
-    constexpr std::size_t most_listed = 10;
+    constexpr std::size_t max_listed = 10;
     json runs = json::array();
-    for (std::size_t i = interrupted.size() - std::min(interrupted.size(), most_listed);
+    for (std::size_t i = interrupted.size() - std::min(interrupted.size(), max_listed);
          i < interrupted.size(); ++i) {
         const InterruptedRun& run = interrupted[i];
         runs.push_back({{"id", run.id},

@@ -16,8 +16,8 @@ constexpr double certain_peak = 35;
 constexpr double certain_lag = 40;
 /// Of a pair of groups. A wrong link hides a finding, and makes none.
 constexpr double certain_link = 12;
-constexpr std::size_t most_peaks = 4;
-constexpr int most_rounds = 24;
+constexpr std::size_t max_peaks = 4;
+constexpr int max_rounds = 24;
 
 struct Shift {
     std::uint32_t module;
@@ -27,10 +27,10 @@ using Move = std::vector<Shift>;
 
 class Aligner {
   public:
-    Aligner(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale, double least_shift)
+    Aligner(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale, double min_shift)
         : hits_(hits),
           scale_(scale),
-          least_shift_(least_shift),
+          min_shift_(min_shift),
           late_(modules),
           bins_(scale.bins() * modules),
           peaks_(modules) {}
@@ -38,7 +38,7 @@ class Aligner {
     Alignment run() {
         double simultaneous = count();
         find_peaks();
-        for (int round = 0; round < most_rounds; ++round) {
+        for (int round = 0; round < max_rounds; ++round) {
             bool better = false;
             for (const Move& move : moves()) {
                 const std::vector<double> before = late_;
@@ -83,7 +83,7 @@ class Aligner {
 
     void find_peaks() {
         for (std::uint32_t m = 0; m < modules(); ++m)
-            peaks_[m] = of(m).peaks(certain_peak, most_peaks);
+            peaks_[m] = of(m).peaks(certain_peak, max_peaks);
     }
 
     /// What might bring more simultaneous pairs, the best guess first.
@@ -100,9 +100,9 @@ class Aligner {
         for (std::uint32_t m = 0; m < modules(); ++m) {
             if (peaks_[m].empty()) continue;
             ++seen;
-            if (std::abs(peaks_[m].front().lag) > least_shift_) each.push_back({m, -peaks_[m].front().lag});
+            if (std::abs(peaks_[m].front().lag) > min_shift_) each.push_back({m, -peaks_[m].front().lag});
             for (const Peak& peak : peaks_[m])
-                if (std::abs(peak.lag) > least_shift_) places.push_back({peak.lag, peak.excess, m});
+                if (std::abs(peak.lag) > min_shift_) places.push_back({peak.lag, peak.excess, m});
         }
         if (!each.empty() && 2 * each.size() < seen) moves.push_back(each);
         std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.lag < b.lag; });
@@ -131,8 +131,8 @@ class Aligner {
         }
         std::sort(all.begin(), all.end(),
                   [](const Together& a, const Together& b) { return a.excess > b.excess; });
-        constexpr std::size_t most_tried = 6;
-        for (std::size_t i = 0; i < std::min(all.size(), most_tried); ++i)
+        constexpr std::size_t max_tried = 6;
+        for (std::size_t i = 0; i < std::min(all.size(), max_tried); ++i)
             moves.push_back(std::move(all[i].move));
         return moves;
     }
@@ -147,7 +147,7 @@ class Aligner {
             one.late = late_[m];
             one.group = m;
             const auto near = std::find_if(peaks_[m].begin(), peaks_[m].end(), [&](const Peak& peak) {
-                return std::abs(peak.lag) <= std::max(least_shift_, static_cast<double>(scale_.width()));
+                return std::abs(peak.lag) <= std::max(min_shift_, static_cast<double>(scale_.width()));
             });
             if (near == peaks_[m].end()) continue;
             one.error = near->error;
@@ -211,7 +211,7 @@ class Aligner {
         std::vector<double> randoms(n * n);
         Links links{std::vector<double>(n * n), std::vector<double>(n * n), std::vector<double>(n * n)};
         // A lag is known to a part of a bin.
-        const double least_square = std::pow(0.5 * static_cast<double>(scale_.bin), 2);
+        const double min_square = std::pow(0.5 * static_cast<double>(scale_.bin), 2);
         const double part = static_cast<double>(scale_.width()) / static_cast<double>(2 * scale_.reach);
         for_each_pair(hits_, scale_.reach, [&](std::uint32_t a, std::uint32_t b, std::int64_t difference) {
             const double lag = static_cast<double>(difference) - late_[b] + late_[a];
@@ -221,7 +221,7 @@ class Aligner {
             randoms[a * n + b] += part;
             randoms[b * n + a] += part;
             if (std::abs(lag) > static_cast<double>(scale_.width())) return;
-            const double square = std::max(lag * lag, least_square);
+            const double square = std::max(lag * lag, min_square);
             for (const auto& [at, sign] : {std::pair{a * n + b, 1}, std::pair{b * n + a, -1}}) {
                 ++links.near[at];
                 links.lags[at] += sign * lag;
@@ -269,7 +269,7 @@ class Aligner {
 
     const std::span<const Hit> hits_;
     const SearchScale scale_;
-    const double least_shift_;
+    const double min_shift_;
     std::vector<double> late_;  ///< ticks, by module
     std::vector<std::uint32_t> bins_;
     std::vector<std::vector<Peak>> peaks_;  ///< by module
@@ -278,8 +278,8 @@ class Aligner {
 }  // namespace
 
 Alignment align(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale,
-                double least_shift) {
-    return Aligner(hits, modules, scale, least_shift).run();
+                double min_shift) {
+    return Aligner(hits, modules, scale, min_shift).run();
 }
 
 Alignment::Pairs Alignment::with_group(std::uint32_t module, std::uint32_t group) const {
@@ -340,7 +340,7 @@ std::size_t for_each_lag(const std::vector<TimedHit>& hits, const std::vector<Ti
 
 std::vector<FarPeak> find_far(std::span<const Hit> hits, const Alignment& alignment,
                               const std::vector<bool>& modules, std::uint32_t group, const SearchScale& scale,
-                              std::uint64_t most_pairs) {
+                              std::uint64_t max_pairs) {
     auto far = hits_of(hits, alignment, [&](std::uint32_t m) { return modules[m]; });
     const auto others = hits_of(
         hits, alignment, [&](std::uint32_t m) { return !modules[m] && alignment.modules[m].group == group; });
@@ -348,7 +348,7 @@ std::vector<FarPeak> find_far(std::span<const Hit> hits, const Alignment& alignm
     std::vector<std::uint32_t> bins(scale.bins());
     std::vector<double> pairs_of(modules.size());
     LagHistogram lags(scale, bins.data());
-    const std::size_t used = for_each_lag(far, others, -scale.reach, scale.reach, most_pairs,
+    const std::size_t used = for_each_lag(far, others, -scale.reach, scale.reach, max_pairs,
                                           [&](std::uint32_t m, std::int64_t lag) {
                                               lags.add(lag);
                                               ++pairs_of[m];
@@ -356,7 +356,7 @@ std::vector<FarPeak> find_far(std::span<const Hit> hits, const Alignment& alignm
     far.resize(used);
     std::vector<FarPeak> found;
     const double part = static_cast<double>(scale.width()) / static_cast<double>(2 * scale.reach);
-    for (const Peak& peak : lags.peaks(certain_lag, most_peaks)) {
+    for (const Peak& peak : lags.peaks(certain_lag, max_peaks)) {
         std::vector<double> near(modules.size());
         const std::int64_t lag = std::llround(peak.lag);
         const std::int64_t half = scale.width() / 2;

@@ -36,10 +36,9 @@ struct Alignment {
     [[nodiscard]] Pairs with_group(std::uint32_t module, std::uint32_t group) const;
 };
 
-/// REQUIRES: `hits` are in the order of time, their modules are below `modules`. `least_shift`: ticks; by
+/// REQUIRES: `hits` are in the order of time, their modules are below `modules`. `min_shift`: ticks; by
 /// less no module is shifted, only measured.
-Alignment align(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale,
-                double least_shift);
+Alignment align(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale, double min_shift);
 
 /// A lag at which modules far out of step have their partners.
 struct FarPeak {
@@ -48,9 +47,9 @@ struct FarPeak {
 };
 
 /// Peaks of the differences between some modules and those of a group, less the delays known by now. Looks at
-/// about `most_pairs` pairs.
+/// about `max_pairs` pairs.
 std::vector<FarPeak> find_far(std::span<const Hit> hits, const Alignment& alignment,
                               const std::vector<bool>& modules, std::uint32_t group, const SearchScale& scale,
-                              std::uint64_t most_pairs);
+                              std::uint64_t max_pairs);
 
 }  // namespace petacq::daemon

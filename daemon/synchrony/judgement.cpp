@@ -20,20 +20,20 @@ constexpr double mm_per_ns = 299.792458;
 constexpr double margin_ns = 1;
 /// ns, of the histograms of time differences: a quarter of the coincidence window, which fits the resolution
 /// of the detector, within these limits. Wider bins would hide offsets that are worth a word.
-constexpr double least_bin_ns = 0.5;
-constexpr double most_bin_ns = 2;
+constexpr double min_bin_ns = 0.5;
+constexpr double max_bin_ns = 2;
 constexpr double sigmas = 5;
 /// Pairs that a single may be compared with, in the mean: the narrow reach is shorter at high rates.
 constexpr double pairs_per_single = 16;
-constexpr std::uint64_t most_wide_pairs = 24'000'000;
+constexpr std::uint64_t max_wide_pairs = 24'000'000;
 
 class Judge {
   public:
     Judge(std::span<const Hit> hits, const SynchronyOptions& options)
         : hits_(hits), options_(options), modules_(options.geometry.bdm_count) {
         least_ = (options.diameter_mm / mm_per_ns + margin_ns) / options.tick_ns;
-        const double bin_ns = std::clamp(options.window * options.tick_ns / SearchScale::bins_per_peak,
-                                         least_bin_ns, most_bin_ns);
+        const double bin_ns =
+            std::clamp(options.window * options.tick_ns / SearchScale::bins_per_peak, min_bin_ns, max_bin_ns);
         bin_ = std::max<std::int64_t>(std::llround(bin_ns / options.tick_ns), 1);
     }
 
@@ -43,7 +43,7 @@ class Judge {
         for (std::size_t m = 0; m < std::min(options_.sources.size(), report.modules.size()); ++m)
             report.modules[m].source = options_.sources[m];
         report.singles = hits_.size();
-        report.least_ticks = least_;
+        report.min_ticks = least_;
         report.window_ticks = options_.window;
         const SearchScale wide = scale(SynchronyOptions::wide_ns / options_.tick_ns);
         report.reach_ticks = static_cast<double>(wide.reach);
@@ -135,21 +135,21 @@ class Judge {
 
     /// Those of the majority that count, where they are most of the modules at the same place along the axis,
     /// as seen from one that is not.
-    [[nodiscard]] std::vector<std::uint32_t> mates(std::uint32_t m, const SynchronyReport& report) const {
+    [[nodiscard]] std::vector<std::uint32_t> partners(std::uint32_t m, const SynchronyReport& report) const {
         const std::uint32_t ring = options_.geometry.modules_in_ring();
         const std::uint32_t row = m / ring * ring;
-        std::vector<std::uint32_t> mates;
+        std::vector<std::uint32_t> partners;
         std::size_t others = 0;
         for (std::uint32_t n = row; n < row + ring; ++n) {
             if (n == m || !enough(n)) continue;
             ++others;
-            if (report.modules[n].state != State::unknown) mates.push_back(n);
+            if (report.modules[n].state != State::unknown) partners.push_back(n);
         }
-        if (2 * mates.size() < others) mates.clear();
-        return mates;
+        if (2 * partners.size() < others) partners.clear();
+        return partners;
     }
 
-    /// Whether a module has no coincidences with the majority, where its mates have so many that it would
+    /// Whether a module has no coincidences with the majority, where its partners have so many that it would
     /// have dozens, and where enough modules opposite to it count.
     [[nodiscard]] bool lacks_partners(std::uint32_t m, const SynchronyReport& report) const {
         constexpr double enough_pairs = 60;
@@ -158,14 +158,14 @@ class Judge {
         constexpr double most = 0.7;
         if (report.modules[m].state != State::unknown || !enough(m) || !has_opposite(m, report)) return false;
         std::vector<double> shares;
-        for (const std::uint32_t n : mates(m, report))
+        for (const std::uint32_t n : partners(m, report))
             shares.push_back(share(n));
         if (shares.empty()) return false;
         const double part = part_with_opposite(m);
         if (part < few_opposite) return false;
         const double expected =
             part * config::median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
-        // A small source at the centre shows it few others, but these as often as its mates see theirs.
+        // A small source at the centre shows it few others, but these as often as its partners see theirs.
         if (alignment_.modules[m].pairs >= most * expected) return false;
         const Alignment::Pairs pairs = alignment_.with_group(m, majority_);
         const double highest = pairs.all - pairs.randoms + sigmas * std::sqrt(pairs.all + 1);
@@ -268,7 +268,7 @@ class Judge {
         if (std::find(far.begin(), far.end(), true) == far.end()) return;
         for (std::uint32_t m = 0; m < modules_; ++m)
             if (far[m]) report.modules[m].state = State::no_partners;
-        for (const FarPeak& found : find_far(hits_, alignment_, far, majority_, wide, most_wide_pairs)) {
+        for (const FarPeak& found : find_far(hits_, alignment_, far, majority_, wide, max_wide_pairs)) {
             for (const std::uint32_t m : found.modules) {
                 if (report.modules[m].state != State::no_partners) continue;
                 set(report.modules[m], alignment_.modules[m].late - found.peak.lag - zero, found.peak.error,

@@ -12,9 +12,9 @@ namespace petacq::daemon {
 namespace {
 
 constexpr std::uint64_t sample_frames = 131'072;
-constexpr std::size_t most_hits = 8 * sample_frames;
+constexpr std::size_t max_hits = 8 * sample_frames;
 /// At low rates as many seconds are judged together.
-constexpr std::size_t most_samples = 64;
+constexpr std::size_t max_samples = 64;
 
 }  // namespace
 
@@ -115,7 +115,7 @@ void SynchronyWatch::take(const Sample& sample) {
     }
     convert(sample);
     ++samples_;
-    const bool many = hits_.size() >= most_hits || samples_ >= most_samples;
+    const bool many = hits_.size() >= max_hits || samples_ >= max_samples;
     if (many || std::has_single_bit(samples_)) judge();
 }
 
@@ -145,7 +145,7 @@ void SynchronyWatch::convert(const Sample& sample) {
 void SynchronyWatch::judge() {
     std::sort(hits_.begin(), hits_.end(), [](const Hit& a, const Hit& b) { return a.time < b.time; });
     auto report = std::make_shared<const SynchronyReport>(judge_synchrony(hits_, options_));
-    const bool over = report->complete || hits_.size() >= most_hits || samples_ >= most_samples;
+    const bool over = report->complete || hits_.size() >= max_hits || samples_ >= max_samples;
     // The first seconds of the next samples say less than all of the latest did.
     if (over || report->known() >= known_) {
         known_ = report->known();

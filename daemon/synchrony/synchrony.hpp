@@ -35,7 +35,7 @@ const char* name_of(ModuleSynchrony::State state);
 struct SynchronyReport {
     std::vector<ModuleSynchrony> modules;
     std::uint64_t singles = 0;       ///< of the samples
-    double least_ticks = 0;          ///< by more a module is out of step
+    double min_ticks = 0;            ///< by more a module is out of step
     std::uint64_t window_ticks = 0;  ///< of coincidences
     double reach_ticks = 0;          ///< so far a module with few coincidences was looked for
     bool complete = false;           ///< all modules that count are known

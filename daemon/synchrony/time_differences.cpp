@@ -18,9 +18,9 @@ double LagHistogram::mean() const {
     return all / static_cast<double>(scale_.bins());
 }
 
-std::vector<Peak> LagHistogram::peaks(double least_certainty, std::size_t most) const {
-    constexpr double fewest = 10;       // pairs
-    constexpr double least_part = 0.1;  // of the highest peak: less may be its tail
+std::vector<Peak> LagHistogram::peaks(double min_certainty, std::size_t most) const {
+    constexpr double fewest = 10;     // pairs
+    constexpr double min_part = 0.1;  // of the highest peak: less may be its tail
     constexpr std::size_t width = SearchScale::bins_per_peak;
     const std::size_t n = scale_.bins();
     std::vector<Peak> found;
@@ -42,9 +42,9 @@ std::vector<Peak> LagHistogram::peaks(double least_certainty, std::size_t most) 
             first = i;
         }
         const double randoms = each * static_cast<double>(width);
-        if (highest < fewest || certainty(highest, randoms) < least_certainty) break;
+        if (highest < fewest || certainty(highest, randoms) < min_certainty) break;
         Peak peak = refined(first, each);
-        if (!found.empty() && peak.excess < least_part * found.front().excess) break;
+        if (!found.empty() && peak.excess < min_part * found.front().excess) break;
         found.push_back(peak);
         taken.emplace_back(first > 2 * width ? first - 2 * width : 0, first + 2 * width);
     }

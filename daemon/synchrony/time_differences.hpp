@@ -44,7 +44,7 @@ class LagHistogram {
 
     void add(std::int64_t lag) { ++bins_[position(lag)]; }
     /// The peaks whose certainty is at least this, the highest first.
-    [[nodiscard]] std::vector<Peak> peaks(double least_certainty, std::size_t most) const;
+    [[nodiscard]] std::vector<Peak> peaks(double min_certainty, std::size_t most) const;
     /// Pairs above the randoms within half the width of a peak around this lag.
     [[nodiscard]] double excess_at(double lag) const;
 

@@ -53,13 +53,13 @@ class Manager {
     void deliver(std::string state) {
         const net::MutexLock lock(mutex_);
         if (descriptor_ < 0) return;
-        if (waiting_.size() == most_waiting) waiting_.pop_front();
+        if (waiting_.size() == max_waiting) waiting_.pop_front();
         waiting_.push_back(std::move(state));
         send_waiting();
     }
 
   private:
-    static constexpr std::size_t most_waiting = 16;
+    static constexpr std::size_t max_waiting = 16;
 
     bool send_waiting() PETACQ_REQUIRES(mutex_) {
         while (!waiting_.empty()) {

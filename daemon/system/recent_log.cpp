@@ -7,13 +7,13 @@ namespace petacq::daemon {
 void RecentLog::add(std::chrono::system_clock::time_point time, config::LogLevel level,
                     std::string_view text) {
     if (level < config::LogLevel::info) return;
-    LogEvent event{time, level, std::string(text.substr(0, most_bytes))};
+    LogEvent event{time, level, std::string(text.substr(0, max_bytes))};
     const net::MutexLock lock(mutex_);
-    if (ring_.size() < most_events) {
+    if (ring_.size() < max_events) {
         ring_.push_back(std::move(event));
     } else {
         ring_[oldest_] = std::move(event);
-        oldest_ = (oldest_ + 1) % most_events;
+        oldest_ = (oldest_ + 1) % max_events;
     }
 }
 

@@ -19,11 +19,11 @@ struct LogEvent {
     std::string text;
 };
 
-/// Keeps the latest messages from info up, each cut to most_bytes. Any thread.
+/// Keeps the latest messages from info up, each cut to max_bytes. Any thread.
 class RecentLog {
   public:
-    static constexpr std::size_t most_events = 200;
-    static constexpr std::size_t most_bytes = 600;
+    static constexpr std::size_t max_events = 200;
+    static constexpr std::size_t max_bytes = 600;
 
     void add(std::chrono::system_clock::time_point time, config::LogLevel level, std::string_view text);
     /// The oldest first.

@@ -66,12 +66,12 @@ void TapClient::close() {
 }
 
 void TapClient::read_request() {
-    boost::asio::async_read_until(socket_, boost::asio::dynamic_buffer(input_, TapRequest::most_bytes), '\n',
+    boost::asio::async_read_until(socket_, boost::asio::dynamic_buffer(input_, TapRequest::max_bytes), '\n',
                                   [self = shared_from_this()](error_code error, std::size_t bytes) {
                                       self->guarded([&] {
                                           if (error == boost::asio::error::not_found) {
                                               return self->refuse("expected a line of at most " +
-                                                                  std::to_string(TapRequest::most_bytes) +
+                                                                  std::to_string(TapRequest::max_bytes) +
                                                                   " bytes");
                                           }
                                           if (error) return self->close();

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int most_depth = 4;
+constexpr int max_depth = 4;
 
 [[noreturn]] void refuse(const std::string& message) {
     throw std::invalid_argument(message);
@@ -42,8 +42,8 @@ RecordKind kind_of(const json& value, const TapSource& source) {
 
 std::uint64_t prescale_of(const json& value) {
     const bool counts = value.is_number_unsigned();
-    if (!counts || value < 1 || value > TapRequest::most_prescale) {
-        refuse("prescale: expected a whole number from 1 to " + std::to_string(TapRequest::most_prescale) +
+    if (!counts || value < 1 || value > TapRequest::max_prescale) {
+        refuse("prescale: expected a whole number from 1 to " + std::to_string(TapRequest::max_prescale) +
                ", found " + shown(value));
     }
     return value;
@@ -65,7 +65,7 @@ json fields_of(RecordKind kind) {
 
 TapRequest TapRequest::parse(std::string_view line, const TapSource& source) {
     const char* const expected = R"(expected a line such as {"kind": "coincidences", "prescale": 10})";
-    if (config::json_nested_deeper(line, most_depth)) refuse(expected);
+    if (config::json_nested_deeper(line, max_depth)) refuse(expected);
     const json document = json::parse(line, nullptr, false);
     if (!document.is_object()) refuse(expected);
     TapRequest request;

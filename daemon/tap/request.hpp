@@ -20,8 +20,8 @@ struct TapSource {
 };
 
 struct TapRequest {
-    static constexpr std::size_t most_bytes = 4096;
-    static constexpr std::uint64_t most_prescale = std::uint64_t{1} << 32U;
+    static constexpr std::size_t max_bytes = 4096;
+    static constexpr std::uint64_t max_prescale = std::uint64_t{1} << 32U;
 
     RecordKind kind = RecordKind::coincidences;
     std::uint64_t prescale = 1;

@@ -67,7 +67,7 @@ class TapSubscription {
   private:
     /// Each record is one or two of them.
     using Unit = std::array<std::byte, 16>;
-    static constexpr std::size_t most_pieces = 4096;
+    static constexpr std::size_t max_pieces = 4096;
 
     void push(std::span<const std::byte> records, std::uint64_t position, std::uint64_t count);
 
@@ -76,7 +76,7 @@ class TapSubscription {
     const std::uint32_t record_bytes_;
     boost::lockfree::spsc_queue<Unit> data_{buffer_bytes / sizeof(Unit)};
     /// A piece is in it when all its data are in data_.
-    boost::lockfree::spsc_queue<TapPiece> pieces_{most_pieces};
+    boost::lockfree::spsc_queue<TapPiece> pieces_{max_pieces};
     TapPiece next_;  ///< the reader: what is left of the latest piece out of pieces_
     net::Counter dropped_;
 };

@@ -5,13 +5,13 @@
 
 namespace petacq::gpu {
 
-void Chunk::fill(std::span<const Single> singles, unsigned least_width, unsigned most_bits) {
+void Chunk::fill(std::span<const Single> singles, unsigned min_width, unsigned max_bits) {
     TimeRange range;
     range.include(singles);
     low_ = range.low;
     high_ = range.high;
     const auto bits = static_cast<unsigned>(std::bit_width(high_ - low_));
-    width_ = std::max(least_width, bits > most_bits ? bits - most_bits : 0U);
+    width_ = std::max(min_width, bits > max_bits ? bits - max_bits : 0U);
     first_bin_ = low_ >> width_;
     ends_.assign(bin_of(high_) + 1, 0);
     std::uint32_t* const ends = ends_.data();
@@ -30,7 +30,7 @@ void Chunk::fill(std::span<const Single> singles, unsigned least_width, unsigned
     std::uint32_t sum = 0;
     for (std::uint32_t& e : ends_)
         sum += std::exchange(e, sum);
-    singles_.reserve(most_singles);
+    singles_.reserve(max_singles);
     singles_.resize(singles.size());
     Single* const to = singles_.data();
     bin = 0;

@@ -20,11 +20,11 @@ namespace petacq::gpu {
 class Chunk {
   public:
     /// Most singles, so that a chunk stays in the L2 cache until it is grouped.
-    static constexpr std::size_t most_singles = 8192;
+    static constexpr std::size_t max_singles = 8192;
 
     /// Replaces the contents by `singles`, at least one, which lie elsewhere. The width is at least
-    /// `least_width`, and larger if that would make more than about 2^most_bits bins.
-    void fill(std::span<const Single> singles, unsigned least_width, unsigned most_bits = 10);
+    /// `min_width`, and larger if that would make more than about 2^max_bits bins.
+    void fill(std::span<const Single> singles, unsigned min_width, unsigned max_bits = 10);
 
     [[nodiscard]] std::size_t size() const { return singles_.size() - begin_; }
     [[nodiscard]] std::uint64_t low() const { return low_; }

@@ -49,7 +49,7 @@ namespace {
 // reads, and while that is on its way, the later steps work on the blocks before. All of it stays in the
 // first cache.
 struct Block {
-    static constexpr std::uint32_t most_frames = FrameLists::block;
+    static constexpr std::uint32_t max_frames = FrameLists::block;
     struct Place {
         std::uint32_t frame;
         std::uint32_t unit;
@@ -64,14 +64,14 @@ struct Block {
     std::uint32_t found = 0;   // frames of a known unit: the first of the places
     std::uint32_t inside = 0;  // of these, frames inside a crystal: the first of the hits
     // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
-    std::array<Place, most_frames> places;
-    std::array<Hit, most_frames> hits;
-    std::array<std::uint32_t, most_frames> placeless;  // the other frames
+    std::array<Place, max_frames> places;
+    std::array<Hit, max_frames> hits;
+    std::array<std::uint32_t, max_frames> placeless;  // the other frames
     // Set only while spectra are counted: whether the frame counts, and in which crystal of its unit.
-    std::array<bool, most_frames> counts;
-    std::array<std::uint8_t, most_frames> local;
+    std::array<bool, max_frames> counts;
+    std::array<std::uint8_t, max_frames> local;
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)
-    std::array<std::uint8_t, most_frames> bin = {};  // if inside a crystal
+    std::array<std::uint8_t, max_frames> bin = {};  // if inside a crystal
 };
 
 // The steps keep what they need in local variables: the compiler would reload members after every store.
@@ -251,7 +251,7 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
         Block& second = blocks[(step + 2) % 3];  // the one before
         Block& third = blocks[(step + 1) % 3];
         if (left > 0) {
-            first.span = cursor.next(std::min<std::uint64_t>(left, Block::most_frames));
+            first.span = cursor.next(std::min<std::uint64_t>(left, Block::max_frames));
             left -= first.span.count;
             find_places<restricted>(first, watermark, tables.frames.view(), to, counting);
         } else {

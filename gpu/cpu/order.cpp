@@ -199,17 +199,17 @@ void Orderer::pack() {
     std::size_t singles = 0;
     for (const auto& chunk : waiting_)
         singles += chunk->size();
-    if ((waiting_.size() - std::min(waiting_.size(), spare_chunks)) * Chunk::most_singles <= 2 * singles) {
+    if ((waiting_.size() - std::min(waiting_.size(), spare_chunks)) * Chunk::max_singles <= 2 * singles) {
         return;
     }
     std::vector<std::unique_ptr<Chunk>> few;
-    const auto full = [](const auto& chunk) { return 2 * chunk->size() > Chunk::most_singles; };
+    const auto full = [](const auto& chunk) { return 2 * chunk->size() > Chunk::max_singles; };
     const auto first_few = std::partition(waiting_.begin(), waiting_.end(), full);
     std::move(first_few, waiting_.end(), std::back_inserter(few));
     waiting_.erase(first_few, waiting_.end());
     packed_.clear();
     for (std::unique_ptr<Chunk>& chunk : few) {
-        if (packed_.size() + chunk->size() > Chunk::most_singles) keep_packed();
+        if (packed_.size() + chunk->size() > Chunk::max_singles) keep_packed();
         packed_.append(chunk->view());
         store_.give_back(std::move(chunk));
     }

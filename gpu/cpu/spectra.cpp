@@ -48,7 +48,7 @@ void FrameLists::flush(std::uint32_t unit) {
 
 void FrameLists::flush_full() {
     for (std::uint32_t unit = 0; unit < sizes_.size(); ++unit) {
-        if (sizes_[unit] >= most_frames) flush(unit);
+        if (sizes_[unit] >= max_frames) flush(unit);
     }
 }
 

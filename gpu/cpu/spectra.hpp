@@ -88,8 +88,8 @@ class UnitCounts {
 /// would wait for memory.
 class FrameLists {
   public:
-    static constexpr std::uint32_t most_frames = 4096;  ///< of a unit, before a block
-    static constexpr std::uint32_t block = 32;          ///< frames that may follow before flush_full()
+    static constexpr std::uint32_t max_frames = 4096;  ///< of a unit, before a block
+    static constexpr std::uint32_t block = 32;         ///< frames that may follow before flush_full()
 
     explicit FrameLists(UnitCounts& counts)
         : counts_(counts), frames_(std::size_t{counts.units()} * stride), sizes_(counts.units()) {}
@@ -102,7 +102,7 @@ class FrameLists {
         *end = frame;
         __builtin_prefetch(end + line, 1);  // each list has a line of the cache of its own
         sizes_[unit] = size + (counts ? 1 : 0);
-        return size >= most_frames;
+        return size >= max_frames;
     }
     void flush(std::uint32_t unit);
     void flush_full();
@@ -111,7 +111,7 @@ class FrameLists {
   private:
     // The lists grow alike. A line of a cache apart, their ends do not all fall into the same set of it.
     static constexpr std::size_t line = 64 / sizeof(CountedFrame);
-    static constexpr std::size_t stride = most_frames + block + line;
+    static constexpr std::size_t stride = max_frames + block + line;
 
     UnitCounts& counts_;
     net::HugeVector<CountedFrame> frames_;  // [unit][stride]

@@ -27,11 +27,11 @@ void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t
     if (begin == end) return;
     Thread& thread = *threads_[thread_number];
     LocalHistograms& histograms = thread.histograms.of_slice(slot.number, collected);
-    thread.converted.resize(Chunk::most_singles + 1);
+    thread.converted.resize(Chunk::max_singles + 1);
     Single* const out = thread.converted.data();
     FrameCursor cursor(slot.spans, begin);
     for (std::uint64_t at = begin; at < end;) {
-        const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::most_singles);
+        const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::max_singles);
         const std::size_t n =
             spectra_ && slot.spectra
                 ? spectra_->count(thread_number,

@@ -44,14 +44,14 @@ using cuda::RingSlot;
 using cuda::Slot;
 using cuda::Stages;
 using cuda::Stream;
-constexpr std::uint32_t most_copiers = 8;
+constexpr std::uint32_t max_copiers = 8;
 
 /// What a device does for the pipeline: it copies and converts every n-th slice.
 struct Lane {
-    Lane(const PipelineOptions& options, const OwnedTables& tables, std::uint64_t most_waiting,
+    Lane(const PipelineOptions& options, const OwnedTables& tables, std::uint64_t max_waiting,
          std::size_t number_in_turn)
         : number(number_in_turn),
-          converter(options, tables, most_waiting, Memory::Purpose::use),
+          converter(options, tables, max_waiting, Memory::Purpose::use),
           folded(number_in_turn) {}
     const std::size_t number;
     cuda::Converter converter;
@@ -79,7 +79,7 @@ class CudaPipeline final : public Pipeline {
           lanes_(make_lanes(options, tables)),
           stages_(options, lanes_.front()->converter),
           downloader_(options),
-          copiers_(std::clamp(options.threads, 1U, most_copiers)) {
+          copiers_(std::clamp(options.threads, 1U, max_copiers)) {
         const unsigned flags = timeline ? cudaEventDefault : cudaEventDisableTiming;
         Memory& memory = lanes_.front()->converter.memory();
         for (std::size_t i = 0; i < depth_; ++i) {

@@ -22,11 +22,11 @@ namespace petacq::gpu {
 
 namespace {
 
-constexpr std::uint32_t most_slice_frames = 1U << 27;
+constexpr std::uint32_t slice_frames_limit = 1U << 27;
 // The source after the last one stands for frames of modules that are not their source's.
-constexpr std::size_t most_sources = cuda::SpanRow::most_source - 1;
-constexpr std::uint64_t most_singles = std::uint64_t{1} << 31;
-constexpr std::uint32_t most_multiplicity = 4096;
+constexpr std::size_t max_sources = cuda::SpanRow::max_source - 1;
+constexpr std::uint64_t singles_limit = std::uint64_t{1} << 31;
+constexpr std::uint32_t multiplicity_limit = 4096;
 
 }  // namespace
 
@@ -35,21 +35,21 @@ namespace cuda {
 void check_options(const PipelineOptions& o) {
     check_rules(o.rules);
     check_spectra(o);
-    if (o.rules.max_multiplicity > most_multiplicity) {
+    if (o.rules.max_multiplicity > multiplicity_limit) {
         throw std::invalid_argument(fmt::format("max_multiplicity of {}: expected at most {} on CUDA",
-                                                o.rules.max_multiplicity, most_multiplicity));
+                                                o.rules.max_multiplicity, multiplicity_limit));
     }
-    if (o.max_slice_frames > most_slice_frames) {
+    if (o.max_slice_frames > slice_frames_limit) {
         throw std::invalid_argument(fmt::format("max_slice_frames of {}: expected at most {} on CUDA",
-                                                o.max_slice_frames, most_slice_frames));
+                                                o.max_slice_frames, slice_frames_limit));
     }
-    if (o.sources.size() > most_sources) {
+    if (o.sources.size() > max_sources) {
         throw std::invalid_argument(
-            fmt::format("{} sources: expected at most {} on CUDA", o.sources.size(), most_sources));
+            fmt::format("{} sources: expected at most {} on CUDA", o.sources.size(), max_sources));
     }
-    if (o.max_pending_singles > most_singles - most_slice_frames) {
+    if (o.max_pending_singles > singles_limit - slice_frames_limit) {
         throw std::invalid_argument(fmt::format("max_pending_singles of {}: expected at most {} on CUDA",
-                                                o.max_pending_singles, most_singles - most_slice_frames));
+                                                o.max_pending_singles, singles_limit - slice_frames_limit));
     }
 }
 

@@ -6,12 +6,12 @@
 
 namespace petacq::gpu {
 
-AxialMates find_axial_mates(const PairCells& cells, const std::vector<double>& paired,
-                            const std::vector<double>& good) {
+AxialPartners find_axial_partners(const PairCells& cells, const std::vector<double>& paired,
+                                  const std::vector<double>& good) {
     constexpr int rounds = 30;
     const std::size_t zones = cells.zones;
-    AxialMates out{std::vector<double>(zones * zones, 1.0 / static_cast<double>(zones)),
-                   std::vector<double>(zones * zones)};
+    AxialPartners out{std::vector<double>(zones * zones, 1.0 / static_cast<double>(zones)),
+                      std::vector<double>(zones * zones)};
     std::vector<double> near(zones * zones);
     for (std::uint32_t a = 0; a < zones; ++a) {
         for (std::uint32_t b = 0; b < zones; ++b)
@@ -51,13 +51,13 @@ AxialMates find_axial_mates(const PairCells& cells, const std::vector<double>& p
                 middle_after[a + b] += next;
                 slope_before[apart] += now;
                 slope_after[apart] += next;
-                out.mates[a * zones + b] = next;
+                out.partners[a * zones + b] = next;
                 out.good[a * zones + b] = next > 0 ? of_good / next : near[a * zones + b];
                 all += next;
             }
             for (std::size_t b = 0; b < zones; ++b)
-                out.mates[a * zones + b] =
-                    all > 0 ? out.mates[a * zones + b] / all : 1.0 / static_cast<double>(zones);
+                out.partners[a * zones + b] =
+                    all > 0 ? out.partners[a * zones + b] / all : 1.0 / static_cast<double>(zones);
         }
         for (std::size_t i = 0; i < middle.size(); ++i)
             middle[i] *= middle_before[i] > 0 ? std::sqrt(middle_after[i] / middle_before[i]) : 0;

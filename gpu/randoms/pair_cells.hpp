@@ -21,8 +21,8 @@ inline bool asks_for_good(MultiplesPolicy policy) {
 /// A cell is a module around the ring within a zone of rings: module * zones + zone.
 struct PairCells {
     /// The work grows with the third power of the number of cells: 128 take 15 to 40 ms.
-    static constexpr std::uint32_t most_cells = 200;
-    static constexpr std::uint32_t most_zones = 8;
+    static constexpr std::uint32_t max_cells = 200;
+    static constexpr std::uint32_t max_zones = 8;
 
     PairRule rule;
     std::uint32_t rings = 1;
@@ -31,7 +31,7 @@ struct PairCells {
     static PairCells of(const config::Geometry& geometry, const CoincidenceRules& rules) {
         PairCells cells{PairRule::of(geometry, rules), geometry.rings(), 1};
         if (asks_for_good(rules.policy) && rules.max_ring_difference < cells.rings - 1) {
-            const std::uint32_t zones = std::clamp(most_cells / cells.rule.modules, 1U, most_zones);
+            const std::uint32_t zones = std::clamp(max_cells / cells.rule.modules, 1U, max_zones);
             cells.zones = std::min(zones, cells.rings);
         }
         return cells;

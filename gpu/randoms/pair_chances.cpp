@@ -11,7 +11,7 @@ namespace petacq::gpu {
 namespace {
 
 /// Larger groups are left out.
-constexpr std::uint32_t most_singles = 40;
+constexpr std::uint32_t max_singles = 40;
 
 struct Node {
     double t;
@@ -65,7 +65,7 @@ class ChanceFinder {
         : rules_(rules),
           contents_(contents),
           cells_(cells.count()),
-          most_(std::min(rules.max_multiplicity, most_singles)),
+          most_(std::min(rules.max_multiplicity, max_singles)),
           parted_(contents.abs_dt / window_width(rules)) {
         const double paired = 1 - contents.lone;
         const double load = contents.load * (kind == Kind::delayed ? 2 : 1);
@@ -75,8 +75,8 @@ class ChanceFinder {
         one_ = load * (1 - paired * (1 - parted_ - second));
         empty_ = std::exp(-(one_ + both_));
         good_.resize(std::size_t{cells_} * cells_);
-        good_mate_.resize(good_.size());
-        own_mate_.resize(good_.size(), {1, 0, 0});
+        good_partner_.resize(good_.size());
+        own_partner_.resize(good_.size(), {1, 0, 0});
         own_good_.resize(cells_);
         if (asks_for_good(rules.policy)) find_good(cells);
         if (rules.mode == WindowMode::every) {
@@ -109,20 +109,20 @@ class ChanceFinder {
         }
         for (std::uint32_t b = 0; b < cells_; ++b) {
             for (std::uint32_t c = 0; c < cells_; ++c) {
-                const double mates = contents_.mates[at(b, c)];
-                if (mates == 0) continue;
-                const double own = contents_.good_mates[at(b, c)];
-                own_good_[b] += mates * own;
+                const double partners = contents_.partners[at(b, c)];
+                if (partners == 0) continue;
+                const double own = contents_.good_partners[at(b, c)];
+                own_good_[b] += partners * own;
                 for (std::uint32_t a = 0; a < cells_; ++a) {
-                    const double good = mates * good_[at(c, a)];
-                    std::array<double, 3>& of_mate = own_mate_[at(b, a)];
-                    of_mate[1] += good;
-                    of_mate[2] += good * own;
+                    const double good = partners * good_[at(c, a)];
+                    std::array<double, 3>& of_partner = own_partner_[at(b, a)];
+                    of_partner[1] += good;
+                    of_partner[2] += good * own;
                 }
             }
             for (std::uint32_t a = 0; a < cells_; ++a) {
-                good_mate_[at(a, b)] = own_mate_[at(b, a)][1];
-                own_mate_[at(b, a)][1] += own_good_[b];
+                good_partner_[at(a, b)] = own_partner_[at(b, a)][1];
+                own_partner_[at(b, a)][1] += own_good_[b];
             }
         }
     }
@@ -149,8 +149,8 @@ class ChanceFinder {
     /// polynomials of the probabilities that the pairs are good.
     struct OthersOfPair {
         std::array<double, 3> one{};   ///< with a single
-        std::array<double, 6> both{};  ///< with a single and its mate, and the pair of these
-        double good_mates = 0;         ///< that the mates of a and b are good
+        std::array<double, 6> both{};  ///< with a single and its partner, and the pair of these
+        double good_partners = 0;      ///< that the partners of a and b are good
     };
     [[nodiscard]] OthersOfPair others_of(std::uint32_t a, std::uint32_t b) const {
         OthersOfPair sum;
@@ -158,30 +158,30 @@ class ChanceFinder {
             const double part = contents_.singles[c];
             const double one_1 = good_[at(a, c)] + good_[at(b, c)];
             const double one_2 = good_[at(a, c)] * good_[at(b, c)];
-            const double mate_1 = good_mate_[at(a, c)] + good_mate_[at(b, c)];
-            const double mate_2 = good_mate_[at(a, c)] * good_mate_[at(b, c)];
+            const double partner_1 = good_partner_[at(a, c)] + good_partner_[at(b, c)];
+            const double partner_2 = good_partner_[at(a, c)] * good_partner_[at(b, c)];
             sum.one[0] += part;
             sum.one[1] += part * one_1;
             sum.one[2] += part * one_2;
-            const double both_1 = part * (one_1 + mate_1);
-            const double both_2 = part * (one_2 + one_1 * mate_1 + mate_2);
-            const double both_3 = part * (one_2 * mate_1 + one_1 * mate_2);
-            const double both_4 = part * (one_2 * mate_2);
+            const double both_1 = part * (one_1 + partner_1);
+            const double both_2 = part * (one_2 + one_1 * partner_1 + partner_2);
+            const double both_3 = part * (one_2 * partner_1 + one_1 * partner_2);
+            const double both_4 = part * (one_2 * partner_2);
             const double own = own_good_[c];
             sum.both[1] += both_1 + own * part;
             sum.both[2] += both_2 + own * both_1;
             sum.both[3] += both_3 + own * both_2;
             sum.both[4] += both_4 + own * both_3;
             sum.both[5] += own * both_4;
-            sum.good_mates += contents_.mates[at(a, c)] * good_mate_[at(c, b)];
+            sum.good_partners += contents_.partners[at(a, c)] * good_partner_[at(c, b)];
         }
         sum.both[0] = sum.one[0];
         return sum;
     }
 
     /// Over all numbers of other annihilations: their factors, and `pairs` for each pair of their singles and
-    /// of `mates` other singles. A window of more than so many singles counts as 0.
-    [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned mates,
+    /// of `partners` other singles. A window of more than so many singles counts as 0.
+    [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned partners,
                            std::uint32_t singles) const {
         const double one = one_ * factors.one;
         const double both = both_ * factors.both;
@@ -191,7 +191,7 @@ class ChanceFinder {
         double others = 0;     // times the number of annihilations
         double power = 1;      // of all pairs of these singles
         double with_next = 1;  // of those that one more makes
-        for (unsigned i = 0; i < mates; ++i)
+        for (unsigned i = 0; i < partners; ++i)
             with_next *= pairs;
         for (std::uint32_t n = 0; n <= singles; ++n) {
             sums.windows += power * now;
@@ -222,23 +222,23 @@ class ChanceFinder {
             // `pairs` is of all pairs of other singles; that of two that belong together is in `both`.
             const Factors others{factor(of_pair.one, t), pairs > 0 ? factor(of_pair.both, t) / pairs : 0};
             const double weight = node.weight * opened;
-            const auto sums = [&](unsigned mates, double own) {
-                if (mates + 2 > most_) return Sums{};
-                Sums s = sum(others, pairs, mates, most_ - mates - 2);
+            const auto sums = [&](unsigned partners, double own) {
+                if (partners + 2 > most_) return Sums{};
+                Sums s = sum(others, pairs, partners, most_ - partners - 2);
                 s.windows *= weight * own;
                 s.others *= weight * own;
                 return s;
             };
-            const double mate_of_a = factor(own_mate_[at(a, b)], t);
-            const double mate_of_b = factor(own_mate_[at(b, a)], t);
+            const double partner_of_a = factor(own_partner_[at(a, b)], t);
+            const double partner_of_b = factor(own_partner_[at(b, a)], t);
             const Sums none = sums(0, 1);
-            const Sums with_a = sums(1, mate_of_a);
-            const Sums with_b = sums(1, mate_of_b);
-            const Sums with_both = sums(2, mate_of_a * mate_of_b * factor(of_pair.good_mates, t));
-            chances.mates += (none.windows + (1 - parted_) * none.others) / window_width(rules_);
+            const Sums with_a = sums(1, partner_of_a);
+            const Sums with_b = sums(1, partner_of_b);
+            const Sums with_both = sums(2, partner_of_a * partner_of_b * factor(of_pair.good_partners, t));
+            chances.partners += (none.windows + (1 - parted_) * none.others) / window_width(rules_);
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y) {
-                    // With its mate, and without; a later single without it would be the opener.
+                    // With its partner, and without; a later single without it would be the opener.
                     const double whole_a = x == lone_single ? 1 : 1 - parted_;
                     const double whole_b = y == lone_single ? 1 : 1 - parted_;
                     const double parted_a = x == earlier_single ? parted_ : 0;
@@ -274,7 +274,7 @@ class ChanceFinder {
             for (std::uint32_t c = 0; c < cells_; ++c) {
                 const double one = contents_.singles[c] * factor(good_[at(a, c)], node.t);
                 others.one += one;
-                others.both += one * factor(good_mate_[at(a, c)], node.t);
+                others.both += one * factor(good_partner_[at(a, c)], node.t);
             }
             std::array<double, 3>& of_node = windows.emplace_back();
             for (std::uint32_t more = 0; more < of_node.size(); ++more)
@@ -283,7 +283,7 @@ class ChanceFinder {
         return windows;
     }
     /// That a window with its opener in cell a takes the pair with a single in cell b. [kind of the
-    /// opener][kind of its partner]: it holds the mate of an earlier opener, and not that of a later one.
+    /// opener][kind of its partner]: it holds the partner of an earlier opener, and not that of a later one.
     [[nodiscard]] PairChances::ByKinds opened(std::uint32_t a, std::uint32_t b) const {
         PairChances::ByKinds chances{};
         const std::span<const Node> nodes = nodes_of(rules_.policy);
@@ -291,10 +291,10 @@ class ChanceFinder {
             const double t = nodes[i].t;
             const double weight = nodes[i].weight * window_width(rules_);
             for (const std::size_t opener : {lone_single, earlier_single, later_single}) {
-                const unsigned mate = opener == earlier_single ? 1 : 0;
-                const double own = weight * (mate != 0 ? factor(own_good_[a], t) : 1);
-                const double lone = own * openers_[a][i][mate];
-                const double whole = own * factor(good_mate_[at(a, b)], t) * openers_[a][i][mate + 1];
+                const unsigned partner = opener == earlier_single ? 1 : 0;
+                const double own = weight * (partner != 0 ? factor(own_good_[a], t) : 1);
+                const double lone = own * openers_[a][i][partner];
+                const double whole = own * factor(good_partner_[at(a, b)], t) * openers_[a][i][partner + 1];
                 const double paired = (1 - parted_) * whole + parted_ * lone;
                 chances[opener][lone_single] += lone;
                 chances[opener][earlier_single] += paired;
@@ -313,7 +313,7 @@ class ChanceFinder {
         }
         const std::span<const Node> nodes = nodes_of(rules_.policy);
         for (std::size_t i = 0; i < nodes.size(); ++i)
-            chances.mates += nodes[i].weight * (openers_[a][i][0] + openers_[b][i][0]) / 2;
+            chances.partners += nodes[i].weight * (openers_[a][i][0] + openers_[b][i][0]) / 2;
         return chances;
     }
 
@@ -327,12 +327,12 @@ class ChanceFinder {
     double both_;          ///< those of which both are
     // Only for policies that ask; 0 otherwise.
     std::vector<double> good_;      ///< [a * cells + b] part of the pairs that are good
-    std::vector<double> own_good_;  ///< [a] part of the singles that make a good pair with their mate
-    /// [a * cells + b] that a single in a and the mate of one in b are good.
-    std::vector<double> good_mate_;
-    /// [a * cells + b] polynomials of the pairs of the mate of a single in a, with that single and with one
-    /// in b.
-    std::vector<std::array<double, 3>> own_mate_;
+    std::vector<double> own_good_;  ///< [a] part of the singles that make a good pair with their partner
+    /// [a * cells + b] that a single in a and the partner of one in b are good.
+    std::vector<double> good_partner_;
+    /// [a * cells + b] polynomials of the pairs of the partner of a single in a, with that single and with
+    /// one in b.
+    std::vector<std::array<double, 3>> own_partner_;
     std::vector<WindowsOfOpener> openers_;  ///< [a]; mode "every"
 };
 
@@ -351,7 +351,7 @@ std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairC
             const PairChances chances = finder.of(a, b);
             all[std::size_t{a} * count + b] = chances;
             PairChances& turned = all[std::size_t{b} * count + a];
-            turned.mates = chances.mates;
+            turned.partners = chances.partners;
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y) {
                     turned.of[x][y] = chances.of[y][x];

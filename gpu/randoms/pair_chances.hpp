@@ -25,15 +25,15 @@ inline constexpr std::size_t single_kinds = 3;
 
 /// How many singles a coincidence window holds, of which kinds, and where they lie.
 struct WindowContents {
-    double load = 0;              ///< x
-    double lone = 1;              ///< part of the annihilations that leave one single
-    double good = 1;              ///< part of the pairs of singles of different annihilations that are good
-    double abs_dt = 0;            ///< ticks; mean time between the two singles of an annihilation
-    double in_windows = 0;        ///< mode "single": part of the time that lies in windows
-    std::vector<double> singles;  ///< [cell] part of the singles that lie in it
-    std::vector<double> mates;    ///< [a * cells + b] part of the mates of singles in a that lie in b
-    /// [a * cells + b] part of the pairs of a single in a and its mate in b that are good.
-    std::vector<double> good_mates;
+    double load = 0;               ///< x
+    double lone = 1;               ///< part of the annihilations that leave one single
+    double good = 1;               ///< part of the pairs of singles of different annihilations that are good
+    double abs_dt = 0;             ///< ticks; mean time between the two singles of an annihilation
+    double in_windows = 0;         ///< mode "single": part of the time that lies in windows
+    std::vector<double> singles;   ///< [cell] part of the singles that lie in it
+    std::vector<double> partners;  ///< [a * cells + b] part of the partners of singles in a that lie in b
+    /// [a * cells + b] part of the pairs of a single in a and its partner in b that are good.
+    std::vector<double> good_partners;
 };
 
 /// Random prompts per tick of two crystals that make a good pair, i in cell a and j in cell b, for rates
@@ -41,8 +41,8 @@ struct WindowContents {
 struct PairChances {
     using ByKinds = std::array<std::array<double, single_kinds>, single_kinds>;
     ByKinds of{};
-    ByKinds first{};   ///< the part of it in which i comes before j
-    double mates = 0;  ///< probability that a true, good pair becomes a prompt
+    ByKinds first{};      ///< the part of it in which i comes before j
+    double partners = 0;  ///< probability that a true, good pair becomes a prompt
 };
 /// [a * cells + b]. `kind`: delayed for the delayeds of shifted groups, as if none of the groups fell
 /// inside a prompt window.

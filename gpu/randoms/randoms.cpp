@@ -117,12 +117,12 @@ std::vector<double> RandomsEstimator::true_pairs(const IntervalSums& sums,
     return trues;
 }
 
-/// The guess is that the mate lies opposite, up to a sixth of the ring away from there.
-std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& trues,
-                                                 const ExpectedRandoms& randoms,
-                                                 const std::vector<double>& singles) const {
+/// The guess is that the partner lies opposite, up to a sixth of the ring away from there.
+std::vector<double> RandomsEstimator::find_partners(const std::vector<double>& trues,
+                                                    const ExpectedRandoms& randoms,
+                                                    const std::vector<double>& singles) const {
     const PairRule& rule = pairs_.rule();
-    std::vector<double> mates(trues.size());
+    std::vector<double> partners(trues.size());
     for (std::uint32_t a = 0; a < rule.modules; ++a) {
         const std::size_t row = std::size_t{a} * rule.modules;
         const auto opposite = [&](std::uint32_t b) {
@@ -138,10 +138,10 @@ std::vector<double> RandomsEstimator::find_mates(const std::vector<double>& true
         }
         for (std::uint32_t b = 0; b < rule.modules; ++b) {
             const double guess = all_opposite > 0 ? opposite(b) / all_opposite : 0;
-            mates[row + b] = part_of(std::max(trues[row + b], 0.0), all, prompts, guess);
+            partners[row + b] = part_of(std::max(trues[row + b], 0.0), all, prompts, guess);
         }
     }
-    return mates;
+    return partners;
 }
 
 RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalSums& sums,
@@ -167,10 +167,10 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
         double taken = 0;
         for (std::uint32_t b = 0; b < cells.count(); ++b) {
             const std::size_t place = std::size_t{a} * cells.count() + b;
-            if (by_pair_.chances[place].mates == 0) continue;
-            const double good = contents.mates[place] * contents.good_mates[place];
+            if (by_pair_.chances[place].partners == 0) continue;
+            const double good = contents.partners[place] * contents.good_partners[place];
             pairs += good;
-            taken += good * by_pair_.chances[place].mates;
+            taken += good * by_pair_.chances[place].partners;
         }
         Counts& counts = of_cell[a];
         counts.paired = std::max(counts.paired, 0.0);
@@ -192,32 +192,32 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
     return paired;
 }
 
-void RandomsEstimator::find_all_mates(WindowContents& contents, const IntervalSums& sums,
-                                      const std::vector<double>& trues,
-                                      const ExpectedRandoms& randoms) const {
+void RandomsEstimator::find_all_partners(WindowContents& contents, const IntervalSums& sums,
+                                         const std::vector<double>& trues,
+                                         const ExpectedRandoms& randoms) const {
     const PairCells& cells = pairs_.cells();
     const std::uint32_t count = cells.count();
     const std::uint32_t zones = cells.zones;
     std::vector<double> in_module(cells.rule.modules);
     for (std::uint32_t cell = 0; cell < count; ++cell)
         in_module[cells.module_of(cell)] += contents.singles[cell];
-    const std::vector<double> by_module = find_mates(trues, randoms, in_module);
-    AxialMates axial{{1}, {1}};
+    const std::vector<double> by_module = find_partners(trues, randoms, in_module);
+    AxialPartners axial{{1}, {1}};
     std::vector<double> good_parts(count, 1.0);
     if (zones > 1) {
         PairedSingles paired{std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5),
                              std::vector<double>(count, 0.5)};
         if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents);
-        axial = find_axial_mates(cells, paired.all, paired.good);
+        axial = find_axial_partners(cells, paired.all, paired.good);
         good_parts = std::move(paired.good_parts);
     }
-    contents.mates.assign(std::size_t{count} * count, 0);
-    contents.good_mates.assign(contents.mates.size(), 0);
+    contents.partners.assign(std::size_t{count} * count, 0);
+    contents.good_partners.assign(contents.partners.size(), 0);
     for (std::uint32_t a = 0; a < count; ++a) {
         const std::size_t row = std::size_t{cells.zone_of(a)} * zones;
         double good_in_zone = 0;
         for (std::uint32_t zone = 0; zone < zones; ++zone)
-            good_in_zone += axial.mates[row + zone] * axial.good[row + zone];
+            good_in_zone += axial.partners[row + zone] * axial.good[row + zone];
         // The good and the bad pairs of the zone, in the parts that they have in the cell.
         const double of_good = good_in_zone > 0 ? good_parts[a] / good_in_zone : 0;
         const double of_bad = good_in_zone < 1 ? (1 - good_parts[a]) / (1 - good_in_zone) : 0;
@@ -225,13 +225,13 @@ void RandomsEstimator::find_all_mates(WindowContents& contents, const IntervalSu
         if (all <= 0) continue;
         for (std::uint32_t b = 0; b < count; ++b) {
             const std::size_t place = std::size_t{a} * count + b;
-            const double mates = axial.mates[row + cells.zone_of(b)];
-            const double good = of_good * mates * axial.good[row + cells.zone_of(b)];
-            const double bad = of_bad * mates * (1 - axial.good[row + cells.zone_of(b)]);
+            const double partners = axial.partners[row + cells.zone_of(b)];
+            const double good = of_good * partners * axial.good[row + cells.zone_of(b)];
+            const double bad = of_bad * partners * (1 - axial.good[row + cells.zone_of(b)]);
             const std::size_t modules =
                 std::size_t{cells.module_of(a)} * cells.rule.modules + cells.module_of(b);
-            contents.mates[place] = by_module[modules] * ((good + bad) / all);
-            contents.good_mates[place] = good + bad > 0 ? good / (good + bad) : 0;
+            contents.partners[place] = by_module[modules] * ((good + bad) / all);
+            contents.good_partners[place] = good + bad > 0 ? good / (good + bad) : 0;
         }
     }
 }
@@ -297,7 +297,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     ExpectedRandoms randoms;
     std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
-    // first, and with zones which mates make good pairs.
+    // first, and with zones which partners make good pairs.
     const unsigned passes = pairs_.cells().zones > 1 ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const bool again = pass > 0;
@@ -312,7 +312,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
         pairs_.use(by_pair_.rates);
         find_contents(contents);
-        find_all_mates(contents, sums, trues, randoms);
+        find_all_partners(contents, sums, trues, randoms);
         by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
         ExpectedRandoms per_tick;
         pairs_.products(by_pair_.chances, per_tick);

@@ -55,14 +55,14 @@ class RandomsEstimator {
     /// [a * modules + b] of modules around the ring: the true prompts; noise may make it negative. Symmetric.
     [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
                                                  const ExpectedRandoms& randoms) const;
-    /// [a * modules + b] of modules around the ring: part of the mates of singles in a that lie in b.
-    [[nodiscard]] std::vector<double> find_mates(const std::vector<double>& trues,
-                                                 const ExpectedRandoms& randoms,
-                                                 const std::vector<double>& singles) const;
-    /// WindowContents::mates and good_mates. `trues`: those of module pairs. Without randoms, as a guess.
-    void find_all_mates(WindowContents& contents, const IntervalSums& sums, const std::vector<double>& trues,
-                        const ExpectedRandoms& randoms) const;
-    /// [zone] singles with a mate, and those of them that make a good pair with it, from the true prompts.
+    /// [a * modules + b] of modules around the ring: part of the partners of singles in a that lie in b.
+    [[nodiscard]] std::vector<double> find_partners(const std::vector<double>& trues,
+                                                    const ExpectedRandoms& randoms,
+                                                    const std::vector<double>& singles) const;
+    /// WindowContents::partners and good_mates. `trues`: those of module pairs. Without randoms, as a guess.
+    void find_all_partners(WindowContents& contents, const IntervalSums& sums,
+                           const std::vector<double>& trues, const ExpectedRandoms& randoms) const;
+    /// [zone] singles with a partner, and those of them that make a good pair with it, from the true prompts.
     struct PairedSingles {
         std::vector<double> all;
         std::vector<double> good;

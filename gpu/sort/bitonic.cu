@@ -17,7 +17,7 @@ using cuda::check;
 constexpr int tile_bits = 11;
 constexpr std::uint32_t tile = 1U << tile_bits;
 constexpr std::uint32_t threads = 256;
-constexpr int most_steps = 3;
+constexpr int max_steps = 3;
 
 /// The key, rotated so that the sorted bits are the high ones, and the value, compared as one number.
 struct Item {
@@ -152,12 +152,12 @@ __global__ void __launch_bounds__(threads)
     for (int stage = all ? 1 : tile_bits; stage <= tile_bits; ++stage) {
         int top = stage;
         if (all) {
-            const int steps = min(top, most_steps);
+            const int steps = min(top, max_steps);
             near_steps<true>(s, top, steps);
             top -= steps;
         }
         while (top > 0) {
-            const int steps = min(top, most_steps);
+            const int steps = min(top, max_steps);
             near_steps<false>(s, top, steps);
             top -= steps;
         }
@@ -203,7 +203,7 @@ void launch_bitonic_sort(const Job& job) {
     for (int stage = tile_bits + 1; stage <= padded_bits; ++stage) {
         int top = stage;
         while (top > tile_bits) {
-            const int steps = std::min(top - tile_bits, most_steps);
+            const int steps = std::min(top - tile_bits, max_steps);
             if (top == stage) {
                 launch_far<true>(job, top, steps, padded_bits);
             } else {

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(SampleSort::threads) pivots_kernel(const __gri
         // Each thread holds eight samples in order. The last one is a pivot, except for the last of all.
         static_assert(SampleSort::items == samples_per_pivot);
         if (threadIdx.x + 1 < segment.parts) {
-            r.s.pivots[n * most_pivots + threadIdx.x] = r.order.low(own.key[samples_per_pivot - 1]);
+            r.s.pivots[n * max_pivots + threadIdx.x] = r.order.low(own.key[samples_per_pivot - 1]);
         }
         for (std::uint32_t i = threadIdx.x; i < bins; i += SampleSort::threads)
             r.s.counts[n * bins + i] = 0;
@@ -49,13 +49,13 @@ __global__ void __launch_bounds__(SampleSort::threads) pivots_kernel(const __gri
 
 /// The pivots of one segment, in shared memory.
 struct Pivots {
-    std::uint64_t at[most_pivots];
+    std::uint64_t at[max_pivots];
 };
 
 __device__ void load_pivots(const Round& r, std::uint32_t n, Pivots& pivots) {
     const std::uint32_t count = r.list()[n].parts - 1;
     for (std::uint32_t i = threadIdx.x; i < count; i += blockDim.x)
-        pivots.at[i] = r.s.pivots[n * most_pivots + i];
+        pivots.at[i] = r.s.pivots[n * max_pivots + i];
     __syncthreads();
 }
 
@@ -298,9 +298,9 @@ void launch_quicksort(const Job& job) {
     begin_kernel<<<1, 1, 0, job.stream>>>(s, job.count);
     launched("starting a quicksort");
     const std::uint32_t at_once = processors();
-    const std::uint32_t most_tiles = job.count / Cut::tile + segment_room(job.count);
+    const std::uint32_t max_tiles = job.count / Cut::tile + segment_room(job.count);
     const std::uint32_t segments = std::min(segment_room(job.count), 2 * at_once);
-    const std::uint32_t blocks = std::min(most_tiles, 4 * at_once);
+    const std::uint32_t blocks = std::min(max_tiles, 4 * at_once);
     Pairs in = job.in;
     for (int number = 0; number < rounds; ++number) {
         const bool to_second = number % 2 == 1;

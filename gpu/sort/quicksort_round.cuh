@@ -9,12 +9,12 @@
 
 namespace petacq::gpu::sort::quicksort {
 
-constexpr int most_rounds = 4;
+constexpr int max_rounds = 4;
 using Cut = Partition<256, 16, 9>;
 constexpr std::uint32_t bins = Cut::bins;  // 2 * pivots + 1 of them are used
 using SampleSort = BlockMerge<256, 8>;
-static_assert(SampleSort::tile == most_pivots * samples_per_pivot);
-static_assert(MergeTile::tile == quicksort_block && bins == 2 * most_pivots);
+static_assert(SampleSort::tile == max_pivots * samples_per_pivot);
+static_assert(MergeTile::tile == quicksort_block && bins == 2 * max_pivots);
 
 struct Segment {
     std::uint32_t begin;
@@ -34,8 +34,8 @@ struct Task {
 /// Zero at the start.
 struct Control {
     unsigned long long
-        listed[most_rounds + 1];  ///< for each round: number of segments << 32 | number of their tiles
-    std::uint32_t tickets[most_rounds];
+        listed[max_rounds + 1];  ///< for each round: number of segments << 32 | number of their tiles
+    std::uint32_t tickets[max_rounds];
     std::uint32_t tasks;
     std::uint32_t gave_up;  ///< nonzero: a segment is left over
 };
@@ -45,7 +45,7 @@ struct Scratch {
     std::uint64_t* words;  ///< [tile][bin]; zero at the start
     std::size_t cleared;
     Segment* segments[2];   ///< of the current round and the next
-    std::uint64_t* pivots;  ///< [segment][most_pivots]
+    std::uint64_t* pivots;  ///< [segment][max_pivots]
     std::uint32_t* counts;  ///< [segment][bin]; replaced by the start of each bin
     Task* tasks;
     Pairs second;
@@ -67,10 +67,10 @@ inline Scratch place(void* memory, std::uint32_t count) {
     s.cleared = parts.bytes();
     s.segments[0] = parts.take<Segment>(room);
     s.segments[1] = parts.take<Segment>(room);
-    s.pivots = parts.take<std::uint64_t>(room * most_pivots);
+    s.pivots = parts.take<std::uint64_t>(room * max_pivots);
     s.counts = parts.take<std::uint32_t>(room * bins);
     // Two adjacent tasks are together longer than a block, or a long segment lies between them.
-    s.tasks = parts.take<Task>(room * 4 * (most_rounds + 1));
+    s.tasks = parts.take<Task>(room * 4 * (max_rounds + 1));
     s.second = take_pairs(parts, count);
     s.bytes = parts.bytes();
     return s;

@@ -12,7 +12,7 @@ namespace {
 using cuda::check;
 
 constexpr int digit_bits = 8;
-constexpr int most_passes = 64 / digit_bits;
+constexpr int max_passes = 64 / digit_bits;
 constexpr std::uint32_t digits = 1U << digit_bits;
 using Pass = Partition<256, 16, digit_bits>;
 
@@ -49,8 +49,8 @@ std::uint32_t tiles_of(std::uint32_t count) {
 Scratch place(void* memory, std::uint32_t count) {
     Parts parts(memory);
     Scratch s{};
-    s.counts = parts.take<std::uint32_t>(std::size_t{most_passes} * digits);
-    s.tickets = parts.take<std::uint32_t>(most_passes);
+    s.counts = parts.take<std::uint32_t>(std::size_t{max_passes} * digits);
+    s.tickets = parts.take<std::uint32_t>(max_passes);
     s.words = parts.take<std::uint64_t>(std::size_t{tiles_of(count)} * digits);
     s.cleared = parts.bytes();
     s.second = take_pairs(parts, count);
@@ -60,7 +60,7 @@ Scratch place(void* memory, std::uint32_t count) {
 
 __global__ void __launch_bounds__(count_threads)
     count_digits_kernel(const std::uint64_t* key, std::uint32_t count, int bits, std::uint32_t* counts) {
-    __shared__ std::uint32_t own[most_passes * digits];
+    __shared__ std::uint32_t own[max_passes * digits];
     const int passes = (bits + digit_bits - 1) / digit_bits;
     const std::uint32_t size = static_cast<std::uint32_t>(passes) * digits;
     cuda::block_clear<count_threads>(own, size);

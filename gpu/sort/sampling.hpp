@@ -14,13 +14,13 @@ namespace petacq::gpu::sort {
 
 inline constexpr std::uint32_t quicksort_block = 4096;   ///< one block sorts segments up to this size
 inline constexpr std::uint32_t quicksort_wanted = 1024;  ///< the desired number of items between two pivots
-inline constexpr std::uint32_t most_pivots = 256;        ///< one more than the number of pivots
+inline constexpr std::uint32_t max_pivots = 256;         ///< one more than the number of pivots
 inline constexpr std::uint32_t samples_per_pivot = 8;
 
 /// The number of parts into which a segment of `size` > quicksort_block items is cut: a power of two.
 PETACQ_SORT_HD constexpr std::uint32_t parts_of_segment(std::uint32_t size) {
     std::uint32_t parts = 2;
-    while (parts < most_pivots && parts * quicksort_wanted < size)
+    while (parts < max_pivots && parts * quicksort_wanted < size)
         parts *= 2;
     return parts;
 }
@@ -41,7 +41,7 @@ PETACQ_SORT_HD constexpr std::uint32_t sample_place(std::uint32_t i, std::uint32
 PETACQ_SORT_HD constexpr int quicksort_rounds(std::uint32_t count) {
     if (count <= quicksort_block) return 0;
     int rounds = 1;
-    for (std::uint64_t reach = quicksort_wanted; reach < count; reach *= most_pivots)
+    for (std::uint64_t reach = quicksort_wanted; reach < count; reach *= max_pivots)
         ++rounds;
     return rounds;
 }

@@ -20,7 +20,7 @@ struct Choice {
 constexpr Choice choices[] = {{1U << 10, SortEngine::cub},
                               {1U << 15, SortEngine::merge},
                               {1U << 23, SortEngine::radix},
-                              {most_items, SortEngine::cub}};
+                              {max_items, SortEngine::cub}};
 
 }  // namespace
 
@@ -33,9 +33,9 @@ SortEngine chosen(SortEngine engine, std::uint32_t count) {
 }
 
 std::size_t scratch_bytes(SortEngine engine, std::uint32_t max_count) {
-    if (max_count > most_items) {
+    if (max_count > max_items) {
         throw std::invalid_argument("sort of " + std::to_string(max_count) + " items: expected at most " +
-                                    std::to_string(most_items));
+                                    std::to_string(max_items));
     }
     switch (engine) {
         case SortEngine::automatic: {

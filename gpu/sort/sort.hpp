@@ -15,7 +15,7 @@
 
 namespace petacq::gpu::sort {
 
-inline constexpr std::uint32_t most_items = 1U << 31;
+inline constexpr std::uint32_t max_items = 1U << 31;
 
 /// Keys and values in device memory.
 struct Pairs {
@@ -27,7 +27,7 @@ struct Pairs {
 SortEngine chosen(SortEngine engine, std::uint32_t count);
 
 /// The device memory in bytes that sorting up to `max_count` items needs, for any number of bits. It works
-/// without a GPU, except for `cub` and `automatic`. Throws std::invalid_argument for more than most_items.
+/// without a GPU, except for `cub` and `automatic`. Throws std::invalid_argument for more than max_items.
 std::size_t scratch_bytes(SortEngine engine, std::uint32_t max_count);
 
 /// Sorts `count` items from `in` to `out`. All work runs on the stream: nothing is allocated, and the host

@@ -18,7 +18,7 @@ using config::LayoutSection;
 
 // The arrival of a datagram tells the period of its frames: the period must be longer than what datagrams
 // wait in boards, switches and sockets.
-constexpr double least_period_ms = 20;
+constexpr double min_period_ms = 20;
 
 FieldPlan plan_of(const LayoutField& f, std::size_t section_bytes, ByteOrder order) {
     // The eight bytes stay within the section where it is long enough.
@@ -207,9 +207,9 @@ ScalePlan scale_of(const config::LayoutTime& t) {
 void check_period(const config::LayoutTime& t, double counts_per_ns) {
     if (t.roll_over != config::RollOver::count) return;
     const double ms = static_cast<double>(t.period) / counts_per_ns * 1e-6;
-    if (ms >= least_period_ms) return;
+    if (ms >= min_period_ms) return;
     throw config::Error("/time/roll_over: expected a period of at least " +
-                        std::to_string(static_cast<int>(least_period_ms)) +
+                        std::to_string(static_cast<int>(min_period_ms)) +
                         " ms to count the roll-overs of, found " + std::to_string(ms) + " ms");
 }
 

@@ -45,7 +45,7 @@ class Translator {
     std::uint64_t translate(const std::byte* data, std::size_t size, Endpoint sender, std::int64_t arrival_ns,
                             DatagramHeader& header, std::byte* out);
     /// Most bytes that translate() writes for a payload of `size` bytes.
-    [[nodiscard]] std::size_t most_bytes(std::size_t size) const {
+    [[nodiscard]] std::size_t max_bytes(std::size_t size) const {
         return std::min(size / plan_.frame.bytes + 1, max_foreign_frames) * frame_bytes;
     }
 

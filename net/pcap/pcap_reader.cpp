@@ -11,7 +11,7 @@ namespace petacq::net {
 
 namespace {
 
-constexpr std::size_t most_waiting = 64;  // incomplete packets
+constexpr std::size_t max_waiting = 64;  // incomplete packets
 // The limits of Linux (ipfrag_time, ipfrag_max_dist). A sender reuses an identification after 65,536 packets,
 // and the remains of a packet that lost a fragment must not become part of a later one.
 constexpr std::int64_t longest_wait_ns = 30'000'000'000;
@@ -301,7 +301,7 @@ PcapReader::Fragments& PcapReader::fragments_of(std::uint32_t identification,
                f.to == packet.to.address;
     });
     if (found != waiting_.end()) return *found;
-    if (waiting_.size() == most_waiting) {
+    if (waiting_.size() == max_waiting) {
         waiting_.pop_front();
         ++counts_.fragments_incomplete;
     }

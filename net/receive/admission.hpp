@@ -20,7 +20,7 @@ class Admission {
     explicit Admission(const ReceiverOptions& options);
 
     /// Checks a payload from `sender`, and reads its header. Whether a sender is known by its address is
-    /// decided first, so that nothing of what strangers send is looked at.
+    /// decided first, so that nothing of what unknown senders send is looked at.
     Admitted judge(Endpoint sender, const std::byte* data, std::size_t size, DatagramHeader& header) const {
         return judge(sender, header, [&] { return parse_datagram(framing_, data, size, header); });
     }

@@ -26,7 +26,7 @@ constexpr std::size_t overflow_bytes = std::size_t{64} << 10;  // no message is 
 constexpr std::size_t first_stride = 2048;
 // A call takes no more than this, so that its data are still in the cache when they are checked. Each call
 // finds the code and the counters of the receiver outside the nearest caches, because the kernel has copied.
-constexpr std::size_t most_call_bytes = std::size_t{512} << 10;
+constexpr std::size_t max_call_bytes = std::size_t{512} << 10;
 // Slots that are longer leave holes which cost a GPU a copy of its own for each message. They are used only
 // while all messages have the same size.
 constexpr std::size_t short_stride = 4080;
@@ -233,7 +233,7 @@ void Intake::take_next(unsigned first) {
     const Endpoint sender = samples_.latest().sender;
     for (unsigned i = first; i < call_count_; ++i) {
         if (sender_of(i) != sender) continue;
-        std::array<std::byte, DatagramSample::most_next> beginning{};
+        std::array<std::byte, DatagramSample::max_next> beginning{};
         const std::size_t size =
             std::min(facts_of(headers_[i].msg_hdr, headers_[i].msg_len).segment, beginning.size());
         copy_of(i, 0, std::span(beginning).first(size));
@@ -253,7 +253,7 @@ unsigned Intake::prepare_slots() {
     } else {
         const std::size_t room = batch_->capacity - batch_->used;
         slots_ = batch_->data + batch_->used;
-        count = std::min({count, room / stride_, most_call_bytes / stride_, batch_->room() / segments_});
+        count = std::min({count, room / stride_, max_call_bytes / stride_, batch_->room() / segments_});
         const bool several = stride_ <= short_stride || steady_ >= steady_from;
         if (several && count > 1) {
             call_stride_ = stride_;

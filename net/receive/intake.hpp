@@ -71,7 +71,7 @@ class Intake {
     [[nodiscard]] bool holds_messages() const { return next_ != call_count_; }
     /// Finishes the current batch. An empty one goes back to the pool.
     void pass_on();
-    [[nodiscard]] Strangers& strangers() { return splitter_.strangers(); }
+    [[nodiscard]] UnknownSenders& unknown_senders() { return splitter_.unknown_senders(); }
     [[nodiscard]] Samples& samples() { return samples_; }
 
   private:

@@ -95,7 +95,7 @@ struct Receiver::Impl {
     }
 
     void poll_kernel() {
-        intake.strangers().publish();
+        intake.unknown_senders().publish();
         intake.samples().publish();
         const std::uint32_t drops = socket.kernel_drops();
         // The difference is also correct when the counter wraps at 2^32.
@@ -131,7 +131,7 @@ struct Receiver::Impl {
         bool more = true;
         while ((more && drained < held) || intake.holds_messages()) {
             const Intake::Taken taken = take();
-            drained += taken.bytes + taken.messages * least_overhead;
+            drained += taken.bytes + taken.messages * min_overhead;
             more = taken.more;
         }
         intake.pass_on();
@@ -230,8 +230,8 @@ std::vector<Membership> Receiver::memberships() const {
     return impl_->socket.groups.published();
 }
 
-std::vector<Stranger> Receiver::strangers() const {
-    return impl_->intake.strangers().published();
+std::vector<UnknownSender> Receiver::unknown_senders() const {
+    return impl_->intake.unknown_senders().published();
 }
 
 std::vector<DatagramSample> Receiver::samples() const {

@@ -119,9 +119,9 @@ class Receiver {
     [[nodiscard]] const ReceiverCounters& counters() const;
     /// Its multicast groups, as of a moment ago. Any thread.
     [[nodiscard]] std::vector<Membership> memberships() const;
-    /// The strangers heard last, as of a moment ago. Any thread.
-    [[nodiscard]] std::vector<Stranger> strangers() const;
-    /// Datagrams of the latest seconds, of strangers and of others, as of a moment ago. Any thread.
+    /// The unknown senders heard last, as of a moment ago. Any thread.
+    [[nodiscard]] std::vector<UnknownSender> unknown_senders() const;
+    /// Datagrams of the latest seconds, of unknown senders and of others, as of a moment ago. Any thread.
     [[nodiscard]] std::vector<DatagramSample> samples() const;
 
   private:

@@ -14,15 +14,15 @@
 namespace petacq::net {
 
 struct DatagramSample {
-    static constexpr std::size_t most = 144;      ///< a header and eight frames
-    static constexpr std::size_t most_next = 32;  ///< a header
+    static constexpr std::size_t most = 144;     ///< a header and eight frames
+    static constexpr std::size_t max_next = 32;  ///< a header
 
     Endpoint sender;
     std::size_t bytes = 0;  ///< of the whole datagram
     std::array<std::byte, most> head{};
     std::int64_t arrival_ns = 0;  ///< steady clock
     /// How the sender's next datagram begins: with both, the step of a sequence number shows.
-    std::array<std::byte, most_next> next{};
+    std::array<std::byte, max_next> next{};
     std::size_t next_bytes = 0;  ///< 0: it has not come yet
     /// Of a foreign format: what petacqd makes of it, as a sequenced datagram of its own format.
     std::array<std::byte, most> translated{};

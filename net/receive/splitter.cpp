@@ -15,7 +15,7 @@ constexpr std::size_t source_end = 7;  // the low byte of the source in a header
 Splitter::Splitter(const ReceiverOptions& options, ReceiverCounters& counters)
     : admission_(options),
       test_(options.frames),
-      strangers_(options),
+      unknown_senders_(options),
       keep_rejected_(options.keep_rejected),
       counters_(counters) {
     if (options.foreign) translator_.emplace(options.foreign);
@@ -155,7 +155,7 @@ std::size_t Splitter::take_one(const Message& m, std::size_t at, Batch* into) {
     const Admitted admitted = admission_.judge(sender, data, size, header);
     if (admitted == Admitted::unknown_source) {
         ++tally_.unknown;
-        strangers_.heard(sender, data, size, m.arrival_ns);
+        unknown_senders_.heard(sender, data, size, m.arrival_ns);
         return 0;
     }
     const bool has_record = into != nullptr && into->room() > 0;
@@ -204,7 +204,7 @@ std::size_t Splitter::translate(const Message& m, std::size_t at, Batch* into) {
     if (admitted == Admitted::unknown_source) {
         ++tally_.unknown;
         const bool good = parse() == Malformed::none;
-        strangers_.heard(sender, good ? &header : nullptr, good ? frames : 0, m.arrival_ns);
+        unknown_senders_.heard(sender, good ? &header : nullptr, good ? frames : 0, m.arrival_ns);
         return at + size;
     }
     std::byte* const out = into == nullptr ? nullptr : into->data + into->used;

@@ -44,13 +44,13 @@ class Splitter {
     std::size_t translate(const Message& m, std::size_t at, Batch* into);
     /// Bytes that a foreign datagram of `size` bytes may take.
     [[nodiscard]] std::size_t room_for(std::size_t size) const {
-        return std::max(translator_->most_bytes(size), frame_bytes);
+        return std::max(translator_->max_bytes(size), frame_bytes);
     }
     /// Bytes of the datagrams since the latest publish_counts().
     [[nodiscard]] std::size_t bytes() const { return tally_.bytes; }
     /// Adds what has been counted to the counters.
     void publish_counts();
-    [[nodiscard]] Strangers& strangers() { return strangers_; }
+    [[nodiscard]] UnknownSenders& unknown_senders() { return unknown_senders_; }
 
   private:
     struct Tally {
@@ -81,7 +81,7 @@ class Splitter {
     Admission admission_;
     std::optional<Translator> translator_;
     FrameTest test_;
-    Strangers strangers_;
+    UnknownSenders unknown_senders_;
     bool keep_rejected_;
     ReceiverCounters& counters_;
     Tally tally_;

@@ -197,7 +197,7 @@ std::uint64_t ReceiveSocket::discard_queued() {
         const auto size = static_cast<std::size_t>(got);
         const std::size_t segment = facts_of(message, size).segment;
         datagrams += size == 0 ? 1 : (size + segment - 1) / segment;
-        drained += size + least_overhead;
+        drained += size + min_overhead;
     }
     return datagrams;
 }

@@ -15,7 +15,7 @@
 namespace petacq::net {
 
 /// The kernel charges at least this much memory for a message in addition to its payload.
-inline constexpr std::size_t least_overhead = 256;
+inline constexpr std::size_t min_overhead = 256;
 
 /// The address cannot be bound.
 struct BindError : std::runtime_error {

@@ -6,12 +6,12 @@
 
 namespace petacq::net {
 
-Strangers::Strangers(const ReceiverOptions& options)
+UnknownSenders::UnknownSenders(const ReceiverOptions& options)
     : framing_(options.framing),
       head_marker_(options.frames.head_marker),
       tail_marker_(options.frames.tail_marker) {}
 
-void Stranger::add(const Stranger& other) {
+void UnknownSender::add(const UnknownSender& other) {
     datagrams += other.datagrams;
     frames += other.frames;
     bdms |= other.bdms;
@@ -22,29 +22,29 @@ void Stranger::add(const Stranger& other) {
     }
 }
 
-void Strangers::heard(Endpoint sender, const std::byte* data, std::size_t size, std::int64_t now_ns) {
+void UnknownSenders::heard(Endpoint sender, const std::byte* data, std::size_t size, std::int64_t now_ns) {
     DatagramHeader header;
     const bool good = parse_datagram(framing_, data, size, header) == Malformed::none;
     const std::size_t before = framing_ == Framing::sequenced ? header_bytes : 0;
     const std::size_t frames = good ? (size - before) / frame_bytes : 0;
-    Stranger& s = note(sender, good ? &header : nullptr, frames, now_ns);
+    UnknownSender& s = note(sender, good ? &header : nullptr, frames, now_ns);
     if (frames == 0) return;
     const Frame frame = decode_frame(data + before + s.datagrams % frames * frame_bytes);
     if (frame.head_marker == head_marker_ && frame.tail_marker == tail_marker_) s.bdms.set(frame.bdm);
 }
 
-void Strangers::heard(Endpoint sender, const DatagramHeader* header, std::size_t frames,
-                      std::int64_t now_ns) {
+void UnknownSenders::heard(Endpoint sender, const DatagramHeader* header, std::size_t frames,
+                           std::int64_t now_ns) {
     note(sender, header, frames, now_ns);
 }
 
-Stranger& Strangers::note(Endpoint sender, const DatagramHeader* header, std::size_t frames,
-                          std::int64_t now_ns) {
+UnknownSender& UnknownSenders::note(Endpoint sender, const DatagramHeader* header, std::size_t frames,
+                                    std::int64_t now_ns) {
     changed_ = true;
-    Stranger who;
+    UnknownSender who;
     who.sender = sender;
     if (header != nullptr && framing_ == Framing::sequenced) who.id = header->source;
-    Stranger& s = place_of(who, now_ns);
+    UnknownSender& s = place_of(who, now_ns);
     s.sender = sender;
     s.latest_ns = now_ns;
     ++s.datagrams;
@@ -52,14 +52,15 @@ Stranger& Strangers::note(Endpoint sender, const DatagramHeader* header, std::si
     return s;
 }
 
-Stranger& Strangers::place_of(const Stranger& who, std::int64_t now_ns) {
+UnknownSender& UnknownSenders::place_of(const UnknownSender& who, std::int64_t now_ns) {
     auto* const end = heard_.all.data() + heard_.count;
-    auto* found = std::find_if(heard_.all.data(), end, [&](const Stranger& s) { return s.is_same(who); });
+    auto* found =
+        std::find_if(heard_.all.data(), end, [&](const UnknownSender& s) { return s.is_same(who); });
     if (found != end) return *found;
     if (heard_.count < most) {
         ++heard_.count;
     } else {
-        found = std::min_element(heard_.all.data(), end, [](const Stranger& a, const Stranger& b) {
+        found = std::min_element(heard_.all.data(), end, [](const UnknownSender& a, const UnknownSender& b) {
             return a.latest_ns < b.latest_ns;
         });
     }
@@ -68,14 +69,14 @@ Stranger& Strangers::place_of(const Stranger& who, std::int64_t now_ns) {
     return *found;
 }
 
-void Strangers::publish() {
+void UnknownSenders::publish() {
     if (!changed_) return;
     changed_ = false;
     const MutexLock lock(mutex_);
     published_ = heard_;
 }
 
-std::vector<Stranger> Strangers::published() const {
+std::vector<UnknownSender> UnknownSenders::published() const {
     const MutexLock lock(mutex_);
     const auto* const first = published_.all.data();
     return {first, first + published_.count};

@@ -18,7 +18,7 @@ struct ReceiverOptions;
 
 /// One sender: with the id in the header of its datagrams if they are well-formed and sequenced, else known
 /// by address and port.
-struct Stranger {
+struct UnknownSender {
     Endpoint sender;  ///< of the latest datagram
     std::optional<std::uint16_t> id;
     std::uint64_t datagrams = 0;
@@ -27,20 +27,21 @@ struct Stranger {
     std::int64_t first_ns = 0;  ///< arrival, steady clock
     std::int64_t latest_ns = 0;
 
-    [[nodiscard]] bool is_same(const Stranger& other) const {
+    [[nodiscard]] bool is_same(const UnknownSender& other) const {
         return id == other.id && sender.address == other.sender.address &&
                (id || sender.port == other.sender.port);
     }
     /// Adds what another receiver has heard from the same sender.
-    void add(const Stranger& other);
+    void add(const UnknownSender& other);
 };
 
-/// The strangers heard last, a fixed number: another one takes the place of the one not heard for longest.
-class Strangers {
+/// The unknown senders heard last, a fixed number: another one takes the place of the one not heard for
+/// longest.
+class UnknownSenders {
   public:
     static constexpr std::size_t most = 16;
 
-    explicit Strangers(const ReceiverOptions& options);
+    explicit UnknownSenders(const ReceiverOptions& options);
 
     // For one thread, which receives. None of these allocates; heard() takes a constant time.
     void heard(Endpoint sender, const std::byte* data, std::size_t size, std::int64_t now_ns);
@@ -50,16 +51,17 @@ class Strangers {
     void publish();
 
     /// Any thread: those heard up to the latest publish(), in no particular order.
-    [[nodiscard]] std::vector<Stranger> published() const;
+    [[nodiscard]] std::vector<UnknownSender> published() const;
 
   private:
     struct List {
-        std::array<Stranger, most> all{};
+        std::array<UnknownSender, most> all{};
         std::size_t count = 0;
     };
 
-    Stranger& note(Endpoint sender, const DatagramHeader* header, std::size_t frames, std::int64_t now_ns);
-    Stranger& place_of(const Stranger& who, std::int64_t now_ns);
+    UnknownSender& note(Endpoint sender, const DatagramHeader* header, std::size_t frames,
+                        std::int64_t now_ns);
+    UnknownSender& place_of(const UnknownSender& who, std::int64_t now_ns);
 
     const Framing framing_;
     const std::uint8_t head_marker_;

@@ -34,7 +34,7 @@ class OpenFiles {
         REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
     }
     /// The number of connections that this process can hold.
-    [[nodiscard]] std::size_t most_connections() const {
+    [[nodiscard]] std::size_t max_connections() const {
         return std::min<std::size_t>(crowd, before_.rlim_max - 200);
     }
 
@@ -142,7 +142,7 @@ TEST_CASE("ten thousand simultaneous connections do not affect a run", "[e2e][ht
     Site site(json{{"listmode", {{"write_raw", true}}}, {"receive", {{"batch_count", 128}}}});
     Daemon daemon(site);
     files.set(crowd + 200);
-    const std::size_t count = files.most_connections();
+    const std::size_t count = files.max_connections();
     if (count < crowd) WARN("only " << count << " connections: the limit of open files is lower");
     const std::uint16_t port = daemon.http_port();
     daemon.start("r");

@@ -44,7 +44,7 @@ std::string heartbeat(std::uint16_t source) {
 
 struct Garbage {
     std::vector<std::string> malformed;
-    std::vector<std::string> of_strangers;  // well-formed, but from source ids that are not on the list
+    std::vector<std::string> of_unknown_senders;  // well-formed, but from source ids that are not on the list
 };
 
 Garbage make_garbage() {
@@ -70,8 +70,8 @@ Garbage make_garbage() {
         std::string version = good + noise(64);
         version[4] = 2;
         garbage.malformed.push_back(version);
-        garbage.of_strangers.push_back(heartbeat(99));
-        garbage.of_strangers.push_back(heartbeat(4) + noise(16 * 50));
+        garbage.of_unknown_senders.push_back(heartbeat(99));
+        garbage.of_unknown_senders.push_back(heartbeat(4) + noise(16 * 50));
     }
     return garbage;
 }
@@ -110,7 +110,7 @@ TEST_CASE("hostile senders and clients do not affect a run", "[e2e][hostile]") {
         const Socket second(daemon.ports().front());
         for (std::size_t i = 0; i < garbage.malformed.size(); ++i)
             (i % 2 == 0 ? first : second).send(garbage.malformed[i]);
-        for (const std::string& datagram : garbage.of_strangers)
+        for (const std::string& datagram : garbage.of_unknown_senders)
             second.send(datagram);
     }
     for (const std::string& line :
@@ -142,13 +142,13 @@ TEST_CASE("hostile senders and clients do not affect a run", "[e2e][hostile]") {
     REQUIRE(petsim.wait() == 0);
     const json summary = json::parse(read_file(site.directory() / "summary.json"));
     const auto sent = summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
-    REQUIRE(daemon.received(sent + garbage.malformed.size() + garbage.of_strangers.size()));
+    REQUIRE(daemon.received(sent + garbage.malformed.size() + garbage.of_unknown_senders.size()));
     CHECK(daemon.stop()["ledger_closed"] == true);
     const json ledger = site.run_json("r")["ledger"];
     INFO(ledger.dump(1));
     CHECK(ledger["closed"] == true);
     CHECK(ledger["datagrams"]["malformed"] == garbage.malformed.size());
-    CHECK(ledger["datagrams"]["unknown_source"] == garbage.of_strangers.size());
+    CHECK(ledger["datagrams"]["unknown_source"] == garbage.of_unknown_senders.size());
     CHECK(ledger["datagrams"]["accepted"] == sent);
     CHECK(ledger["datagrams"]["lost"] == 0);
     CHECK(ledger["frames"]["received"] == summary["total"]["frames"]);

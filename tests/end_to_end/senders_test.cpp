@@ -1,4 +1,4 @@
-// Who may send: with a list of sources, nothing that strangers send at any moment changes a run.
+// Who may send: with a list of sources, nothing that unknown senders send at any moment changes a run.
 #include <span>
 
 #include "net/sender.hpp"
@@ -28,9 +28,9 @@ std::vector<std::byte> datagram(std::uint16_t id, std::uint64_t sequence, std::u
     return bytes;
 }
 
-class Strangers {
+class UnknownSenders {
   public:
-    explicit Strangers(Daemon& daemon)
+    explicit UnknownSenders(Daemon& daemon)
         : daemon_(daemon), sender_({"127.0.0.1", daemon.ports().front(), false}) {}
 
     void send(const std::vector<std::byte>& bytes) {
@@ -68,32 +68,32 @@ std::vector<std::string> codes(const json& status) {
 
 }  // namespace
 
-TEST_CASE("strangers before, in and after a run cost nothing and are reported", "[e2e][senders]") {
+TEST_CASE("unknown senders before, in and after a run cost nothing and are reported", "[e2e][senders]") {
     const std::vector<std::string> stream{"--seed", "33", "--start-time-s", "3600"};
     const std::string undisturbed = undisturbed_payload(stream);
     REQUIRE(undisturbed.size() > 10'000);
 
     const Site site(json{{"listmode", {{"write_raw", true}}}});
     Daemon daemon(site);
-    Strangers strangers(daemon);
+    UnknownSenders unknown_senders(daemon);
     // The newest time and time 0, with wrong markers and with right ones.
-    strangers.send(datagram(7777, 0, UINT64_MAX, 3, 0));
-    strangers.send(datagram(7777, 1, UINT64_MAX, 3));
-    strangers.send(datagram(7778, 0, 0, 3));
-    strangers.invade(5000, 0);  // more than the table of sources has room for
+    unknown_senders.send(datagram(7777, 0, UINT64_MAX, 3, 0));
+    unknown_senders.send(datagram(7777, 1, UINT64_MAX, 3));
+    unknown_senders.send(datagram(7778, 0, 0, 3));
+    unknown_senders.invade(5000, 0);  // more than the table of sources has room for
     daemon.start("r");
-    strangers.send(datagram(7777, 2, UINT64_MAX, 3));
-    REQUIRE(strangers.counted());
+    unknown_senders.send(datagram(7777, 2, UINT64_MAX, 3));
+    REQUIRE(unknown_senders.counted());
 
     std::vector<std::string> arguments = short_stream(daemon, stream);
     arguments.insert(arguments.end(), {"--summary", (site.directory() / "summary.json").string()});
     Process petsim(PETSIM_PROGRAM, petsim_arguments(site, arguments), site.directory() / "petsim");
     REQUIRE(daemon.until([](const json& s) { return s["ledger"]["frames"]["received"] > 0; }));
     const std::uint64_t hour = 3'600'000'000'000'000 / 15625 * 1000;
-    strangers.invade(9, 0);
-    strangers.invade(9, 2 * hour);
+    unknown_senders.invade(9, 0);
+    unknown_senders.invade(9, 2 * hour);
     REQUIRE(petsim.wait() == 0);
-    strangers.invade(9, 3 * hour);
+    unknown_senders.invade(9, 3 * hour);
 
     const json status = daemon.status();
     CHECK(status["sources"].size() == 4);
@@ -110,11 +110,11 @@ TEST_CASE("strangers before, in and after a run cost nothing and are reported", 
 
     const json summary = json::parse(read_file(site.directory() / "summary.json"));
     const auto of_boards = summary["total"]["expected"]["datagrams_received"].get<std::uint64_t>();
-    REQUIRE(daemon.received(of_boards + strangers.sent));
+    REQUIRE(daemon.received(of_boards + unknown_senders.sent));
     CHECK(daemon.stop()["ledger_closed"] == true);
     const json ledger = site.run_json("r")["ledger"];
     INFO(ledger.dump(1));
-    CHECK(ledger["datagrams"]["unknown_source"] == strangers.sent - 3 - 10'000);
+    CHECK(ledger["datagrams"]["unknown_source"] == unknown_senders.sent - 3 - 10'000);
     CHECK(ledger["datagrams"]["accepted"] == of_boards);
     CHECK(site.run_json("r")["capture"]["datagrams_offered"] == of_boards);
     CHECK(payload_of(site.run("r") / "coincidences.plm") == undisturbed);
@@ -133,15 +133,15 @@ TEST_CASE("a module that is not its source's is a bad address", "[e2e][senders]"
     CHECK(daemon.stop()["ledger_closed"] == true);
     const json ledger = site.run_json("r")["ledger"];
     INFO(ledger.dump(1));
-    std::uint64_t of_strangers = 0;
+    std::uint64_t of_unknown_senders = 0;
     std::uint64_t elsewhere = 0;
     const json& sources = summary["sources"];
     for (std::size_t id = 1; id < sources.size(); ++id) {
         const json& expected = sources[id]["expected"];
         if (id < 4) elsewhere += expected["frames_received"].get<std::uint64_t>();
-        if (id >= 4) of_strangers += expected["datagrams_received"].get<std::uint64_t>();
+        if (id >= 4) of_unknown_senders += expected["datagrams_received"].get<std::uint64_t>();
     }
-    CHECK(ledger["datagrams"]["unknown_source"] == of_strangers);
+    CHECK(ledger["datagrams"]["unknown_source"] == of_unknown_senders);
     CHECK(ledger["frames"]["bad_address"] == elsewhere);
     CHECK(ledger["frames"]["received"] ==
           elsewhere + sources[0]["expected"]["frames_received"].get<std::uint64_t>());

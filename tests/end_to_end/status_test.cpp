@@ -271,11 +271,11 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
     check_fields(status, "", documented, seen);
     daemon.start("r");
     simulate(site, short_stream(daemon));
-    petacq::net::Sender stranger({"127.0.0.1", daemon.ports().front(), false});
+    petacq::net::Sender unknown_sender({"127.0.0.1", daemon.ports().front(), false});
     std::vector<std::byte> heartbeat(petacq::net::header_bytes);
     petacq::net::encode_header({0, 999, 0}, heartbeat.data());
     const std::span<const std::byte> one(heartbeat);
-    stranger.send({&one, 1});
+    unknown_sender.send({&one, 1});
     REQUIRE(daemon.until([&](const json& s) {
         status = s;
         return !s["modules"].empty() && s["modules"][0]["health"] == "degraded" &&

@@ -63,9 +63,9 @@ def reload_of_a_fifo(stage):
 @check("100 subscribers at 10 Hz with 1,024 sources")
 def many_subscribers(stage):
     daemon = opened(stage)
-    stranger = stage.stranger()
+    unknown_sender = stage.unknown_sender()
     for source in range(1024):
-        stranger.send(datagram(source, 0, [frame(1000), frame(2000)]))
+        unknown_sender.send(datagram(source, 0, [frame(1000), frame(2000)]))
     stage.settle()
     subscribers = [daemon.new_client() for _ in range(100)]
     for client in subscribers:
@@ -79,9 +79,9 @@ def many_subscribers(stage):
 @check("start with 4,096 sources")
 def start_with_all_sources(stage):
     daemon = opened(stage)
-    stranger = stage.stranger()
+    unknown_sender = stage.unknown_sender()
     for source in range(4096):
-        stranger.send(datagram(source, 0, [frame(1000), frame(2000)]))
+        unknown_sender.send(datagram(source, 0, [frame(1000), frame(2000)]))
         if source % 500 == 0:
             stage.settle()
     stage.settle()
@@ -94,7 +94,7 @@ def start_with_all_sources(stage):
 @check("start with a raw capture when the clock of all boards stands still", short=True)
 def start_with_stuck_clock(stage):
     daemon = opened(stage, {"listmode": {"write_raw": True}})
-    boards = stage.stranger()
+    boards = stage.unknown_sender()
     for number in range(200):
         boards.send(datagram(1, number, [frame(10**9), frame(10**9)]))
     stage.settle()

@@ -12,9 +12,9 @@ BOTH = (False, True)
 @row("datagrams of 65,436 ids", when="before", lists=(True,), counters={"datagrams.unknown_source": 65436 - 8},
      health="unknown")
 def every_id(stage):
-    stranger = stage.stranger()
+    unknown_sender = stage.unknown_sender()
     for source in range(8, 65436):
-        stranger.send(datagram(source, 0, [frame(1000), frame(2000)]))
+        unknown_sender.send(datagram(source, 0, [frame(1000), frame(2000)]))
         if source % 1000 == 0:
             stage.settle()
     stage.settle()
@@ -25,9 +25,9 @@ def every_id(stage):
      counters={"datagrams.unknown_source": 500})
 def port_scan(stage):
     for port in range(500):
-        stranger = stage.stranger()
-        stranger.send(frame(1000 + port))
-        stranger.socket.close()
+        unknown_sender = stage.unknown_sender()
+        unknown_sender.send(frame(1000 + port))
+        unknown_sender.socket.close()
     stage.settle()
     stage.boards.play()
 
@@ -37,9 +37,9 @@ def full_table(stage):
     site = stage.new_site()
     daemon = stage.new_daemon(site)
     stage.daemon = daemon
-    stranger = stage.stranger()
+    unknown_sender = stage.unknown_sender()
     for source in range(5000):
-        stranger.send(datagram(source, 0, [frame(1000)]))
+        unknown_sender.send(datagram(source, 0, [frame(1000)]))
         if source % 1000 == 0:
             stage.settle()
     stage.settle()
@@ -52,13 +52,13 @@ def full_table(stage):
 @row("500 ids seen, then 5,000 jumping datagrams a second", when="during", lists=BOTH,
      counters={"datagrams.dropped_no_buffer": 0, "datagrams.lost": lambda n: n in (0, None)})
 def jumping_crowd(stage):
-    stranger, sent, generator = stage.stranger(), [0], random.Random(1)
+    unknown_sender, sent, generator = stage.unknown_sender(), [0], random.Random(1)
 
     def meanwhile(now):
         while sent[0] < 5000 * min(now, 1):
             number, source = divmod(sent[0], 500)
             ticks = generator.randrange(2**63)
-            stranger.send(datagram(100 + source, number, [frame(ticks), frame(ticks + 1000)]))
+            unknown_sender.send(datagram(100 + source, number, [frame(ticks), frame(ticks + 1000)]))
             sent[0] += 1
 
     stage.boards.play(meanwhile=meanwhile)
@@ -73,22 +73,22 @@ def where_garbage_counts(variant):
 @row("garbage of all sizes at full speed", when="during", framings=("sequenced", "bare"), lists=BOTH, sockets=(1, 4),
      counters=where_garbage_counts)
 def garbage(stage):
-    generator, stranger = random.Random(2), stage.stranger()
+    generator, unknown_sender = random.Random(2), stage.unknown_sender()
     sizes = [0, 1, 15, 17, 33, 1471, 8973, 65507]
     noise = {size: generator.randbytes(size) for size in sizes}
 
     def meanwhile(_):
-        stranger.send(noise[generator.choice(sizes)], to=generator.randrange(4))
+        unknown_sender.send(noise[generator.choice(sizes)], to=generator.randrange(4))
 
     stage.boards.play(meanwhile=meanwhile)
 
 
 @row("heartbeats of an unknown id", when="during", lists=BOTH)
 def unknown_heartbeats(stage):
-    stranger, number = stage.stranger(), [0]
+    unknown_sender, number = stage.unknown_sender(), [0]
 
     def meanwhile(_):
-        stranger.send(datagram(4242, number[0]))
+        unknown_sender.send(datagram(4242, number[0]))
         number[0] += 1
 
     stage.boards.play(meanwhile=meanwhile)
@@ -96,11 +96,11 @@ def unknown_heartbeats(stage):
 
 @row("one sender copies a board's frames under another id", when="during", lists=(True,))
 def copied_frames(stage):
-    stranger = stage.stranger()
+    unknown_sender = stage.unknown_sender()
 
     def edit(one):
         if one.source == 2:
-            stranger.send(one.payload[:6] + (77).to_bytes(2, "big") + one.payload[8:])
+            unknown_sender.send(one.payload[:6] + (77).to_bytes(2, "big") + one.payload[8:])
         return [one.payload]
 
     stage.boards.play(edit=edit)

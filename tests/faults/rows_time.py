@@ -19,11 +19,11 @@ def tagged(stage, source, sequence, frames):
     return b"".join(frames) if stage.variant.framing == "bare" else datagram(source, sequence, frames)
 
 
-@row("a stranger's two frames of wrong markers with the time 2^64-1", when="before", framings=("sequenced", "bare"),
+@row("an unknown sender's two frames of wrong markers with the time 2^64-1", when="before", framings=("sequenced", "bare"),
      lists=BOTH, sockets=(1, 4), short=True,
      counters=by_list({"datagrams.unknown_source": 1}, {"frames.bad_marker": 2}))
 def wild_stranger_before(stage):
-    stage.stranger().send(tagged(stage, 999, 0, [frame(WILD, head=1), frame(WILD, head=1)]))
+    stage.unknown_sender().send(tagged(stage, 999, 0, [frame(WILD, head=1), frame(WILD, head=1)]))
     stage.settle()
     stage.boards.play()
 
@@ -38,11 +38,11 @@ def wild_first_datagram(stage):
     stage.boards.play(edit=lambda one: [] if one is first else [one.payload])
 
 
-@row("a stranger's datagram of time 0 before boards that stand at 3,600 s; the run has a duration", when="before",
+@row("an unknown sender's datagram of time 0 before boards that stand at 3,600 s; the run has a duration", when="before",
      lists=BOTH, stream={"start": 3600, "seconds": 1.5}, short=True,
      counters=by_list({"datagrams.unknown_source": 1}, {}))
 def time_zero_before(stage):
-    stage.stranger().send(datagram(999, 0, [frame(0), frame(0)]))
+    stage.unknown_sender().send(datagram(999, 0, [frame(0), frame(0)]))
     stage.settle()
     stage.boards.play()
     stage.settle()
@@ -62,23 +62,23 @@ time_zero_before.before = lambda stage: stage.started.update(duration_s=1.0)
      counters=by_list({"datagrams.unknown_source": 18}, {}))
 def nine_at_zero(stage):
     stage.boards.play(end=1.5)
-    stranger = stage.stranger()
+    unknown_sender = stage.unknown_sender()
     for number in range(2):
         for source in range(100, 109):
-            stranger.send(datagram(source, number, [frame(0), frame(0)]))
+            unknown_sender.send(datagram(source, number, [frame(0), frame(0)]))
     stage.boards.play(start=1.5)
 
 
 @row("nine made-up ids, an hour ahead, with 3,492 datagrams", when="during", lists=(True,), short=True,
      stream={"start": 3600}, counters={"datagrams.unknown_source": lambda n: n > 3000})
 def nine_an_hour_ahead(stage):
-    stranger, sent = stage.stranger(), [0]
+    unknown_sender, sent = stage.unknown_sender(), [0]
 
     def meanwhile(now):
         while sent[0] < 3492 * min(now, 1):
             number, source = divmod(sent[0], 9)
             ticks = 2 * HOUR + int(now * TICKS_PER_S)
-            stranger.send(datagram(100 + source, number, [frame(ticks), frame(ticks + 1000)]))
+            unknown_sender.send(datagram(100 + source, number, [frame(ticks), frame(ticks + 1000)]))
             sent[0] += 1
 
     stage.boards.play(meanwhile=meanwhile)
@@ -90,9 +90,9 @@ PAUSE = {"start": 3600, "seconds": 2.4, "rate": 30000, "pause": "0.4-2.0"}
 def paused(stage, datagrams):
     """Somebody sends 2.5 datagrams a second while the boards pause."""
     stage.boards.play(end=0.45)
-    stranger = stage.stranger()
+    unknown_sender = stage.unknown_sender()
     for payload in datagrams:
-        stranger.send(payload)
+        unknown_sender.send(payload)
         time.sleep(0.4)
     stage.boards.play(start=1.98)
 

@@ -65,7 +65,7 @@ class Soak:
         self.site = Site(programs, {"receive": {"sockets": [port, port]}, "listmode": {"split_bytes": 1 << 26}}, sources)
         self.daemon = Daemon(self.site)
         self.watch = Watch(self.daemon)
-        self.stranger = Sender(self.daemon.ports)
+        self.unknown_sender = Sender(self.daemon.ports)
         self.wrong = []
         self.runs = self.prompts = self.pauses = self.cycles = self.frames = self.dropped = self.number = 0
         self.over = False
@@ -74,13 +74,13 @@ class Soak:
         self.wrong.append(what)
         print("WRONG:", what, flush=True)
 
-    def strangers(self):
+    def unknown_senders(self):
         """Garbage and made-up sources, all the time."""
         generator = random.Random(self.options.seed + 1)
         while not self.over:
             source = generator.randrange(100, 65536)
             ticks = generator.choice([0, 2**64 - 1, generator.randrange(2**64)])
-            self.stranger.send(generator.choice([generator.randbytes(generator.randrange(2000)), datagram(source, 0),
+            self.unknown_sender.send(generator.choice([generator.randbytes(generator.randrange(2000)), datagram(source, 0),
                                                  datagram(source, generator.randrange(2**64), [frame(ticks)] * 2)]),
                                to=generator.randrange(2))
             time.sleep(0.02)
@@ -177,7 +177,7 @@ class Soak:
         if slow > 1.5:  # a pause of the process takes up to one second
             self.note(f"status is answered after {slow:.2f} s (99 of 100)")
         print(f"""soak: {self.cycles} streams, {self.runs} runs, {self.frames:,} frames, {self.prompts:,} prompts, \
-{self.pauses} pauses, {self.stranger.sent:,} datagrams of strangers
+{self.pauses} pauses, {self.unknown_sender.sent:,} datagrams of unknown senders
   memory       {memory[0]:.0f} MiB in the second quarter, {memory[1]:.0f} MiB in the last, {max(self.watch.memory):.0f} MiB at most
   descriptors  {descriptors[0]:.0f} in the second quarter, {descriptors[1]:.0f} in the last, without subscribers
   latency      median at most {p50:.0f} ms, p99 at most {p99:.0f} ms, pauses included
@@ -188,7 +188,7 @@ soak: {'FAILED: ' + '; '.join(self.wrong) if self.wrong else 'passed'}""")
         return 1 if self.wrong else 0
 
     def run(self):
-        threading.Thread(target=self.strangers, daemon=True).start()
+        threading.Thread(target=self.unknown_senders, daemon=True).start()
         end = time.monotonic() + self.options.hours * 3600
         while not self.over:
             try:

@@ -63,7 +63,7 @@ class Stage:
         self.daemon = self.new_daemon(self.site, self.environment)
         self.boards.connect(self.daemon.ports)
 
-    def stranger(self):
+    def unknown_sender(self):
         """Somebody who is on no list."""
         address = "127.0.0.2" if self.variant.framing == "bare" else "127.0.0.1"
         self.senders.append(Sender(self.daemon.ports, address))

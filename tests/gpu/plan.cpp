@@ -81,8 +81,8 @@ void make_spans(PlannedSlice& slice, std::vector<InputFrame> arrived, const Case
     if (rng.chance(0.1)) cuts.push_back({0, 0});  // a heartbeat
     for (std::size_t i = cuts.size(); i > 1; --i)
         std::swap(cuts[i - 1], cuts[rng.index(i)]);
-    constexpr std::size_t most_between = 3;  // frames between datagrams, which belong to nobody
-    slice.frames.reserve(arrived.size() * (1 + most_between) + 1);
+    constexpr std::size_t max_between = 3;  // frames between datagrams, which belong to nobody
+    slice.frames.reserve(arrived.size() * (1 + max_between) + 1);
     for (Cut cut : cuts) {
         const SourceWindow window =
             cut.begin < cut.end ? c.sources[arrived[cut.begin].source] : SourceWindow{};
@@ -100,7 +100,7 @@ void make_spans(PlannedSlice& slice, std::vector<InputFrame> arrived, const Case
             span.count = rng.between<std::uint32_t>(1, std::min(span.count / 2, 40U));
             span.datagrams = static_cast<std::uint16_t>(
                 std::min<std::size_t>((cut.end - cut.begin) / span.count, UINT16_MAX));
-            const std::size_t between = rng.between<std::size_t>(0, most_between);
+            const std::size_t between = rng.between<std::size_t>(0, max_between);
             span.stride = static_cast<std::uint32_t>((span.count + between) * sizeof(RawFrame));
             for (std::uint32_t datagram = 0; datagram < span.datagrams; ++datagram) {
                 for (std::uint32_t i = 0; i < span.count; ++i)

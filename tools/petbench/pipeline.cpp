@@ -51,10 +51,10 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
             n = gpu::convert_frames(cursor, frames, 0, tables, to, histograms, converted.data());
         });
         order += seconds_of([&] {
-            for (std::size_t at = 0; at < n; at += gpu::Chunk::most_singles) {
+            for (std::size_t at = 0; at < n; at += gpu::Chunk::max_singles) {
                 chunks.push_back(store.take());
                 chunks.back()->fill(
-                    {converted.data() + at, std::min(n - at, std::size_t{gpu::Chunk::most_singles})},
+                    {converted.data() + at, std::min(n - at, std::size_t{gpu::Chunk::max_singles})},
                     orderer.bin_width());
             }
             orderer.start(chunks, stream.watermarks[c.to - 1]);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t source_bytes = std::size_t{384} << 10;
 constexpr std::size_t batch_bytes = std::size_t{1} << 20;
-constexpr std::size_t most_frames_in_block = 64;
+constexpr std::size_t max_frames_in_block = 64;
 
 void set_bits(std::byte* section, const config::LayoutField& f, config::ByteOrder order,
               std::uint64_t value) {
@@ -50,7 +50,7 @@ std::vector<std::byte> datagram_of(const config::Layout& l, std::size_t size, st
     while (left > 0 && at + l.block.bytes + l.frame.bytes <= end) {
         std::size_t count = std::min(left, (end - at - l.block.bytes) / l.frame.bytes);
         if (l.block.bytes != 0) {
-            count = std::min(count, most_frames_in_block);
+            count = std::min(count, max_frames_in_block);
             set_bits(bytes.data() + at, l.frames, l.block.byte_order, count);
         }
         at += l.block.bytes;

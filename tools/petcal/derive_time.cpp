@@ -104,7 +104,7 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
     const auto differences = read_differences(scanner, options, out);
     derive::TimeOffsetOptions solving;
     solving.neighbours = derive::neighbours_in_blocks(scanner.geometry);
-    daemon::ProgressLine progress("offsets", solving.most_steps, daemon::ProgressUnit::steps);
+    daemon::ProgressLine progress("offsets", solving.max_steps, daemon::ProgressUnit::steps);
     solving.on_step = [&](std::uint32_t step) { progress.show(step); };
     out.offsets = derive::time_offsets(crystals, differences, solving);
     constexpr std::size_t enough_for_pictures = 200'000;

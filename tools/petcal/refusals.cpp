@@ -9,15 +9,15 @@
 namespace petacq::petcal {
 
 void check_refusals(const config::Geometry& geometry, const std::vector<std::string>& refused, bool partial) {
-    constexpr std::size_t most_shown = 10;
+    constexpr std::size_t max_shown = 10;
     std::size_t count = 0;
     std::string text;
     for (std::size_t unit = 0; unit < refused.size(); ++unit) {
         if (refused[unit].empty()) continue;
-        if (++count <= most_shown) text += "\n  " + unit_name(geometry, unit) + ": " + refused[unit];
+        if (++count <= max_shown) text += "\n  " + unit_name(geometry, unit) + ": " + refused[unit];
     }
     if (count == 0) return;
-    if (count > most_shown) text += "\n  and " + std::to_string(count - most_shown) + " more";
+    if (count > max_shown) text += "\n  and " + std::to_string(count - max_shown) + " more";
     text =
         std::to_string(count) + " of " + std::to_string(refused.size()) + " units cannot be derived" + text;
     if (!partial) text += "\nWith --partial these keep what the calibration has.";

@@ -19,8 +19,8 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t most_history = 600;
-constexpr std::size_t least_rows = 4;  // in the table
+constexpr std::size_t max_history = 600;
+constexpr std::size_t min_rows = 4;  // in the table
 constexpr double stale_s = 3;
 constexpr std::size_t reason_indent = 6;  // of further lines
 // Width of the columns before the sparkline: label, last second, average.
@@ -77,7 +77,7 @@ void Dashboard::add(json status) {
         values.push_back(value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN());
     }
     history_.push_back(std::move(values));
-    if (history_.size() > most_history) history_.pop_front();
+    if (history_.size() > max_history) history_.pop_front();
 }
 
 void Dashboard::lose() {
@@ -171,9 +171,9 @@ Lines Dashboard::draw(std::size_t width, std::size_t height, bool unicode, doubl
         lines.push_back({{fmt::format("    and {} more", reasons.size() - shown), Style::warning}});
     const Lines facts = fact_lines(*status_);
     // Rates come first, then the table; the other facts appear only if the table keeps a minimum size.
-    const std::size_t taken = lines.size() + std::max(least_rows, height / 3) + 1;
+    const std::size_t taken = lines.size() + std::max(min_rows, height / 3) + 1;
     append(lines, rate_lines(width, height > taken ? height - taken : 0, unicode), height);
-    if (height > lines.size() + facts.size() + 2 * least_rows) append(lines, facts, facts.size());
+    if (height > lines.size() + facts.size() + 2 * min_rows) append(lines, facts, facts.size());
     if (height > lines.size() + 1) append(lines, table(height - lines.size() - 1), height);
     lines.resize(std::min(lines.size(), height > 0 ? height - 1 : 0));
     while (lines.size() + 1 < height)

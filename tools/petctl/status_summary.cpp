@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::size_t most_rates = 6;
+constexpr std::size_t max_rates = 6;
 
 /// "74 active, 2 silent": how many of the array have which value of `field`, the most frequent first.
 std::string tally(const json& array, const char* field) {
@@ -51,7 +51,7 @@ Lines main_rates(const json& status) {
     Table table{{true, false, false},
                 {{{"rates", Style::title}, {"last second", Style::faint}, {"average", Style::faint}}}};
     for (const Rate& rate : rates()) {
-        if (rate.rank > most_rates) continue;
+        if (rate.rank > max_rates) continue;
         table.rows.push_back({{fmt::format("{:<16}", rate.label)},
                               {rate.text(at(status, {"rates", rate.field}))},
                               {rate.text(at(status, {"average", rate.field}))}});
@@ -130,7 +130,7 @@ Lines status_summary(const json& status, const Display& display) {
     const json& state = at(health, {"state"});
     lines.push_back(labelled("health", text_of(state), health_style(state)));
     const std::size_t taken = lines.size() + rest.size();
-    const std::size_t left = most_summary_lines > taken ? most_summary_lines - taken : 0;
+    const std::size_t left = max_summary_lines > taken ? max_summary_lines - taken : 0;
     append(lines, brief_reasons(health, display.width, std::max<std::size_t>(left, 2)));
     for (Line& line : rest)
         lines.push_back(clipped(std::move(line), display.width));

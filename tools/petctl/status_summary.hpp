@@ -9,7 +9,7 @@
 namespace petacq::petctl {
 
 /// A summary has no more lines than this, however many sources, modules and problems there are.
-inline constexpr std::size_t most_summary_lines = 25;
+inline constexpr std::size_t max_summary_lines = 25;
 
 /// The strip, health with its reasons, the main rates, and one line for each of the rest. No line is longer
 /// than `display.width`, but for commands to copy.

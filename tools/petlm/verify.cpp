@@ -24,7 +24,7 @@ namespace {
 
 using namespace nlohmann::literals;
 
-constexpr std::uint64_t most_reported = 20;  // problems of records per file
+constexpr std::uint64_t max_reported = 20;  // problems of records per file
 
 /// Checks the records of one file.
 class RecordCheck {
@@ -118,7 +118,7 @@ class RecordCheck {
         report(i, "has a crystal beyond the scanner's " + std::to_string(crystal_count_));
     }
     void report(std::size_t i, const std::string& what) {
-        if (++problems <= most_reported) {
+        if (++problems <= max_reported) {
             text_ += fmt::format("{}: record {} (block {}) {}\n", reader_.path().string(),
                                  reader_.block().first_record + i, reader_.block().number, what);
         }
@@ -182,8 +182,8 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
     if (condition.damage_count > condition.damage.size()) {
         text += fmt::format("{}: {} more faults\n", name, condition.damage_count - condition.damage.size());
     }
-    if (check.problems > most_reported) {
-        text += fmt::format("{}: {} more records with problems\n", name, check.problems - most_reported);
+    if (check.problems > max_reported) {
+        text += fmt::format("{}: {} more records with problems\n", name, check.problems - max_reported);
     }
     text += name + ": " + condition.summary();
     if (reader.kind() == daemon::RecordKind::coincidences) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t loopback = 0x7F000001;
 constexpr std::uint16_t first_port = 40000;
-constexpr std::size_t most_senders = 4096;
+constexpr std::size_t max_senders = 4096;
 
 }  // namespace
 
@@ -77,8 +77,8 @@ SentCapture send_capture(const SendCaptureOptions& options, const std::atomic<bo
             if (first) first_ns = captured.time_ns;
             last_ns = std::max(last_ns, captured.time_ns);
             senders.try_emplace(captured.from, static_cast<std::uint16_t>(senders.size()));
-            if (senders.size() > most_senders) {
-                throw std::runtime_error(options.file + ": more than " + std::to_string(most_senders) +
+            if (senders.size() > max_senders) {
+                throw std::runtime_error(options.file + ": more than " + std::to_string(max_senders) +
                                          " senders");
             }
         }

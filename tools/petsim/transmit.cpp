@@ -10,7 +10,7 @@ namespace petacq::sim {
 namespace {
 
 constexpr std::size_t block_bytes = 16U << 20;
-constexpr std::size_t most_bytes_at_once = 1U << 20;
+constexpr std::size_t max_bytes_at_once = 1U << 20;
 
 std::int64_t now_ns() {
     timespec t{};
@@ -67,7 +67,7 @@ std::uint64_t Transmitter::burst_of(std::uint64_t due_ticks) const {
 
 void Transmitter::add(const Datagram& datagram) {
     const std::uint64_t burst = burst_of(datagram.due_ticks);
-    if (burst != burst_ || store_.bytes() >= most_bytes_at_once) {
+    if (burst != burst_ || store_.bytes() >= max_bytes_at_once) {
         flush();
         burst_ = burst;
     }
@@ -85,7 +85,7 @@ void Transmitter::play(const StreamStore& stream, const std::function<void(doubl
     for (std::size_t i = 0; i < entries.size() && !stop_.load(std::memory_order_relaxed);) {
         const std::uint64_t burst = burst_of(entries[i].due_ticks);
         std::size_t j = i;
-        for (std::size_t bytes = 0; j < entries.size() && bytes < most_bytes_at_once; ++j) {
+        for (std::size_t bytes = 0; j < entries.size() && bytes < max_bytes_at_once; ++j) {
             if (burst_of(entries[j].due_ticks) != burst) break;
             bytes += entries[j].size;
         }

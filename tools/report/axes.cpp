@@ -203,7 +203,7 @@ void Plot::steps(std::span<const double> edges, std::span<const double> values, 
 }
 
 void Plot::points(std::span<const double> x, std::span<const double> y, const Pen& pen) {
-    constexpr std::size_t most_marked = 60;
+    constexpr std::size_t max_marked = 60;
     constexpr double mark = 2.5;
     cairo_save(cairo_);
     set_colour(cairo_, pen.colour);
@@ -213,7 +213,7 @@ void Plot::points(std::span<const double> x, std::span<const double> y, const Pe
         if (!std::isnan(y[i])) cairo_line_to(cairo_, x_of(x[i]), y_of(y[i]));
     }
     cairo_stroke(cairo_);
-    for (std::size_t i = 0; i < x.size() && x.size() <= most_marked; ++i) {
+    for (std::size_t i = 0; i < x.size() && x.size() <= max_marked; ++i) {
         if (std::isnan(y[i])) continue;
         cairo_arc(cairo_, x_of(x[i]), y_of(y[i]), mark, 0, 2 * std::numbers::pi);
         cairo_fill(cairo_);

@@ -29,10 +29,10 @@ struct alignas(16) SpanRow {
     std::uint64_t time_high;
 
     static constexpr std::uint32_t gap_bits = 8;
-    static constexpr std::uint32_t most_gap = (1U << gap_bits) - 1;
-    static constexpr std::uint32_t most_source = (1U << (32 - gap_bits)) - 1;
+    static constexpr std::uint32_t max_gap = (1U << gap_bits) - 1;
+    static constexpr std::uint32_t max_source = (1U << (32 - gap_bits)) - 1;
 
-    PETACQ_HD std::uint32_t gap() const { return shape & most_gap; }  ///< cells between two spans
+    PETACQ_HD std::uint32_t gap() const { return shape & max_gap; }  ///< cells between two spans
     PETACQ_HD std::uint32_t source() const { return shape >> gap_bits; }
     /// Whether a cell of the slice holds a frame of this row. The cell is not before the first.
     PETACQ_HD bool has(std::uint32_t cell) const {

@@ -333,7 +333,7 @@ void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaS
 }  // namespace
 
 std::size_t placement_words(std::uint32_t pending_room, std::uint32_t cell_room) {
-    const std::size_t tiles = std::max(pending_room / split_items, cell_room / least_cells) + std::size_t{1};
+    const std::size_t tiles = std::max(pending_room / split_items, cell_room / min_cells) + std::size_t{1};
     return tiles * nowhere;
 }
 

@@ -24,13 +24,13 @@ DeviceTables::DeviceTables(const OwnedTables& tables, bool is_plan)
         view_.modules_of_source = memory_.copy_of(tables.modules_of_source());
 }
 
-Converter::Converter(const PipelineOptions& o, const OwnedTables& tables, std::uint64_t most_waiting,
+Converter::Converter(const PipelineOptions& o, const OwnedTables& tables, std::uint64_t max_waiting,
                      Memory::Purpose purpose)
     : input_(o.input),
       crystals_(o.geometry.crystal_count()),
       memory_(purpose),
       uploader_(o, memory_),
-      words_count_(placement_words(static_cast<std::uint32_t>(most_waiting), Slot::cell_room_for(o))),
+      words_count_(placement_words(static_cast<std::uint32_t>(max_waiting), Slot::cell_room_for(o))),
       words_(memory_.zeros<std::uint64_t>(words_count_)),
       split_totals_(memory_.device<ConvertTotals>(1)),
       spectra_(o, memory_),

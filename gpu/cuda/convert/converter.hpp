@@ -44,9 +44,9 @@ struct WaitingSingles {
 /// counted".
 class Converter {
   public:
-    /// On the current device. `most_waiting`: the most singles that wait when a slice is converted or split.
+    /// On the current device. `max_waiting`: the most singles that wait when a slice is converted or split.
     /// With Purpose::plan it cannot be used.
-    Converter(const PipelineOptions& options, const OwnedTables& tables, std::uint64_t most_waiting,
+    Converter(const PipelineOptions& options, const OwnedTables& tables, std::uint64_t max_waiting,
               Memory::Purpose purpose);
     Converter(const Converter&) = delete;
     Converter& operator=(const Converter&) = delete;

@@ -33,7 +33,7 @@ struct PlacedTile {
 };
 
 /// The least number of cells in a tile.
-inline constexpr std::uint32_t least_cells = 256;
+inline constexpr std::uint32_t min_cells = 256;
 
 /// The two passes of a slice: over the singles that were pending, and over the cells.
 __device__ inline PlacedTile split_tile(const ConvertArguments& a, std::uint32_t number,

@@ -7,7 +7,7 @@ namespace petacq::gpu::cuda {
 
 namespace {
 
-constexpr std::uint32_t threads = least_cells;
+constexpr std::uint32_t threads = min_cells;
 
 /// The row that contains cell `position` of tile `tile`, if any.
 __device__ const SpanRow& row_of(const ConvertArguments& a, std::uint32_t tile, std::uint32_t position) {

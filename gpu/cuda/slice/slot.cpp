@@ -8,14 +8,14 @@ namespace {
 
 /// A slice of frames may decide its own singles and this many that waited, because a source was late. No
 /// source of singles is late.
-constexpr std::uint64_t most_waiting = std::uint64_t{4} << 20;
+constexpr std::uint64_t max_waiting = std::uint64_t{4} << 20;
 
 }  // namespace
 
 /// Room for the records of a slice in which every frame is accepted.
 std::uint32_t Slot::record_room_for(const PipelineOptions& o) {
     const std::uint64_t waiting =
-        o.input == Input::singles ? 0 : std::min(o.max_pending_singles, most_waiting);
+        o.input == Input::singles ? 0 : std::min(o.max_pending_singles, max_waiting);
     const auto singles = static_cast<std::uint32_t>(o.max_slice_frames + waiting);
     const std::uint32_t of_a_kind = o.rules.mode == WindowMode::single ? singles / 2 : singles;
     return (o.rules.delay ? 2 * of_a_kind : of_a_kind) + 256;

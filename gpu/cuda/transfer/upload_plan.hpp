@@ -19,7 +19,7 @@ namespace petacq::gpu::cuda {
 /// Spans whose frames are at most this many bytes apart are copied in one piece, including the bytes between
 /// them. This is less than a page: bytes between two spans so close lie in a page of one of them.
 inline constexpr std::size_t copied_gap = 4080;
-static_assert(copied_gap / net::frame_bytes <= SpanRow::most_gap);
+static_assert(copied_gap / net::frame_bytes <= SpanRow::max_gap);
 
 /// Memory to be copied to consecutive cells.
 struct Piece {

@@ -10,7 +10,7 @@ using namespace petacq::test;
 
 namespace {
 
-constexpr std::uint64_t most_pending = 1000;
+constexpr std::uint64_t max_pending = 1000;
 
 struct FeedStand {
     PipelineScript script;
@@ -20,7 +20,7 @@ struct FeedStand {
     AcquisitionProgress progress;
 
     PipelineFeed feed() {
-        return {std::make_unique<ScriptedPipeline>(script), most_pending, batches, progress};
+        return {std::make_unique<ScriptedPipeline>(script), max_pending, batches, progress};
     }
     /// A slice with this many frames and one batch.
     SliceContents slice(std::uint32_t frames) {
@@ -179,14 +179,14 @@ TEST_CASE("too many pending singles are a failure, after the result that shows t
     FeedStand stand;
     stand.script.decides = false;
     PipelineFeed feed = stand.feed();
-    stand.submit(feed, most_pending, {100, {}, {}});
+    stand.submit(feed, max_pending, {100, {}, {}});
     stand.submit(feed, 1, {200, {}, {}});
     stand.submit(feed, 1, {300, {}, {}});
     CHECK(feed.collect(true) != nullptr);
     CHECK_FALSE(feed.failed());
     const CollectedSlice* const slice = feed.collect(true);
     REQUIRE(slice != nullptr);
-    CHECK(slice->result.pending == most_pending + 1);
+    CHECK(slice->result.pending == max_pending + 1);
     CHECK(feed.failed());
     CHECK(feed.failure().find("1001 singles") != std::string::npos);
     CHECK(feed.collect(true) == nullptr);

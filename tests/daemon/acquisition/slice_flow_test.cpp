@@ -31,7 +31,7 @@ struct FlowStand {
     }
 
     SliceFlow flow() {
-        feed = &feeds.emplace_back(std::make_unique<ScriptedPipeline>(script), options.most_undecided(),
+        feed = &feeds.emplace_back(std::make_unique<ScriptedPipeline>(script), options.max_undecided(),
                                    batches, progress);
         return {
             options,     tracker,
@@ -188,7 +188,7 @@ TEST_CASE("the received data end past the newest believed frame") {
     stand.send(flow, 1, 100 * ms);
     CHECK(flow.data_begin_so_far() == 100 * ms - offset);
     CHECK(flow.end_of_received() == 101 * ms + offset + 1);
-    stand.send(flow, 2, 100'000 * ms);  // a stranger to this time
+    stand.send(flow, 2, 100'000 * ms);  // an unknown sender to this time
     CHECK(flow.end_of_received() == 101 * ms + offset + 1);
     flow.close_segment(300 * ms);
     CHECK(flow.end_of_received() == 300 * ms);

@@ -176,18 +176,18 @@ TEST_CASE("seconds thread: whoever hands over more than may wait waits, and noth
             ++added;
         }
     });
-    CHECK(eventually([&] { return added.load() >= SecondsThread::most_waiting; }));
+    CHECK(eventually([&] { return added.load() >= SecondsThread::max_waiting; }));
     gate.set_value();
     acquisition.join();
     thread.wait();
     CHECK(shown == count);
-    CHECK(most <= SecondsThread::most_waiting);
+    CHECK(most <= SecondsThread::max_waiting);
 }
 
 TEST_CASE("seconds thread: a disk that stands still holds up who hands over, and no second is lost",
           "[seconds]") {
     constexpr std::uint64_t count = 40;
-    constexpr std::uint64_t most = SecondsThread::most_waiting + SecondsFile::most_waiting + 1;
+    constexpr std::uint64_t most = SecondsThread::max_waiting + SecondsFile::max_waiting + 1;
     const TemporaryDirectory directory;
     FaultyDisk disk;
     std::promise<void> gate;
@@ -278,7 +278,7 @@ TEST_CASE("seconds thread: what goes wrong is told, and holds nobody up", "[seco
     SecondsThread thread(small_options(), [](const SecondsView& view) {
         if (view.seconds.length_s == 2) throw std::runtime_error("no memory");
     });
-    for (std::uint64_t i = 0; i < 4 * SecondsThread::most_waiting; ++i)
+    for (std::uint64_t i = 0; i < 4 * SecondsThread::max_waiting; ++i)
         add(thread, i);
     thread.wait();
     CHECK(thread.failure() == "no memory");

@@ -186,10 +186,10 @@ TEST_CASE("the day is bounded", "[http][history]") {
     for (std::int64_t i = 0; i < 3000; ++i)
         day.add(status_with(1, i % 2 == 0 ? "even" : "odd"), at_second(30 * i));
     const json document = json::parse(day.text(at_second(90'000)));
-    CHECK(document["time"].size() <= LongHistory::most_rows);
+    CHECK(document["time"].size() <= LongHistory::max_rows);
     CHECK(document["time"].back() == 30 * 2998);
-    CHECK(document["runs"].size() == LongHistory::most_runs);
-    CHECK(day.file_text().size() < LongHistory::most_file_bytes / 8);
+    CHECK(document["runs"].size() == LongHistory::max_runs);
+    CHECK(day.file_text().size() < LongHistory::max_file_bytes / 8);
 }
 
 TEST_CASE("the day survives a restart, and a damaged file does no harm", "[http][history]") {

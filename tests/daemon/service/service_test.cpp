@@ -85,6 +85,7 @@ class Stand {
         disk.release();
         io_.stop();
         thread_.join();
+        acquisition_->stop();
         control_.reset();
         service_.reset();
     }

@@ -165,10 +165,10 @@ const std::vector<Case>& cases() {
         {"unknown_source", "3 datagrams from unknown senders, the latest is id 9 from 10.0.0.7:4000",
          [](Patient& p) {
              p.now.total.datagrams.unknown_source += 3;
-             net::Stranger stranger;
-             stranger.id = 9;
-             stranger.sender = {0x0A000007, 4000};
-             p.reading.strangers = {stranger};
+             net::UnknownSender unknown_sender;
+             unknown_sender.id = 9;
+             unknown_sender.sender = {0x0A000007, 4000};
+             p.reading.unknown_senders = {unknown_sender};
          },
          nullptr},
         {"too_many_sources", "2 datagrams discarded",

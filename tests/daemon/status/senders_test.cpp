@@ -62,13 +62,13 @@ TEST_CASE("health says who is unknown, while it sends") {
     r.now.total.datagrams.unknown_source = 4;
     CHECK(r.problems().empty());
     r.now.total.datagrams.unknown_source = 7;
-    net::Stranger stranger;
-    stranger.sender = {0x0A000009, 4000};
-    stranger.id = 77;
-    r.reading.strangers = {stranger};
+    net::UnknownSender unknown_sender;
+    unknown_sender.sender = {0x0A000009, 4000};
+    unknown_sender.id = 77;
+    r.reading.unknown_senders = {unknown_sender};
     CHECK(r.problems() == Texts{"unknown_source: 3 datagrams from unknown senders, the latest is id 77 from "
                                 "10.0.0.9:4000"});
-    r.reading.strangers[0].id.reset();
+    r.reading.unknown_senders[0].id.reset();
     CHECK(r.problems() ==
           Texts{"unknown_source: 3 datagrams from unknown senders, the latest is 10.0.0.9:4000"});
 }
@@ -90,19 +90,19 @@ TEST_CASE("a listed source that was never heard is silent once another is heard"
     CHECK(r.problems() == Texts{"source_silent: source 5 has been silent since the daemon started"});
 }
 
-TEST_CASE("the status has the modules and times of sources and of strangers") {
+TEST_CASE("the status has the modules and times of sources and of unknown senders") {
     Readings r;
     SourceStatus& source = r.now.sources.sources[0];
     for (const std::size_t bdm : {0, 1, 2, 7, 254, 255})
         source.bdms.set(bdm);
     source.first_seen = ns_at(0.5);
-    net::Stranger stranger;
-    stranger.sender = {0x0A000009, 4000};
-    stranger.datagrams = 9;
-    stranger.bdms.set(6);
-    stranger.first_ns = ns_at(1);
-    stranger.latest_ns = ns_at(2);
-    r.reading.strangers = {stranger};
+    net::UnknownSender unknown_sender;
+    unknown_sender.sender = {0x0A000009, 4000};
+    unknown_sender.datagrams = 9;
+    unknown_sender.bdms.set(6);
+    unknown_sender.first_ns = ns_at(1);
+    unknown_sender.latest_ns = ns_at(2);
+    r.reading.unknown_senders = {unknown_sender};
     const json known = r.see([](const Observation& seen) { return make_sources(seen); });
     CHECK(known[0]["bdms"] == "0-2,7,254-255");
     CHECK(known[0]["first_seen_s"] == 1.5);

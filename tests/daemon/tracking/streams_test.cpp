@@ -243,18 +243,18 @@ TEST_CASE("single wild frames change nothing for the others and never advance th
     CHECK(wild.refused == 0);
     CHECK(wild.totals.clock_jumps == 0);
     REQUIRE(wild.watermarks.size() == clean.watermarks.size());
-    std::uint64_t most_ahead = 0;
-    std::uint64_t most_behind = 0;
+    std::uint64_t max_ahead = 0;
+    std::uint64_t max_behind = 0;
     for (std::size_t i = 0; i < clean.watermarks.size(); ++i) {
         const std::uint64_t c = clean.watermarks[i];
         const std::uint64_t w = wild.watermarks[i];
-        if (w > c) most_ahead = std::max(most_ahead, w - c);
-        if (c > w) most_behind = std::max(most_behind, c - w);
+        if (w > c) max_ahead = std::max(max_ahead, w - c);
+        if (c > w) max_behind = std::max(max_behind, c - w);
     }
     // With its first frame wild, a datagram's last one counts instead: true, and no more than its length
     // ahead.
-    CHECK(most_ahead <= longest);
-    CHECK(most_behind <= 20 * longest);
+    CHECK(max_ahead <= longest);
+    CHECK(max_behind <= 20 * longest);
 }
 
 TEST_CASE("a detector with a datagram every few seconds loses none of them", "[tracking]") {

@@ -89,7 +89,7 @@ def send(to, port, interface=None, source=None):
             out.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, request)
         if source:
             out.bind((source, 0))
-        out.sendto(b"a stranger", (to, port))
+        out.sendto(b"an unknown sender", (to, port))
 
 
 class PortsTest(unittest.TestCase):

@@ -70,7 +70,7 @@ TEST_CASE("order: each slice gets the singles below its limit, in order") {
             std::vector<std::unique_ptr<Chunk>> chunks;
             for (std::size_t i = rng.index(8); i > 0; --i) {
                 petacq::gpu::RecordVector<Single> singles(
-                    rng.between<std::size_t>(1, rng.chance(0.5) ? 100 : Chunk::most_singles));
+                    rng.between<std::size_t>(1, rng.chance(0.5) ? 100 : Chunk::max_singles));
                 for (Single& s : singles)
                     s = single_at(now, arrivals, rng);
                 waiting.insert(waiting.end(), singles.begin(), singles.end());

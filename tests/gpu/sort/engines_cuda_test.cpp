@@ -228,7 +228,7 @@ TEST_CASE("sort: invalid arguments are refused") {
     const sort::Pairs out{bench.out_key.data(), bench.out_value.data()};
     for (const SortEngine engine : engines) {
         const std::size_t bytes = sort::scratch_bytes(engine, 100);
-        CHECK_THROWS_AS(sort::scratch_bytes(engine, sort::most_items + 1), std::invalid_argument);
+        CHECK_THROWS_AS(sort::scratch_bytes(engine, sort::max_items + 1), std::invalid_argument);
         for (const int bits : {-1, 0, 65}) {
             CHECK_THROWS_AS(
                 sort::launch(engine, bench.scratch.data(), bytes, in, out, 100, bits, bench.stream),

@@ -59,7 +59,7 @@ inline Translated translate(net::Translator& translator, Bytes datagram, std::in
     std::size_t count = 0;
     result.malformed = translator.parse(datagram.data(), size, result.header, count);
     if (result.malformed != net::Malformed::none) return result;
-    Bytes out(translator.most_bytes(size));
+    Bytes out(translator.max_bytes(size));
     result.lost = translator.translate(datagram.data(), size, sender, arrival_ns, result.header, out.data());
     for (std::size_t i = 0; i < count; ++i) {
         result.frames.push_back(net::decode_frame(out.data() + i * net::frame_bytes));

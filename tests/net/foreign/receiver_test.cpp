@@ -109,7 +109,8 @@ TEST_CASE("a stop counts the foreign datagrams for which no batch comes back", "
     CHECK(loop.identity_closes());
 }
 
-TEST_CASE("strangers and malformed foreign datagrams are counted, and kept for a capture", "[foreign]") {
+TEST_CASE("unknown senders and malformed foreign datagrams are counted, and kept for a capture",
+          "[foreign]") {
     net::ReceiverOptions options = foreign_options(true);
     options.keep_rejected = true;
     options.allowed_sources = {{5, {}, {}}};
@@ -133,8 +134,8 @@ TEST_CASE("strangers and malformed foreign datagrams are counted, and kept for a
     CHECK(loop.counters().datagrams_unknown_source.value() == 1);
     CHECK(loop.identity_closes());
     loop.receiver.stop();
-    const auto strangers = loop.receiver.strangers();
-    REQUIRE(strangers.size() == 1);
-    CHECK(strangers[0].id == 6);
-    CHECK(strangers[0].frames == 3);
+    const auto unknown_senders = loop.receiver.unknown_senders();
+    REQUIRE(unknown_senders.size() == 1);
+    CHECK(unknown_senders[0].id == 6);
+    CHECK(unknown_senders[0].frames == 3);
 }

@@ -18,10 +18,10 @@ std::uint64_t below(std::uint64_t n) {
     return generator() % n;
 }
 
-json random_field(std::size_t section_bytes, unsigned most_bits) {
+json random_field(std::size_t section_bytes, unsigned max_bits) {
     const auto bytes = 1 + below(std::min<std::size_t>(8, section_bytes));
     const auto offset = below(section_bytes - bytes + 1);
-    const auto bits = 1 + below(std::min<std::uint64_t>(most_bits, 8 * bytes));
+    const auto bits = 1 + below(std::min<std::uint64_t>(max_bits, 8 * bytes));
     return {{"offset", offset}, {"bytes", bytes}, {"bits", bits}, {"low_bit", below(8 * bytes - bits + 1)}};
 }
 

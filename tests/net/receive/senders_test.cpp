@@ -1,4 +1,4 @@
-// Who may send: the table of senders, the admission by id and address, and what is kept of strangers.
+// Who may send: the table of senders, the admission by id and address, and what is kept of unknown senders.
 #include <random>
 #include <set>
 
@@ -81,20 +81,20 @@ TEST_CASE("with bare framing the listed addresses and ports may send, and whatev
     CHECK(judged(admission, {0x0A000002, 5000}, Bytes(33)) == Admitted::unknown_source);
 }
 
-TEST_CASE("strangers: identity, counts, modules and times") {
-    net::Strangers strangers(net::ReceiverOptions{});
+TEST_CASE("unknown senders: identity, counts, modules and times") {
+    net::UnknownSenders unknown_senders(net::ReceiverOptions{});
     const Bytes five = datagram(40, {1, 2, 3, 4, 5});
     for (int i = 0; i < 5; ++i)
-        strangers.heard({0x0A000001, 7}, five.data(), five.size(), 100 + i);
-    strangers.heard({0x0A000001, 8}, five.data(), five.size(), 200);  // another port, the same source
+        unknown_senders.heard({0x0A000001, 7}, five.data(), five.size(), 100 + i);
+    unknown_senders.heard({0x0A000001, 8}, five.data(), five.size(), 200);  // another port, the same source
     const Bytes garbage(5);
-    strangers.heard({0x0A000001, 7}, garbage.data(), garbage.size(), 300);
+    unknown_senders.heard({0x0A000001, 7}, garbage.data(), garbage.size(), 300);
     Bytes wrong = datagram(41, {9});
     wrong[net::header_bytes] = std::byte{0};
-    strangers.heard({0x0A000001, 7}, wrong.data(), wrong.size(), 400);
-    CHECK(strangers.published().empty());
-    strangers.publish();
-    const auto all = strangers.published();
+    unknown_senders.heard({0x0A000001, 7}, wrong.data(), wrong.size(), 400);
+    CHECK(unknown_senders.published().empty());
+    unknown_senders.publish();
+    const auto all = unknown_senders.published();
     REQUIRE(all.size() == 3);
     CHECK(all[0].id == 40);
     CHECK(all[0].sender == net::Endpoint{0x0A000001, 8});
@@ -109,28 +109,28 @@ TEST_CASE("strangers: identity, counts, modules and times") {
     CHECK(all[2].bdms.none());  // without the markers of a frame
 }
 
-TEST_CASE("strangers: a fixed number is kept, those heard last") {
-    net::Strangers strangers(net::ReceiverOptions{});
+TEST_CASE("unknown senders: a fixed number is kept, those heard last") {
+    net::UnknownSenders unknown_senders(net::ReceiverOptions{});
     for (std::uint16_t id = 0; id < 1000; ++id) {
         for (const std::uint16_t from : {id, std::uint16_t{5}}) {  // 5 is heard all the time
             const Bytes d = datagram(from, {1});
-            strangers.heard({0x0A000001, 7}, d.data(), d.size(), id);
+            unknown_senders.heard({0x0A000001, 7}, d.data(), d.size(), id);
         }
     }
-    strangers.publish();
+    unknown_senders.publish();
     std::set<std::uint16_t> ids;
     std::uint64_t of_five = 0;
-    for (const net::Stranger& s : strangers.published()) {
+    for (const net::UnknownSender& s : unknown_senders.published()) {
         ids.insert(s.id.value());
         if (s.id == 5) of_five = s.datagrams;
     }
-    CHECK(ids.size() == net::Strangers::most);
+    CHECK(ids.size() == net::UnknownSenders::most);
     CHECK(ids.count(999) == 1);
-    CHECK(ids.count(998 - net::Strangers::most) == 0);
+    CHECK(ids.count(998 - net::UnknownSenders::most) == 0);
     CHECK(of_five == 1001);
 }
 
-TEST_CASE("strangers take no room in batches, with a capture neither") {
+TEST_CASE("unknown senders take no room in batches, with a capture neither") {
     net::ReceiverOptions options;
     options.allowed_sources = {{1, {}}};
     options.keep_rejected = true;
@@ -146,11 +146,11 @@ TEST_CASE("strangers take no room in batches, with a capture neither") {
     CHECK(loop.received.size() == 1);
     CHECK(loop.received[0].record.first_bdm == 3);
     CHECK(loop.counters().datagrams_unknown_source.value() == 100);
-    const auto strangers = loop.receiver.strangers();
-    REQUIRE(strangers.size() == 1);
-    CHECK(strangers[0].id == 2);
-    CHECK(strangers[0].datagrams == 100);
-    CHECK(strangers[0].sender.port == sender.port());
+    const auto unknown_senders = loop.receiver.unknown_senders();
+    REQUIRE(unknown_senders.size() == 1);
+    CHECK(unknown_senders[0].id == 2);
+    CHECK(unknown_senders[0].datagrams == 100);
+    CHECK(unknown_senders[0].sender.port == sender.port());
 }
 
 }  // namespace petacq::test

@@ -192,9 +192,9 @@ TEST_CASE("frames: what the status of the daemon expects") {
     CHECK(f.source_of(endpoint_in("10.0.0.1:4001"), {}) == nullptr);
     Bytes bytes;
     bytes.frame(hit(1));
-    SeenDatagram stranger = seen(bytes);
-    stranger.from.port = 1;
-    CHECK(contains(shown(f, stranger), "1 frame: of no listed source, so petacqd discards it"));
+    SeenDatagram unknown_sender = seen(bytes);
+    unknown_sender.from.port = 1;
+    CHECK(contains(shown(f, unknown_sender), "1 frame: of no listed source, so petacqd discards it"));
     const json numbered = {{{"id", 3}, {"address", ""}, {"bdms", "4"}},
                            {{"id", 4}, {"address", "10.0.0.2"}, {"bdms", "5"}}};
     const BoardFormat by_id = format_of_status(json::parse(status(numbered).dump()));

@@ -17,7 +17,7 @@ namespace {
 constexpr auto burst = std::chrono::microseconds(100);
 /// Datagrams that are stamped and then sent: few enough to be in the cache when the kernel copies them. Those
 /// of 1,472 bytes make three GSO messages.
-constexpr std::size_t most_at_once = 132;
+constexpr std::size_t max_at_once = 132;
 constexpr double patience = 1.25;          // times the duration
 constexpr double leave_out_after = 0.005;  // seconds: what a board buffers
 
@@ -124,7 +124,7 @@ class PartSender {
     /// Sends the datagrams of this pass that are due by then, at least one and not too many.
     void send_until(StreamPart& part, const Schedule& schedule, std::uint64_t due) {
         std::size_t count = 0;
-        const std::size_t most = std::min(most_at_once, part.size() - next_);
+        const std::size_t most = std::min(max_at_once, part.size() - next_);
         while (count < most && (count == 0 || part.due(next_ + count) <= due)) {
             sent_.frames += part.frames(next_ + count);
             sent_.bytes += part.payloads()[next_ + count].size();

@@ -102,10 +102,10 @@ void BareLoop::run() {
 }
 
 Load::Load(const std::string& address, std::uint16_t port, std::size_t payload, bool gso)
-    : block_(most_bytes), sender_({address, port, gso}) {
+    : block_(max_bytes), sender_({address, port, gso}) {
     // Whole GSO messages, all of one size.
     const std::size_t run = std::clamp<std::size_t>(net::max_datagram_bytes / payload, 1, net::max_segments);
-    const std::size_t count = most_bytes / (run * payload) * run;
+    const std::size_t count = max_bytes / (run * payload) * run;
     for (std::size_t i = 0; i < count; ++i) {
         std::byte* datagram = block_.data() + i * payload;
         net::encode_header({0, 1, i}, datagram);

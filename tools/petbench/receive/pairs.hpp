@@ -62,7 +62,7 @@ class Load {
     std::uint64_t finish();
 
   private:
-    static constexpr std::size_t most_bytes = std::size_t{384} << 10;
+    static constexpr std::size_t max_bytes = std::size_t{384} << 10;
     std::vector<std::byte> block_;
     std::vector<std::span<const std::byte>> payloads_;
     net::Sender sender_;

@@ -22,7 +22,7 @@ constexpr double silent_share = 0.3;
 /// Ends of prompts. The mean of as many is normally distributed.
 constexpr double enough_ends = 30;
 /// A module with a smaller part of its prompts is left out where those of its partners are expected.
-constexpr double least_partner = 0.5;
+constexpr double min_partner = 0.5;
 /// There are no pairs to be expected.
 constexpr double no_growth = -1;
 
@@ -200,7 +200,7 @@ void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChange
             measure(a);
             if (growth[a] != no_growth && (worst == n || growth[a] < growth[worst])) worst = a;
         }
-        if (worst == n || growth[worst] > least_partner * usual) break;
+        if (worst == n || growth[worst] > min_partner * usual) break;
         partner[worst] = false;
     }
     for (std::size_t a = 0; a < n; ++a) {
@@ -209,7 +209,7 @@ void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChange
         const double error = std::sqrt(before[a].ends * (1 + 1 / usual)) / before[a].trues;
         if (left[a] > silent_share) out.prompts[a] = {growth[a] / usual - 1, error};
         // Of the peak in time, only the edge lies in the coincidence window.
-        if (growth[a] < least_partner * usual) out.times[a] = {};
+        if (growth[a] < min_partner * usual) out.times[a] = {};
     }
 }
 

@@ -21,8 +21,8 @@ namespace {
 
 using Subject = CheckFinding::Subject;
 
-constexpr std::size_t most_findings = 200;
-constexpr std::size_t most_units = 12;  // with pictures
+constexpr std::size_t max_findings = 200;
+constexpr std::size_t max_units = 12;  // with pictures
 
 std::string verdict_text(Verdict verdict) {
     switch (verdict) {
@@ -43,11 +43,11 @@ std::string findings_html(const std::vector<CheckFinding>& findings) {
         out += fmt::format("{}{}", out.ends_with(": ") ? "" : ", ", bdm);
     if (modules_of(findings).empty()) out += "all";
     out += ".</p>\n<ul>\n";
-    for (std::size_t i = 0; i < std::min(findings.size(), most_findings); ++i)
+    for (std::size_t i = 0; i < std::min(findings.size(), max_findings); ++i)
         out += "<li>" + report::escaped(findings[i].text) + "</li>\n";
     out += "</ul>\n";
-    if (findings.size() > most_findings)
-        out += fmt::format("<p class=\"bad\">There are {} more.</p>\n", findings.size() - most_findings);
+    if (findings.size() > max_findings)
+        out += fmt::format("<p class=\"bad\">There are {} more.</p>\n", findings.size() - max_findings);
     return out;
 }
 
@@ -109,8 +109,7 @@ Curve sum_of_unit(const DailyRun& of, std::size_t unit, double factor) {
 std::set<std::size_t> units_of(const config::Geometry& g, const std::vector<CheckFinding>& findings) {
     std::set<std::size_t> units;
     for (const CheckFinding& f : findings)
-        if (f.bdm && f.subject != Subject::times && f.subject != Subject::prompts &&
-            units.size() < most_units)
+        if (f.bdm && f.subject != Subject::times && f.subject != Subject::prompts && units.size() < max_units)
             units.insert(std::size_t{*f.bdm} * g.du_count + f.du.value_or(0));
     return units;
 }

@@ -148,8 +148,8 @@ Placed largest_grid(const FloodShape& shape, const FloodPeaks& in) {
     for (std::size_t i = 0; i < in.peaks.size(); ++i)
         order.emplace_back(distance(in.peaks[i].at, middle, in.pitch), i);
     std::sort(order.begin(), order.end());
-    constexpr std::size_t most_seeds = 6;
-    order.resize(std::min(order.size(), most_seeds));
+    constexpr std::size_t max_seeds = 6;
+    order.resize(std::min(order.size(), max_seeds));
     Placed best;
     for (const auto& [unused, seed] : order) {
         Placed grid = Growth(shape, in).from(seed);

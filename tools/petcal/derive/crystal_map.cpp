@@ -38,25 +38,23 @@ std::string empty_edge(const FloodShape& shape, const std::vector<std::uint8_t>&
 std::string why_refused(const FloodShape& shape, const UnitMap& map) {
     const MapQuality& q = map.quality;
     const double each = q.counts / shape.crystals();
-    if (each < least_counts) {
-        return "expected at least " + number(least_counts, 0) + " counts per crystal, found " +
-               number(each, 1);
+    if (each < min_counts) {
+        return "expected at least " + number(min_counts, 0) + " counts per crystal, found " + number(each, 1);
     }
-    if (q.peaks < least_peaks * shape.crystals()) {
-        return "expected peaks of at least " + number(std::ceil(least_peaks * shape.crystals()), 0) + " of " +
+    if (q.peaks < min_peaks * shape.crystals()) {
+        return "expected peaks of at least " + number(std::ceil(min_peaks * shape.crystals()), 0) + " of " +
                std::to_string(shape.crystals()) + " crystals, found " + std::to_string(q.peaks);
     }
     const std::string edge = empty_edge(shape, map.found);
     if (!edge.empty()) return "expected peaks in every outer row and column, found none in " + edge;
-    const bool wide_x = shape.columns > 1 && q.separation_x < least_separation;
-    const bool wide_y = shape.rows > 1 && q.separation_y < least_separation;
+    const bool wide_x = shape.columns > 1 && q.separation_x < min_separation;
+    const bool wide_y = shape.rows > 1 && q.separation_y < min_separation;
     if (wide_x || wide_y) {
-        return "expected a separation (pitch / FWHM) of at least " + number(least_separation, 2) +
-               ", found " + number(wide_x ? q.separation_x : q.separation_y, 2) + " along " +
-               (wide_x ? "x" : "y");
+        return "expected a separation (pitch / FWHM) of at least " + number(min_separation, 2) + ", found " +
+               number(wide_x ? q.separation_x : q.separation_y, 2) + " along " + (wide_x ? "x" : "y");
     }
-    if (q.bend > most_bend) {
-        return "expected peaks within " + number(most_bend, 2) + " pitches of a smooth grid (rms), found " +
+    if (q.bend > max_bend) {
+        return "expected peaks within " + number(max_bend, 2) + " pitches of a smooth grid (rms), found " +
                number(q.bend, 2);
     }
     return "";

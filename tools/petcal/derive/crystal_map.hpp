@@ -41,10 +41,10 @@ struct UnitMap {
 
 /// What a flood map must have. With so few counts, maps of spots 0.3 pitches wide still give at most half a
 /// percent fewer frames to their crystals than the best maps do.
-inline constexpr double least_counts = 200;       ///< per crystal, mean
-inline constexpr double least_peaks = 0.8;        ///< share of crystals
-inline constexpr double least_separation = 1.05;  ///< spots with a width of 0.40 pitch
-inline constexpr double most_bend = 0.25;         ///< pitches
+inline constexpr double min_counts = 200;       ///< per crystal, mean
+inline constexpr double min_peaks = 0.8;        ///< share of crystals
+inline constexpr double min_separation = 1.05;  ///< spots with a width of 0.40 pitch
+inline constexpr double max_bend = 0.25;        ///< pitches
 
 /// `table` and `spots` are empty when no grid of crystals was found.
 UnitMap derive_unit_map(const FloodShape& shape, std::span<const std::uint32_t> flood,

@@ -93,7 +93,7 @@ std::optional<FloodShift> flood_shift(const FloodShape& shape, std::span<const s
                                       std::span<const std::uint32_t> later) {
     const double before = std::accumulate(earlier.begin(), earlier.end(), 0.0);
     const double after = std::accumulate(later.begin(), later.end(), 0.0);
-    if (std::min(before, after) < least_flood_counts * shape.crystals()) return std::nullopt;
+    if (std::min(before, after) < min_flood_counts * shape.crystals()) return std::nullopt;
     FloodShift found;
     found.pitch = flood_pitch(shape, earlier);
     const auto blurred = [&](std::span<const std::uint32_t> map, double pitches) {
@@ -110,8 +110,8 @@ std::optional<FloodShift> flood_shift(const FloodShape& shape, std::span<const s
 
     Parameters by{};
     Step step;
-    constexpr int most_steps = 15;
-    for (int i = 0; i < most_steps && !found.converged; ++i) {
+    constexpr int max_steps = 15;
+    for (int i = 0; i < max_steps && !found.converged; ++i) {
         FloodImage model = moved(fine_before, shape.size, by);
         const FloodImage coarse = moved(coarse_before, shape.size, by);
         for (std::size_t at = 0; at < model.size(); ++at)

@@ -21,11 +21,11 @@ struct FloodShift {
 /// Fits shift and stretch of the earlier map to the later one, both smoothed over a tenth of a pitch: maximum
 /// likelihood of Poisson counts, linearised and repeated. The earlier one is scaled to the mean of the later
 /// one over half a pitch, so that crystals may count more or less than before. A move by a whole pitch looks
-/// like none, except at the edges. None if either map has fewer than least_flood_counts per crystal, or if it
+/// like none, except at the edges. None if either map has fewer than min_flood_counts per crystal, or if it
 /// has no structure.
 std::optional<FloodShift> flood_shift(const FloodShape& shape, std::span<const std::uint32_t> earlier,
                                       std::span<const std::uint32_t> later);
 
-inline constexpr double least_flood_counts = 50;
+inline constexpr double min_flood_counts = 50;
 
 }  // namespace petacq::petcal

@@ -94,8 +94,8 @@ Equations equations_of(const Task& task, Values p) {
 bool improve(const Task& task, Values& p) {
     double damping = 1e-3;
     Equations now = equations_of(task, p);
-    constexpr int most_rounds = 15;
-    for (int round = 0; round < most_rounds && damping < 1e3; ++round) {
+    constexpr int max_rounds = 15;
+    for (int round = 0; round < max_rounds && damping < 1e3; ++round) {
         std::vector<double> matrix = now.matrix;
         for (std::size_t i = 0; i < parameters; ++i)
             matrix[i * parameters + i] *= 1 + damping;

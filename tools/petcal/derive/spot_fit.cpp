@@ -12,9 +12,9 @@ namespace petacq::petcal {
 
 namespace {
 
-constexpr double support = 1.5;     // pitches to either side, in which a Gaussian is computed
-constexpr double scatter = 0.08;    // pitches: of spots around the places that the others predict
-constexpr double most_moved = 0.4;  // pitches, from there
+constexpr double support = 1.5;    // pitches to either side, in which a Gaussian is computed
+constexpr double scatter = 0.08;   // pitches: of spots around the places that the others predict
+constexpr double max_moved = 0.4;  // pitches, from there
 // Of the median counts: spots with less take the predicted place, those without a peak of their own sooner.
 constexpr double weak = 0.1;
 constexpr double weak_without_peak = 0.25;
@@ -177,7 +177,7 @@ class Mixture {
         }
         const double of_prediction = width * width / (scatter * scatter);
         const double moved = (sum + of_prediction * (predicted - place)) / (counts + of_prediction);
-        place = std::clamp(place + moved, predicted - most_moved * pitch, predicted + most_moved * pitch);
+        place = std::clamp(place + moved, predicted - max_moved * pitch, predicted + max_moved * pitch);
     }
 
     FloodShape shape_;

@@ -23,13 +23,13 @@ CrystalPeak peak_near(std::span<const std::uint32_t> spectrum, double from, doub
     const auto low = static_cast<std::ptrdiff_t>(std::clamp(from, 0.0, last));
     const auto high = static_cast<std::ptrdiff_t>(std::clamp(to, 0.0, last));
     const double counts = std::accumulate(spectrum.begin() + low, spectrum.begin() + high, 0.0);
-    if (counts < least_peak_counts) return out;
+    if (counts < min_peak_counts) return out;
     const std::vector<double> values(spectrum.begin(), spectrum.end());
     const auto near = highest_bin(values, from, to, usual_resolution * (from + to) / 2);
     const auto peak = near ? fit_photopeak(spectrum, *near, shape) : std::nullopt;
     out.state = PeakState::no_peak;
     if (!peak || peak->place < from || peak->place > to) return out;
-    out.state = peak->counts < least_peak_counts ? PeakState::few_counts : PeakState::fitted;
+    out.state = peak->counts < min_peak_counts ? PeakState::few_counts : PeakState::fitted;
     out.peak = *peak;
     return out;
 }
@@ -78,7 +78,7 @@ std::string refusal(std::span<const std::uint32_t> spectra, std::size_t bins,
     const auto count = static_cast<double>(crystals.size());
     const auto fitted = std::count_if(crystals.begin(), crystals.end(),
                                       [](const CrystalPeak& c) { return c.state == PeakState::fitted; });
-    const double least = std::ceil(least_fitted_crystals * count);
+    const double least = std::ceil(min_fitted_crystals * count);
     if (static_cast<double>(fitted) >= least) return "";
     double all = 0;
     double last = 0;
@@ -87,7 +87,7 @@ std::string refusal(std::span<const std::uint32_t> spectra, std::size_t bins,
         if (i % bins == bins - 1) last += spectra[i];
     }
     std::string text = "expected photopeaks with at least " +
-                       std::to_string(static_cast<int>(least_peak_counts)) + " counts in at least " +
+                       std::to_string(static_cast<int>(min_peak_counts)) + " counts in at least " +
                        std::to_string(static_cast<int>(least)) + " of " + std::to_string(crystals.size()) +
                        " crystals, found " + std::to_string(fitted) + " (" +
                        std::to_string(std::llround(all / count)) + " counts per crystal";

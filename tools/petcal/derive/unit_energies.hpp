@@ -27,8 +27,8 @@ struct UnitEnergies {
     std::string refused;      ///< what was expected and what was found; empty: the peaks can be used
 };
 
-inline constexpr double least_peak_counts = 250;      ///< for a place known to about half a percent
-inline constexpr double least_fitted_crystals = 0.5;  ///< share of the crystals of a unit
+inline constexpr double min_peak_counts = 250;      ///< for a place known to about half a percent
+inline constexpr double min_fitted_crystals = 0.5;  ///< share of the crystals of a unit
 
 /// `spectra`: [crystal][bin], the last bin holds all higher energies. `from` and `to`: the bins between which
 /// the photopeak of the unit is searched. Those of crystals lie within 40 percent of it.

@@ -20,8 +20,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t least_voxels = 200;
-constexpr double most_uneven = 0.1;
+constexpr std::uint64_t min_voxels = 200;
+constexpr double max_uneven = 0.1;
 constexpr std::array part_names{"-x", "+x", "-y", "+y", "-z", "+z", "inner", "outer"};
 
 /// What petlm image says about its image.
@@ -134,11 +134,11 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     }
     DerivedActivity out;
     out.voxels = static_cast<std::uint64_t>(all.n);
-    if (out.voxels < least_voxels)
+    if (out.voxels < min_voxels)
         throw config::Error(fmt::format(
             "{} voxels lie in the cylinder, {:g} mm from its surface; expected at least {}: smaller voxels, "
             "or a larger cylinder",
-            out.voxels, o.margin_mm, least_voxels));
+            out.voxels, o.margin_mm, min_voxels));
     out.mean = all.mean();
     if (!(out.mean > 0))
         throw config::Error(
@@ -146,11 +146,11 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     out.spread = std::sqrt(std::max(0.0, all.squares / all.n - out.mean * out.mean)) / out.mean;
     for (std::size_t part = 0; part < parts.size(); ++part) {
         out.parts[part] = parts[part].mean() / out.mean;
-        if (std::abs(out.parts[part] - 1) <= most_uneven) continue;
+        if (std::abs(out.parts[part] - 1) <= max_uneven) continue;
         throw config::Error(fmt::format(
             "the image is not even in the cylinder: its {} part has {:.3f} of the mean; expected within "
             "{:.0f} %: check --cylinder, and that it is filled evenly",
-            part_names[part], out.parts[part], 100 * most_uneven));
+            part_names[part], out.parts[part], 100 * max_uneven));
     }
     out.applied = about.applied;
     out.time_utc = about.time_utc;

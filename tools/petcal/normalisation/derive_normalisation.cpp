@@ -34,8 +34,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double least_share = 0.25;  // of the prompts, on lines through the source
-constexpr double most_randoms = 0.5;  // of the prompts used
+constexpr double min_share = 0.25;   // of the prompts, on lines through the source
+constexpr double max_randoms = 0.5;  // of the prompts used
 
 /// Throws unless the run was taken with this scanner.
 void check_scanner(const config::Scanner& scanner, const petlm::ExportSource& source) {
@@ -120,8 +120,8 @@ void read_records(const petlm::ExportSource& source, const derive::FanModel& mod
 void subtract_expected(const petlm::RunRandoms& randoms, const derive::FanModel& model,
                        derive::LineCounts& counts, DerivedNormalisation& out) {
     // Randoms vary slowly from pair to pair: a share of the pairs tells enough.
-    constexpr double most_pairs = 2e7;
-    const auto one_in = static_cast<std::uint32_t>(std::ceil(model.most_pairs() / most_pairs));
+    constexpr double max_pairs = 2e7;
+    const auto one_in = static_cast<std::uint32_t>(std::ceil(model.max_pairs() / max_pairs));
     model.for_each_pair(one_in, [&](std::uint32_t a, std::uint32_t b) {
         const double expected = one_in * randoms.sum(a, b);
         counts.add(a, b, -expected / live_of(&randoms, a, b), 0);
@@ -150,20 +150,20 @@ derive::LineCounts read_counts(const config::Scanner& scanner, const petlm::Expo
     if (out.prompts == 0)
         throw config::Error(fmt::format("{}: expected prompts of the cylinder, found none in {:.6g} s", name,
                                         source.coverage().seconds()));
-    if (static_cast<double>(out.used) < least_share * static_cast<double>(out.prompts))
+    if (static_cast<double>(out.used) < min_share * static_cast<double>(out.prompts))
         throw config::Error(fmt::format(
             "{}: {} of {} prompts lie on lines through the source; expected at least {:.0f} %: check "
             "--cylinder",
-            name, out.used, out.prompts, 100 * least_share));
+            name, out.used, out.prompts, 100 * min_share));
     if (expected) subtract_expected(*expected, model, counts, out);
     out.randoms_from = expected ? "the singles of each second"
                                 : fmt::format("delayeds of weight {:.3g}, as {}", weight, why);
     out.loss = expected ? sentence_of(expected->loss()) : "Loss: not corrected, as " + why + ".";
-    if (out.randoms > most_randoms * static_cast<double>(out.used))
+    if (out.randoms > max_randoms * static_cast<double>(out.used))
         throw config::Error(
             fmt::format("{}: {:.0f} of {} prompts are random; expected less than {:.0f} %: "
                         "measure with less activity",
-                        name, out.randoms, out.used, 100 * most_randoms));
+                        name, out.randoms, out.used, 100 * max_randoms));
     counts.finish();
     return counts;
 }

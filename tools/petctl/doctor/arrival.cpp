@@ -111,9 +111,9 @@ bool judge_senders(const Evidence& evidence, Diagnosis& diagnosis) {
                       "their power, cable and destination, if they are boards in use");
     }
     std::vector<std::string> unknown;
-    for (const json& stranger : list(evidence.after, {"unknown_sources"})) {
-        if (number(at(stranger, {"last_seen_s"})) > evidence.seconds()) continue;
-        const json& id = at(stranger, {"id"});
+    for (const json& unknown_sender : list(evidence.after, {"unknown_sources"})) {
+        if (number(at(unknown_sender, {"last_seen_s"})) > evidence.seconds()) continue;
+        const json& id = at(unknown_sender, {"id"});
         if (id.is_number_unsigned()) {
             const auto sent = id.get<unsigned>();
             const unsigned swapped = (sent & 0xFF) << 8 | sent >> 8;
@@ -122,12 +122,12 @@ bool judge_senders(const Evidence& evidence, Diagnosis& diagnosis) {
                 diagnosis.add(Level::problem, "from",
                               fmt::format("source id {} is {} with its bytes swapped: {} sends its source id "
                                           "little-endian",
-                                          sent, swapped, text_of(at(stranger, {"address"}))),
+                                          sent, swapped, text_of(at(unknown_sender, {"address"}))),
                               "send bytes 6 and 7 of the header with the most significant byte first");
                 continue;
             }
         }
-        unknown.push_back(full_name(stranger));
+        unknown.push_back(full_name(unknown_sender));
     }
     if (unknown.empty()) return false;
     diagnosis.add(Level::problem, "from", "may not send, and is not used: " + joined(unknown),

@@ -29,7 +29,7 @@ std::string in_words(const Markers& markers) {
     return fmt::format("head {}, tail {}", markers.head, markers.tail);
 }
 
-constexpr std::size_t most_header_bytes = 32;  // that are printed
+constexpr std::size_t max_header_bytes = 32;  // that are printed
 
 /// What the header should begin with, and what it begins with.
 void judge_header(const Impression& seen, Diagnosis& diagnosis) {
@@ -37,8 +37,7 @@ void judge_header(const Impression& seen, Diagnosis& diagnosis) {
     net::encode_header({}, own.data());
     const auto magic = std::span(own).first(4);
     const auto& header = seen.strange_header;
-    const std::string bytes =
-        hexadecimal(std::span(header).first(std::min(header.size(), most_header_bytes)));
+    const std::string bytes = hexadecimal(std::span(header).first(std::min(header.size(), max_header_bytes)));
     const std::string where = fmt::format("{} before the first frame that are not petacqd's header: {}",
                                           daemon::counted_text(header.size(), "byte"), bytes);
     const bool magic_fits = header.size() >= 4 && std::equal(magic.begin(), magic.end(), header.begin());

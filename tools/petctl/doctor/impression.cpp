@@ -23,7 +23,7 @@ std::optional<Framing> framing_of(const Sample& sample) {
 
 /// The key with the largest count.
 template <class Key>
-std::optional<Key> most_frequent(const std::map<Key, std::size_t>& counts) {
+std::optional<Key> max_frequent(const std::map<Key, std::size_t>& counts) {
     const auto found = std::max_element(counts.begin(), counts.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
     return found == counts.end() ? std::nullopt : std::optional(found->first);
@@ -35,7 +35,7 @@ std::optional<Framing> framing_of(const std::set<Sample>& samples) {
     for (const Sample& sample : samples) {
         if (const auto framing = framing_of(sample)) ++counts[*framing];
     }
-    const auto framing = most_frequent(counts);
+    const auto framing = max_frequent(counts);
     return framing && 2 * counts[*framing] >= samples.size() ? framing : std::nullopt;
 }
 
@@ -75,7 +75,7 @@ std::optional<Markers> markers_in(const std::set<Sample>& samples, const Shape& 
             ++frames;
         }
     }
-    const auto pair = most_frequent(counts);
+    const auto pair = max_frequent(counts);
     if (!pair || 2 * counts[*pair] < frames) return std::nullopt;
     return Markers{pair->first, pair->second};
 }

@@ -60,7 +60,7 @@ const Arrangement& arrangement_of(const Sender& sender) {
 /// Bits of a counter that begins again and again; 0: it does not.
 unsigned rolls_over_at(const std::vector<TimeReading>& readings) {
     constexpr std::size_t fewest = 6;
-    constexpr unsigned most_bits = 48;
+    constexpr unsigned max_bits = 48;
     if (readings.size() < fewest) return 0;
     std::size_t back = 0;
     std::uint64_t largest = 0;
@@ -69,7 +69,7 @@ unsigned rolls_over_at(const std::vector<TimeReading>& readings) {
         back += i > 0 && readings[i].ticks < readings[i - 1].ticks ? 1 : 0;
     }
     const auto bits = static_cast<unsigned>(std::bit_width(largest));
-    return back >= 2 && bits <= most_bits ? bits : 0;
+    return back >= 2 && bits <= max_bits ? bits : 0;
 }
 
 /// What a tick of this length is: "nanoseconds".

@@ -13,7 +13,7 @@ using net::Malformed;
 
 namespace {
 
-constexpr std::size_t most_sent_bytes = 144;  // of a foreign datagram that are shown
+constexpr std::size_t max_sent_bytes = 144;  // of a foreign datagram that are shown
 
 std::string hexadecimal_of(std::span<const std::byte> bytes) {
     std::string text;
@@ -102,7 +102,7 @@ Dump::Content Dump::translated_content(const SeenDatagram& datagram) {
     net::DatagramHeader header;
     content.malformed = translator_->parse(sent_.data(), datagram.head.size(), header, content.total);
     if (content.malformed != Malformed::none) return content;
-    translated_.resize(translator_->most_bytes(datagram.head.size()));
+    translated_.resize(translator_->max_bytes(datagram.head.size()));
     translator_->translate(sent_.data(), datagram.head.size(), datagram.from, datagram.arrival_ns, header,
                            translated_.data());
     if (format_.framing == config::Framing::sequenced) content.header = header;
@@ -189,7 +189,7 @@ std::string Dump::add(const SeenDatagram& datagram) {
     const bool own = format_.layout.empty() || datagram.is_own;
     std::string text = head_line(datagram, content, source) + "\n";
     if (!own || content.malformed != Malformed::none) {
-        const auto shown = datagram.head.first(std::min(datagram.head.size(), most_sent_bytes));
+        const auto shown = datagram.head.first(std::min(datagram.head.size(), max_sent_bytes));
         text += fmt::format("  as sent: {}{}\n", hexadecimal_of(shown),
                             shown.size() < datagram.bytes ? " ..." : "");
     }

@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr double least_margin_s = 0.5;
+constexpr double min_margin_s = 0.5;
 
 }  // namespace
 
@@ -47,7 +47,7 @@ std::optional<std::uint64_t> time_ahead(const TimedStatus& status) {
         if (watermark.is_number()) latest = std::max(latest, watermark.get<double>());
     }
     if (latest < 0) return std::nullopt;
-    return ticks_in(latest + least_margin_s + 2 * status.seconds, status);
+    return ticks_in(latest + min_margin_s + 2 * status.seconds, status);
 }
 
 }  // namespace petacq::petctl

@@ -21,7 +21,7 @@ namespace {
 
 /// Detector times that are so far apart belong to different clocks. Watermarks of one clock differ by less: a
 /// slow source holds one of them up.
-constexpr double most_watermark_difference_s = 10;
+constexpr double max_watermark_difference_s = 10;
 
 json reason(const std::string& host, const char* code, const std::string& message, const char* severity) {
     return {{"host", host}, {"code", code}, {"message", message}, {"severity", severity}};
@@ -65,7 +65,7 @@ void add_common_reasons(json& reasons, const std::vector<HostAnswer>& statuses) 
     }
     if (runs.size() > 1)
         reasons.push_back(reason("", "runs_differ", "the hosts have different runs: " + named, "degraded"));
-    if (latest - earliest > most_watermark_difference_s) {
+    if (latest - earliest > max_watermark_difference_s) {
         reasons.push_back(
             reason("", "clocks_differ",
                    fmt::format("the detector times of the hosts are {:.1f} s apart", latest - earliest),

@@ -43,8 +43,8 @@ AttenuatingCylinder cylinder_of(const std::string& part, const std::vector<doubl
     AttenuatingCylinder out;
     out.shape = {{v[0], v[1], v[2] - v[4] / 2}, {v[0], v[1], v[2] + v[4] / 2}, v[3]};
     if (v.size() == 6) out.per_cm = v[5];
-    expect(out.per_cm > 0 && out.per_cm <= most_per_cm,
-           fmt::format("more than 0 and at most {} per cm", most_per_cm));
+    expect(out.per_cm > 0 && out.per_cm <= max_per_cm,
+           fmt::format("more than 0 and at most {} per cm", max_per_cm));
     return out;
 }
 
@@ -128,11 +128,11 @@ AttenuatingObject AttenuatingObject::of(const std::vector<std::string>& parts) {
 
 void AttenuatingObject::add(nifti::Volume map, const std::string& name) {
     for (const float value : map.values) {
-        if (value >= 0 && static_cast<double>(value) <= most_per_cm) continue;
+        if (value >= 0 && static_cast<double>(value) <= max_per_cm) continue;
         throw config::Error(fmt::format(
             "{}: expected linear attenuation at 511 keV, 0 to {} per cm (water: {}), found {}: Hounsfield "
             "units and other numbers of a CT have to be converted",
-            name, most_per_cm, water_per_cm, value));
+            name, max_per_cm, water_per_cm, value));
     }
     maps_.push_back(std::make_shared<const Map>(std::move(map), name));
 }

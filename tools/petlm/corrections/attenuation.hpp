@@ -15,7 +15,7 @@ using config::Vector3;
 
 inline constexpr double water_per_cm = 0.096;  ///< linear attenuation of water at 511 keV
 /// No substance in a scanner attenuates more: a map with larger values is not one of 1/cm.
-inline constexpr double most_per_cm = 10;
+inline constexpr double max_per_cm = 10;
 
 struct AttenuatingCylinder {
     derive::KnownSource shape;  ///< its axis along z
@@ -38,7 +38,7 @@ class AttenuatingObject {
     static AttenuatingObject of(const std::vector<std::string>& parts);
 
     void add(const AttenuatingCylinder& cylinder) { cylinders_.push_back(cylinder); }
-    /// Throws config::Error for negative values and for values above most_per_cm. `name` is for errors.
+    /// Throws config::Error for negative values and for values above max_per_cm. `name` is for errors.
     void add(nifti::Volume map, const std::string& name);
 
     /// Moves all of it along the axis of the scanner.

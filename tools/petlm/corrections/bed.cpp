@@ -30,7 +30,7 @@ Steps steps_in(petlm::RecordSource& tags) {
             if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::position)) continue;
             const double mm = static_cast<std::int32_t>(tag.value) * 1e-3;
             std::vector<Step>& of_channel = steps[std::uint32_t{tag.source} << 8U | tag.channel];
-            if (of_channel.empty() || std::abs(of_channel.back().mm - mm) > BedMovement::least_step_mm)
+            if (of_channel.empty() || std::abs(of_channel.back().mm - mm) > BedMovement::min_step_mm)
                 of_channel.push_back({tag.time, mm});
         }
     }
@@ -61,7 +61,7 @@ void look_at(const std::vector<Stay>& stays, unsigned channel, double covered_ti
     const auto [low, high] = std::minmax_element(stays.begin(), stays.end(),
                                                  [](const Stay& a, const Stay& b) { return a.mm < b.mm; });
     const double travel = stays.empty() ? 0 : high->mm - low->mm;
-    if (travel <= BedMovement::least_step_mm) return;
+    if (travel <= BedMovement::min_step_mm) return;
     ++out.moving_channels;
     if (travel <= out.travel_mm) return;
     out.travel_mm = travel;
@@ -72,7 +72,7 @@ void look_at(const std::vector<Stay>& stays, unsigned channel, double covered_ti
         if (!stay.still) continue;
         still += static_cast<double>(stay.times.ticks());
         const auto same = std::find_if(out.positions.begin(), out.positions.end(), [&](const BedPosition& p) {
-            return std::abs(p.mm - stay.mm) <= BedMovement::least_step_mm;
+            return std::abs(p.mm - stay.mm) <= BedMovement::min_step_mm;
         });
         if (same == out.positions.end()) {
             out.positions.push_back({stay.mm, stay.times});

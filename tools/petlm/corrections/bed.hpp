@@ -17,11 +17,11 @@ struct BedPosition {
 
 struct BedMovement {
     /// Positions closer to each other are one.
-    static constexpr double least_step_mm = 0.1;
+    static constexpr double min_step_mm = 0.1;
     /// The bed is still at a position from which it does not move for so long.
     static constexpr double still_s = 0.5;
     /// Step and shoot: it is still for at least this share of the time, on the way for the rest.
-    static constexpr double least_still_share = 0.8;
+    static constexpr double min_still_share = 0.8;
 
     /// Distance between the lowest and the highest position in the time that the file covers, of the channel
     /// where it is largest. 0: no bed moved, or there are no tags.
@@ -35,11 +35,11 @@ struct BedMovement {
     /// Why the tags of some runs are not known, a phrase each. The rest says nothing of their times.
     std::vector<std::string> unknown;
 
-    [[nodiscard]] bool moved() const { return travel_mm > least_step_mm; }
+    [[nodiscard]] bool moved() const { return travel_mm > min_step_mm; }
     /// It moved in steps, and can be taken apart into its positions.
     [[nodiscard]] bool in_steps() const {
         return unknown.empty() && moving_channels == 1 && positions.size() > 1 &&
-               still_share >= least_still_share;
+               still_share >= min_still_share;
     }
     /// "The bed moved by 20 mm, as the position tags of channel 3 say: ..."; no end of the sentence.
     [[nodiscard]] std::string text() const;

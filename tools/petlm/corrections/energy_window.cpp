@@ -8,7 +8,7 @@ namespace petacq::corrections {
 namespace {
 
 constexpr double fwhm_per_sigma = 2.354820045030949;
-constexpr std::uint64_t least_count = 100;
+constexpr std::uint64_t min_count = 100;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ EnergyWindow PhotopeakWidth::window(const std::optional<config::Energy>& rule) c
         out.lower = rule->filter ? rule->lower_keV : 0;
         out.upper = rule->filter ? rule->upper_keV : 2 * photopeak;
     }
-    if (count_ >= least_count) {
+    if (count_ >= min_count) {
         const double sigma = std::sqrt(squares_ / static_cast<double>(count_));
         out.resolution = std::clamp(fwhm_per_sigma * sigma / photopeak, 0.01, 0.5);
     }

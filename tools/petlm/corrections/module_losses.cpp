@@ -14,7 +14,7 @@ namespace petacq::petlm {
 namespace {
 
 constexpr int rounds = 4;
-constexpr double least_delivered = 0.02;  // with less, the trues of a moment are taken from those around it
+constexpr double min_delivered = 0.02;  // with less, the trues of a moment are taken from those around it
 
 double sum_of(const std::vector<double>& values) {
     return std::accumulate(values.begin(), values.end(), 0.0);
@@ -22,11 +22,11 @@ double sum_of(const std::vector<double>& values) {
 
 }  // namespace
 
-ModuleLosses::ModuleLosses(const config::Scanner& scanner, double least_ticks)
+ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
     : modules_(scanner.geometry.bdm_count),
       board_(modules_),
       told_(modules_),
-      least_ticks_(least_ticks),
+      min_ticks_(min_ticks),
       open_(none()),
       prompts_(modules_ * modules_) {
     // A module that no board lists, or several, is one of its own.
@@ -83,7 +83,7 @@ void ModuleLosses::add(const daemon::SecondsReader& seconds, double ticks, doubl
     open_.ticks += ticks;
     open_.covered += share * ticks;
     open_.trues += share * trues;
-    if (open_.ticks >= least_ticks_) close_moment(true);
+    if (open_.ticks >= min_ticks_) close_moment(true);
 }
 
 void ModuleLosses::close_moment(bool dead_time_told) {
@@ -127,7 +127,7 @@ std::vector<double> ModuleLosses::trues_by_share(const std::vector<double>& shar
             for (std::size_t n = m; n < modules_; ++n)
                 share += share_of_pair[m * modules_ + n] * delivered(moments_[i], m, n);
         }
-        if (share < least_delivered) continue;
+        if (share < min_delivered) continue;
         all[i] = moments_[i].trues / share;
         known.push_back(i);
     }
@@ -189,7 +189,7 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
     const double all = sum_of(trues);
     double weight = 0;
     double weight_arrived = 0;
-    loss.least_factor = std::numeric_limits<double>::infinity();
+    loss.min_factor = std::numeric_limits<double>::infinity();
     for (std::size_t m = 0; m < modules_; ++m) {
         for (std::size_t n = m; n < modules_; ++n) {
             double all_arrived = 0;
@@ -209,14 +209,14 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
             if (share > 0) {
                 weight += prompts / share;
                 weight_arrived += prompts;
-                loss.least_factor = std::min(loss.least_factor, 1 / share);
+                loss.min_factor = std::min(loss.min_factor, 1 / share);
                 loss.largest_factor = std::max(loss.largest_factor, 1 / share);
             } else {
                 loss.silent_pairs += 2 / static_cast<double>(modules_ * (modules_ - 1));
             }
         }
     }
-    if (!(loss.least_factor <= loss.largest_factor)) loss.least_factor = loss.largest_factor;
+    if (!(loss.min_factor <= loss.largest_factor)) loss.min_factor = loss.largest_factor;
     if (weight_arrived > 0) loss.factor = weight / weight_arrived;
     loss.unknown_modules = live_unknown_;
     if (!live_known_) return;
@@ -241,7 +241,7 @@ std::string sentence_of(const RunLoss& loss) {
             "values "
             "multiplied by {:.4g}, by pair "
             "of modules {:.4g} to {:.4g}.",
-            loss.unknown_modules ? "at least " : "", 100 * loss.lost, loss.factor, loss.least_factor,
+            loss.unknown_modules ? "at least " : "", 100 * loss.lost, loss.factor, loss.min_factor,
             loss.largest_factor);
     }
     if (loss.silent_pairs > 0) {
@@ -283,7 +283,7 @@ std::unique_ptr<PairLosses> PairLosses::of(const ExportSource& source, const dae
         auto out = std::make_unique<PairLosses>(scanner.geometry);
         out->known_ = seconds->known();
         losses.finish(out->dead_time_, out->loss_);
-        if (out->known_ >= least_known) return out;
+        if (out->known_ >= min_known) return out;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * out->known_);
     } catch (const std::invalid_argument& error) {
         why = std::string("seconds.plm cannot be used: ") + error.what();

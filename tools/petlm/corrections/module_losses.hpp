@@ -43,7 +43,7 @@ struct RunLoss {
     double lost = std::numeric_limits<double>::quiet_NaN();
     /// By which trues have to be multiplied: all together, and of the pairs that delivered anything.
     double factor = 1;
-    double least_factor = 1;
+    double min_factor = 1;
     double largest_factor = 1;
     double silent_pairs = 0;  ///< share of the pairs of modules that delivered nothing
     /// Of some, in some seconds, it is not known; they are taken as if all of their data had arrived, and
@@ -54,9 +54,9 @@ struct RunLoss {
 /// One thread at a time.
 class ModuleLosses {
   public:
-    /// Boards tell their dead time now and then: seconds shorter than `least_ticks` belong to the next one,
+    /// Boards tell their dead time now and then: seconds shorter than `min_ticks` belong to the next one,
     /// or at the end of a run to the one before.
-    ModuleLosses(const config::Scanner& scanner, double least_ticks);
+    ModuleLosses(const config::Scanner& scanner, double min_ticks);
 
     /// A second of which `share` counts, recorded for `ticks`. `module_pairs`: its prompts, [m * modules +
     /// n].
@@ -94,7 +94,7 @@ class ModuleLosses {
     std::size_t modules_;
     std::vector<std::size_t> board_;  ///< [module]
     std::vector<bool> told_;          ///< [module] a second of the run has its share
-    double least_ticks_;
+    double min_ticks_;
     bool dead_time_known_ = true;
     bool live_known_ = false;
     bool live_unknown_ = false;
@@ -109,7 +109,7 @@ class ModuleLosses {
 class PairLosses {
   public:
     /// Seconds that tell less than this share of the time of a file are not used; others stand for all of it.
-    static constexpr double least_known = 0.8;
+    static constexpr double min_known = 0.8;
 
     explicit PairLosses(const config::Geometry& geometry) : geometry_(geometry) {}
     /// Of the records that `coverage` describes, of a file or run directory. Null if its runs have no seconds

@@ -59,13 +59,13 @@ struct RunRandoms::Frame {
 class RunRandoms::Frames {
   public:
     void add(const gpu::RandomsByPair& second, double randoms, double share, const Frame& empty) {
-        if (seconds_ == most_frames * in_frame_) {
+        if (seconds_ == max_frames * in_frame_) {
             // All frames are full: two become one.
-            for (std::size_t f = 0; f < most_frames / 2; ++f) {
+            for (std::size_t f = 0; f < max_frames / 2; ++f) {
                 list_[2 * f].add(list_[2 * f + 1]);
                 if (f != 0) list_[f] = std::move(list_[2 * f]);
             }
-            list_.erase(list_.begin() + most_frames / 2, list_.end());
+            list_.erase(list_.begin() + max_frames / 2, list_.end());
             in_frame_ *= 2;
         }
         if (seconds_++ % in_frame_ == 0) list_.push_back(empty);
@@ -195,7 +195,7 @@ std::unique_ptr<RunRandoms> RunRandoms::of(const ExportSource& source, const dae
         why = seconds->other_rules();
         if (!why.empty()) return nullptr;
         auto randoms = std::make_unique<RunRandoms>(*seconds, scanner, daemon::coincidence_rules(*rules));
-        if (randoms->known() >= least_known) return randoms;
+        if (randoms->known() >= min_known) return randoms;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * randoms->known());
     } catch (const std::invalid_argument& error) {
         why = std::string("seconds.plm cannot be used: ") + error.what();

@@ -49,7 +49,7 @@ std::optional<double> mean_weight_of_delayeds(const ExportSource& source);
 /// negative. The order of the crystals does not matter.
 class RunRandoms : public PairLosses {
   public:
-    static constexpr std::size_t most_frames = 16;
+    static constexpr std::size_t max_frames = 16;
 
     /// Reads all seconds. Throws std::invalid_argument when they lack a field or are those of another
     /// scanner.

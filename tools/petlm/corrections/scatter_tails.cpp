@@ -20,7 +20,7 @@ std::size_t cell(double share, std::size_t count) {
 
 ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule,
                            const LineFactors& lines, OfPair expected, OfPair randoms, net::WorkerPool& pool,
-                           std::size_t most_pairs)
+                           std::size_t max_pairs)
     : lines_(lines),
       expected_(std::move(expected)),
       randoms_(std::move(randoms)),
@@ -30,7 +30,7 @@ ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& 
       bins_(bins) {
     for (const Vector3& end : lines.ends())
         half_length_mm_ = std::max(half_length_mm_, std::abs(end[2]));
-    sample(scanner, rule, pool, most_pairs);
+    sample(scanner, rule, pool, max_pairs);
 }
 
 ScatterTails::Line ScatterTails::line(std::uint32_t a, std::uint32_t b) const {
@@ -56,11 +56,11 @@ std::size_t ScatterTails::bin_of(const Line& line) {
 
 /// Adds up scatter and randoms, and finds the bins with lines through the object.
 void ScatterTails::sample(const config::Scanner& scanner, const gpu::PairRule& rule, net::WorkerPool& pool,
-                          std::size_t most_pairs) {
+                          std::size_t max_pairs) {
     const std::uint64_t crystals = scanner.geometry.crystal_count();
     const std::uint64_t pairs = crystals * crystals;
-    const bool all = pairs <= 2 * std::uint64_t{most_pairs};
-    const std::uint64_t count = all ? pairs : 2 * std::uint64_t{most_pairs};
+    const bool all = pairs <= 2 * std::uint64_t{max_pairs};
+    const std::uint64_t count = all ? pairs : 2 * std::uint64_t{max_pairs};
     // Each pair occurs in both orders.
     const double stands_for = static_cast<double>(pairs) / static_cast<double>(count) / 2;
     std::vector<std::vector<Bin>> parts(slices, std::vector<Bin>(bins));

@@ -27,10 +27,10 @@ class ScatterTails {
     static constexpr double simulation_sigma = 0.1;
     static constexpr double shape_sigma = 0.15;
 
-    /// `lines` has the object. Sums are those of all pairs if there are at most `most_pairs`, else of an even
+    /// `lines` has the object. Sums are those of all pairs if there are at most `max_pairs`, else of an even
     /// sample of so many. `expected`: the scatter of a pair, 0 for dead ones. All must outlive it.
     ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule, const LineFactors& lines,
-                 OfPair expected, OfPair randoms, net::WorkerPool& pool, std::size_t most_pairs = 8'000'000);
+                 OfPair expected, OfPair randoms, net::WorkerPool& pool, std::size_t max_pairs = 8'000'000);
 
     /// Adds prompts of a pair that the rule accepts.
     void add(std::uint32_t a, std::uint32_t b, double prompts);
@@ -72,7 +72,7 @@ class ScatterTails {
     [[nodiscard]] Line line(std::uint32_t a, std::uint32_t b) const;
     [[nodiscard]] static std::size_t bin_of(const Line& line);
     void sample(const config::Scanner& scanner, const gpu::PairRule& rule, net::WorkerPool& pool,
-                std::size_t most_pairs);
+                std::size_t max_pairs);
     [[nodiscard]] std::vector<std::size_t> tails() const;
 
     const LineFactors& lines_;

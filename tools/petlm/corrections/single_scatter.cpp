@@ -14,7 +14,7 @@ namespace {
 
 constexpr double apart_mm = 8;  // between nodes
 constexpr double cells_of_box = 600;
-constexpr std::size_t least_points = 200;
+constexpr std::size_t min_points = 200;
 constexpr double beyond_mm = 30;  // of the ends of the scanner
 
 /// A part of the object.
@@ -111,8 +111,8 @@ std::vector<ScatterPoint> points_in(const config::Scanner& scanner, const Attenu
     const double step = std::cbrt(volume / cells_of_box);
     auto points = points_of(object, box, step);
     // An object that fills a small part of the box.
-    if (!points.empty() && points.size() < least_points)
-        points = points_of(object, box, step * std::cbrt(static_cast<double>(points.size()) / least_points));
+    if (!points.empty() && points.size() < min_points)
+        points = points_of(object, box, step * std::cbrt(static_cast<double>(points.size()) / min_points));
     return points;
 }
 

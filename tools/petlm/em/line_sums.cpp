@@ -13,8 +13,8 @@ namespace petacq::image {
 namespace {
 
 constexpr std::size_t shares = 8;
-constexpr std::size_t most_voxels_of_sums = std::size_t{1} << 21U;  // 128 MiB for all shares
-constexpr double most_steps_of_sums = 3e9;
+constexpr std::size_t max_voxels_of_sums = std::size_t{1} << 21U;  // 128 MiB for all shares
+constexpr double max_steps_of_sums = 3e9;
 constexpr double lines_through_voxel = 2000;  // of an even sample, before its mirror images
 
 /// Turns and mirror images that map crystals to crystals and voxels to voxels: quarters or halves of a turn,
@@ -72,7 +72,7 @@ class Symmetries {
 bool few_lines(const config::Geometry& geometry, const Grid& grid) {
     const double crystals = geometry.crystal_count();
     const double steps = crystals * crystals / 2 * (double{1} * grid.n[0] + grid.n[1] + grid.n[2]);
-    return steps <= most_steps_of_sums && grid.voxels() <= most_voxels_of_sums;
+    return steps <= max_steps_of_sums && grid.voxels() <= max_voxels_of_sums;
 }
 
 std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
@@ -139,7 +139,7 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
     // Every line is met from both of its ends.
     const double scale =
         weight_scale(scanner.dimensions, grid) * static_cast<double>(one_in) / (2.0 * symmetries.count());
-    const std::size_t parts = grid.voxels() <= most_voxels_of_sums ? shares : 1;
+    const std::size_t parts = grid.voxels() <= max_voxels_of_sums ? shares : 1;
     std::vector<std::vector<float>> sums(parts);
     for_each_on(pool, parts, [&](std::size_t part) {
         std::vector<float>& sum = sums[part];

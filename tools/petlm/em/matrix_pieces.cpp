@@ -46,7 +46,7 @@ MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const std::ve
                 throw std::invalid_argument(found + ": allow more memory, or choose larger voxels");
             }
             if (at > begin && (projector.matrix_bytes(step - begin, nonzeros + more) > budget ||
-                               nonzeros + more > most_nonzeros)) {
+                               nonzeros + more > max_nonzeros)) {
                 pieces_.push_back({begin, at});
                 bytes_ += projector.matrix_bytes(at - begin, nonzeros);
                 begin = at;

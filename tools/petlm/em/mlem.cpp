@@ -39,7 +39,7 @@ class Em {
           sums_(grid.voxels()) {
         const float largest =
             sensitivity.empty() ? 0 : *std::max_element(sensitivity.begin(), sensitivity.end());
-        const float least = static_cast<float>(options.least_sensitivity) * largest;
+        const float least = static_cast<float>(options.min_sensitivity) * largest;
         const double factor = options.share / static_cast<double>(subsets_);
         double all = 0;
         for (std::size_t i = 0; i < scale_.size(); ++i) {

@@ -17,7 +17,7 @@ struct EmOptions {
     /// The share of all pairs of crystals that `lines` represent (PairCounts::share()).
     double share = 1;
     /// Voxels below this share of the largest sensitivity stay 0.
-    double least_sensitivity = 0.02;
+    double min_sensitivity = 0.02;
     /// Called after every subset with the number of steps done and of all steps.
     std::function<void(std::uint64_t, std::uint64_t)> progress;
 };

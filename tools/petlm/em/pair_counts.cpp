@@ -24,9 +24,9 @@ PairCounts::PairCounts(std::uint32_t crystals, std::size_t capacity, net::Worker
     : crystals_(crystals),
       capacity_(std::max<std::size_t>(capacity, 1024)),
       // Merging walks through the whole list: often for a small one, rarely for a large one.
-      most_keys_(std::min(keys_at_a_time, capacity_ / 2)),
+      max_keys_(std::min(keys_at_a_time, capacity_ / 2)),
       pool_(pool) {
-    keys_.reserve(most_keys_);
+    keys_.reserve(max_keys_);
 }
 
 bool PairCounts::kept(Pair pair) const {
@@ -39,7 +39,7 @@ void PairCounts::add(std::span<const gpu::Coincidence> records) {
         const Pair pair{std::min(c.crystal_a, c.crystal_b), std::max(c.crystal_a, c.crystal_b)};
         if (one_in_ > 1 && !kept(pair)) continue;
         keys_.push_back(key_of(pair));
-        if (keys_.size() == most_keys_) merge_keys();
+        if (keys_.size() == max_keys_) merge_keys();
     }
 }
 

@@ -43,7 +43,7 @@ class PairCounts {
 
     std::uint64_t crystals_;
     std::size_t capacity_;
-    std::size_t most_keys_;
+    std::size_t max_keys_;
     net::WorkerPool& pool_;
     std::uint64_t one_in_ = 1;  // a power of two
     std::vector<std::uint64_t> keys_;

@@ -16,7 +16,7 @@ namespace {
 constexpr double voxel_mm = 3.5;  // or a little less
 constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
-constexpr std::size_t most_lines = 400'000;
+constexpr std::size_t max_lines = 400'000;
 constexpr std::uint64_t matrix_memory = 256'000'000;
 
 /// The whole bore, and the length of the scanner.
@@ -69,7 +69,7 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
                               return chance > 0 ? chance * data_.lines.attenuation(a.at, b.at) : 0;
                           });
     // A part of the lines is enough.
-    const std::size_t one_in = data_.pairs.pairs().size() / most_lines + 1;
+    const std::size_t one_in = data_.pairs.pairs().size() / max_lines + 1;
     std::vector<Pair> pairs;
     std::vector<std::uint32_t> counts;
     for (std::size_t i = 0; i < data_.pairs.pairs().size(); i += one_in) {

@@ -15,7 +15,7 @@ namespace {
 /// The checksum of HDF5's filter of that name.
 std::uint32_t hdf5_fletcher32(std::span<const std::byte> data) {
     // Sums of 16-bit words, high byte first. After 360 words carries must be folded in, or 32 bits overflow.
-    constexpr std::size_t most_words = 360;
+    constexpr std::size_t max_words = 360;
     std::uint32_t first = 0;
     std::uint32_t second = 0;
     const auto fold = [&] {
@@ -27,7 +27,7 @@ std::uint32_t hdf5_fletcher32(std::span<const std::byte> data) {
         const auto high = static_cast<std::uint32_t>(data[i]) << 8U;
         first += high | (i + 1 < data.size() ? static_cast<std::uint32_t>(data[i + 1]) : 0U);
         second += first;
-        if (++words % most_words == 0) fold();
+        if (++words % max_words == 0) fold();
     }
     fold();
     fold();

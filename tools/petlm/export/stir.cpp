@@ -19,9 +19,9 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint32_t most_rings = 256;
-constexpr std::uint32_t most_in_ring = 65536;
-constexpr std::uint64_t most_milliseconds = std::uint64_t{1} << 48U;
+constexpr std::uint32_t max_rings = 256;
+constexpr std::uint32_t max_in_ring = 65536;
+constexpr std::uint64_t max_milliseconds = std::uint64_t{1} << 48U;
 constexpr std::uint64_t time_record = std::uint64_t{1} << 63U;
 constexpr std::uint64_t delayed_event = std::uint64_t{1} << 62U;
 
@@ -30,9 +30,9 @@ void check_fits(const config::Scanner& scanner) {
     const auto refuse = [&](std::uint32_t count, const char* what) {
         throw UsageError(fmt::format("scanner {} has {} {}", scanner.name, count, what));
     };
-    if (g.rings() > most_rings)
+    if (g.rings() > max_rings)
         refuse(g.rings(), "rings; stir (SAFIR list-mode) numbers rings with 8 bits, at most 256");
-    if (g.crystals_in_ring() > most_in_ring)
+    if (g.crystals_in_ring() > max_in_ring)
         refuse(g.crystals_in_ring(), "crystals in a ring; stir (SAFIR list-mode) numbers them with 16 bits");
     if (g.crystals_in_ring() % 2 != 0)
         refuse(g.crystals_in_ring(), "crystals in a ring; STIR's projection data take an even number");
@@ -154,7 +154,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
         check_stir_lines(options, scanner.geometry, projections);
         model = std::make_unique<const LineModel>(source, scanner, options, pool);
     }
-    if (time.end_ms() >= most_milliseconds) {
+    if (time.end_ms() >= max_milliseconds) {
         throw BadInput(source.target().string() +
                        ": too long; stir (SAFIR list-mode) counts milliseconds with 48 bits");
     }

@@ -10,7 +10,7 @@
 namespace petacq::image {
 namespace {
 
-constexpr double most_by_default = 256;
+constexpr double max_by_default = 256;
 
 double length_of(const config::Scanner& scanner) {
     const auto last = scanner.geometry.crystal_count() - 1;
@@ -30,7 +30,7 @@ Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& opti
             fmt::format("--fov-mm: expected more than 0 and up to {} (the bore), found {}", bore, width));
     }
     double voxel = std::max(std::min(d.crystal_pitch_y_mm, d.crystal_pitch_z_mm),
-                            std::max(width, length) / most_by_default);
+                            std::max(width, length) / max_by_default);
     if (options.voxel_mm) {
         voxel = *options.voxel_mm;
         if (!(voxel > 0 && voxel <= width)) {
@@ -43,10 +43,10 @@ Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& opti
     }
     const double across = std::max(1.0, std::round(width / voxel));
     const double along = std::max(1.0, std::ceil(length / voxel - 1e-6));
-    if (across > most_voxels || along > most_voxels) {
+    if (across > max_voxels || along > max_voxels) {
         throw petlm::UsageError(
             fmt::format("--voxel-mm, --size: voxels of {} mm make {} x {} along x and z; expected at most {}",
-                        voxel, across, along, most_voxels));
+                        voxel, across, along, max_voxels));
     }
     const auto n = static_cast<std::uint32_t>(across);
     return {{n, n, static_cast<std::uint32_t>(along)}, voxel};

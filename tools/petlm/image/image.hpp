@@ -44,7 +44,7 @@ int image(const ImageOptions& options);
 namespace petacq::image {
 
 /// No grid is longer or wider.
-inline constexpr std::uint32_t most_voxels = 1024;
+inline constexpr std::uint32_t max_voxels = 1024;
 
 /// The grid of an image. By default it covers the whole bore and the whole length of the crystals, with
 /// voxels as wide as the smaller crystal pitch, or wider, so that there are at most 256 along each axis.

@@ -49,10 +49,10 @@ CombinedImage::CombinedImage(const Grid& of_part, const std::vector<Part>& parts
         most = std::max(most, std::abs(part.bed_mm));
     // The same number on both sides: the planes of the grids agree where the bed is in the middle.
     grid_.n[2] += 2 * static_cast<std::uint32_t>(std::ceil(most / grid_.voxel_mm - 1e-6));
-    if (grid_.n[2] > most_voxels) {
+    if (grid_.n[2] > max_voxels) {
         throw petlm::UsageError(fmt::format(
             "--voxel-mm: voxels of {:g} mm make {} along all positions of the bed; expected at most {}",
-            grid_.voxel_mm, grid_.n[2], most_voxels));
+            grid_.voxel_mm, grid_.n[2], max_voxels));
     }
     values_.resize(grid_.voxels());
     weights_.resize(grid_.voxels());

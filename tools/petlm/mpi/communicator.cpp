@@ -9,12 +9,12 @@ namespace petacq::petlm {
 namespace {
 
 /// MPI counts with int.
-constexpr std::size_t most_bytes = std::size_t{1} << 30U;
+constexpr std::size_t max_bytes = std::size_t{1} << 30U;
 
 template <class Call>
 void in_pieces(std::size_t bytes, Call call) {
-    for (std::size_t done = 0; done < bytes; done += most_bytes)
-        call(done, static_cast<int>(std::min(most_bytes, bytes - done)));
+    for (std::size_t done = 0; done < bytes; done += max_bytes)
+        call(done, static_cast<int>(std::min(max_bytes, bytes - done)));
 }
 
 /// MPI waits by polling without a pause: ranks that wait would take time from those that work, since threads

@@ -25,7 +25,7 @@ constexpr int singles_tag = 2;
 constexpr int files_tag = 3;
 constexpr std::chrono::milliseconds poll_interval(50);
 /// What one host has written, others see on a shared file system by now.
-constexpr std::chrono::seconds most_late(300);
+constexpr std::chrono::seconds max_late(300);
 
 using nlohmann::json;
 
@@ -196,14 +196,14 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
     const auto added = values_of<SinglesFiles::Block>(blocks);
     told_[run] += added.size();
     if (!can_read(run, ranks_.rank())) files.append(added);
-    const auto late = std::chrono::steady_clock::now() + most_late;
+    const auto late = std::chrono::steady_clock::now() + max_late;
     // Not more than all ranks know, lest this rank plan other shards than they.
     while (files.blocks().size() < told_[run]) {
         files.extend(told_[run]);
         if (files.blocks().size() >= told_[run]) break;
         if (std::chrono::steady_clock::now() > late) {
             throw BadInput(fmt::format("{}: this rank does not see what rank {} has seen {} s ago",
-                                       runs_[run].string(), from, most_late.count()));
+                                       runs_[run].string(), from, max_late.count()));
         }
         std::this_thread::sleep_for(poll_interval);
     }

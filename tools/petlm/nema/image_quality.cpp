@@ -86,7 +86,7 @@ int image_quality(const ImageQualityOptions& options) {
     Table spill{
         "spill-over", "Spill-over ratios", {"image", "x_mm", "y_mm", "spill_over", "percent_std"}, {}};
     Chart chart{"recovery", "Recovery coefficients", "diameter of the rod (mm)", "recovery coefficient"};
-    constexpr std::size_t most_curves = 4;
+    constexpr std::size_t max_curves = 4;
     for (std::size_t i = 0; i < options.images.size(); ++i) {
         const auto file = image_file(options.images[i]);
         const std::string name = options.images[i].string();
@@ -110,7 +110,7 @@ int image_quality(const ImageQualityOptions& options) {
                         place.towards_smaller > 0 ? "counter-clockwise" : "clockwise", place.cold_deg,
                         place.cold_deg + 180));
         add(report, uniformity, recovery, spill, name, values, options.images.size() == 1);
-        if (i < most_curves) {
+        if (i < max_curves) {
             Chart::Curve curve{
                 options.images.size() == 1 ? "recovery" : fmt::format("image {}", i + 1), {}, {}};
             for (const auto& rod : values.rods) {

@@ -9,12 +9,12 @@
 namespace petacq::nema {
 namespace {
 
-constexpr std::uint64_t most_pairs = 4'000'000;
+constexpr std::uint64_t max_pairs = 4'000'000;
 
 /// Calls use(a, b) for all pairs of crystals, or a fair sample that is always the same.
 template <class Use>
 void for_pairs(std::uint32_t crystals, const Use& use) {
-    if (std::uint64_t{crystals} * (crystals - 1) / 2 <= most_pairs) {
+    if (std::uint64_t{crystals} * (crystals - 1) / 2 <= max_pairs) {
         for (std::uint32_t a = 0; a < crystals; ++a) {
             for (std::uint32_t b = a + 1; b < crystals; ++b)
                 use(a, b);
@@ -22,7 +22,7 @@ void for_pairs(std::uint32_t crystals, const Use& use) {
         return;
     }
     std::mt19937_64 random(1);
-    for (std::uint64_t i = 0; i < most_pairs; ++i) {
+    for (std::uint64_t i = 0; i < max_pairs; ++i) {
         const std::uint64_t bits = random();
         const auto draw = [crystals](std::uint64_t part) {
             return static_cast<std::uint32_t>(part * crystals >> 32U);

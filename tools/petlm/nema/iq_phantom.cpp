@@ -158,8 +158,8 @@ IqPlace find_phantom(const Image& image, const std::array<double, 3>& middle_mm)
     }
     const auto uniform = in_cylinder(image, {middle_mm[0], middle_mm[1]}, uniform_diameter,
                                      planes_of(image, best.z_of(iq::uniform_middle), uniform_length));
-    constexpr double least_contrast = 0.1;  // of the uniform region
-    if (!(best_contrast > least_contrast * uniform.mean && uniform.mean > 0))
+    constexpr double min_contrast = 0.1;  // of the uniform region
+    if (!(best_contrast > min_contrast * uniform.mean && uniform.mean > 0))
         throw petlm::BadInput(
             "no rods of the image quality phantom were found; --offset-mm tells where its middle lies");
     const auto planes = planes_of(image, best.z_of(iq::cold_middle), cold_length);

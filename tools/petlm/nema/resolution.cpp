@@ -13,8 +13,8 @@
 namespace petacq::nema {
 namespace {
 
-constexpr std::size_t most_charts = 8;
-constexpr double least_prompts = 100'000;
+constexpr std::size_t max_charts = 8;
+constexpr double min_prompts = 100'000;
 
 void add_row(Table& table, const Run& run, const PointImage& image, const PointWidths& w) {
     const auto& at = image.place_mm();
@@ -85,12 +85,12 @@ int resolution(const ResolutionOptions& options) {
         report.inputs.push_back(run->sentence() + ' ' + named_loss(*run, report.warnings));
         add_warnings(*run, report.warnings);
         add_row(table, *run, image, widths);
-        if (image.prompts() < least_prompts) {
+        if (image.prompts() < min_prompts) {
             report.warnings.push_back(
                 fmt::format("{}: {:.0f} prompts; the standard asks for at least {:.0f}.", run->name(),
-                            image.prompts(), least_prompts));
+                            image.prompts(), min_prompts));
         }
-        if (report.charts.size() < most_charts)
+        if (report.charts.size() < max_charts)
             report.charts.push_back(chart_of(*run, image, widths, report.charts.size() + 1));
         if (runs.size() == 1) {
             for (std::size_t d = 0; d < directions; ++d) {

@@ -9,8 +9,8 @@
 namespace petacq::nema {
 namespace {
 
-constexpr double most_randoms_of_scatter = 0.01;  ///< of the trues
-constexpr double least_prompts_of_scatter = 500'000;
+constexpr double max_randoms_of_scatter = 0.01;  ///< of the trues
+constexpr double min_prompts_of_scatter = 500'000;
 
 Table table_of_acquisitions(const LineMeasurement& measured) {
     Table table{"acquisitions", "Acquisitions", {}, {}};
@@ -18,7 +18,7 @@ Table table_of_acquisitions(const LineMeasurement& measured) {
                      "trues", "scatter_and_randoms", "randoms_expected",      "randoms_per_true",
                      "used",  "scatter_fraction",    "scatter_fraction_error"};
     for (const LineAcquisition& a : measured.acquisitions) {
-        const bool used = a.randoms_sum < most_randoms_of_scatter * a.sum.trues();
+        const bool used = a.randoms_sum < max_randoms_of_scatter * a.sum.trues();
         const Ratio fraction = background_share(a.sum, a.randoms_sum);
         table.rows.push_back({a.run, a.seconds, a.mean_MBq, a.sum.total, a.sum.trues(), a.sum.background,
                               a.randoms_sum, a.randoms_sum / a.sum.trues(), used ? "yes" : "no",
@@ -44,7 +44,7 @@ int scatter_fraction(const CountRateOptions& options) {
     for (const LineAcquisition& a : measured.acquisitions) {
         const double ratio = a.randoms_sum / a.sum.trues();
         fewest = std::min(fewest, std::isfinite(ratio) ? ratio : INFINITY);
-        if (!(a.sum.trues() > 0 && ratio < most_randoms_of_scatter)) continue;
+        if (!(a.sum.trues() > 0 && ratio < max_randoms_of_scatter)) continue;
         for (std::size_t i = 0; i < slices.size(); ++i)
             slices[i] += a.slices[i];
         all += a.sum;
@@ -58,10 +58,10 @@ int scatter_fraction(const CountRateOptions& options) {
                         "lowest has {:.3g} %",
                         100 * fewest));
     }
-    if (all.total < least_prompts_of_scatter) {
+    if (all.total < min_prompts_of_scatter) {
         report.warnings.push_back(fmt::format(
             "{:.0f} prompts were used; the standard asks for at least {:.0f} in each acquisition.", all.total,
-            least_prompts_of_scatter));
+            min_prompts_of_scatter));
     }
     report.procedure.push_back(
         "The scatter fraction is (scatter + randoms) / prompts of the acquisitions with randoms below 1 % of "

@@ -19,8 +19,8 @@ namespace {
 constexpr double kept_mm = 10;  ///< on both sides of the largest bin of an angle
 constexpr double mouse_mm = 70;
 constexpr double rat_mm = 150;
-constexpr double most_randoms_of_position = 0.05;
-constexpr double least_prompts_of_position = 10'000;
+constexpr double max_randoms_of_position = 0.05;
+constexpr double min_prompts_of_position = 10'000;
 
 /// Bins within 1 cm of the largest one of their angle.
 std::vector<bool> mask_of(const SliceBins& bins, const Sinograms& sinograms) {
@@ -167,12 +167,12 @@ void fill(Report& report, const std::vector<AtPosition>& positions) {
                               at.loss_factor});
         curve.x.push_back(at.z_mm);
         curve.y.push_back(at.percent());
-        if (at.counts < least_prompts_of_position) {
+        if (at.counts < min_prompts_of_position) {
             report.warnings.push_back(
                 fmt::format("{} at z = {:.3g} mm: {:.0f} counts; the standard asks for at least {:.0f}.",
-                            at.run, at.z_mm, at.counts, least_prompts_of_position));
+                            at.run, at.z_mm, at.counts, min_prompts_of_position));
         }
-        if (at.randoms > most_randoms_of_position) {
+        if (at.randoms > max_randoms_of_position) {
             report.warnings.push_back(
                 fmt::format("{} at z = {:.3g} mm: {:.3g} % of the prompts are randoms; the standard allows 5 "
                             "% of the trues.",

@@ -12,16 +12,16 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint32_t most_differences = 401;
-constexpr std::uint32_t most_ring_bins = 1024;
-constexpr std::uint32_t most_angles = 1024;
-constexpr std::uint32_t most_radial = 1024;
+constexpr std::uint32_t max_differences = 401;
+constexpr std::uint32_t max_ring_bins = 1024;
+constexpr std::uint32_t max_angles = 1024;
+constexpr std::uint32_t max_radial = 1024;
 
 /// No finer than fits a picture.
 LineBins lines_of(const config::Scanner& scanner, double depth_mm) {
-    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, most_angles);
+    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, max_angles);
     const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
-    return {scanner, depth_mm, angles, std::min(radial, most_radial)};
+    return {scanner, depth_mm, angles, std::min(radial, max_radial)};
 }
 
 void add(Counts& to, const Counts& more) {
@@ -65,10 +65,10 @@ std::uint32_t energy_bin(float energy) {
 TimeBins TimeBins::covering(std::uint64_t begin, std::uint64_t end, double tick_ps, std::uint32_t most) {
     const double ticks = static_cast<double>(end - begin) + 1;
     const double tick_s = tick_ps * 1e-12;
-    const double least_s = ticks * tick_s / most;
-    double step_s = std::pow(10, std::floor(std::log10(least_s)));
+    const double min_s = ticks * tick_s / most;
+    double step_s = std::pow(10, std::floor(std::log10(min_s)));
     for (const double factor : {2.0, 2.5, 2.0}) {  // 1, 2, 5, 10
-        if (step_s >= least_s * (1 - 1e-9)) break;
+        if (step_s >= min_s * (1 - 1e-9)) break;
         step_s *= factor;
     }
     TimeBins bins;
@@ -83,7 +83,7 @@ DifferenceBins DifferenceBins::covering(std::uint32_t window) {
     DifferenceBins bins;
     bins.window = window;
     const std::uint64_t ticks = 2 * std::uint64_t{window} + 1;
-    const std::uint64_t width = (ticks + most_differences - 1) / most_differences;
+    const std::uint64_t width = (ticks + max_differences - 1) / max_differences;
     bins.width = static_cast<std::uint32_t>(width | 1U);
     bins.least = -static_cast<std::int32_t>((std::uint64_t{window} + bins.width / 2) / bins.width);
     return bins;
@@ -93,7 +93,7 @@ PairBins::PairBins(const config::Scanner& scanner, double depth_mm, const TimeBi
                    std::uint32_t window)
     : in_ring(scanner.geometry.crystals_in_ring()),
       rings(scanner.geometry.rings()),
-      rings_per_bin((rings + most_ring_bins - 1) / most_ring_bins),
+      rings_per_bin((rings + max_ring_bins - 1) / max_ring_bins),
       ring_bins((rings + rings_per_bin - 1) / rings_per_bin),
       times(time_bins),
       differences(DifferenceBins::covering(window)),

@@ -111,7 +111,7 @@ Picture sinogram(const PictureData& data);
 Picture axial_profile(const PictureData& data);
 /// The value of the brightest colour: the largest count, unless a few cells, such as noisy crystals, stand
 /// out so far that nothing else would be visible.
-double most_of(const Matrix& matrix);
+double max_of(const Matrix& matrix);
 /// Makes the picture a map with a colour bar for what is counted.
 void show_map(Picture& p, const Matrix& whole, const Axis& x, const Axis& y, const std::string& counted);
 // pictures_frames.cpp: of a run with spectra

@@ -8,7 +8,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::size_t most_cells_across = 1024;
+constexpr std::size_t max_cells_across = 1024;
 
 /// Modules side by side, so that the map of all units is about as wide as high.
 std::size_t modules_in_row(const config::Geometry& g) {
@@ -26,7 +26,7 @@ Matrix thumbnail(const std::uint32_t* flood, std::size_t size, std::size_t cells
         for (std::size_t x = 0; x < size; ++x)
             out.values[y / together * side + x / together] += flood[y * size + x];
     }
-    const double most = most_of(out);
+    const double most = max_of(out);
     for (double& v : out.values)
         v = std::min(1.0, v / most);
     return out;
@@ -39,7 +39,7 @@ Picture flood_maps(const PictureData& data) {
     const std::size_t modules = modules_in_row(g);
     const std::size_t across = modules * g.du_count;
     const std::size_t down = (g.bdm_count + modules - 1) / modules;
-    const std::size_t cells = std::max<std::size_t>(8, most_cells_across / std::max(across, down) - 1);
+    const std::size_t cells = std::max<std::size_t>(8, max_cells_across / std::max(across, down) - 1);
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     Matrix all;
     std::size_t side = 0;

@@ -5,7 +5,7 @@
 
 namespace petacq::petlm {
 
-double most_of(const Matrix& matrix) {
+double max_of(const Matrix& matrix) {
     std::vector<double> counts;
     for (const double v : matrix.values) {
         if (v > 0) counts.push_back(v);
@@ -18,11 +18,11 @@ double most_of(const Matrix& matrix) {
 
 namespace {
 
-constexpr std::size_t most_cells = 1024;
+constexpr std::size_t max_cells = 1024;
 
 /// Adds cells of a large matrix together so that it fits a picture.
 Matrix shrunk(Matrix matrix) {
-    const auto together = [](std::size_t cells) { return (cells + most_cells - 1) / most_cells; };
+    const auto together = [](std::size_t cells) { return (cells + max_cells - 1) / max_cells; };
     const std::size_t down = together(matrix.rows);
     const std::size_t across = together(matrix.columns);
     if (down == 1 && across == 1) return matrix;
@@ -40,7 +40,7 @@ Matrix shrunk(Matrix matrix) {
 
 void show_map(Picture& p, const Matrix& whole, const Axis& x, const Axis& y, const std::string& counted) {
     Matrix matrix = shrunk(whole);
-    const double most = most_of(matrix);
+    const double most = max_of(matrix);
     if (std::any_of(matrix.values.begin(), matrix.values.end(), [&](double v) { return v > most; })) {
         p.caption += fmt::format(" Brightest: {:.0f} or more.", most);
     }

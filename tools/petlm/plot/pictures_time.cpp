@@ -35,7 +35,7 @@ double time_at(const PictureData& data, std::uint64_t ticks) {
 
 namespace {
 
-constexpr std::size_t most_rows = 400;
+constexpr std::size_t max_rows = 400;
 
 std::vector<double> edges_of(const PictureData& data, const LedgerRows& rows) {
     std::vector<double> edges = {time_at(data, rows.from_ticks.front())};
@@ -112,7 +112,7 @@ void draw_pair_rates(cairo_t* cairo, const Theme& theme, const PictureData& data
 }
 
 void draw_single_rates(cairo_t* cairo, const Theme& theme, const PictureData& data) {
-    const LedgerRows rows = thinned(*data.ledger, most_rows);
+    const LedgerRows rows = thinned(*data.ledger, max_rows);
     const std::vector<double> frames = row_rates(data, rows, "frames.received");
     const std::vector<double> accepted = row_rates(data, rows, "frames.accepted");
     Plot plot(cairo, theme, {0, 0, picture_width, panel}, time_axis(data),
@@ -161,7 +161,7 @@ void draw_share(cairo_t* cairo, const Theme& theme, const PictureData& data, dou
         most = std::max(most, values->most);
     Plot plot(cairo, theme, {0, top, picture_width, panel}, time_axis(data),
               {title, 0, most > 0 ? most * 1.12 : 1}, panel_margins);
-    const std::vector<double> edges = edges_of(data, thinned(*data.ledger, most_rows));
+    const std::vector<double> edges = edges_of(data, thinned(*data.ledger, max_rows));
     std::vector<LegendEntry> entries;
     for (const auto& [entry, values] : lines) {
         plot.steps(edges, values->percent, entry.pen);
@@ -208,7 +208,7 @@ Picture rates_over_time(const PictureData& data) {
 }
 
 Picture loss_over_time(const PictureData& data) {
-    const LedgerRows rows = thinned(*data.ledger, most_rows);
+    const LedgerRows rows = thinned(*data.ledger, max_rows);
     const bool loss_known = rows.has("datagrams.lost");
     const Shares lost = shares(rows, {"datagrams.lost"}, {"datagrams.accepted", "datagrams.lost"});
     const Shares dropped = shares(rows, {"datagrams.dropped_kernel", "datagrams.dropped_no_buffer"},

@@ -14,7 +14,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint32_t most_time_bins = 200;
+constexpr std::uint32_t max_time_bins = 200;
 
 /// The names of all pictures that a report may have.
 constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-differences", "singles-map",
@@ -67,7 +67,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
     daemon::Coverage coverage = completed_coverage(source);
     const auto [begin, end] = axis_of(source, coverage);
-    PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, most_time_bins),
+    PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, max_time_bins),
                   window_of(source));
     if (is_run) bins.phases = phases_of(source.target());
     KindHistograms pairs = histograms_of(source, bins);

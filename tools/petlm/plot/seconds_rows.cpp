@@ -10,7 +10,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint64_t most_rows_of_seconds = 400;
+constexpr std::uint64_t max_rows_of_seconds = 400;
 
 /// The mean of the known numbers; NaN if there are none.
 double mean_of(const daemon::FieldValues& values) {
@@ -105,7 +105,7 @@ SecondsOverTime seconds_over_time(const std::filesystem::path& run) {
         daemon::SecondsReader reader(file);
         const auto& trailer = reader.reader().trailer();
         const std::uint64_t in_row =
-            trailer ? (trailer->records + most_rows_of_seconds - 1) / most_rows_of_seconds : 1;
+            trailer ? (trailer->records + max_rows_of_seconds - 1) / max_rows_of_seconds : 1;
         SecondsRows rows;
         Row row;
         while (reader.next()) {

@@ -57,7 +57,7 @@ class Projector {
 /// on how the lines are divided into matrices.
 inline constexpr std::size_t matrix_step = 16'384;
 /// Most nonzeros of one matrix: offsets have 32 bits, and those of cuSPARSE are signed.
-inline constexpr std::uint64_t most_nonzeros = 1U << 30U;
+inline constexpr std::uint64_t max_nonzeros = 1U << 30U;
 
 /// Bytes of the CPU projector besides its matrices.
 std::uint64_t host_projector_bytes(const Grid& grid);

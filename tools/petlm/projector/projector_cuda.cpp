@@ -108,7 +108,7 @@ class Csr {
 
 class CudaProjector final : public Projector {
   public:
-    CudaProjector(const Grid& grid, const std::vector<Point>& points, std::uint64_t most_budget)
+    CudaProjector(const Grid& grid, const std::vector<Point>& points, std::uint64_t max_budget)
         : box_(Box::of(grid)),
           voxels_(grid.voxels()),
           memory_(Memory::Purpose::use),
@@ -122,7 +122,7 @@ class CudaProjector final : public Projector {
         std::size_t free = 0;
         std::size_t total = 0;
         check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo", "making an image");
-        budget_ = std::min<std::uint64_t>(most_budget, free / 100 * 85);
+        budget_ = std::min<std::uint64_t>(max_budget, free / 100 * 85);
     }
 
     void set_image(std::span<const float> image) override {
@@ -263,8 +263,8 @@ std::optional<std::string> cuda_projector_unusable_reason() {
 }
 
 std::unique_ptr<Projector> make_cuda_projector(const Grid& grid, const std::vector<Point>& points,
-                                               std::uint64_t most_budget) {
-    return with_device_memory([&] { return std::make_unique<CudaProjector>(grid, points, most_budget); });
+                                               std::uint64_t max_budget) {
+    return with_device_memory([&] { return std::make_unique<CudaProjector>(grid, points, max_budget); });
 }
 
 }  // namespace petacq::image

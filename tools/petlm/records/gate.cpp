@@ -23,7 +23,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint32_t most_bins = 64;
+constexpr std::uint32_t max_bins = 64;
 
 struct Bin {
     std::unique_ptr<RecordFile> file;
@@ -35,8 +35,8 @@ struct Bin {
 };
 
 void check_options(const GateOptions& o) {
-    if (o.bins < 2 || o.bins > most_bins)
-        throw UsageError(fmt::format("--bins {}: expected 2 to {}", o.bins, most_bins));
+    if (o.bins < 2 || o.bins > max_bins)
+        throw UsageError(fmt::format("--bins {}: expected 2 to {}", o.bins, max_bins));
     for (const auto& [name, limit] :
          {std::pair{"--shortest-s", o.shortest_s}, {"--longest-s", o.longest_s}}) {
         if (limit && !(*limit > 0))
@@ -134,7 +134,7 @@ int gate(const GateOptions& options) {
     for (std::uint32_t i = 0; i < options.bins; ++i)
         outputs.claim(file_of(i));
     // With --force, the files of an earlier run with more bins go.
-    for (std::uint32_t i = options.bins; i < most_bins; ++i) {
+    for (std::uint32_t i = options.bins; i < max_bins; ++i) {
         if (std::filesystem::exists(file_of(i))) outputs.claim(file_of(i));
     }
 

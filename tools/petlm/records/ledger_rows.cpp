@@ -15,9 +15,9 @@ namespace petacq::petlm {
 namespace {
 
 /// Rows held in memory: a year has thirty million.
-constexpr std::size_t most_kept = 4096;
+constexpr std::size_t max_kept = 4096;
 /// Larger than any row has, and small enough that sums of many rows do not overflow.
-constexpr std::int64_t most_count = std::int64_t{1} << 40U;
+constexpr std::int64_t max_count = std::int64_t{1} << 40U;
 
 template <class Number>
 bool parse(std::string_view text, Number& number) {
@@ -90,7 +90,7 @@ LedgerOverTime ledger_over_time(const std::filesystem::path& run) {
         std::vector<std::int64_t> counts(names.size());
         for (std::size_t i = 2; good && i < names.size(); ++i) {
             if (fields[i].empty()) continue;
-            good = parse(fields[i], counts[i]) && counts[i] > -most_count && counts[i] < most_count;
+            good = parse(fields[i], counts[i]) && counts[i] > -max_count && counts[i] < max_count;
         }
         if (!good) break;
         rows.from_ticks.push_back(from);
@@ -99,7 +99,7 @@ LedgerOverTime ledger_over_time(const std::filesystem::path& run) {
             rows.counters[names[i]].push_back(counts[i]);
             if (fields[i].empty()) known[i] = false;
         }
-        if (rows.size() >= 2 * most_kept) rows = thinned(rows, most_kept);
+        if (rows.size() >= 2 * max_kept) rows = thinned(rows, max_kept);
     }
     ledger.lines = number - 2;
     if (!lines.at_end()) {

@@ -9,7 +9,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint64_t most_empty = 100;  ///< seconds before and after a long time without singles
+constexpr std::uint64_t max_empty = 100;  ///< seconds before and after a long time without singles
 
 /// At its first second; nullptr for a run without seconds, or with a file that says nothing.
 std::unique_ptr<daemon::SecondsReader> seconds_of(const std::filesystem::path& run) {
@@ -77,7 +77,7 @@ double mean_of_known(double a, double b) {
 std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
                                           std::span<const SinglesFiles> singles, std::uint64_t second) {
     std::vector<gpu::TickRange> ranges;
-    Times of_singles(singles, 2 * most_empty * second);
+    Times of_singles(singles, 2 * max_empty * second);
     for (const gpu::TickRange& all : times.ranges()) {
         const auto add = [&](std::uint64_t start, std::uint64_t end) {
             ranges.push_back({start, end});
@@ -91,10 +91,10 @@ std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
         for (std::uint64_t start = all.start; start < all.end;) {
             // Up to the first second that may have singles.
             const std::uint64_t with_single = std::min(of_singles.next(start), all.end) / second;
-            for (std::uint64_t empty = 0; empty < most_empty && start / second < with_single; ++empty)
+            for (std::uint64_t empty = 0; empty < max_empty && start / second < with_single; ++empty)
                 start = add(start, end_of(start));
-            if (with_single > start / second + most_empty)
-                start = add(start, (with_single - most_empty) * second);
+            if (with_single > start / second + max_empty)
+                start = add(start, (with_single - max_empty) * second);
             while (start / second < with_single)
                 start = add(start, end_of(start));
             if (start < all.end) start = add(start, end_of(start));

@@ -13,7 +13,7 @@ struct Stopped {};
 Workers::Workers(std::size_t count, Work work, std::function<std::unique_ptr<ShardSearch>(std::size_t)> make)
     : work_(std::move(work)),
       make_(std::move(make)),
-      most_ahead_(2 * count),
+      max_ahead_(2 * count),
       taken_(work_.from),
       used_(work_.from) {
     begins_[work_.from] = work_.begin;
@@ -56,7 +56,7 @@ void Workers::run(std::size_t worker) {
             {
                 net::MutexLock lock(mutex_);
                 back_end_ = search->back_end();
-                while (!stopping_ && taken_ < work_.to && taken_ >= used_ + most_ahead_)
+                while (!stopping_ && taken_ < work_.to && taken_ >= used_ + max_ahead_)
                     changed_.wait(lock.native());
                 if (stopping_ || taken_ == work_.to) return;
                 shard = taken_++;

@@ -55,7 +55,7 @@ class Workers {
 
     const Work work_;
     const std::function<std::unique_ptr<ShardSearch>(std::size_t)> make_;
-    const std::size_t most_ahead_;
+    const std::size_t max_ahead_;
 
     mutable net::Mutex mutex_;
     std::condition_variable changed_;

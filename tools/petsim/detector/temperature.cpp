@@ -10,7 +10,7 @@ namespace {
 
 constexpr double period_s = 600;
 constexpr double swing = 1.5;
-constexpr double most_spread = 2;
+constexpr double max_spread = 2;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Temperatures::Temperatures(std::uint64_t seed, double mean_c, const config::Geom
     }
     for (std::size_t unit = 0; unit < units; ++unit) {
         Random random(seed, Purpose::calibration, unit);
-        const double spread = most_spread * random.symmetric();
+        const double spread = max_spread * random.symmetric();
         units_.push_back({spread, random.uniform()});
     }
 }
@@ -41,7 +41,7 @@ double Temperatures::celsius(std::size_t unit, double second) const {
 }
 
 double Temperatures::furthest_from(double reference) const {
-    double most = std::abs(mean_c_ - reference) + most_spread + swing;
+    double most = std::abs(mean_c_ - reference) + max_spread + swing;
     for (const Step& step : steps_)
         most += std::abs(step.degrees);
     return most;

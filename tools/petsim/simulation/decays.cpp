@@ -188,7 +188,7 @@ bool EventGenerator::detect(Work& work, const geometry::Entry& entry, double tic
     double width = energy_width_;
     if (detector_ != nullptr) {
         const TrueCrystal& c = detector_->crystals[entry.crystal];
-        if ((origin.kind & hit_photon) != 0 && !work.random.chance(c.efficiency / most_efficient_))
+        if ((origin.kind & hit_photon) != 0 && !work.random.chance(c.efficiency / max_efficient_))
             return false;
         width = energy_width(c.energy_resolution);
     }

@@ -47,7 +47,7 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
       changes_(!options.faults.gain_steps.empty() || clock_drift_ != 0 ||
                options.physics.gain_drift_percent_per_c != 0),
       highest_offset_(calibration.highest_offset()),
-      guard_ticks_(std::ceil(far_out * time_sigma_ + most_drift_ticks()) + 2),
+      guard_ticks_(std::ceil(far_out * time_sigma_ + max_drift_ticks()) + 2),
       range_sigma_(options.physics.positron_range_mm / fwhm_per_sigma),
       angle_sigma_(options.physics.noncollinearity_deg * std::numbers::pi / 180 / fwhm_per_sigma),
       energy_width_(energy_width(options.physics.energy_resolution)),
@@ -55,7 +55,7 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
       lutetium_(options.crystals.cascade ? lutetium_beta_energies() : lutetium_energies()),
       dark_(dark_density(), 0, options.physics.dark_mean_keV * dark_step) {
     if (detector != nullptr) add_detector(*detector, scanner);
-    const double e = options.physics.efficiency * most_efficient_;
+    const double e = options.physics.efficiency * max_efficient_;
     efficiency_ = e;
     either_ = 1 - (1 - e) * (1 - e);
     both_given_either_ = either_ > 0 ? e * e / either_ : 0;
@@ -89,17 +89,17 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
 
 void EventGenerator::add_detector(const Detector& detector, const config::Scanner& scanner) {
     double highest_ps = 0;
-    most_efficient_ = 0;
+    max_efficient_ = 0;
     for (std::uint32_t i = 0; i < detector.crystals.size(); ++i) {
         const TrueCrystal& c = detector.crystals[i];
         highest_ps = std::max(highest_ps, double{c.time_offset_ps});
-        most_efficient_ = std::max(most_efficient_, double{c.efficiency});
+        max_efficient_ = std::max(max_efficient_, double{c.efficiency});
         if (c.state == CrystalState::noisy) noisy_.push_back(i);
     }
     highest_offset_ = static_cast<std::int64_t>(std::ceil(highest_ps / scanner.tick_ps));
-    if (options_.physics.efficiency * most_efficient_ > 1) {
+    if (options_.physics.efficiency * max_efficient_ > 1) {
         refuse("--efficiency", text(options_.physics.efficiency),
-               "at most " + text(1 / most_efficient_) + " with the efficiencies of this detector");
+               "at most " + text(1 / max_efficient_) + " with the efficiencies of this detector");
     }
 }
 

@@ -197,7 +197,7 @@ class EventGenerator {
     void read_out_detector(Work& work) const;
     [[nodiscard]] std::uint32_t neighbour(const InverseCalibration::Channel& channel, Random& random) const;
     [[nodiscard]] Change change_of(std::uint32_t unit, const Work& work, double ticks) const;
-    [[nodiscard]] double most_drift_ticks() const;
+    [[nodiscard]] double max_drift_ticks() const;
     static void join_deposits(std::vector<Hit>& hits);
     void add_detector(const Detector& detector, const config::Scanner& scanner);
     void sort_by_source(Chunk& chunk) const;
@@ -224,7 +224,7 @@ class EventGenerator {
     double efficiency_;    ///< chance that a photon that enters the best crystal is detected
     double either_;        ///< that at least one of two is
     double both_given_either_;
-    double most_efficient_ = 1;         ///< of the crystals of the true detector
+    double max_efficient_ = 1;          ///< of the crystals of the true detector
     std::vector<std::uint32_t> noisy_;  ///< its noisy crystals
     std::vector<Emitter> emitters_;
     Quantiles compton_;

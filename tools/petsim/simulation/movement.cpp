@@ -10,7 +10,7 @@ namespace petacq::sim {
 
 namespace {
 
-constexpr double most_sigmas = 3;
+constexpr double max_sigmas = 3;
 constexpr double shortest_cycle = 0.1;  // of the mean period
 
 }  // namespace
@@ -36,7 +36,7 @@ Movement::Movement(const Options& options, const config::Scanner& scanner)
     double start = 0;
     cycles_.push_back(start);
     while (start < length_) {
-        const double sigmas = std::clamp(random.normal(), -most_sigmas, most_sigmas);
+        const double sigmas = std::clamp(random.normal(), -max_sigmas, max_sigmas);
         start += period * std::max(1 + options.cycle.spread * sigmas, shortest_cycle);
         cycles_.push_back(start);
     }

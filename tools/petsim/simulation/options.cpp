@@ -181,8 +181,8 @@ std::vector<config::Source> wire_sources(const Options& options, const config::S
 void check(const Options& options, const config::Scanner& scanner) {
     within("--start-time-s", options.start_s, 0, 1e9);
     within("--duration-s", options.duration_s, 0, 1e9);
-    const double most_ticks = 0x1p62;
-    if ((options.start_s + options.duration_s) * 1e12 / scanner.tick_ps > most_ticks) {
+    const double max_ticks = 0x1p62;
+    if ((options.start_s + options.duration_s) * 1e12 / scanner.tick_ps > max_ticks) {
         refuse("the end of the simulation", text(options.start_s + options.duration_s) + " s",
                "at most 2^62 ticks of " + text(scanner.tick_ps) + " ps");
     }

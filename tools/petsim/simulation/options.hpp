@@ -18,7 +18,7 @@
 
 namespace petacq::sim {
 
-inline constexpr double least_photon_kev = 20;  ///< a photon of less is absorbed where it is
+inline constexpr double min_photon_kev = 20;  ///< a photon of less is absorbed where it is
 
 enum class Shape : std::uint8_t { point, line, cylinder };
 

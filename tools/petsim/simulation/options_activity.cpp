@@ -38,7 +38,7 @@ void check_cold(const ActivitySource& a) {
 void check_source(const ActivitySource& a, const config::Scanner& scanner) {
     within("activity (MBq)", a.activity_mbq, 0, 1e6);
     within("half-life (s)", a.half_life_s, 0, 1e15);
-    if (a.photon_kev != 0) within("energy of single photons (keV)", a.photon_kev, least_photon_kev, 3000);
+    if (a.photon_kev != 0) within("energy of single photons (keV)", a.photon_kev, min_photon_kev, 3000);
     within("radius of a cylinder (mm)", a.radius_mm, 0, 1e5);
     within("length of a cylinder (mm)", a.length_mm, 0, 1e5);
     check_cold(a);

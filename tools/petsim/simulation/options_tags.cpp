@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<const char*, 3> motion_shape_names{"sine", "triangle", "breath"};
 constexpr std::array<const char*, 3> axis_names{"x", "y", "z"};
-constexpr double most_tags = 1e7;  // of one kind
+constexpr double max_tags = 1e7;  // of one kind
 
 template <class Names>
 std::uint8_t index_of(const Names& names, const std::string& name, const char* expected) {
@@ -28,8 +28,8 @@ void check_channel(const char* option, std::uint8_t channel) {
 /// `interval` is the time from one to the next.
 void check_number(const char* option, double interval_s, const Options& options) {
     if (!(interval_s > 0)) refuse(option, text(interval_s) + " s", "more than 0 s");
-    if (options.duration_s / interval_s > most_tags) {
-        refuse(option, text(interval_s) + " s", "at least " + text(options.duration_s / most_tags) + " s");
+    if (options.duration_s / interval_s > max_tags) {
+        refuse(option, text(interval_s) + " s", "at least " + text(options.duration_s / max_tags) + " s");
     }
 }
 

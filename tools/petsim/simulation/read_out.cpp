@@ -18,7 +18,7 @@ double nearest(double value, double most) {
 
 }  // namespace
 
-double EventGenerator::most_drift_ticks() const {
+double EventGenerator::max_drift_ticks() const {
     return std::abs(clock_drift_) * temperatures_.furthest_from(reference_c);
 }
 

@@ -71,7 +71,7 @@ bool Tracker::pass_object(Photon& photon, double object_z_mm, Random& random) co
         photon.path_mm += way;
         scatter(photon, random);
         if (photon.object_scatters < UINT8_MAX) ++photon.object_scatters;
-        if (photon.energy < least_photon_kev) return false;
+        if (photon.energy < min_photon_kev) return false;
     }
     return true;
 }
@@ -81,7 +81,7 @@ bool Tracker::interact(Photon& photon, std::uint32_t crystal, Random& random,
                        std::vector<Deposit>& deposits) const {
     const bool absorbed = model_ == CrystalModel::depth || random.chance(crystal_.photo_share(photon.energy));
     double energy = absorbed ? photon.energy : scatter(photon, random);
-    const bool ends = absorbed || photon.energy < least_photon_kev;
+    const bool ends = absorbed || photon.energy < min_photon_kev;
     if (ends && !absorbed) energy += photon.energy;
     deposit(deposits, crystal, energy, photon.path_mm);
     return !ends;

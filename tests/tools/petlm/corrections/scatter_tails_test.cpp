@@ -56,14 +56,14 @@ struct Scattered {
                 if (rule.good(a, b)) use(a, b);
         }
     }
-    ScatterTails tails(std::size_t most_pairs = 8'000'000) {
+    ScatterTails tails(std::size_t max_pairs = 8'000'000) {
         return {scanner,
                 rule,
                 lines,
                 [this](std::uint32_t a, std::uint32_t b) { return truth(a, b); },
                 [](std::uint32_t, std::uint32_t) { return randoms_of_each; },
                 pool,
-                most_pairs};
+                max_pairs};
     }
 };
 

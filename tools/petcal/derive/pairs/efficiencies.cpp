@@ -34,7 +34,7 @@ double step(const NetCounts& counts, const std::vector<bool>& seen, const FanSum
     double total = 0;
     for (std::size_t i = 0; i < efficiency.size(); ++i) {
         if (!seen[i] || !(efficiency[i] > 0)) continue;
-        if (!(sums[i] > 0)) throw config::Error("efficiencies: all mates of a crystal are without counts");
+        if (!(sums[i] > 0)) throw config::Error("efficiencies: all partners of a crystal are without counts");
         const double next = counts.net[i] / sums[i];
         const double change = step_part * std::log(next / efficiency[i]);
         changes += change * change * efficiency[i];
@@ -47,10 +47,10 @@ double step(const NetCounts& counts, const std::vector<bool>& seen, const FanSum
 void check(const NetCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
            Efficiencies& out) {
     out.median_counts = config::median(pick(counts.net, seen));
-    if (!(out.median_counts >= options.least_counts))
+    if (!(out.median_counts >= options.min_counts))
         throw config::Error("efficiencies: a median of " + std::to_string(std::lround(out.median_counts)) +
                             " net coincidences per crystal; expected at least " +
-                            std::to_string(std::lround(options.least_counts)) +
+                            std::to_string(std::lround(options.min_counts)) +
                             ": measure longer, or check the place of the source");
 }
 
@@ -105,7 +105,7 @@ Efficiencies crystal_efficiencies(const NetCounts& counts, const FanSums& fan_su
     for (std::size_t i = 0; i < crystals; ++i)
         out.efficiency.push_back(seen[i] && counts.net[i] > 0 ? scale * start[i] : 0);
     do {
-        if (out.steps == options.most_steps)
+        if (out.steps == options.max_steps)
             throw config::Error("efficiencies: no solution after " + std::to_string(out.steps) +
                                 " steps; expected a source that joins all crystals");
         ++out.steps;

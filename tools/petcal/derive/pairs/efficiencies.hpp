@@ -24,9 +24,9 @@ struct NetCounts {
 using FanSums = std::function<void(std::span<const double> weights, std::span<double> sums)>;
 
 struct EfficiencyOptions {
-    double dead_below = 0.2;    ///< of the median efficiency
-    double least_counts = 100;  ///< median over the crystals; with fewer the data are refused
-    std::uint32_t most_steps = 60;
+    double dead_below = 0.2;  ///< of the median efficiency
+    double min_counts = 100;  ///< median over the crystals; with fewer the data are refused
+    std::uint32_t max_steps = 60;
     std::vector<double> start;  ///< [crystal] what to begin with, of any common unit; empty: all the same
 };
 
@@ -50,7 +50,7 @@ struct Efficiencies {
 /// true ones. A source that joins only opposite crystals (a line on the axis) cannot fix a pattern that is
 /// high at phi and low at phi + pi; a wide cylinder can.
 ///
-/// Throws config::Error when the data are insufficient (too few counts, no solution after most_steps),
+/// Throws config::Error when the data are insufficient (too few counts, no solution after max_steps),
 /// std::invalid_argument when sizes differ.
 Efficiencies crystal_efficiencies(const NetCounts& counts, const FanSums& fan_sums,
                                   const EfficiencyOptions& options = {});

@@ -75,7 +75,7 @@ class FanModel {
     }
     [[nodiscard]] std::uint32_t unit_count() const { return columns_ / columns_in_unit_ * units_along_; }
     /// Pairs of rings that each pair of columns stands for, times the pairs of columns.
-    [[nodiscard]] double most_pairs() const { return static_cast<double>(pairs_.size()) * rings_ * rings_; }
+    [[nodiscard]] double max_pairs() const { return static_cast<double>(pairs_.size()) * rings_ * rings_; }
     [[nodiscard]] const config::Geometry& geometry() const { return geometry_; }
     [[nodiscard]] const CylinderScan& scan() const { return scan_; }
 

@@ -17,14 +17,14 @@ namespace {
 
 constexpr double huber = 1.345;      // 95 % efficiency for Gaussian errors
 constexpr double quarter = 0.31864;  // a quarter of Gaussian errors are within this many sigma
-constexpr double least_sigma = 0.3;  // ticks: times are whole
+constexpr double min_sigma = 0.3;    // ticks: times are whole
 constexpr double settled = 1e-3;     // rms of a step / sigma
 constexpr double settled_huber = 0.05;
-constexpr std::uint32_t most_huber_steps = 12;
+constexpr std::uint32_t max_huber_steps = 12;
 // 90 % / 25 % of the distances from the peak: 5.2 for Gaussian errors, more with randoms, 3.6 without a peak.
-constexpr double least_peak = 4.3;
-constexpr double most_beside = 0.1;   // of a crystal's hits, in one of its four neighbours
-constexpr double most_stray = 0.9;    // of the pairs
+constexpr double min_peak = 4.3;
+constexpr double max_beside = 0.1;    // of a crystal's hits, in one of its four neighbours
+constexpr double max_stray = 0.9;     // of the pairs
 constexpr double peak_sigmas = 4;     // where the peak ends
 constexpr double worst_error = 0.25;  // of a crystal, in sigma of a pair; beyond that it has no peak
 
@@ -98,7 +98,7 @@ void Fit::select(std::span<const TimeDifference> differences) {
     for (bool changed = true; changed;) {
         changed = false;
         for (std::size_t c = 0; c < crystals_; ++c) {
-            if (!used_[c] || left[c] >= options_.least_pairs) continue;
+            if (!used_[c] || left[c] >= options_.min_pairs) continue;
             used_[c] = false;
             changed = true;
         }
@@ -111,10 +111,10 @@ void Fit::select(std::span<const TimeDifference> differences) {
         }
     }
     const auto needed =
-        static_cast<std::size_t>(std::ceil(options_.least_determined * static_cast<double>(crystals_)));
+        static_cast<std::size_t>(std::ceil(options_.min_determined * static_cast<double>(crystals_)));
     if (in_use() < needed || in_use() < 2)
         throw config::Error("time offsets: " + std::to_string(in_use()) + " of " + std::to_string(crystals_) +
-                            " crystals have " + std::to_string(options_.least_pairs) +
+                            " crystals have " + std::to_string(options_.min_pairs) +
                             " or more pairs through the source; expected at least " + std::to_string(needed) +
                             ": measure longer");
     const auto pairs = std::accumulate(left.begin(), left.end(), std::uint64_t{0}) / 2;
@@ -148,7 +148,7 @@ void Fit::measure() {
         std::nth_element(sample_.begin(), at, sample_.end());
         return double{*at};
     };
-    model_.sigma = std::max(quantile(0.25) / quarter, least_sigma);
+    model_.sigma = std::max(quantile(0.25) / quarter, min_sigma);
     far_over_near_ = quantile(0.9) / (model_.sigma * quarter);
 }
 
@@ -214,27 +214,27 @@ bool Fit::own_step() {
         places += (o.own + o.beside) * static_cast<double>(shifts_.size());
         squares += o.own * r * r;
     }
-    if (own > 0) model_.sigma = std::max(std::sqrt(squares / own), least_sigma);
-    if (places > 0) model_.beside = std::min(beside / places, most_beside);
-    model_.stray = std::min(1 - (own + beside) / static_cast<double>(pairs_.size()), most_stray);
+    if (own > 0) model_.sigma = std::max(std::sqrt(squares / own), min_sigma);
+    if (places > 0) model_.beside = std::min(beside / places, max_beside);
+    model_.stray = std::min(1 - (own + beside) / static_cast<double>(pairs_.size()), max_stray);
     return move(right, settled);
 }
 
 void Fit::solve() {
     x_ = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(crystals_));
-    while (out_.steps < most_huber_steps && !huber_step()) {
+    while (out_.steps < max_huber_steps && !huber_step()) {
     }
     const auto [low, high] = std::minmax_element(
         pairs_.begin(), pairs_.end(),
         [](const TimeDifference& p, const TimeDifference& q) { return p.ticks < q.ticks; });
     model_.range = std::max(1.0F, high->ticks - low->ticks);
     measure();
-    if (far_over_near_ < least_peak)
+    if (far_over_near_ < min_peak)
         throw config::Error(
             "time offsets: the time differences have no peak above the randoms; expected the known source at "
             "its place, and a coincidence window that contains the offsets");
     while (!own_step()) {
-        if (out_.steps >= options_.most_steps)
+        if (out_.steps >= options_.max_steps)
             throw config::Error("time offsets: no solution after " + std::to_string(out_.steps) +
                                 " steps; expected a source that joins all crystals, and fewer randoms");
     }
@@ -317,7 +317,7 @@ void Fit::centre_groups() {
 TimeOffsets Fit::run() {
     solve();
     find_errors();
-    if (static_cast<double>(in_use()) < options_.least_determined * static_cast<double>(crystals_))
+    if (static_cast<double>(in_use()) < options_.min_determined * static_cast<double>(crystals_))
         throw config::Error("time offsets: only " + std::to_string(in_use()) + " of " +
                             std::to_string(crystals_) +
                             " crystals have a peak in time; expected more pairs, or fewer randoms");

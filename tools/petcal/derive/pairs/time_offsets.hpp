@@ -19,10 +19,10 @@ struct TimeDifference {
 };
 
 struct TimeOffsetOptions {
-    std::uint32_t least_pairs = 50;  ///< a crystal with fewer is left out
-    double least_determined = 0.5;   ///< share of all crystals; with fewer the data are refused
-    std::uint32_t most_steps = 60;   ///< of reweighting
-    Neighbours neighbours = {};      ///< of the crystals; empty: hits are always in their own crystal
+    std::uint32_t min_pairs = 50;  ///< a crystal with fewer is left out
+    double min_determined = 0.5;   ///< share of all crystals; with fewer the data are refused
+    std::uint32_t max_steps = 60;  ///< of reweighting
+    Neighbours neighbours = {};    ///< of the crystals; empty: hits are always in their own crystal
     std::function<void(std::uint32_t)> on_step = {};  ///< called after each step with their number
 };
 
@@ -61,7 +61,7 @@ struct TimeOffsets {
 /// fixes them.
 ///
 /// Memory: 64 bytes per pair besides the data. Throws config::Error when the data are insufficient: too few
-/// pairs, no peak, or no solution after most_steps; std::invalid_argument for a pair of unknown or equal
+/// pairs, no peak, or no solution after max_steps; std::invalid_argument for a pair of unknown or equal
 /// crystals. Thread-safe.
 TimeOffsets time_offsets(std::size_t crystals, std::span<const TimeDifference> differences,
                          const TimeOffsetOptions& options = {});
