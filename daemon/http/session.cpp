@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::uint32_t longest_header = 16'384;
+constexpr std::uint32_t max_request_header_bytes = 16'384;
 /// Headers, and further requests sent in advance.
 constexpr std::size_t max_input_bytes = 65'536;
 constexpr std::chrono::seconds linger_time{2};
@@ -62,7 +62,7 @@ void HttpSession::close() {
 void HttpSession::await_request() {
     if (input_.size() > 0) return read_request();
     stream_.expires_after(context_->options.idle_timeout);
-    stream_.async_read_some(input_.prepare(longest_header),
+    stream_.async_read_some(input_.prepare(max_request_header_bytes),
                             [self = shared_from_this()](error_code error, std::size_t bytes) {
                                 self->guarded([&] {
                                     if (error) return self->close();
@@ -74,7 +74,7 @@ void HttpSession::await_request() {
 
 void HttpSession::read_request() {
     parser_.emplace();
-    parser_->header_limit(longest_header);
+    parser_->header_limit(max_request_header_bytes);
     parser_->body_limit(context_->options.max_request_bytes);
     stream_.expires_after(context_->options.request_timeout);
     http::async_read(stream_, input_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {

@@ -149,8 +149,8 @@ class Judge {
         return partners;
     }
 
-    /// Whether a module has no coincidences with the majority, where its partners have so many that it would
-    /// have dozens, and where enough modules opposite to it count.
+    /// Whether a module has hardly any coincidences with the majority, although the rates of its partners
+    /// predict dozens and enough of the modules opposite to it count.
     [[nodiscard]] bool lacks_partners(std::uint32_t m, const SynchronyReport& report) const {
         constexpr double enough_pairs = 60;
         constexpr double few = 0.3;

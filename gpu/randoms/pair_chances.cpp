@@ -179,8 +179,9 @@ class ChanceFinder {
         return sum;
     }
 
-    /// Over all numbers of other annihilations: their factors, and `pairs` for each pair of their singles and
-    /// of `partners` other singles. A window of more than so many singles counts as 0.
+    /// Sums over the numbers of singles of other annihilations, up to `singles`; larger windows count as 0.
+    /// `factors` apply to each of these annihilations, `pairs` to each pair of two of these singles, or of
+    /// one of them and one of `partners` further singles.
     [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned partners,
                            std::uint32_t singles) const {
         const double one = one_ * factors.one;

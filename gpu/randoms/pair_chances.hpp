@@ -19,7 +19,8 @@
 
 namespace petacq::gpu {
 
-/// What the annihilation of a single left besides it: nothing, a later single, an earlier one.
+/// Whether the annihilation of a single gave no other single, or the single is the earlier or the later of
+/// two.
 enum SingleKind : std::uint8_t { lone_single, earlier_single, later_single };
 inline constexpr std::size_t single_kinds = 3;
 

@@ -3,7 +3,7 @@
 //
 // For each crystal it finds the rates of singles by kind: A of lone ones, E and B of the earlier and the
 // later of two that belong together. pair_chances.hpp has the formula for the randoms of two crystals,
-// window_load.hpp the contents of a window, axial_mates.hpp the partners along the axis.
+// window_load.hpp the contents of a window, axial_partners.hpp the partners along the axis.
 //
 // The rates must be constant over the interval: sums over a decaying source are taken second by second.
 #pragma once
@@ -59,7 +59,8 @@ class RandomsEstimator {
     [[nodiscard]] std::vector<double> find_partners(const std::vector<double>& trues,
                                                     const ExpectedRandoms& randoms,
                                                     const std::vector<double>& singles) const;
-    /// WindowContents::partners and good_mates. `trues`: those of module pairs. Without randoms, as a guess.
+    /// WindowContents::partners and good_partners. `trues`: those of module pairs. Without randoms, as a
+    /// guess.
     void find_all_partners(WindowContents& contents, const IntervalSums& sums,
                            const std::vector<double>& trues, const ExpectedRandoms& randoms) const;
     /// [zone] singles with a partner, and those of them that make a good pair with it, from the true prompts.

@@ -1,4 +1,4 @@
-// What streams do with memory besides running kernels.
+// Clears memory of the device and copies it to the host, on a stream.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// What waits for a decision on its times, how long, and which batches it keeps.
+// Which datagrams wait for a decision on their times, for how long, and which batches they keep.
 #include "daemon/tracking/open_datagrams.hpp"
 
 #include <array>

@@ -91,7 +91,7 @@ void add_warnings(const Run& run, std::vector<std::string>& warnings);
 /// Throws petlm::UsageError when the directory has results already and they are not to be replaced.
 void check_output(const std::filesystem::path& directory, bool force);
 
-/// What the seconds of a run tell about an interval: randoms and loss. docs/design/randoms.md
+/// The randoms and the loss of an interval, from the seconds of its run (docs/design/randoms.md).
 class IntervalSeconds {
   public:
     /// Throws petlm::BadInput when there are no seconds that can be used.
