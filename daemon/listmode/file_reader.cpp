@@ -245,23 +245,36 @@ std::optional<std::uint64_t> ListModeFileReader::find_block(std::uint64_t offset
     return offset + sizeof header + stored_bytes(header);
 }
 
-bool ListModeFileReader::load(std::uint64_t offset, LoadedBlock& to, std::string& why) const {
-    BlockHeader& block = to.header;
-    if (!read_block_header(offset, block, why)) return false;
-    to.records.resize(block.payload_bytes());
+bool ListModeFileReader::load(std::uint64_t offset, LoadedBlock& block, std::string& why) const {
+    if (!read_block_header(offset, block.header, why)) return false;
+    block.records.resize(block.header.payload_bytes());
+    return load_records(offset, block, block.records, why);
+}
+
+bool ListModeFileReader::load(std::uint64_t offset, LoadedBlock& block, std::span<std::byte> records,
+                              std::string& why) const {
+    if (!read_block_header(offset, block.header, why)) return false;
+    if (block.header.payload_bytes() == records.size()) return load_records(offset, block, records, why);
+    why = block_text(block.header.number) + " has another size than expected";
+    return false;
+}
+
+bool ListModeFileReader::load_records(std::uint64_t offset, LoadedBlock& to, std::span<std::byte> records,
+                                      std::string& why) const {
+    const BlockHeader& block = to.header;
     const bool compressed = header_.version != plain_version && block.codec == BlockCodec::zstd;
-    std::vector<std::byte>& stored = compressed ? to.stored : to.records;
-    stored.resize(stored_bytes(block));
+    if (compressed) to.stored.resize(stored_bytes(block));
+    const std::span<std::byte> stored = compressed ? std::span<std::byte>(to.stored) : records;
     if (read_at(offset + sizeof block, stored.data(), stored.size()) != stored.size()) {
         why = block_text(block.number) + " is cut off";
         return false;
     }
     if (compressed && !to.decompressor) to.decompressor = std::make_unique<BlockDecompressor>();
-    if (compressed && !to.decompressor->decompress(stored, header_.record_bytes, to.records)) {
+    if (compressed && !to.decompressor->decompress(stored, header_.record_bytes, records)) {
         why = block_text(block.number) + " cannot be decompressed";
         return false;
     }
-    if (crc32c(to.records) != block.payload_crc) {
+    if (crc32c(records) != block.payload_crc) {
         why = block_text(block.number) + " with a wrong CRC";
         return false;
     }

@@ -80,6 +80,8 @@ class ListModeFileReader {
     /// Reads and checks the block at this offset, whatever the pass is at. False if there is no whole block;
     /// `why` gives the reason. Any number of threads may call it, each with a block of its own.
     bool load(std::uint64_t offset, LoadedBlock& block, std::string& why) const;
+    /// The same for a block of known size, whose records go to `records`, not to `block`.
+    bool load(std::uint64_t offset, LoadedBlock& block, std::span<std::byte> records, std::string& why) const;
 
     // A file that is being written has no index yet. Its blocks are found one after the other.
 
@@ -108,6 +110,8 @@ class ListModeFileReader {
     [[nodiscard]] bool read_closing(const Trailer& trailer, std::uint64_t offset);
     [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::byte* into, std::size_t bytes) const;
     bool load_block(std::uint64_t offset, std::string& why);
+    bool load_records(std::uint64_t offset, LoadedBlock& block, std::span<std::byte> records,
+                      std::string& why) const;
     bool read_block_header(std::uint64_t offset, BlockHeader& block, std::string& why) const;
     [[nodiscard]] bool plausible(const BlockHeader& header, std::uint64_t offset, std::string& why) const;
     [[nodiscard]] std::optional<std::uint64_t> find_magic(std::uint64_t from);

@@ -1,5 +1,6 @@
 #include "daemon/listmode/set.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <system_error>
@@ -7,9 +8,10 @@
 namespace petacq::daemon {
 
 std::filesystem::path file_of_set(const std::filesystem::path& set, std::uint32_t file) {
-    std::filesystem::path path = set;
-    path.replace_filename(set.stem().string() + "." + std::to_string(file + 1) + set.extension().string());
-    return path;
+    std::string name = set.filename().string();
+    const std::size_t dot = std::min(name.rfind(".plm"), name.size());
+    name.insert(dot, "." + std::to_string(file + 1));
+    return std::filesystem::path(set).replace_filename(name);
 }
 
 std::filesystem::path set_of_file(const std::filesystem::path& path) {

@@ -13,6 +13,10 @@ std::filesystem::path Outputs::partial(const std::filesystem::path& file) {
     return file.string() + ".partial";
 }
 
+std::filesystem::path Outputs::final_name(std::filesystem::path partial) {
+    return partial.replace_extension();
+}
+
 Outputs::~Outputs() {
     if (done_) return;
     std::error_code ignored;

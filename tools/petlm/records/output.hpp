@@ -30,6 +30,8 @@ class Outputs {
     void claim(const std::filesystem::path& file);
     /// The name under which a file is written until commit().
     [[nodiscard]] static std::filesystem::path partial(const std::filesystem::path& file);
+    /// The inverse of partial().
+    [[nodiscard]] static std::filesystem::path final_name(std::filesystem::path partial);
     /// Gives every written file its name. Throws std::system_error.
     void commit();
 

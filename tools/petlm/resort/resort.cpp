@@ -31,42 +31,39 @@ namespace {
 /// Only full blocks are written, but for the last one: the bytes do not depend on how fast the search is.
 constexpr std::uint32_t never_ms = UINT32_MAX;
 
-/// The list-mode file that the coincidences go to. A thread of its own writes them.
+/// The list-mode files that the coincidences go to, side by side. Each has a thread that writes it.
 class CoincidencesOut {
   public:
-    CoincidencesOut(const std::filesystem::path& path, std::uint32_t block_bytes,
+    CoincidencesOut(const std::filesystem::path& path, std::uint32_t files, std::uint32_t block_bytes,
                     const nlohmann::json& description)
-        : writer_(Outputs::partial(path), options(block_bytes), description), path_(path) {}
+        : writer_(Outputs::partial(path), options(files, block_bytes), description) {}
     void append(gpu::RecordVector<gpu::Coincidence>& records) {
-        if (records.empty()) return;
-        first_ = std::min(first_, records.front().time);
-        last_ = records.back().time;
-        records_ += records.size();
-        writer_.append(std::move(records));
+        if (!records.empty()) writer_.append(std::move(records));
     }
     /// Throws std::runtime_error if the disk takes no more.
     void check() const {
         if (const std::string why = writer_.failure(); !why.empty()) throw std::runtime_error(why);
     }
-    daemon::ListModePart close() {
+    /// The files, which are complete under their partial names.
+    std::vector<daemon::ListModePart> close() {
         writer_.finish();
         check();
-        return part_of(path_, records_, first_, last_);
+        std::vector<daemon::ListModePart> files = writer_.parts();
+        for (daemon::ListModePart& file : files)
+            file.name = Outputs::final_name(file.name).string();
+        return files;
     }
 
   private:
-    static daemon::ListModeOptions options(std::uint32_t block_bytes) {
+    static daemon::ListModeOptions options(std::uint32_t files, std::uint32_t block_bytes) {
         daemon::ListModeOptions options;
+        options.files = files;
         options.block_bytes = block_bytes;
         options.sync_interval_ms = never_ms;
         return options;
     }
 
     daemon::ListModeWriter writer_;
-    const std::filesystem::path path_;
-    std::uint64_t records_ = 0;
-    std::uint64_t first_ = UINT64_MAX;
-    std::uint64_t last_ = 0;
 };
 
 }  // namespace
@@ -90,7 +87,8 @@ int resort(const ResortOptions& given) {
     }
     const daemon::Coverage covered = covered_by_result(inputs, engines.configuration, options.output);
     const nlohmann::json description = engines.description(inputs, covered);
-    CoincidencesOut out(output, inputs.singles.front().block_bytes(), description);
+    CoincidencesOut out(output, one_file ? 1 : engines.configuration.listmode.files,
+                        inputs.singles.front().block_bytes(), description);
     const std::filesystem::path seconds_path = options.output / daemon::seconds_file;
     std::optional<daemon::SecondsFile> seconds_file;
     if (!one_file) {
@@ -127,7 +125,7 @@ int resort(const ResortOptions& given) {
         seconds.finish();
     }
     check_taken(made.taken, inputs);
-    made.coincidences_files = {out.close()};
+    made.coincidences_files = out.close();
     made.back_end = workers.description();
     if (seconds_file) {
         made.seconds_file = finish(*seconds_file, seconds_path);

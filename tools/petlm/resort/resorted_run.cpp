@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/listmode/format.hpp"
+#include "daemon/listmode/set.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
 #include "tools/petlm/records/run.hpp"
@@ -100,7 +101,7 @@ json entry(const daemon::ListModePart& part, daemon::RecordKind kind) {
     return {{"name", part.name},
             {"kind", name_of(kind)},
             {"bytes", part.bytes},
-            {"first_record", 0},
+            {"first_record", part.first_record},
             {"records", part.records},
             {"first_time", time(part.first_time)},
             {"last_time", time(part.last_time)}};
@@ -197,6 +198,8 @@ void claim_run(Outputs& outputs, const std::filesystem::path& output) {
     for (const char* name :
          {daemon::coincidences_file, daemon::seconds_file, daemon::tags_file, daemon::run_file})
         outputs.claim(output / name);
+    for (std::uint32_t file = 0; file < daemon::max_files; ++file)
+        outputs.claim(daemon::file_of_set(output / daemon::coincidences_file, file));
 }
 
 void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage covered,
@@ -227,11 +230,8 @@ void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage c
                                        : json(made.seconds.weighted_delayeds);
     }
     json files = json::array();
-    std::uint64_t records = 0;
-    for (const daemon::ListModePart& part : made.coincidences_files) {
+    for (const daemon::ListModePart& part : made.coincidences_files)
         files.push_back(entry(part, daemon::RecordKind::coincidences));
-        files.back()["first_record"] = std::exchange(records, records + part.records);
-    }
     if (std::filesystem::exists(Outputs::partial(tags))) {
         files.push_back(
             entry(part_of(tags, tag_count, tag_times.start, tag_times.end), daemon::RecordKind::tags));

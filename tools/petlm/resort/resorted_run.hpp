@@ -25,7 +25,7 @@ struct ResortedRun {
     gpu::FrameCounts taken;  ///< the saved singles
     daemon::SecondsTotal seconds;
     std::optional<double> live;  ///< mean share of the data of the boards that arrived; absent: unknown
-    std::vector<daemon::ListModePart> coincidences_files;  ///< in order
+    std::vector<daemon::ListModePart> coincidences_files;
     daemon::ListModePart seconds_file;
     std::string back_end;
 };

@@ -60,11 +60,18 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
     const auto order = blocks_in_order(runs, {shard.start, seen_to});
     for (std::size_t i = 0; i < order.size(); ++i) {
         const SinglesFiles& run = *order[i].run;
-        const auto singles = run.kept(run.read(*order[i].block, block_), kept_);
+        const SinglesFiles::Block& block = *order[i].block;
         // Singles after the shard wait, and with them the watermark.
         const std::uint64_t watermark =
             std::min(i + 1 < order.size() ? order[i + 1].block->first_time : UINT64_MAX, shard.end);
-        add(within(singles, shard), order[i].block->first_time, true);
+        if (run.keeps_all() && shard.start <= block.first_time && block.last_time < shard.end &&
+            block.records <= slice_singles_) {
+            read_whole(run, block);
+            end_seconds(watermark);
+            continue;
+        }
+        const auto singles = run.kept(run.read(block, block_), kept_);
+        add(within(singles, shard), block.first_time, true);
         if (!last) {
             const auto after = within(singles, {shard.end, seen_to});
             ahead_.insert(ahead_.end(), after.begin(), after.end());
@@ -87,6 +94,13 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
         collect();
     backend_.pipeline->reset();
     return std::move(result_);
+}
+
+/// Reads a block whose singles all belong to the shard to where the pipeline takes them.
+void ShardSearch::read_whole(const SinglesFiles& run, const SinglesFiles::Block& block) {
+    if (block.records > slice_singles_ - filled_) submit(block.first_time, {true, {}});
+    run.read(block, block_, std::span(buffers_[filling_] + filled_, block.records));
+    filled_ += block.records;
 }
 
 /// `watermark`: of slices that the singles fill.

@@ -168,11 +168,27 @@ std::span<const gpu::Single> SinglesFiles::read(const Block& block, daemon::Load
     if (!file.load(block.offset, memory, why)) refuse(file.path(), why);
     const std::span singles(reinterpret_cast<const gpu::Single*>(memory.records.data()),
                             memory.records.size() / sizeof(gpu::Single));
+    check(block, singles);
+    return singles;
+}
+
+void SinglesFiles::read(const Block& block, daemon::LoadedBlock& memory,
+                        std::span<gpu::Single> singles) const {
+    if (files_.empty()) {
+        std::ranges::copy(read(block, memory), singles.begin());
+        return;
+    }
+    const daemon::ListModeFileReader& file = *files_[block.file];
+    std::string why;
+    if (!file.load(block.offset, memory, std::as_writable_bytes(singles), why)) refuse(file.path(), why);
+    check(block, singles);
+}
+
+void SinglesFiles::check(const Block& block, std::span<const gpu::Single> singles) const {
     if (singles.size() != block.records || singles.front().time != block.first_time ||
         singles.back().time != block.last_time) {
-        refuse(file.path(), "a block and its header or entry in the index disagree");
+        refuse(files_[block.file]->path(), "a block and its header or entry in the index disagree");
     }
-    return singles;
 }
 
 }  // namespace petacq::petlm

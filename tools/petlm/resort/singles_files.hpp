@@ -67,9 +67,12 @@ class SinglesFiles {
     /// Reads the singles of a block; valid until `memory` is used again. Throws BadInput when it is damaged.
     /// REQUIRES: of files on another host, that the block has been received.
     std::span<const gpu::Single> read(const Block& block, daemon::LoadedBlock& memory) const;
+    /// The same into memory of the caller. REQUIRES: as many singles as the block has.
+    void read(const Block& block, daemon::LoadedBlock& memory, std::span<gpu::Single> singles) const;
 
     /// Singles at other times do not count: kept() leaves them out.
     void keep_only(daemon::Intervals times) { only_ = std::move(times); }
+    [[nodiscard]] bool keeps_all() const { return !only_; }
     /// The singles of a block that count; valid until `memory` is used again.
     std::span<const gpu::Single> kept(std::span<const gpu::Single> of_block,
                                       std::vector<gpu::Single>& memory) const;
@@ -81,6 +84,7 @@ class SinglesFiles {
     bool open_next_part();
     bool take_whole_blocks(std::size_t most);
     void take(const Block& block);
+    void check(const Block& block, std::span<const gpu::Single> singles) const;
 
     std::vector<std::unique_ptr<daemon::ListModeFileReader>> files_;
     std::unique_ptr<nlohmann::json> description_;

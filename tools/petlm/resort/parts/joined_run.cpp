@@ -6,6 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
@@ -31,6 +32,7 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
     ResortedSeconds seconds(inputs.reporting(), parts.seconds, engines.scanner.geometry,
                             engines.ticks_per_s(), engines.rules, &file);
     ResortedRun made;
+    std::uint64_t records = 0;
     std::optional<std::uint64_t> end;  // of the part before
     for (std::size_t shard = 0; shard < parts.count; ++shard) {
         const PartState state = parts.state(shard);
@@ -44,6 +46,7 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
         made.taken += state.taken;
         made.singles += state.counts;
         daemon::ListModePart part{part_name(shard)};
+        part.first_record = std::exchange(records, records + state.records);
         part.records = state.records;
         part.bytes = state.bytes;
         part.first_time = state.first_time;
