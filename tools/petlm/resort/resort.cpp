@@ -1,3 +1,5 @@
+#include "tools/petlm/resort/resort.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,17 +15,16 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
 #include "daemon/system/progress_line.hpp"
-#include "tools/petlm/commands.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/inputs.hpp"
 #include "tools/petlm/resort/parts/parts.hpp"
-#include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/resorted_seconds.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
-#include "tools/petlm/resort/settings.hpp"
-#include "tools/petlm/resort/workers.hpp"
+#include "tools/petlm/resort/result/resorted_run.hpp"
+#include "tools/petlm/resort/result/resorted_seconds.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/settings.hpp"
+#include "tools/petlm/resort/search/workers.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
+#include "tools/petlm/resort/singles/second_ranges.hpp"
 
 namespace petacq::petlm {
 namespace {

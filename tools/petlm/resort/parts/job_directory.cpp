@@ -10,7 +10,7 @@
 
 #include "config/base/json_file.hpp"
 #include "daemon/run/directory.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 namespace {

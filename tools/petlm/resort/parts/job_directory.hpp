@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 

@@ -9,11 +9,11 @@
 
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/file.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
-#include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/parts/job_directory.hpp"
-#include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/resorted_seconds.hpp"
+#include "tools/petlm/resort/result/resorted_run.hpp"
+#include "tools/petlm/resort/result/resorted_seconds.hpp"
 
 namespace petacq::petlm {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "gpu/second_cuts.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/inputs.hpp"
 #include "tools/petlm/resort/parts/part.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 

@@ -13,7 +13,7 @@
 
 #include "config/geometry.hpp"
 #include "daemon/listmode/series.hpp"
-#include "tools/petlm/resort/shard.hpp"
+#include "tools/petlm/resort/search/shard.hpp"
 
 namespace petacq::petlm {
 

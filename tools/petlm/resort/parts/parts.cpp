@@ -11,16 +11,16 @@
 
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/group_starts.hpp"
-#include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/resort/parts/job_directory.hpp"
 #include "tools/petlm/resort/parts/joined_run.hpp"
 #include "tools/petlm/resort/parts/part.hpp"
-#include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
-#include "tools/petlm/resort/workers.hpp"
+#include "tools/petlm/resort/result/resorted_run.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/group_starts.hpp"
+#include "tools/petlm/resort/search/workers.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
+#include "tools/petlm/resort/singles/second_ranges.hpp"
 
 namespace petacq::petlm {
 namespace {
