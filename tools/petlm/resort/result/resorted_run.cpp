@@ -5,13 +5,14 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "daemon/listmode/format.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
+#include "daemon/seconds/file.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/resort/result/merged_tags.hpp"
 
@@ -131,6 +132,10 @@ std::string state_of(const Inputs& inputs) {
 
 }  // namespace
 
+bool is_one_file(const std::filesystem::path& output) {
+    return output.extension() == ".plm";
+}
+
 daemon::Coverage covered_by_result(const Inputs& inputs, const config::Configuration& configuration,
                                    const std::filesystem::path& output) {
     std::vector<daemon::Coverage> of_singles = inputs.coverages;
@@ -152,7 +157,7 @@ daemon::Coverage covered_by_result(const Inputs& inputs, const config::Configura
     if (const auto& anchor = of_singles[inputs.first()].anchor) covered.anchor = anchor;
     if (covered.intervals) covered = daemon::part_of(covered, inputs.searched);
     covered = daemon::with_rules(std::move(covered), configuration.coincidence, configuration.energy);
-    if (output.extension() == ".plm") return covered;
+    if (is_one_file(output)) return covered;
     covered.origin.runs = {{inputs.documents[inputs.first()].value("run_id", ""),
                             std::filesystem::absolute(output).lexically_normal()}};
     covered.loss.seconds_complete = true;
@@ -175,28 +180,9 @@ void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs) {
                                inputs.runs.front().string(), taken.bad_address));
 }
 
-nlohmann::json seconds_description(nlohmann::json of_coincidences, const gpu::CoincidenceRules& rules) {
-    of_coincidences["window_mode"] = name_of(rules.mode);
-    of_coincidences["multiples_policy"] = name_of(rules.policy);
-    return of_coincidences;
-}
-
-daemon::ListModePart finish(daemon::SecondsFile& seconds, const std::filesystem::path& path) {
-    const daemon::SecondsCounts written = seconds.finish();
-    if (!seconds.failure().empty()) throw std::runtime_error(seconds.failure());
-    return part_of(path, written.written, seconds.part().first_time, seconds.part().last_time);
-}
-
 std::string summary(const std::filesystem::path& output, const ResortedRun& made) {
     return fmt::format("{}: {} prompts, {} delayeds from {} singles ({})\n", output.string(),
                        made.singles.prompts, made.singles.delayeds, made.taken.accepted, made.back_end);
-}
-
-void claim_run(Outputs& outputs, const std::filesystem::path& output) {
-    outputs.make_directory(output);
-    for (const char* name :
-         {daemon::coincidences_file, daemon::seconds_file, daemon::tags_file, daemon::run_file})
-        outputs.claim(output / name);
 }
 
 void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage covered,

@@ -10,11 +10,8 @@
 #include "config/configuration.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/series.hpp"
-#include "daemon/seconds/file.hpp"
 #include "daemon/seconds/second.hpp"
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/pipeline.hpp"
-#include "tools/petlm/records/output.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
@@ -30,6 +27,9 @@ struct ResortedRun {
     std::string back_end;
 };
 
+/// Whether the output is a list-mode file (NAME.plm), rather than the directory of a run.
+bool is_one_file(const std::filesystem::path& output);
+
 /// What the coincidences cover that are found in what the inputs cover; before the times are settled, without
 /// intervals. `output`: a file, of the runs that the singles are of, or the directory of a run of its own.
 daemon::Coverage covered_by_result(const Inputs& inputs, const config::Configuration& configuration,
@@ -42,16 +42,8 @@ daemon::ListModePart part_of(const std::filesystem::path& file, std::uint64_t re
 /// Throws BadInput if singles named crystals that the scanner does not have.
 void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs);
 
-/// The description of the seconds of a run whose coincidences have this one.
-nlohmann::json seconds_description(nlohmann::json of_coincidences, const gpu::CoincidenceRules& rules);
-/// Closes the seconds, which are written under the partial name of `path`. Throws if writing has failed.
-daemon::ListModePart finish(daemon::SecondsFile& seconds, const std::filesystem::path& path);
-
 /// "OUT: 5 prompts, 0 delayeds from 12 singles (cpu, 1 thread)", and a newline.
 std::string summary(const std::filesystem::path& output, const ResortedRun& made);
-
-/// Claims the files of the new run, and makes its directory.
-void claim_run(Outputs& outputs, const std::filesystem::path& output);
 
 /// Merges the tags of the inputs, and writes run.json. The ledger is the sum of theirs, but for what depends
 /// on the settings: {"coincidence": ..., "energy": ...}.

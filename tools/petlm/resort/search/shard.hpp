@@ -40,14 +40,18 @@ std::vector<gpu::TickRange> next_shards(std::span<const SinglesFiles> runs, gpu:
 std::vector<gpu::TickRange> plan_shards(std::span<const SinglesFiles> runs, gpu::TickRange interval,
                                         std::uint64_t singles);
 
-/// What the search of a shard found.
-struct ShardResult {
-    gpu::TickRange range;                                           ///< where its groups may open
-    std::vector<gpu::RecordVector<gpu::Coincidence>> coincidences;  ///< in order
-    gpu::FrameCounts taken;                                         ///< the singles of the shard
+/// What a shard adds to the run, apart from its coincidences.
+struct ShardSums {
+    gpu::FrameCounts taken;  ///< the singles of the shard
     gpu::SingleCounts counts;
     /// The seconds in which the shard lies, by their begin, and the sums over the part of them in the shard.
     std::vector<std::pair<std::uint64_t, gpu::IntervalSums>> sums;
+};
+
+/// What the search of a shard found.
+struct ShardResult : ShardSums {
+    gpu::TickRange range;                                           ///< where its groups may open
+    std::vector<gpu::RecordVector<gpu::Coincidence>> coincidences;  ///< in order
 };
 
 }  // namespace petacq::petlm

@@ -1,5 +1,7 @@
 #include "tools/petlm/resort/search/workers.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace petacq::petlm {
@@ -10,14 +12,14 @@ struct Stopped {};
 
 }  // namespace
 
-Workers::Workers(std::size_t count, Work work, std::function<std::unique_ptr<ShardSearch>(std::size_t)> make)
-    : work_(std::move(work)),
-      make_(std::move(make)),
-      max_ahead_(2 * count),
-      taken_(work_.from),
-      used_(work_.from) {
+Workers::Workers(const Engines& engines, const Work& work)
+    : work_(work),
+      engines_(engines),
+      count_(std::min(engines.workers, work.to - work.from)),
+      taken_(work.from),
+      used_(work.from) {
     begins_[work_.from] = work_.begin;
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count_; ++i)
         threads_.emplace_back([this, i] { run(i); });
 }
 
@@ -49,14 +51,14 @@ std::string Workers::description() const {
 
 void Workers::run(std::size_t worker) {
     try {
-        const std::unique_ptr<ShardSearch> search = make_(worker);
-        GroupStarts starts(work_.runs, work_.rules, work_.energy);
+        const std::unique_ptr<ShardSearch> search = engines_.make_search(worker);
+        GroupStarts starts(work_.runs, engines_.rules, engines_.energies());
         for (;;) {
             std::size_t shard = 0;
             {
                 net::MutexLock lock(mutex_);
                 back_end_ = search->back_end();
-                while (!stopping_ && taken_ < work_.to && taken_ >= used_ + max_ahead_)
+                while (!stopping_ && taken_ < work_.to && taken_ >= used_ + 2 * count_)
                     changed_.wait(lock.native());
                 if (stopping_ || taken_ == work_.to) return;
                 shard = taken_++;

@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <thread>
@@ -15,6 +13,7 @@
 
 #include "gpu/second_cuts.hpp"
 #include "net/base/mutex.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
 #include "tools/petlm/resort/search/group_starts.hpp"
 #include "tools/petlm/resort/search/shard.hpp"
 #include "tools/petlm/resort/search/shard_search.hpp"
@@ -32,11 +31,9 @@ class Workers {
         std::size_t to = 0;                      ///< after the last one
         std::uint64_t begin = 0;                 ///< where the first one begins
         std::span<const gpu::TickRange> seconds;
-        gpu::CoincidenceRules rules;
-        gpu::EnergyWindow energy;
     };
-    /// `make`: makes the search of a worker, in its thread. What `work` refers to must stay.
-    Workers(std::size_t count, Work work, std::function<std::unique_ptr<ShardSearch>(std::size_t)> make);
+    /// The engines, and what `work` refers to, must stay.
+    Workers(const Engines& engines, const Work& work);
     /// Waits for the threads to finish their shards.
     ~Workers();
     Workers(const Workers&) = delete;
@@ -54,8 +51,8 @@ class Workers {
     [[nodiscard]] std::uint64_t begin_of(std::size_t shard);
 
     const Work work_;
-    const std::function<std::unique_ptr<ShardSearch>(std::size_t)> make_;
-    const std::size_t max_ahead_;
+    const Engines& engines_;
+    const std::size_t count_;
 
     mutable net::Mutex mutex_;
     std::condition_variable changed_;

@@ -1,9 +1,7 @@
-#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/resort/parts/job_file.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
@@ -11,6 +9,7 @@
 #include "config/base/json_file.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/resort/parts/part.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -45,25 +44,14 @@ void agree_on_job(const std::filesystem::path& directory, const nlohmann::json& 
         if (failed && failed != std::errc::file_exists)
             throw std::system_error(failed, job.string() + ": cannot create the file");
     }
-    if (config::read_json_file(job, config::max_run_json_bytes) != identity) {
-        throw UsageError(
-            directory.string() +
-            ": holds parts of a job with other runs or settings; remove it, or name another one");
-    }
+    check_job(directory, identity, "remove it, or name another one");
 }
 
-std::filesystem::path own_partial(const std::filesystem::path& file) {
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    return fmt::format("{}.{}-{}.partial", file.string(), host.data(), ::getpid());
-}
-
-void remove_partial_parts(const std::filesystem::path& directory) {
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-        const std::string name = entry.path().filename().string();
-        if (name.starts_with("coincidences-") && name.ends_with(".partial"))
-            std::filesystem::remove(entry.path());
-    }
+void check_job(const std::filesystem::path& directory, const nlohmann::json& identity,
+               const std::string& remedy) {
+    if (config::read_json_file(directory / job_file, config::max_run_json_bytes) == identity) return;
+    throw UsageError(
+        fmt::format("{}: holds parts of a job with other runs or settings; {}", directory.string(), remedy));
 }
 
 }  // namespace petacq::petlm
