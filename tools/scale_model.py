@@ -143,7 +143,7 @@ class Job:
                    for host in self.hosts)
 
     def shards(self, end, all_ended):
-        """next_shards() in tools/petlm/resort/shard.cpp, units in place of blocks."""
+        """next_shards() in tools/petlm/resort/search/shard.cpp, units in place of blocks."""
         ranks, wanted = self.options.ranks, self.options.shard_singles
         found, start, i = [], self.position, bisect.bisect_left(self.firsts, self.position)
         passed = 0

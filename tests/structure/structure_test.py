@@ -99,6 +99,7 @@ class MadeUpTrees(unittest.TestCase):
         check = structure.check_folders_are_listed
         self.assertEqual(self.problems(check, {"net/wire.cpp": "", "tests/net/new/a_test.cpp": ""}), [])
         self.assert_found(check, {"net/new/wire.cpp": ""}, "net/new is not in the order")
+        self.assert_found(check, {"tools/petcal/new/main.cpp": ""}, "tools/petcal/new is not in the order")
 
     def test_includes_without_a_link(self):
         files = LIBRARIES | {"net/wire.cpp": "", "net/wire.hpp": "", "gpu/pipeline.cpp": "",

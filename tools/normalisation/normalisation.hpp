@@ -15,7 +15,7 @@
 namespace petacq::normalisation {
 
 /// The chance that a pair of photons towards crystals a and b is found, relative to that of the solid angle
-/// of their front faces (tools/petlm/em/lines.hpp), is
+/// of their front faces (tools/petlm/reconstruction/em/lines.hpp), is
 ///     efficiency[a] * efficiency[b] * transaxial[...] * axial[...],
 /// each factor with a mean of about 1.
 struct Normalisation {

@@ -10,8 +10,8 @@
 
 #include "daemon/acquisition/acquisition.hpp"
 #include "net/receive/receiver.hpp"
-#include "tools/petbench/measure.hpp"
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/suites.hpp"
 
 namespace petacq::bench {
 namespace {

@@ -7,10 +7,10 @@
 #include "config/base/error.hpp"
 #include "config/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/scratch_directory.hpp"
+#include "tools/petbench/base/suites.hpp"
 #include "tools/petbench/pairs.hpp"
-#include "tools/petbench/scratch_directory.hpp"
-#include "tools/petbench/suites.hpp"
 #include "tools/petlm/export/export.hpp"
 
 namespace petacq::bench {

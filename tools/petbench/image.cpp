@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "tools/geometry/hit_finder.hpp"
-#include "tools/petbench/measure.hpp"
-#include "tools/petbench/suites.hpp"
-#include "tools/petlm/image/image.hpp"
-#include "tools/petlm/image/quick_look.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/suites.hpp"
+#include "tools/petlm/reconstruction/image/image.hpp"
+#include "tools/petlm/reconstruction/image/quick_look.hpp"
 
 namespace petacq::bench {
 namespace {

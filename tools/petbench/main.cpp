@@ -13,8 +13,8 @@
 #include "config/command_line/command_line.hpp"
 #include "config/configuration.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/frames.hpp"
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/base/frames.hpp"
+#include "tools/petbench/base/suites.hpp"
 
 namespace petacq::bench {
 namespace {

@@ -12,12 +12,12 @@
 #include "gpu/cpu/convert.hpp"
 #include "gpu/cpu/cpu_tables.hpp"
 #include "gpu/cpu/order.hpp"
+#include "tools/petbench/base/frames.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/suites.hpp"
 #include "tools/petbench/cuda/pipeline.hpp"
-#include "tools/petbench/frames.hpp"
-#include "tools/petbench/measure.hpp"
 #include "tools/petbench/pipeline/pass.hpp"
 #include "tools/petbench/pipeline/processes.hpp"
-#include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 

@@ -12,12 +12,12 @@
 #include "daemon/backend/backend.hpp"
 #include "daemon/replay.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/captured.hpp"
-#include "tools/petbench/frames.hpp"
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/captured.hpp"
+#include "tools/petbench/base/frames.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/scratch_directory.hpp"
+#include "tools/petbench/base/suites.hpp"
 #include "tools/petbench/pipeline/pass.hpp"
-#include "tools/petbench/scratch_directory.hpp"
-#include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 namespace {

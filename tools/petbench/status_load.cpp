@@ -23,12 +23,12 @@
 #include "daemon/control/client.hpp"
 #include "net/sender.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/daemon_process.hpp"
-#include "tools/petbench/frames.hpp"
-#include "tools/petbench/measure.hpp"
-#include "tools/petbench/process_figures.hpp"
-#include "tools/petbench/scratch_directory.hpp"
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/base/daemon_process.hpp"
+#include "tools/petbench/base/frames.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/process_figures.hpp"
+#include "tools/petbench/base/scratch_directory.hpp"
+#include "tools/petbench/base/suites.hpp"
 
 namespace petacq::bench {
 

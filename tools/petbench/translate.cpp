@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "net/foreign/translator.hpp"
-#include "tools/petbench/measure.hpp"
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/suites.hpp"
 
 namespace petacq::bench {
 

@@ -1,7 +1,7 @@
 // The suites that need a GPU, in a petbench without CUDA.
 #include <stdexcept>
 
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/base/suites.hpp"
 
 namespace petacq::bench {
 

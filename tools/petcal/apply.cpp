@@ -8,7 +8,7 @@
 
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "tools/petcal/results.hpp"
+#include "tools/petcal/results/results.hpp"
 
 namespace petacq::petcal {
 

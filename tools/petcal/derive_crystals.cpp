@@ -13,10 +13,10 @@
 #include "config/base/json_schema.hpp"
 #include "config/calibration.hpp"
 #include "config/spectra.hpp"
+#include "tools/petcal/base/units.hpp"
 #include "tools/petcal/refusals.hpp"
 #include "tools/petcal/report/reports.hpp"
-#include "tools/petcal/results.hpp"
-#include "tools/petcal/units.hpp"
+#include "tools/petcal/results/results.hpp"
 
 namespace petacq::petcal {
 

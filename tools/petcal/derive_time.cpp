@@ -14,7 +14,7 @@
 #include "daemon/system/progress_line.hpp"
 #include "tools/petcal/derive/pairs/known_source.hpp"
 #include "tools/petcal/report/reports.hpp"
-#include "tools/petcal/results.hpp"
+#include "tools/petcal/results/results.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 

@@ -1,12 +1,11 @@
 // Time offsets of a calibration from the run of a known source.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "tools/petcal/derive/pairs/time_offsets.hpp"
+#include "tools/petcal/results/derived_times.hpp"
 
 namespace petacq::petcal {
 
@@ -18,16 +17,6 @@ struct DeriveTimeOptions {
     std::vector<double> cylinder;
     std::vector<double> point;
     std::filesystem::path report = {};  ///< HTML file to write; empty: none
-};
-
-struct DerivedTimes {
-    derive::TimeOffsets offsets;
-    std::uint64_t prompts = 0;  ///< read; no more than are of use
-    std::uint64_t missed = 0;   ///< of these, their line misses the source
-    double tick_ps = 0;
-    /// Of some pairs: time difference less what the path difference makes, before and after.
-    std::vector<double> before_ps;
-    std::vector<double> after_ps;
 };
 
 /// Finds the offsets from the prompts of the run and writes `calibration` with them added, rounded to ticks.

@@ -31,7 +31,7 @@
 #include "tools/petcal/normalisation/inspect_normalisation.hpp"
 #include "tools/petcal/outputs.hpp"
 #include "tools/petcal/raw_tables.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace {
 

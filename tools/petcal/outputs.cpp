@@ -5,7 +5,7 @@
 #include <string>
 #include <system_error>
 
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petcal {
 

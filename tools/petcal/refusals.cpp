@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "config/base/error.hpp"
-#include "tools/petcal/units.hpp"
+#include "tools/petcal/base/units.hpp"
 
 namespace petacq::petcal {
 

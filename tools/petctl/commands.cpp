@@ -7,14 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "config/base/json_file.hpp"
 #include "config/nuclides/nuclides.hpp"
-#include "tools/petctl/run_list.hpp"
-#include "tools/petctl/sources.hpp"
-#include "tools/petctl/start_times.hpp"
-#include "tools/petctl/status_summary.hpp"
-#include "tools/petctl/status_text.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/run_list.hpp"
+#include "tools/petctl/text/sources.hpp"
+#include "tools/petctl/text/start_times.hpp"
+#include "tools/petctl/text/status_summary.hpp"
+#include "tools/petctl/text/status_text.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 
@@ -34,7 +35,7 @@ void show(const json& document, bool as_json, Lines (*as_lines)(const json&)) {
 
 int show_ledger_answer(const json& answer, bool as_json) {
     show(answer, as_json, ledger_lines);
-    return at(answer, {"ledger", "closed"}) == false ? exit_refused : 0;
+    return at(answer, {"ledger", "closed"}) == false ? exit_status::has_problems : 0;
 }
 
 }  // namespace
@@ -72,7 +73,7 @@ int stop_run(ControlClient& client, const json& parameters) {
     const auto problems = stop_problems(result);
     for (const std::string& problem : problems)
         fmt::print(stderr, "petctl: {}\n", printable(problem));
-    return problems.empty() ? 0 : exit_refused;
+    return problems.empty() ? exit_status::ok : exit_status::has_problems;
 }
 
 Lines status_text(const json& status, Form form) {

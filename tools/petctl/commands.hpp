@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "daemon/control/client.hpp"
-#include "tools/petctl/text.hpp"
+#include "tools/petctl/text/text.hpp"
 
 namespace petacq::petctl {
-
-inline constexpr int exit_refused = 1;  ///< refused, an incomplete run, or a ledger that does not close
 
 /// `parameters` of the method `start`; its times may be in seconds (start_times.hpp).
 int start_run(daemon::ControlClient& client, nlohmann::json parameters);
@@ -39,11 +37,6 @@ int acknowledge_runs(daemon::ControlClient& client, const std::vector<std::strin
 int reload(daemon::ControlClient& client);
 /// Sets the level, or only shows it if `level` is empty.
 int log_level(daemon::ControlClient& client, const std::string& level);
-
-// doctor/doctor.cpp
-/// Listens for so many seconds, and says what arrives, what is wrong with it and how to put it right. Exit
-/// status exit_refused if something does not work.
-int doctor(daemon::ControlClient& client, double seconds, bool as_json);
 
 // relay.cpp
 /// Passes bytes on between the standard input and output and the daemon, until either ends.

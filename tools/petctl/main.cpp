@@ -16,9 +16,10 @@
 #include "config/command_line/command_line.hpp"
 #include "daemon/control/client.hpp"
 #include "tools/petctl/commands.hpp"
+#include "tools/petctl/doctor/doctor.hpp"
 #include "tools/petctl/frames/frames.hpp"
 #include "tools/petctl/hosts/commands.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace {
 
@@ -316,7 +317,7 @@ int main(int argc, char** argv) {
         return action();
     } catch (const RpcError& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
-        return petctl::exit_refused;
+        return petacq::exit_status::has_problems;
     } catch (const ControlUnavailable& error) {
         fmt::print(stderr, "{}\n", petctl::printable(error.what()));
         return petacq::exit_status::unavailable;

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "tools/petctl/dashboard.hpp"
-#include "tools/petctl/text.hpp"
+#include "tools/petctl/text/dashboard.hpp"
+#include "tools/petctl/text/text.hpp"
 
 namespace petacq::petctl {
 

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/petctl/status_text.hpp"
-#include "tools/petctl/strip.hpp"
 #include "tools/petctl/terminal.hpp"
+#include "tools/petctl/text/status_text.hpp"
+#include "tools/petctl/text/strip.hpp"
 
 namespace petacq::petctl {
 

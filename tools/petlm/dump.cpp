@@ -12,11 +12,11 @@
 
 #include "daemon/listmode/reader.hpp"
 #include "daemon/seconds/reader.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/csv_lines.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

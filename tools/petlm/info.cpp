@@ -6,10 +6,10 @@
 #include "daemon/listmode/reader.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "daemon/system/utc.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -12,12 +12,12 @@
 #include "daemon/listmode/set.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "net/base/mutex.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/in_order.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 #include "tools/petlm/records/seconds_check.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

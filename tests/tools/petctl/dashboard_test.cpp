@@ -6,7 +6,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
-#include "tools/petctl/dashboard.hpp"
+#include "tools/petctl/text/dashboard.hpp"
 
 using namespace petacq::petctl;
 using namespace petacq::test;

@@ -4,7 +4,7 @@
 #include "config/scanner.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
-#include "tools/petctl/sources.hpp"
+#include "tools/petctl/text/sources.hpp"
 
 using namespace petacq::petctl;
 using namespace petacq::test;

@@ -1,5 +1,5 @@
 // `petctl status` on one screen: it begins with the strip, and stays within 25 lines of 80 columns.
-#include "tools/petctl/status_summary.hpp"
+#include "tools/petctl/text/status_summary.hpp"
 
 #include <algorithm>
 #include <string>

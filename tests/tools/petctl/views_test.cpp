@@ -8,8 +8,8 @@
 #include "daemon/system/logging.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
-#include "tools/petctl/status_text.hpp"
-#include "tools/petctl/text.hpp"
+#include "tools/petctl/text/status_text.hpp"
+#include "tools/petctl/text/text.hpp"
 
 using namespace petacq;
 using namespace petacq::daemon;

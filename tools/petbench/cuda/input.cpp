@@ -6,8 +6,8 @@
 
 #include "gpu/cuda/base/memory.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/frames.hpp"
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/frames.hpp"
+#include "tools/petbench/base/measure.hpp"
 
 namespace petacq::bench {
 

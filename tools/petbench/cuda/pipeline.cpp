@@ -9,10 +9,10 @@
 
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/timeline.hpp"
+#include "tools/petbench/base/measure.hpp"
 #include "tools/petbench/cuda/input.hpp"
 #include "tools/petbench/cuda/stages.hpp"
 #include "tools/petbench/cuda/timeline.hpp"
-#include "tools/petbench/measure.hpp"
 #include "tools/petbench/pipeline/pass.hpp"
 
 namespace petacq::bench {

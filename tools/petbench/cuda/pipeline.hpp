@@ -4,7 +4,7 @@
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 #include "gpu/pipeline.hpp"
-#include "tools/petbench/suites.hpp"
+#include "tools/petbench/base/suites.hpp"
 
 namespace petacq::bench {
 

@@ -10,9 +10,9 @@
 #include "gpu/cuda/base/pinned_memory.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/sort/sort.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/suites.hpp"
 #include "tools/petbench/cuda/input.hpp"
-#include "tools/petbench/measure.hpp"
-#include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 

@@ -11,7 +11,7 @@
 #include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/stages.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/measure.hpp"
 
 namespace petacq::bench {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/petbench/daemon_process.hpp"
+#include "tools/petbench/base/daemon_process.hpp"
 
 namespace petacq::bench {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "net/wire.hpp"
-#include "tools/petbench/captured.hpp"
+#include "tools/petbench/base/captured.hpp"
 #include "tools/petsim/simulation/simulation.hpp"
 
 namespace petacq::bench {

@@ -16,13 +16,13 @@
 #include "config/make_calibration.hpp"
 #include "config/scanner.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/daemon_process.hpp"
+#include "tools/petbench/base/daemon_process.hpp"
+#include "tools/petbench/base/scratch_directory.hpp"
+#include "tools/petbench/base/suites.hpp"
 #include "tools/petbench/live/frames.hpp"
 #include "tools/petbench/live/overload.hpp"
 #include "tools/petbench/live/step.hpp"
 #include "tools/petbench/receive/pairs.hpp"
-#include "tools/petbench/scratch_directory.hpp"
-#include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 

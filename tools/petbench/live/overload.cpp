@@ -12,7 +12,7 @@
 
 #include "config/base/exit_status.hpp"
 #include "daemon/listmode/reader.hpp"
-#include "tools/petbench/daemon_process.hpp"
+#include "tools/petbench/base/daemon_process.hpp"
 #include "tools/petbench/live/faults.hpp"
 #include "tools/petbench/live/senders.hpp"
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "net/sender.hpp"
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/measure.hpp"
 
 namespace petacq::bench {
 

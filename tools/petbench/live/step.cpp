@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/petbench/daemon_process.hpp"
+#include "tools/petbench/base/daemon_process.hpp"
 #include "tools/petbench/live/faults.hpp"
 #include "tools/petbench/live/tap_reader.hpp"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/petbench/base/process_figures.hpp"
 #include "tools/petbench/live/senders.hpp"
 #include "tools/petbench/live/stream.hpp"
-#include "tools/petbench/process_figures.hpp"
 
 namespace petacq::bench {
 

@@ -1,6 +1,6 @@
 #include "tools/petbench/pipeline/pass.hpp"
 
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/measure.hpp"
 
 namespace petacq::bench {
 

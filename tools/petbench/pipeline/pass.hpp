@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gpu/pipeline.hpp"
-#include "tools/petbench/frames.hpp"
+#include "tools/petbench/base/frames.hpp"
 
 namespace petacq::bench {
 

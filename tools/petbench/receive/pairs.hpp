@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "net/sender.hpp"
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/suites.hpp"
 #include "tools/petbench/receive/veth.hpp"
-#include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 

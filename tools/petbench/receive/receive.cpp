@@ -12,9 +12,9 @@
 
 #include "net/receive/receiver.hpp"
 #include "net/wire.hpp"
-#include "tools/petbench/measure.hpp"
+#include "tools/petbench/base/measure.hpp"
+#include "tools/petbench/base/suites.hpp"
 #include "tools/petbench/receive/pairs.hpp"
-#include "tools/petbench/suites.hpp"
 
 namespace petacq::bench {
 

@@ -8,10 +8,10 @@
 #include "config/base/error.hpp"
 #include "config/energy_bins.hpp"
 #include "config/median.hpp"
+#include "tools/petcal/base/units.hpp"
 #include "tools/petcal/check/module_times.hpp"
 #include "tools/petcal/derive/flood_shift.hpp"
 #include "tools/petcal/derive/unit_energies.hpp"
-#include "tools/petcal/units.hpp"
 
 namespace petacq::petcal {
 

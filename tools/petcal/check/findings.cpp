@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "config/median.hpp"
-#include "tools/petcal/units.hpp"
+#include "tools/petcal/base/units.hpp"
 
 namespace petacq::petcal {
 

@@ -1,6 +1,6 @@
 #include "tools/petcal/normalisation/dead_units.hpp"
 
-#include "tools/petcal/units.hpp"
+#include "tools/petcal/base/units.hpp"
 
 namespace petacq::petcal {
 

@@ -12,7 +12,7 @@
 #include "config/calibration.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/normalisation/normalisation.hpp"
-#include "tools/petcal/results.hpp"
+#include "tools/petcal/results/results.hpp"
 
 namespace petacq::petcal {
 

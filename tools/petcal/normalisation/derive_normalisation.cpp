@@ -19,14 +19,14 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "daemon/system/utc.hpp"
+#include "tools/petcal/base/text.hpp"
+#include "tools/petcal/base/units.hpp"
 #include "tools/petcal/normalisation/report_normalisation.hpp"
-#include "tools/petcal/results.hpp"
-#include "tools/petcal/text.hpp"
-#include "tools/petcal/units.hpp"
-#include "tools/petlm/corrections/fits.hpp"
-#include "tools/petlm/corrections/run_randoms.hpp"
+#include "tools/petcal/results/results.hpp"
+#include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/corrections/fits.hpp"
+#include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
 #include "tools/petlm/records/source.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petcal {
 

@@ -8,9 +8,9 @@
 
 #include "config/base/printable.hpp"
 #include "config/hdf5/table.hpp"
+#include "tools/petcal/base/text.hpp"
+#include "tools/petcal/base/units.hpp"
 #include "tools/petcal/normalisation/dead_units.hpp"
-#include "tools/petcal/text.hpp"
-#include "tools/petcal/units.hpp"
 
 namespace petacq::petcal {
 

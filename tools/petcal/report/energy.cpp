@@ -9,9 +9,9 @@
 
 #include "config/energy_bins.hpp"
 #include "daemon/system/file.hpp"
+#include "tools/petcal/base/units.hpp"
 #include "tools/petcal/report/figures.hpp"
 #include "tools/petcal/report/reports.hpp"
-#include "tools/petcal/units.hpp"
 #include "tools/report/figures.hpp"
 #include "tools/report/page.hpp"
 

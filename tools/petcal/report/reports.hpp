@@ -8,8 +8,8 @@
 #include "config/scanner.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/derive/crystal_map.hpp"
-#include "tools/petcal/derive_time.hpp"
-#include "tools/petcal/energy_factors.hpp"
+#include "tools/petcal/results/derived_times.hpp"
+#include "tools/petcal/results/energy_factors.hpp"
 
 namespace petacq::petcal {
 

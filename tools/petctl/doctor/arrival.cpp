@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/petctl/doctor/evidence.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

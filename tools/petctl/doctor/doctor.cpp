@@ -1,3 +1,5 @@
+#include "tools/petctl/doctor/doctor.hpp"
+
 #include <unistd.h>
 
 #include <fmt/core.h>
@@ -13,12 +15,12 @@
 #include <thread>
 #include <utility>
 
+#include "config/base/exit_status.hpp"
 #include "daemon/system/quantity_text.hpp"
-#include "tools/petctl/commands.hpp"
 #include "tools/petctl/doctor/diagnosis.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
-#include "tools/petctl/text.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/text.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 
@@ -110,7 +112,7 @@ int doctor(daemon::ControlClient& client, double seconds, bool as_json) {
         print(joined(lines_of(diagnosis.findings), colour_wanted()));
         if (!diagnosis.to_write.empty()) print("\nTo write into the files:\n\n" + diagnosis.to_write);
     }
-    return daemon::any_problem(diagnosis.findings) ? exit_refused : 0;
+    return daemon::any_problem(diagnosis.findings) ? exit_status::has_problems : 0;
 }
 
 }  // namespace petacq::petctl

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

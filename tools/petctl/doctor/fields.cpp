@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/petctl/doctor/evidence.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

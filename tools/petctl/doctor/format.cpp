@@ -11,7 +11,7 @@
 #include "daemon/system/quantity_text.hpp"
 #include "net/wire.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

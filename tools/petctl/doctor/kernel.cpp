@@ -6,7 +6,7 @@
 
 #include "daemon/system/network_counters.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

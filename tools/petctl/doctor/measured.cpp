@@ -12,7 +12,7 @@
 #include "config/median.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

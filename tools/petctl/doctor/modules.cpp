@@ -12,8 +12,8 @@
 
 #include "tools/petctl/doctor/evidence.hpp"
 #include "tools/petctl/doctor/source_list.hpp"
-#include "tools/petctl/sources.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/sources.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/petctl/sources.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/sources.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

@@ -17,7 +17,7 @@
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/doctor/arrangement.hpp"
 #include "tools/petctl/doctor/evidence.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

@@ -11,8 +11,8 @@
 #include "config/configuration.hpp"
 #include "config/layout/layout.hpp"
 #include "config/scanner.hpp"
-#include "tools/petctl/sources.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/sources.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

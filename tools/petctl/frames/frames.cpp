@@ -11,12 +11,12 @@
 #include <thread>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "net/pcap/pcap_reader.hpp"
 #include "net/pcap/replayer.hpp"
-#include "tools/petctl/commands.hpp"
 #include "tools/petctl/doctor/sample.hpp"
-#include "tools/petctl/text.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/text.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 
@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds look_interval{250};
 
 int nothing(const std::string& why) {
     fmt::print(stderr, "petctl: {}\n", printable(why));
-    return exit_refused;
+    return exit_status::has_problems;
 }
 
 std::string of(const std::string& source) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/petctl/hosts/summary.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tools/petctl/hosts/summary.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

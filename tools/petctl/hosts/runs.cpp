@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tools/petctl/hosts/summary.hpp"
-#include "tools/petctl/status_text.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/status_text.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

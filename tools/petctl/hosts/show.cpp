@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "config/base/exit_status.hpp"
-#include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/summary.hpp"
 
@@ -68,7 +67,7 @@ int show_group_ledger(HostGroup& group, const std::optional<std::string>& run, b
     const json document = group_ledger(ledgers);
     show(document, as_json, group_ledger_lines);
     if (const int status = exit_status(ledgers); status != 0) return status;
-    return document["closed"] == true ? 0 : exit_refused;
+    return document["closed"] == true ? exit_status::ok : exit_status::has_problems;
 }
 
 int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_json) {
@@ -108,7 +107,7 @@ int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs) {
                 refused || !answer.failure.ends_with("was not interrupted, or somebody has acknowledged it");
         }
         if (!done.empty()) print(fmt::format("run {} acknowledged as interrupted on {}\n", run, done));
-        if (done.empty() || refused) status = std::max(status, exit_refused);
+        if (done.empty() || refused) status = std::max<int>(status, exit_status::has_problems);
         status = std::max(status, exit_status(answers));
     }
     return status;

@@ -8,15 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "config/base/exit_status.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "daemon/system/utc.hpp"
-#include "tools/petctl/commands.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"
 #include "tools/petctl/hosts/summary.hpp"
-#include "tools/petctl/start_times.hpp"
-#include "tools/petctl/status_text.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/start_times.hpp"
+#include "tools/petctl/text/status_text.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 
@@ -123,11 +123,11 @@ int start_group(HostGroup& group, json parameters) {
     const TimedStatus status = TimedStatus::of(group, group.names());
     if (hindered(status)) {
         complain("", "no run was started on any host");
-        return exit_refused;
+        return exit_status::has_problems;
     }
     if (!settle(parameters, status)) {
         complain("", "no host tells watermark and tick; no run was started on any host");
-        return exit_refused;
+        return exit_status::has_problems;
     }
     const std::string run = printable(parameters["run"].get<std::string>());
     heed_interrupts();
@@ -141,7 +141,7 @@ int start_group(HostGroup& group, json parameters) {
     if (failed) {
         take_back(group, answers, run);
         complain("", "run " + run + " was started on no host, or taken back");
-        return exit_refused;
+        return exit_status::has_problems;
     }
     print(fmt::format("run {} started on {}, from {} ticks\n", run,
                       daemon::counted_text(answers.size(), "host"),

@@ -9,9 +9,9 @@
 
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/hosts/summary.hpp"
-#include "tools/petctl/status_tables.hpp"
-#include "tools/petctl/strip.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/status_tables.hpp"
+#include "tools/petctl/text/strip.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 

@@ -9,11 +9,11 @@
 #include <set>
 #include <thread>
 
-#include "tools/petctl/commands.hpp"
+#include "config/base/exit_status.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"
-#include "tools/petctl/status_text.hpp"
-#include "tools/petctl/values.hpp"
+#include "tools/petctl/text/status_text.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 
@@ -127,7 +127,7 @@ int stop_group(HostGroup& group, json parameters) {
         if (const auto stop = common_stop(TimedStatus::of(group, hosts))) parameters["stop_ticks"] = *stop;
     }
     problems += report(group.ask(hosts, "stop", parameters, patience_for_disks), group.names().size());
-    return problems == 0 ? 0 : exit_refused;
+    return problems == 0 ? exit_status::ok : exit_status::has_problems;
 }
 
 }  // namespace petacq::petctl

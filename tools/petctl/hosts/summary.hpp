@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tools/petctl/hosts/group.hpp"
-#include "tools/petctl/run_list.hpp"
-#include "tools/petctl/text.hpp"
+#include "tools/petctl/text/run_list.hpp"
+#include "tools/petctl/text/text.hpp"
 
 namespace petacq::petctl {
 

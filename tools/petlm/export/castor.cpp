@@ -8,11 +8,11 @@
 #include <thread>
 
 #include "config/nuclides/nuclides.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

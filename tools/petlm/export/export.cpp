@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/backend/pipeline_options.hpp"
-#include "tools/petlm/corrections/bed.hpp"
-#include "tools/petlm/corrections/fits.hpp"
-#include "tools/petlm/corrections/run_randoms.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
+#include "tools/petlm/reconstruction/corrections/bed.hpp"
+#include "tools/petlm/reconstruction/corrections/fits.hpp"
+#include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

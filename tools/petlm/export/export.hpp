@@ -10,8 +10,8 @@
 
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
-#include "tools/petlm/corrections/line_factors.hpp"
-#include "tools/petlm/corrections/nuclide.hpp"
+#include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/corrections/nuclide.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/source.hpp"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "daemon/seconds/reader.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/hdf5_parts.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 

@@ -14,9 +14,9 @@
 #include "config/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/system/progress_line.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/records/output.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

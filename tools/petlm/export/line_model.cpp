@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "tools/petlm/corrections/fits.hpp"
-#include "tools/petlm/corrections/module_losses.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/reconstruction/corrections/fits.hpp"
+#include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -9,9 +9,9 @@
 #include "config/scanner.hpp"
 #include "gpu/arithmetic.hpp"
 #include "net/base/worker_pool.hpp"
-#include "tools/petlm/corrections/line_factors.hpp"
-#include "tools/petlm/em/scatter.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/em/scatter.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {

@@ -6,7 +6,7 @@
 
 #include "daemon/system/progress_line.hpp"
 #include "net/base/worker_pool.hpp"
-#include "tools/petlm/projector/for_each_on.hpp"
+#include "tools/petlm/reconstruction/projector/for_each_on.hpp"
 #include "tools/petlm/records/output.hpp"
 
 namespace petacq::petlm {

@@ -9,12 +9,12 @@
 
 #include "config/nuclides/nuclides.hpp"
 #include "daemon/system/utc.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/export/stir_lines.hpp"
 #include "tools/petlm/export/stir_projections.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

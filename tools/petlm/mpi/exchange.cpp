@@ -16,7 +16,7 @@
 
 #include "daemon/run/directory.hpp"
 #include "daemon/space/reserve.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 namespace {

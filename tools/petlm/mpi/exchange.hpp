@@ -8,7 +8,7 @@
 
 #include "gpu/second_cuts.hpp"
 #include "tools/petlm/mpi/communicator.hpp"
-#include "tools/petlm/resort/inputs.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 

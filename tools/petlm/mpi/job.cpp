@@ -12,19 +12,18 @@
 #include <thread>
 
 #include "daemon/tracking/saturate.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
 #include "tools/petlm/mpi/job_directory.hpp"
 #include "tools/petlm/mpi/plan.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/group_starts.hpp"
-#include "tools/petlm/resort/inputs.hpp"
-#include "tools/petlm/resort/parts/job_directory.hpp"
 #include "tools/petlm/resort/parts/joined_run.hpp"
 #include "tools/petlm/resort/parts/part.hpp"
-#include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
-#include "tools/petlm/resort/settings.hpp"
+#include "tools/petlm/resort/result/resorted_run.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/group_starts.hpp"
+#include "tools/petlm/resort/search/settings.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
+#include "tools/petlm/resort/singles/second_ranges.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -174,12 +173,9 @@ class Rank {
             result = search.search(inputs_.singles, found, plan_.limit(),
                                    second_ranges(times, inputs_.singles, engines_.ticks_per_s()));
         }
-        check_taken(result.taken, inputs_);
         result.range = found;
-        const daemon::Coverage covered = daemon::part_of(
-            covered_by_result(inputs_, engines_.configuration, options_.output), result.range);
-        write_part(options_.output, shard, result, inputs_.singles.front().block_bytes(),
-                   engines_.description(inputs_, covered));
+        write_part(options_.output, shard, result, inputs_, engines_,
+                   covered_by_result(inputs_, engines_.configuration, options_.output));
         singles_ += result.taken.received;
     }
 
@@ -202,7 +198,6 @@ class Rank {
         }
         join_parts(inputs_, engines_,
                    {parts_, [this](std::size_t shard) { return state_of(shard); },
-                    second_ranges(inputs_.searched, inputs_.singles, engines_.ticks_per_s()),
                     fmt::format("{} ranks{}", ranks_.size(), back_end_)},
                    options_.output);
         std::filesystem::remove_all(options_.output / inputs_directory);

@@ -1,8 +1,8 @@
 // One rank of a job that finds coincidences.
 #pragma once
 
-#include "tools/petlm/commands.hpp"
 #include "tools/petlm/mpi/communicator.hpp"
+#include "tools/petlm/resort/search/options.hpp"
 
 namespace petacq::petlm {
 

@@ -8,10 +8,9 @@
 #include <system_error>
 #include <utility>
 
-#include "config/base/json_file.hpp"
 #include "daemon/run/directory.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/base/status.hpp"
+#include "tools/petlm/resort/parts/job_file.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -54,11 +53,7 @@ void JobDirectory::begin(const nlohmann::json& identity) {
 
 void JobDirectory::prepare(const nlohmann::json& identity, bool writes) const {
     const std::filesystem::path job = directory_ / job_file;
-    const bool again = std::filesystem::exists(job);
-    if (again && !force_ && config::read_json_file(job, config::max_run_json_bytes) != identity) {
-        throw UsageError(directory_.string() +
-                         ": holds parts of a job with other runs or settings; --force starts again");
-    }
+    if (std::filesystem::exists(job) && !force_) check_job(directory_, identity, "--force starts again");
     if (!writes) return;
     if (force_) {
         for (const auto& entry : std::filesystem::directory_iterator(directory_)) {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "config/command_line/command_line.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/mpi/job.hpp"
 #include "tools/petlm/records/failures.hpp"
-#include "tools/petlm/records/status.hpp"
 #include "tools/petlm/resort/command_line.hpp"
 
 using namespace petacq::petlm;

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "tools/petlm/commands.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/inputs.hpp"
-#include "tools/petlm/resort/shard.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/options.hpp"
+#include "tools/petlm/resort/search/shard.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 

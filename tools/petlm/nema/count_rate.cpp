@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/nema/line_source.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 namespace {

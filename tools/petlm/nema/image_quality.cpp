@@ -1,11 +1,11 @@
 // petlm nema image-quality: NEMA NU 4-2008, clause 6.
 #include <fmt/format.h>
 
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/nema/iq_phantom.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/report.hpp"
 #include "tools/petlm/nema/runs.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <random>
 
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/nema/runs.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 namespace {

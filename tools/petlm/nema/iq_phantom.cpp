@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::nema {
 namespace {

@@ -7,8 +7,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/petlm/corrections/nuclide.hpp"
+#include "tools/petlm/reconstruction/corrections/nuclide.hpp"
 
 namespace petacq::nema {
 

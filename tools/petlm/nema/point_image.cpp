@@ -8,9 +8,9 @@
 #include <numeric>
 #include <random>
 
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/report.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 

@@ -3,12 +3,12 @@
 
 #include <cmath>
 
-#include "tools/petlm/corrections/module_losses.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/point_image.hpp"
 #include "tools/petlm/nema/report.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 
 namespace petacq::nema {
 namespace {

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "config/nuclides/nuclides.hpp"
-#include "tools/petlm/corrections/bed.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
+#include "tools/petlm/reconstruction/corrections/bed.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "tools/petlm/corrections/run_randoms.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/slices.hpp"
+#include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
 #include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 

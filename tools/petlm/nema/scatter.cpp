@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/nema/line_source.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 namespace {

@@ -7,11 +7,11 @@
 #include <numeric>
 #include <optional>
 
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/report.hpp"
 #include "tools/petlm/nema/runs.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::nema {
 namespace {

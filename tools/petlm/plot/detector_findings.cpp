@@ -8,7 +8,7 @@
 #include "config/base/error.hpp"
 #include "daemon/reference/recorded_detector.hpp"
 #include "daemon/run/directory.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -10,8 +10,8 @@
 #include "config/energy_bins.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/record_source.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

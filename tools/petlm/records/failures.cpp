@@ -5,7 +5,7 @@
 
 #include "config/base/error.hpp"
 #include "daemon/listmode/file_reader.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/system/progress_line.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 #include "tools/petlm/records/delayeds_weight.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"
@@ -17,7 +18,6 @@
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
-#include "tools/petlm/records/status.hpp"
 #include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {

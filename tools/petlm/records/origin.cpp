@@ -9,8 +9,8 @@
 
 #include "daemon/run/directory.hpp"
 #include "daemon/seconds/reader.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

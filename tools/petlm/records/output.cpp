@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 

@@ -12,11 +12,11 @@
 #include <queue>
 
 #include "daemon/system/progress_line.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/record_file.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 #include "tools/petlm/records/tags.hpp"
 
 namespace petacq::petlm {

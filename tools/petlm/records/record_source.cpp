@@ -3,9 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/listmode/set.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 

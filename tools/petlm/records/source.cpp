@@ -6,10 +6,10 @@
 
 #include "config/base/error.hpp"
 #include "daemon/system/progress_line.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/run/directory.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "config/choices.hpp"
-#include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/interval/options.hpp"
+#include "tools/petlm/resort/search/options.hpp"
 
 namespace petacq::petlm {
 

@@ -1,29 +1,26 @@
+#include "tools/petlm/resort/resort.hpp"
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "daemon/listmode/set.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/directory.hpp"
-#include "daemon/seconds/file.hpp"
 #include "daemon/system/progress_line.hpp"
-#include "tools/petlm/commands.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/inputs.hpp"
 #include "tools/petlm/resort/parts/parts.hpp"
-#include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/resorted_seconds.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
-#include "tools/petlm/resort/settings.hpp"
-#include "tools/petlm/resort/workers.hpp"
+#include "tools/petlm/resort/result/resorted_run.hpp"
+#include "tools/petlm/resort/result/run_writer.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/settings.hpp"
+#include "tools/petlm/resort/search/workers.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -76,39 +73,21 @@ int resort(const ResortOptions& given) {
     const Engines engines = engines_for(run_document(options.input.runs.front()), options);
     const Inputs inputs = open_inputs(options.input);
 
-    const bool one_file = options.output.extension() == ".plm";
+    const bool one_file = is_one_file(options.output);
     const std::filesystem::path output =
         one_file ? options.output : options.output / daemon::coincidences_file;
     Outputs outputs(options.force);
-    if (one_file) {
-        outputs.claim(output);
-    } else {
-        claim_run(outputs, options.output);
-    }
-    const daemon::Coverage covered = covered_by_result(inputs, engines.configuration, options.output);
-    const nlohmann::json description = engines.description(inputs, covered);
+    if (!one_file) outputs.make_directory(options.output);
+    outputs.claim(output);
+    for (std::uint32_t file = 0; file < daemon::max_files && !one_file; ++file)
+        outputs.claim(daemon::file_of_set(output, file));
+    RunWriter run(inputs, engines, options.output, outputs);
     CoincidencesOut out(output, one_file ? 1 : engines.configuration.listmode.files,
-                        inputs.singles.front().block_bytes(), description);
-    const std::filesystem::path seconds_path = options.output / daemon::seconds_file;
-    std::optional<daemon::SecondsFile> seconds_file;
-    if (!one_file) {
-        std::filesystem::remove(Outputs::partial(seconds_path));  // of a program that was killed
-        seconds_file.emplace(Outputs::partial(seconds_path), engines.scanner.geometry,
-                             seconds_description(description, engines.rules), config::Compression::none,
-                             std::chrono::minutes(1));
-    }
-    ResortedSeconds seconds(inputs.reporting(),
-                            second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s()),
-                            engines.scanner.geometry, engines.ticks_per_s(), engines.rules,
-                            seconds_file ? &*seconds_file : nullptr);
-
+                        inputs.singles.front().block_bytes(),
+                        engines.description(inputs, run.covered()));
     const auto shards =
         plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(shard_singles));
-    Workers workers(std::min(engines.workers, shards.size()),
-                    {inputs.singles, shards, 0, shards.size(), shards.front().start, seconds.ranges(),
-                     engines.rules, engines.energies()},
-                    [&](std::size_t worker) { return engines.make_search(worker); });
-    ResortedRun made;
+    Workers workers(engines, {inputs.singles, shards, 0, shards.size(), shards.front().start, run.seconds()});
     {
         daemon::ProgressLine progress("finding coincidences", shards.size(), daemon::ProgressUnit::steps);
         for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -116,23 +95,11 @@ int resort(const ResortOptions& given) {
             for (auto& records : shard.coincidences)
                 out.append(records);
             out.check();
-            for (const auto& [time, sums] : shard.sums)
-                seconds.add(time, sums);
-            made.taken += shard.taken;
-            made.singles += shard.counts;
+            run.add(shard);
             progress.show(i + 1);
         }
-        seconds.finish();
     }
-    check_taken(made.taken, inputs);
-    made.coincidences_files = out.close();
-    made.back_end = workers.description();
-    if (seconds_file) {
-        made.seconds_file = finish(*seconds_file, seconds_path);
-        made.seconds = seconds.total();
-        made.live = seconds.live();
-        complete_run(inputs, engines.settings(), covered, made, options.output);
-    }
+    const ResortedRun& made = run.finish(out.close(), workers.description());
     outputs.commit();
     std::cout << summary(options.output, made);
     return ok;

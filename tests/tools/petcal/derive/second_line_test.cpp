@@ -8,9 +8,9 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"
+#include "tools/petcal/base/units.hpp"
 #include "tools/petcal/derive/response.hpp"
-#include "tools/petcal/energy_factors.hpp"
-#include "tools/petcal/units.hpp"
+#include "tools/petcal/results/energy_factors.hpp"
 #include "tools/petsim/simulation/events.hpp"
 
 using namespace petacq;

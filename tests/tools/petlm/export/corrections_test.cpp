@@ -4,8 +4,8 @@
 
 #include "tests/tools/petlm/support.hpp"
 #include "tools/normalisation/normalisation.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
-#include "tools/petlm/records/status.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

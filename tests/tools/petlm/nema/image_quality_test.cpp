@@ -5,7 +5,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/petlm/support.hpp"
 #include "tools/nifti/nifti.hpp"
-#include "tools/petlm/projector/grid.hpp"
+#include "tools/petlm/reconstruction/projector/grid.hpp"
 #include "tools/petlm/records/output.hpp"
 
 using namespace petacq;

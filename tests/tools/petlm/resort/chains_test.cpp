@@ -8,10 +8,10 @@
 #include "tests/tools/petlm/covered.hpp"
 #include "tests/tools/petlm/resort/support.hpp"
 #include "tests/tools/petlm/tags.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/gate.hpp"
 #include "tools/petlm/records/rearrange.hpp"
 #include "tools/petlm/records/recovery/recover.hpp"
-#include "tools/petlm/records/status.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

@@ -7,9 +7,9 @@
 #include "tests/tools/petlm/covered.hpp"
 #include "tests/tools/petlm/resort/support.hpp"
 #include "tests/tools/petlm/tags.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
+#include "tools/petlm/resort/singles/second_ranges.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

@@ -9,9 +9,9 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/tools/petlm/resort/support.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
-#include "tools/petlm/resort/singles_files.hpp"
+#include "tools/petlm/base/status.hpp"
+#include "tools/petlm/resort/singles/second_ranges.hpp"
+#include "tools/petlm/resort/singles/singles_files.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

@@ -1,5 +1,5 @@
 // Where singles can be divided, against a walk over all of them.
-#include "tools/petlm/resort/group_start.hpp"
+#include "tools/petlm/resort/search/group_start.hpp"
 
 #include <algorithm>
 #include <cmath>

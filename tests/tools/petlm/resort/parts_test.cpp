@@ -1,7 +1,7 @@
 // petlm resort --part and --join make the run that petlm resort makes, in any order and after any
 // interruption.
 #include "tests/tools/petlm/resort/support.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

@@ -1,10 +1,10 @@
 // Times of the command line in ns and s.
-#include "tools/petlm/resort/settings.hpp"
+#include "tools/petlm/resort/search/settings.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catch.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 

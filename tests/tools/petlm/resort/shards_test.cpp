@@ -2,7 +2,7 @@
 #include <array>
 
 #include "tests/tools/petlm/resort/support.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

@@ -23,7 +23,7 @@
 #include "tests/support/files.hpp"
 #include "tests/support/read_listmode.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "tools/petlm/commands.hpp"
+#include "tools/petlm/resort/resort.hpp"
 
 namespace petacq::test {
 

@@ -41,13 +41,13 @@ struct PairSums {
 
 /// The expected number of pairs, up to a common factor, is e_i e_j transaxial axial g_ij with
 ///     g_ij = chord / distance^2 * cos_i * cos_j * exp(-attenuation * chord),
-/// distance and angles between the centres of the front faces, as in tools/petlm/em/lines.hpp, and the
-/// chord between the points at the mean depth. The chord is that of the mean line: over the width of the
-/// faces and, with a depth, over detections spread evenly from the front to twice that depth. So lines near
-/// the edge of the cylinder have the right number. Overlap and blocking of crystals are left out: that is
-/// what the factors are for. For each pair of columns (crystals with the same place around the ring) the part
-/// of the line in the circle is found once; all pairs of rings follow from it, so that memory does not grow
-/// with the number of pairs. Thread-safe.
+/// distance and angles between the centres of the front faces, as in tools/petlm/reconstruction/em/lines.hpp,
+/// and the chord between the points at the mean depth. The chord is that of the mean line: over the width of
+/// the faces and, with a depth, over detections spread evenly from the front to twice that depth. So lines
+/// near the edge of the cylinder have the right number. Overlap and blocking of crystals are left out: that
+/// is what the factors are for. For each pair of columns (crystals with the same place around the ring) the
+/// part of the line in the circle is found once; all pairs of rings follow from it, so that memory does not
+/// grow with the number of pairs. Thread-safe.
 class FanModel {
   public:
     /// Throws config::Error when the cylinder has no volume, or no line between two crystals meets it.

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/base/error.hpp"
-#include "tools/petlm/records/status.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 

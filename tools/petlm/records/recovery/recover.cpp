@@ -16,11 +16,11 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/space/reserve.hpp"
 #include "daemon/system/progress_line.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/recovery/recovered_run.hpp"
 #include "tools/petlm/records/recovery/surviving_times.hpp"
 #include "tools/petlm/records/run.hpp"
-#include "tools/petlm/records/status.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -5,19 +5,16 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
-#include "gpu/second_cuts.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/inputs.hpp"
 #include "tools/petlm/resort/parts/part.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 
 struct PartsOfRun {
     std::size_t count = 0;
     std::function<PartState(std::size_t)> state;  ///< of a part; asked for in order
-    std::vector<gpu::TickRange> seconds;          ///< all
     std::string back_end;                         ///< that made them
 };
 

@@ -1,7 +1,9 @@
 #include "tools/petlm/resort/parts/part.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -15,7 +17,7 @@
 #include "daemon/listmode/crc32c.hpp"
 #include "daemon/system/file.hpp"
 #include "tools/petlm/records/record_file.hpp"
-#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/resort/result/resorted_run.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -135,16 +137,23 @@ std::optional<PartState> decode(std::span<const std::byte> bytes, const config::
     return state;
 }
 
-PartState write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
-                     std::uint32_t block_bytes, const nlohmann::json& description) {
-    PartState state{result.range.start, result.range.end, 0,          0, 0, 0,
-                    result.taken,       result.counts,    result.sums};
+std::filesystem::path own_partial(const std::filesystem::path& file) {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    return fmt::format("{}.{}-{}.partial", file.string(), host.data(), ::getpid());
+}
+
+void write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
+                const Inputs& inputs, const Engines& engines, const daemon::Coverage& covered) {
+    check_taken(result.taken, inputs);
+    PartState state{result, result.range.start, result.range.end};
     const std::filesystem::path file = directory / part_name(shard);
     const std::filesystem::path partial = own_partial(file);
     std::filesystem::remove(partial);  // of a process with the same number that was killed
-    nlohmann::json of_part = description;
-    of_part["part"] = shard + 1;
-    RecordFile out(partial, daemon::RecordKind::coincidences, block_bytes, of_part);
+    nlohmann::json description = engines.description(inputs, daemon::part_of(covered, result.range));
+    description["part"] = shard + 1;
+    RecordFile out(partial, daemon::RecordKind::coincidences, inputs.singles.front().block_bytes(),
+                   description);
     for (const auto& records : result.coincidences) {
         if (records.empty()) continue;
         if (state.first_time == 0) state.first_time = records.front().time;
@@ -163,7 +172,6 @@ PartState write_part(const std::filesystem::path& directory, std::size_t shard, 
     state_out.close();
     daemon::rename_file(state_out.path(), state_file);
     daemon::sync_directory_of(state_file);
-    return state;
 }
 
 void remove_parts_after(const std::filesystem::path& directory, std::size_t keep) {
@@ -178,6 +186,14 @@ void remove_parts_after(const std::filesystem::path& directory, std::size_t keep
     std::error_code gone;
     for (const std::filesystem::path& file : others)
         std::filesystem::remove(file, gone);
+}
+
+void remove_partial_parts(const std::filesystem::path& directory) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with("coincidences-") && name.ends_with(".partial"))
+            std::filesystem::remove(entry.path());
+    }
 }
 
 std::optional<PartState> read_part(const std::filesystem::path& directory, std::size_t shard,

@@ -6,28 +6,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "config/geometry.hpp"
-#include "daemon/listmode/series.hpp"
-#include "tools/petlm/resort/shard.hpp"
+#include "daemon/coverage/coverage.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/shard.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 
 /// All but the coincidences.
-struct PartState {
+struct PartState : ShardSums {
     std::uint64_t begin = 0;  ///< where its first group may open
     std::uint64_t end = 0;    ///< where the next part begins
     std::uint64_t records = 0;
     std::uint64_t first_time = 0;  ///< of the records; 0 without any
     std::uint64_t last_time = 0;
     std::uint64_t bytes = 0;  ///< of the file
-    gpu::FrameCounts taken;
-    gpu::SingleCounts counts;
-    std::vector<std::pair<std::uint64_t, gpu::IntervalSums>> sums;  ///< as ShardResult
 };
 
 /// "coincidences-0001.plm" for shard 0.
@@ -39,13 +37,20 @@ std::vector<std::byte> encode(const PartState& state);
 /// Absent if the bytes are not those of a state, or of another scanner.
 std::optional<PartState> decode(std::span<const std::byte> bytes, const config::Geometry& geometry);
 
-/// Writes both files; processes that write the same part do not disturb each other. Returns what the second
-/// one holds. Throws std::system_error.
-PartState write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
-                     std::uint32_t block_bytes, const nlohmann::json& description);
+/// The name under which this process writes a file until it is complete. Other processes that write the same
+/// file, such as a task and the one that replaces it, use other names.
+std::filesystem::path own_partial(const std::filesystem::path& file);
+
+/// Writes both files; processes that write the same part do not disturb each other. `covered`: by all parts.
+/// Throws BadInput if singles named crystals that the scanner does not have, std::system_error.
+void write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
+                const Inputs& inputs, const Engines& engines, const daemon::Coverage& covered);
 
 /// Removes all parts but the first `keep`, also what is left of some. Others may do so at the same time.
 void remove_parts_after(const std::filesystem::path& directory, std::size_t keep);
+
+/// Removes what processes that were killed have left in the directory. REQUIRES: no process makes parts.
+void remove_partial_parts(const std::filesystem::path& directory);
 
 /// The part in the directory, if it is complete.
 std::optional<PartState> read_part(const std::filesystem::path& directory, std::size_t shard,

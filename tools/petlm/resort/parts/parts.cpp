@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,16 +10,16 @@
 
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
-#include "tools/petlm/records/status.hpp"
-#include "tools/petlm/resort/engines.hpp"
-#include "tools/petlm/resort/group_starts.hpp"
-#include "tools/petlm/resort/inputs.hpp"
-#include "tools/petlm/resort/parts/job_directory.hpp"
+#include "tools/petlm/base/status.hpp"
+#include "tools/petlm/resort/parts/job_file.hpp"
 #include "tools/petlm/resort/parts/joined_run.hpp"
 #include "tools/petlm/resort/parts/part.hpp"
-#include "tools/petlm/resort/resorted_run.hpp"
-#include "tools/petlm/resort/second_ranges.hpp"
-#include "tools/petlm/resort/workers.hpp"
+#include "tools/petlm/resort/result/resorted_run.hpp"
+#include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/group_starts.hpp"
+#include "tools/petlm/resort/search/workers.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
+#include "tools/petlm/resort/singles/second_ranges.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -32,9 +31,8 @@ struct Job {
           engines(engines_for(run_document(options.input.runs.front()), options)),
           inputs(open_inputs(options.input)),
           shards(plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(part_singles))),
-          covered(covered_by_result(inputs, engines.configuration, directory)),
-          seconds(second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s())) {
-        if (directory.extension() == ".plm")
+          covered(covered_by_result(inputs, engines.configuration, directory)) {
+        if (is_one_file(directory))
             throw UsageError(directory.string() + ": expected a directory for the parts, not a file");
         const bool of_another_program = std::filesystem::exists(directory / daemon::run_file) &&
                                         !std::filesystem::exists(directory / job_file);
@@ -56,7 +54,6 @@ struct Job {
     const Inputs inputs;
     const std::vector<gpu::TickRange> shards;
     const daemon::Coverage covered;
-    const std::vector<gpu::TickRange> seconds;
 };
 
 /// Where a shard begins. Without the part before it, the singles before it tell, however far back that is.
@@ -69,16 +66,12 @@ std::uint64_t begin_of(const Job& job, std::size_t shard, GroupStarts& starts) {
 /// Makes the parts of these shards. Returns the back-end.
 std::string search(const Job& job, std::size_t from, std::size_t to, daemon::ProgressLine& progress) {
     GroupStarts starts(job.inputs.singles, job.engines.rules, job.engines.energies());
-    Workers workers(std::min(job.engines.workers, to - from),
-                    {job.inputs.singles, job.shards, from, to, begin_of(job, from, starts), job.seconds,
-                     job.engines.rules, job.engines.energies()},
-                    [&](std::size_t worker) { return job.engines.make_search(worker); });
-    const SinglesFiles& singles = job.inputs.singles.front();
+    const auto seconds = second_ranges(job.inputs.searched, job.inputs.singles, job.engines.ticks_per_s());
+    Workers workers(job.engines,
+                    {job.inputs.singles, job.shards, from, to, begin_of(job, from, starts), seconds});
     for (std::size_t shard = from; shard < to; ++shard) {
         const ShardResult result = workers.next();
-        check_taken(result.taken, job.inputs);
-        write_part(job.directory, shard, result, singles.block_bytes(),
-                   job.engines.description(job.inputs, daemon::part_of(job.covered, result.range)));
+        write_part(job.directory, shard, result, job.inputs, job.engines, job.covered);
         progress.show(shard + 1);
     }
     return workers.description();
@@ -141,8 +134,7 @@ int join_parts(const ResortOptions& options) {
         return *found;
     };
     join_parts(job.inputs, job.engines,
-               {job.shards.size(), state, job.seconds, fmt::format("{} parts", job.shards.size())},
-               job.directory);
+               {job.shards.size(), state, fmt::format("{} parts", job.shards.size())}, job.directory);
     return ok;
 }
 

@@ -2,7 +2,7 @@
 // done.
 #pragma once
 
-#include "tools/petlm/commands.hpp"
+#include "tools/petlm/resort/search/options.hpp"
 
 namespace petacq::petlm {
 

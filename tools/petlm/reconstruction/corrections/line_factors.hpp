@@ -1,0 +1,67 @@
+// What multiplies the true pairs of each line: solid angle, normalisation, attenuation.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "tools/normalisation/normalisation.hpp"
+#include "tools/petlm/reconstruction/corrections/attenuation.hpp"
+
+namespace petacq::corrections {
+
+/// The files and objects that a user names.
+struct LineOptions {
+    std::optional<std::filesystem::path> normalisation;
+    std::vector<std::string> attenuation;  ///< as AttenuatingObject::of takes them
+    double object_mm = 0;                  ///< by which the object is moved along the axis
+};
+
+/// The model of a line is
+///     true pairs = weight * normalisation * attenuation * live * activity along the line,
+/// where the weight goes with solid_angle(). No function depends on the order of the crystals. Thread-safe.
+class LineFactors {
+  public:
+    /// Lines go from crystal to crystal, `depth_mm` behind their front faces. Throws as
+    /// normalisation::load and AttenuatingObject::of do.
+    LineFactors(const config::Scanner& scanner, double depth_mm, const LineOptions& options = {});
+
+    /// scale * cos * cos / distance^2, with the angles at which the line meets the front faces and the
+    /// distance between these (mm): the chance that a pair of photons flies along the line is in this
+    /// proportion.
+    [[nodiscard]] double solid_angle(std::uint32_t a, std::uint32_t b, double scale = 1) const;
+    /// solid_angle() divided by the same of the ends of the line, which are further apart: weighs lines
+    /// through the ends as those through the front faces.
+    [[nodiscard]] double face_share(std::uint32_t a, std::uint32_t b) const;
+    /// How well the pair is found, relative to the mean of all pairs; 1 if unknown, 0: one of them is dead.
+    [[nodiscard]] double normalisation(std::uint32_t a, std::uint32_t b) const {
+        return normalisation_ ? normalisation::factor_of(geometry_, *normalisation_, a, b) : 1;
+    }
+    /// The share of pairs that leave the object without interaction; 1 without an object.
+    [[nodiscard]] double attenuation(std::uint32_t a, std::uint32_t b) const {
+        return attenuation(ends_[a], ends_[b]);
+    }
+    [[nodiscard]] double attenuation(const Vector3& from, const Vector3& to) const;
+
+    [[nodiscard]] bool normalised() const { return normalisation_.has_value(); }
+    /// The file as read; only if normalised().
+    [[nodiscard]] const normalisation::Normalisation& file() const { return *normalisation_; }
+    [[nodiscard]] const AttenuatingObject& object() const { return object_; }
+    /// The ends of the lines: [crystal], mm.
+    [[nodiscard]] const std::vector<Vector3>& ends() const { return ends_; }
+    /// Of the ends behind the front faces.
+    [[nodiscard]] double depth_mm() const { return depth_mm_; }
+
+  private:
+    config::Geometry geometry_;
+    double depth_mm_;
+    std::vector<config::CrystalPlace> places_;
+    std::vector<Vector3> ends_;
+    std::optional<normalisation::Normalisation> normalisation_;
+    AttenuatingObject object_;
+};
+
+}  // namespace petacq::corrections

@@ -1,0 +1,323 @@
+#include "tools/petlm/reconstruction/corrections/module_losses.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <stdexcept>
+
+#include "tools/petlm/records/covered_seconds.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr int rounds = 4;
+constexpr double min_delivered = 0.02;  // with less, the trues of a moment are taken from those around it
+
+double sum_of(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+}  // namespace
+
+ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
+    : modules_(scanner.geometry.bdm_count),
+      board_(modules_),
+      told_(modules_),
+      min_ticks_(min_ticks),
+      open_(none()),
+      prompts_(modules_ * modules_) {
+    // A module that no board lists, or several, is one of its own.
+    std::vector<std::size_t> boards(modules_);
+    for (std::size_t board = 0; board < scanner.sources.size(); ++board) {
+        for (const std::uint32_t bdm : scanner.sources[board].bdms) {
+            if (bdm >= modules_) continue;
+            ++boards[bdm];
+            board_[bdm] = modules_ + board;
+        }
+    }
+    for (std::size_t m = 0; m < modules_; ++m)
+        if (boards[m] != 1) board_[m] = m;
+}
+
+ModuleLosses::Moment ModuleLosses::none() const {
+    Moment moment;
+    for (std::vector<double>* of_modules : {&moment.live, &moment.seen, &moment.silent})
+        of_modules->resize(modules_);
+    return moment;
+}
+
+void ModuleLosses::add(const daemon::SecondsReader& seconds, double ticks, double share, double trues,
+                       const std::vector<std::uint32_t>& module_pairs) {
+    const auto field_of = [&](const char* name) {
+        const daemon::SecondField* const field = seconds.find(name);
+        return field != nullptr && field->count == modules_ ? field : nullptr;
+    };
+    const daemon::SecondField* const dead = field_of("module_dead_time");
+    const daemon::SecondField* const live = field_of("module_live");
+    const daemon::SecondField* const singles = field_of("module_singles");
+    for (std::size_t m = 0; m < modules_; ++m) {
+        const double of_module =
+            live != nullptr ? seconds.values(*live).number(m) : std::numeric_limits<double>::quiet_NaN();
+        double arrived = 0;
+        if (!std::isnan(of_module)) {
+            told_[m] = live_known_ = true;
+            arrived = std::clamp(of_module, 0.0, 1.0);
+        } else if (live != nullptr && singles != nullptr && seconds.values(*singles).number(m) == 0) {
+            open_.silent[m] += ticks;
+        } else {
+            live_unknown_ = true;
+            arrived = 1;
+        }
+        open_.live[m] += ticks * arrived;
+        // A board that delivers nothing tells nothing.
+        if (arrived > 0) {
+            open_.seen[m] +=
+                dead != nullptr ? seconds.values(*dead).number(m) : std::numeric_limits<double>::quiet_NaN();
+        }
+        for (std::size_t n = 0; n < modules_; ++n)
+            prompts_[std::min(m, n) * modules_ + std::max(m, n)] += share * module_pairs[m * modules_ + n];
+    }
+    open_.ticks += ticks;
+    open_.covered += share * ticks;
+    open_.trues += share * trues;
+    if (open_.ticks >= min_ticks_) close_moment(true);
+}
+
+void ModuleLosses::close_moment(bool dead_time_told) {
+    for (std::size_t m = 0; m < modules_; ++m) {
+        const double arrived = open_.live[m];  // ticks
+        open_.live[m] = open_.ticks > 0 ? arrived / open_.ticks : 1;
+        open_.silent[m] = open_.ticks > 0 ? open_.silent[m] / open_.ticks : 0;
+        if (dead_time_told) {
+            // Of the dead time, too, only the part that arrived was told.
+            open_.seen[m] = arrived > 0 ? 1 - open_.seen[m] / arrived : 1;
+        } else {
+            open_.seen[m] = moments_.back().seen[m];
+        }
+        // Not of a module that was blind all the time, nor of one that told nothing (NaN).
+        dead_time_known_ = dead_time_known_ && open_.seen[m] > 0 && open_.seen[m] <= 1;
+    }
+    moments_.push_back(std::move(open_));
+    open_ = none();
+}
+
+void ModuleLosses::end_run() {
+    if (open_.ticks > 0) close_moment(moments_.size() == run_start_);
+    for (std::size_t m = 0; m < modules_; ++m) {
+        if (told_[m]) continue;
+        // Nobody has heard of it.
+        for (std::size_t i = run_start_; i < moments_.size(); ++i) {
+            live_unknown_ = live_unknown_ || moments_[i].silent[m] > 0;
+            moments_[i].live[m] += moments_[i].silent[m];
+        }
+    }
+    told_.assign(modules_, false);
+    run_start_ = moments_.size();
+}
+
+std::vector<double> ModuleLosses::trues_by_share(const std::vector<double>& share_of_pair) const {
+    std::vector<double> all(moments_.size());
+    std::vector<std::size_t> known;
+    for (std::size_t i = 0; i < moments_.size(); ++i) {
+        double share = 0;
+        for (std::size_t m = 0; m < modules_; ++m) {
+            for (std::size_t n = m; n < modules_; ++n)
+                share += share_of_pair[m * modules_ + n] * delivered(moments_[i], m, n);
+        }
+        if (share < min_delivered) continue;
+        all[i] = moments_[i].trues / share;
+        known.push_back(i);
+    }
+    const auto rate = [&](std::size_t i) {
+        return moments_[i].covered > 0 ? all[i] / moments_[i].covered : 0;
+    };
+    for (std::size_t i = 0, next = 0; i < moments_.size() && !known.empty(); ++i) {
+        while (next < known.size() && known[next] < i)
+            ++next;
+        if (next < known.size() && known[next] == i) continue;
+        const std::size_t after = known[std::min(next, known.size() - 1)];
+        const std::size_t before = next > 0 ? known[next - 1] : after;
+        const double way = before < after && before < i
+                               ? static_cast<double>(i - before) / static_cast<double>(after - before)
+                               : 0;
+        all[i] = moments_[i].covered * (rate(before) + way * (rate(after) - rate(before)));
+    }
+    return all;
+}
+
+std::vector<double> ModuleLosses::all_trues() const {
+    std::vector<double> share(modules_ * modules_);
+    const double prompts = sum_of(prompts_);
+    for (std::size_t i = 0; i < share.size(); ++i)
+        share[i] = prompts > 0 ? prompts_[i] / prompts : 0;
+    std::vector<double> trues = trues_by_share(share);
+    for (int round = 0; round < rounds; ++round) {
+        for (std::size_t m = 0; m < modules_; ++m) {
+            for (std::size_t n = m; n < modules_; ++n) {
+                double& of_pair = share[m * modules_ + n];
+                if (prompts_[m * modules_ + n] == 0) continue;
+                double arrived = 0;
+                for (std::size_t i = 0; i < moments_.size(); ++i)
+                    arrived += trues[i] * delivered(moments_[i], m, n);
+                if (arrived > 0) of_pair = prompts_[m * modules_ + n] / arrived;
+            }
+        }
+        const double all = sum_of(share);
+        for (double& of_pair : share)
+            of_pair = all > 0 ? of_pair / all : 0;
+        trues = trues_by_share(share);
+    }
+    return trues;
+}
+
+void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
+    if (!dead_time_known_) {
+        for (Moment& moment : moments_)
+            std::fill(moment.seen.begin(), moment.seen.end(), 1);
+    }
+    std::vector<double> trues = all_trues();
+    if (!(sum_of(trues) > 0)) {
+        // Without any, all times count alike.
+        for (std::size_t i = 0; i < trues.size(); ++i)
+            trues[i] = moments_[i].covered;
+    }
+    if (live_known_) loss.arrived.resize(modules_ * modules_);
+    if (dead_time_known_ && !moments_.empty()) dead_time.factor.resize(modules_ * modules_);
+    const double all = sum_of(trues);
+    double weight = 0;
+    double weight_arrived = 0;
+    loss.min_factor = std::numeric_limits<double>::infinity();
+    for (std::size_t m = 0; m < modules_; ++m) {
+        for (std::size_t n = m; n < modules_; ++n) {
+            double all_arrived = 0;
+            double found = 0;
+            for (std::size_t i = 0; i < moments_.size(); ++i) {
+                all_arrived += trues[i] * arrived(moments_[i], m, n);
+                found += trues[i] * delivered(moments_[i], m, n);
+            }
+            for (const std::size_t place : {m * modules_ + n, n * modules_ + m}) {
+                if (!loss.arrived.empty())
+                    loss.arrived[place] = all > 0 ? std::max(all_arrived, 0.0) / all : 1;
+                if (!dead_time.factor.empty()) dead_time.factor[place] = found > 0 ? all_arrived / found : 1;
+            }
+            if (loss.arrived.empty() || m == n) continue;
+            const double share = loss.arrived[m * modules_ + n];
+            const double prompts = prompts_[m * modules_ + n];
+            if (share > 0) {
+                weight += prompts / share;
+                weight_arrived += prompts;
+                loss.min_factor = std::min(loss.min_factor, 1 / share);
+                loss.largest_factor = std::max(loss.largest_factor, 1 / share);
+            } else {
+                loss.silent_pairs += 2 / static_cast<double>(modules_ * (modules_ - 1));
+            }
+        }
+    }
+    if (!(loss.min_factor <= loss.largest_factor)) loss.min_factor = loss.largest_factor;
+    if (weight_arrived > 0) loss.factor = weight / weight_arrived;
+    loss.unknown_modules = live_unknown_;
+    if (!live_known_) return;
+    double covered = 0;
+    double lost = 0;
+    for (const Moment& moment : moments_) {
+        covered += moment.covered;
+        for (const double live : moment.live)
+            lost += moment.covered * (1 - live) / static_cast<double>(modules_);
+    }
+    loss.lost = covered > 0 ? lost / covered : 0;
+}
+
+std::string sentence_of(const RunLoss& loss) {
+    if (loss.arrived.empty())
+        return "Loss: not corrected, as the seconds of the run do not tell which data did not arrive.";
+    std::string text = loss.unknown_modules ? "Loss: all data of the boards of which it is known arrived."
+                                            : "Loss: all data of the boards arrived.";
+    if (loss.lost > 0) {
+        text = fmt::format(
+            "Loss: {}{:.3g} % of the data of the boards did not arrive (lost datagrams, silent boards); "
+            "values "
+            "multiplied by {:.4g}, by pair "
+            "of modules {:.4g} to {:.4g}.",
+            loss.unknown_modules ? "at least " : "", 100 * loss.lost, loss.factor, loss.min_factor,
+            loss.largest_factor);
+    }
+    if (loss.silent_pairs > 0) {
+        text += fmt::format(
+            " Pairs of modules of which one was silent all the time count as dead: {:.3g} % of all. Where an "
+            "image has few lines left, its values are too small, however many iterations are made.",
+            100 * loss.silent_pairs);
+    }
+    if (loss.unknown_modules) text += " What was lost is not known of some modules in some seconds.";
+    return text;
+}
+
+std::unique_ptr<PairLosses> PairLosses::of(const ExportSource& source, const daemon::Coverage& coverage,
+                                           const config::Scanner& scanner, std::string& why) {
+    const std::size_t modules = scanner.geometry.bdm_count;
+    try {
+        const auto seconds = CoveredSeconds::of(source.target(), coverage, why);
+        if (!seconds) return nullptr;
+        ModuleLosses losses(scanner, 0.5e12 / scanner.tick_ps);
+        std::vector<std::uint32_t> pairs(modules * modules);
+        std::size_t run = 0;
+        while (seconds->next()) {
+            const daemon::SecondsReader& reader = seconds->reader();
+            if (run != seconds->run()) losses.end_run();
+            run = seconds->run();
+            const daemon::SecondField* const of_pairs = reader.find("module_pairs");
+            const daemon::SecondField* const prompts = reader.find("prompts");
+            const daemon::SecondField* const randoms = reader.find("randoms");
+            if (of_pairs == nullptr || of_pairs->count != pairs.size() || prompts == nullptr ||
+                randoms == nullptr)
+                throw std::invalid_argument("its fields are not those of the scanner");
+            for (std::size_t i = 0; i < pairs.size(); ++i)
+                pairs[i] = static_cast<std::uint32_t>(reader.values(*of_pairs).number(i));
+            const double trues = reader.values(*prompts).number() - reader.values(*randoms).number();
+            losses.add(reader, static_cast<double>(reader.length()), seconds->share(),
+                       std::isnan(trues) ? 0 : trues, pairs);
+        }
+        losses.end_run();
+        auto out = std::make_unique<PairLosses>(scanner.geometry);
+        out->known_ = seconds->known();
+        losses.finish(out->dead_time_, out->loss_);
+        if (out->known_ >= min_known) return out;
+        why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * out->known_);
+    } catch (const std::invalid_argument& error) {
+        why = std::string("seconds.plm cannot be used: ") + error.what();
+    } catch (const daemon::NotListMode& error) {
+        why = error.what();
+    }
+    return nullptr;
+}
+
+std::size_t PairLosses::modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
+    const auto module = [this](std::uint32_t crystal) {
+        const std::uint32_t ring = crystal / geometry_.crystals_in_ring();
+        const std::uint32_t row = ring / (geometry_.blocks.z * geometry_.crystals.z);
+        const std::uint32_t around =
+            crystal % geometry_.crystals_in_ring() / geometry_.crystals_per_module_y();
+        return std::size_t{row} * geometry_.modules_in_ring() + around;
+    };
+    return module(crystal_a) * geometry_.bdm_count + module(crystal_b);
+}
+
+double PairLosses::seen(std::uint32_t a, std::uint32_t b) const {
+    return dead_time_.factor.empty() ? 1 : 1 / dead_time_.factor[modules_of(a, b)];
+}
+
+double PairLosses::arrived(std::uint32_t a, std::uint32_t b) const {
+    return loss_.arrived.empty() ? 1 : loss_.arrived[modules_of(a, b)];
+}
+
+std::string lost_datagrams(const ExportSource& source) {
+    const nlohmann::json::json_pointer place("/ledger/datagrams/lost");
+    const nlohmann::json& run = source.run();
+    if (!run.contains(place) || !run.at(place).is_number_unsigned()) return {};
+    return fmt::format(" In the whole run {} datagrams were lost, by its ledger.",
+                       run.at(place).get<std::uint64_t>());
+}
+
+}  // namespace petacq::petlm

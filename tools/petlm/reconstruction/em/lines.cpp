@@ -1,0 +1,95 @@
+#include "tools/petlm/reconstruction/em/lines.hpp"
+
+#include <cmath>
+#include <numbers>
+
+namespace petacq::image {
+namespace {
+
+/// Number of pairs of rings, one from each of two rows of modules, that are at most `most` apart.
+double ring_pairs(std::uint32_t row_a, std::uint32_t row_b, std::uint32_t rings, std::uint32_t most) {
+    double pairs = 0;
+    for (std::uint32_t a = row_a * rings; a < (row_a + 1) * rings; ++a) {
+        for (std::uint32_t b = row_b * rings; b < (row_b + 1) * rings; ++b)
+            pairs += (a > b ? a - b : b - a) <= most ? 1 : 0;
+    }
+    return pairs;
+}
+
+}  // namespace
+
+RandomsByModules::RandomsByModules(const config::Geometry& g, const gpu::PairRule& rule)
+    : modules_(std::size_t{g.modules_in_ring()} * g.modules.z),
+      module_of_(g.crystal_count()),
+      delayeds_(modules_ * modules_),
+      good_pairs_(modules_ * modules_) {
+    const std::uint32_t rings = g.blocks.z * g.crystals.z;  // in a module
+    const std::uint32_t across = g.crystals_per_module_y();
+    for (std::uint32_t crystal = 0; crystal < g.crystal_count(); ++crystal) {
+        const std::uint32_t ring = crystal / g.crystals_in_ring();
+        const std::uint32_t column = crystal % g.crystals_in_ring() / across;
+        module_of_[crystal] = static_cast<std::uint16_t>(ring / rings * g.modules_in_ring() + column);
+    }
+    for (std::size_t m = 0; m < modules_; ++m) {
+        for (std::size_t n = m; n < modules_; ++n) {
+            const auto row_m = static_cast<std::uint32_t>(m / g.modules_in_ring());
+            const auto row_n = static_cast<std::uint32_t>(n / g.modules_in_ring());
+            const auto first = [&](std::size_t module, std::uint32_t row) {
+                return row * rings * g.crystals_in_ring() +
+                       static_cast<std::uint32_t>(module % g.modules_in_ring()) * across;
+            };
+            gpu::PairRule around = rule;
+            around.max_ring_difference = UINT32_MAX;
+            if (!around.geometry_good(first(m, row_m), first(n, row_n))) continue;
+            const double ordered =
+                ring_pairs(row_m, row_n, rings, rule.max_ring_difference) * across * across;
+            // Within one module each pair was counted twice, and each crystal with itself.
+            good_pairs_[cell(m, n)] = m == n ? (ordered - static_cast<double>(rings) * across) / 2 : ordered;
+        }
+    }
+}
+
+double RandomsByModules::expected(Pair pair) const {
+    const std::size_t at = cell(module_of_[pair.a], module_of_[pair.b]);
+    return good_pairs_[at] > 0 ? static_cast<double>(delayeds_[at]) / good_pairs_[at] : 0;
+}
+
+double weight_scale(const config::Dimensions& dimensions, const Grid& grid) {
+    const double face = dimensions.crystal_pitch_y_mm * dimensions.crystal_pitch_z_mm;
+    return face * face / (2 * std::numbers::pi * std::pow(grid.voxel_mm, 3));
+}
+
+Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
+                 const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
+                 const LineModel& model, std::size_t subsets) {
+    const double scale = weight_scale(dimensions, grid);
+    Lines lines;
+    lines.pairs.reserve(pairs.size());
+    lines.prompts.reserve(pairs.size());
+    lines.additive.reserve(pairs.size());
+    for (std::size_t subset = 0; subset < subsets; ++subset) {
+        lines.subset_start.push_back(lines.pairs.size());
+        for (std::size_t i = subset; i < pairs.size(); i += subsets) {
+            const Pair pair = pairs[i];
+            const double factor = model.factor ? model.factor(pair) : 1;
+            if (!(factor > 0)) continue;
+            const double weight = factor * factors.solid_angle(pair.a, pair.b, scale);
+            lines.pairs.push_back(pair);
+            lines.prompts.push_back(static_cast<float>(counts[i]));
+            lines.additive.push_back(
+                static_cast<float>(model.background ? model.background(pair) / weight : 0));
+        }
+    }
+    lines.subset_start.push_back(lines.pairs.size());
+    return lines;
+}
+
+std::vector<Point> points_of(const std::vector<config::Vector3>& ends) {
+    std::vector<Point> points;
+    points.reserve(ends.size());
+    for (const config::Vector3& at : ends)
+        points.push_back({{static_cast<float>(at[0]), static_cast<float>(at[1]), static_cast<float>(at[2])}});
+    return points;
+}
+
+}  // namespace petacq::image

@@ -1,0 +1,76 @@
+// The data of each line for EM: its prompts, and its expected randoms relative to its weight.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "gpu/arithmetic.hpp"
+#include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/projector/grid.hpp"
+
+namespace petacq::image {
+
+/// A number of a pair of crystals.
+using OfPair = std::function<double(Pair)>;
+
+/// What EM knows of a line besides its weight and its prompts.
+struct LineModel {
+    OfPair background;  ///< randoms and scatter expected among the prompts; empty: none
+    OfPair factor;      ///< chance that a pair towards the two crystals is found; empty: 1
+};
+
+/// Delayed coincidences by pair of modules. The pairs of crystals of two modules share them evenly.
+class RandomsByModules {
+  public:
+    RandomsByModules(const config::Geometry& geometry, const gpu::PairRule& rule);
+    void add(std::uint32_t crystal_a, std::uint32_t crystal_b) {
+        ++delayeds_[cell(module_of_[crystal_a], module_of_[crystal_b])];
+        ++total_;
+    }
+    /// Delayeds of the modules of a pair, shared among their pairs.
+    [[nodiscard]] double expected(Pair pair) const;
+    [[nodiscard]] std::uint64_t total() const { return total_; }
+
+  private:
+    [[nodiscard]] std::size_t cell(std::size_t m, std::size_t n) const {
+        return m < n ? m * modules_ + n : n * modules_ + m;
+    }
+    std::size_t modules_;
+    std::vector<std::uint16_t> module_of_;  // [crystal]
+    std::vector<std::uint64_t> delayeds_;   // [cell]
+    std::vector<double> good_pairs_;        // [cell] pairs of crystals that the run accepts
+    std::uint64_t total_ = 0;
+};
+
+/// Lines in the order in which EM takes them: one subset after the other.
+struct Lines {
+    std::vector<Pair> pairs;
+    std::vector<float> prompts;  ///< [line]
+    /// [line] expected background divided by weight and factor, so that
+    /// expected prompts = weight * factor * (sum of lengths times voxels + additive).
+    std::vector<float> additive;
+    std::vector<std::size_t> subset_start;  ///< [subset] first line, and the end
+
+    static constexpr std::uint64_t bytes_per_line = sizeof(Pair) + 2 * sizeof(float);
+};
+
+/// What solid_angle() is multiplied by to make the weight of a line in this grid (make_lines).
+double weight_scale(const config::Dimensions& dimensions, const Grid& grid);
+
+/// Line i of `pairs` goes to subset i modulo the number of subsets. The weight is the probability that the
+/// photons of a decay in a voxel fly along the line, per mm of it in the voxel,
+///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),
+/// with the area of the front faces, the angles at which the line meets them, and the distance between them.
+/// The value of a voxel is then its number of decays if every photon that meets a crystal is detected, or
+/// with that chance which the factor of the model says: it multiplies the weight. Lines with a factor of 0,
+/// of dead crystals, are left out.
+Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
+                 const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
+                 const LineModel& model, std::size_t subsets);
+
+/// The ends of the lines as the projector takes them.
+std::vector<Point> points_of(const std::vector<config::Vector3>& ends);
+
+}  // namespace petacq::image

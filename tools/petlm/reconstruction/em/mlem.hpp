@@ -1,0 +1,51 @@
+// The image that makes the recorded prompts most likely, by EM over ordered subsets of the lines.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "net/base/worker_pool.hpp"
+#include "tools/petlm/reconstruction/em/lines.hpp"
+#include "tools/petlm/reconstruction/projector/projector.hpp"
+
+namespace petacq::image {
+
+struct EmOptions {
+    std::uint32_t iterations = 1;
+    /// The share of all pairs of crystals that `lines` represent (PairCounts::share()).
+    double share = 1;
+    /// Voxels below this share of the largest sensitivity stay 0.
+    double min_sensitivity = 0.02;
+    /// Called after every subset with the number of steps done and of all steps.
+    std::function<void(std::uint64_t, std::uint64_t)> progress;
+};
+
+struct EmResult {
+    std::vector<float> image;  ///< [voxel] decays, as lines.hpp defines them
+    /// For the image before each iteration, and for the last image: the sum over the lines of
+    /// prompts * log(expected / weight), minus the sum over the voxels of sensitivity * value; the
+    /// log-likelihood up to a constant. With several subsets, the share of each is computed when its turn
+    /// comes, and that of the last image is left out.
+    std::vector<double> log_likelihood;
+    std::uint64_t outside = 0;       ///< prompts on lines that miss all voxels that can have a value
+    std::uint64_t nonzeros = 0;      ///< of the system matrix
+    std::uint64_t matrix_bytes = 0;  ///< of all pieces of the system matrix together
+    bool matrix_kept = false;        ///< all of it fitted; otherwise its pieces were rebuilt for every use
+    double build_s = 0;              ///< time to build the matrix
+    double product_s = 0;            ///< time of the products with it
+};
+
+/// x <- x / s * sum over lines of length * prompts / (sum of lengths * x + additive), subset after subset, s
+/// of a subset being `sensitivity` divided by the number of subsets. (Shepp and Vardi 1982, Hudson and Larkin
+/// 1994; additive term as Politte and Snyder 1991.) It starts with the same value everywhere. With one
+/// subset the likelihood does not fall, and the sum of sensitivity times value is the number of prompts
+/// minus the expected randoms among them. Lines of a subset are projected in pieces that fit the projector's
+/// budget; the result does not depend on the pieces. Throws as MatrixPieces does
+/// when the budget does not hold the smallest piece.
+EmResult reconstruct(Projector& projector, const Grid& grid, const std::vector<Point>& points,
+                     const Lines& lines, std::span<const float> sensitivity, net::WorkerPool& pool,
+                     const EmOptions& options);
+
+}  // namespace petacq::image

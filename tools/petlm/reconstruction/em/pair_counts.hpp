@@ -1,0 +1,55 @@
+// Number of prompts of each pair of crystals, in bounded memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpu/types.hpp"
+#include "net/base/worker_pool.hpp"
+#include "tools/petlm/reconstruction/projector/grid.hpp"
+
+namespace petacq::image {
+
+/// Unique pairs in the order (a, b), with their counts. If more pairs occur than fit, half of them are left
+/// out, then half of the rest, and so on. A hash of the two crystals decides which, so that the remaining
+/// lines are a fair sample with complete counts. Not thread-safe.
+class PairCounts {
+  public:
+    /// Holds up to `capacity` pairs (at least 1024) of a scanner with `crystals` crystals.
+    PairCounts(std::uint32_t crystals, std::size_t capacity, net::WorkerPool& pool);
+
+    /// Ignores delayeds and pairs of a crystal with itself.
+    void add(std::span<const gpu::Coincidence> records);
+    /// Must be called once, after the last add().
+    void finish();
+
+    [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
+    [[nodiscard]] const std::vector<std::uint32_t>& counts() const { return counts_; }
+    /// The share of all pairs that were kept: 1, 1/2, 1/4, ...
+    [[nodiscard]] double share() const { return 1.0 / static_cast<double>(one_in_); }
+    /// Sum of counts().
+    [[nodiscard]] std::uint64_t prompts() const { return prompts_; }
+
+    /// Bytes per pair of the capacity while pairs are being added.
+    static constexpr std::uint64_t bytes_per_pair = 32;
+
+  private:
+    [[nodiscard]] bool kept(Pair pair) const;
+    void merge_keys();
+    void sort_keys();
+    void halve();
+
+    std::uint64_t crystals_;
+    std::size_t capacity_;
+    std::size_t max_keys_;
+    net::WorkerPool& pool_;
+    std::uint64_t one_in_ = 1;  // a power of two
+    std::vector<std::uint64_t> keys_;
+    std::vector<Pair> pairs_;
+    std::vector<std::uint32_t> counts_;
+    std::uint64_t prompts_ = 0;
+};
+
+}  // namespace petacq::image

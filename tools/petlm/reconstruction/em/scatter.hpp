@@ -1,0 +1,63 @@
+// The scatter of a run, from its own records.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "config/scanner.hpp"
+#include "gpu/arithmetic.hpp"
+#include "net/base/worker_pool.hpp"
+#include "tools/petlm/reconstruction/corrections/energy_window.hpp"
+#include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/corrections/scatter_tails.hpp"
+#include "tools/petlm/reconstruction/corrections/single_scatter.hpp"
+#include "tools/petlm/reconstruction/em/pair_counts.hpp"
+
+namespace petacq::image {
+
+/// What is known of the lines of a run. All must outlive the estimate.
+struct ScatterData {
+    const config::Scanner& scanner;
+    const gpu::PairRule& rule;
+    const corrections::LineFactors& lines;  ///< with an object
+    corrections::OfPair found;              ///< chance that a pair towards the two crystals is found; 0: dead
+    corrections::OfPair randoms;            ///< expected among the prompts
+    const PairCounts& pairs;
+    corrections::EnergyWindow window;
+};
+
+/// A coarse image of the whole bore, with voxels of 3 to 4 mm, gives the activity; from this follow the
+/// shape and the amount of single scatter (corrections::SingleScatter). The image is then made again with
+/// this scatter in its model, and the scatter of this second image is scaled to the lines that miss the
+/// object (corrections::ScatterTails). Deterministic, also with other numbers of threads. Thread-safe once
+/// made.
+class Scatter {
+  public:
+    /// `max_memory`, bytes: throws std::invalid_argument if it is too small for the image.
+    Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory);
+
+    /// Expected among the prompts of the pair in the run.
+    [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const { return scale_ * unscaled(a, b); }
+    /// Of all pairs.
+    [[nodiscard]] double total() const { return total_; }
+    [[nodiscard]] double share_of_prompts() const;
+    /// By which the tails multiply the simulation.
+    [[nodiscard]] double scale() const { return scale_; }
+    [[nodiscard]] const corrections::EnergyWindow& window() const { return data_.window; }
+    /// A sentence for the user.
+    [[nodiscard]] std::string sentence() const;
+
+  private:
+    [[nodiscard]] double unscaled(std::uint32_t a, std::uint32_t b) const {
+        return data_.found(a, b) * single_->counts(a, b);
+    }
+    [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool, std::uint64_t max_memory) const;
+
+    ScatterData data_;
+    std::unique_ptr<corrections::SingleScatter> single_;
+    double scale_ = 1;
+    double total_ = 0;
+};
+
+}  // namespace petacq::image

@@ -1,0 +1,54 @@
+// petlm image: a quick look at what was in the scanner.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "config/scanner.hpp"
+#include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/corrections/nuclide.hpp"
+#include "tools/petlm/reconstruction/projector/grid.hpp"
+
+namespace petacq::petlm {
+
+struct ImageOptions : corrections::NuclideOptions {
+    std::filesystem::path target;                  ///< file or run directory
+    std::filesystem::path output;                  ///< directory
+    bool force = false;                            ///< replace an earlier image
+    std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
+    std::optional<double> depth_mm;                ///< mean depth of interaction in a crystal
+    std::optional<double> voxel_mm;
+    std::optional<std::uint32_t> size;  ///< voxels across
+    std::optional<double> fov_mm;       ///< width across
+    std::uint32_t iterations = 3;
+    std::uint32_t subsets = 8;
+    std::optional<double> smooth_mm;     ///< FWHM of a Gaussian applied at the end
+    std::optional<double> max;           ///< value that the pictures show black
+    corrections::LineOptions lines;      ///< normalisation and attenuation
+    std::optional<std::string> scatter;  ///< simulation or none; by default simulation if there is an object
+    std::string bed = "combine";         ///< if it moved in steps; or ignore
+    std::string backend = "auto";        ///< auto, cpu or cuda
+    std::uint32_t threads = 0;           ///< 0: one per core
+    std::optional<double> max_memory_gb;
+};
+/// Makes an image of the coincidences: NIfTI, image.json about its values and, if the program was built with
+/// cairo, PNG pictures. Without normalisation and attenuation it is for viewing, not for quantification.
+/// Returns an exit status. Throws UsageError, BadInput, daemon::NotListMode, config::Error,
+/// std::system_error, std::runtime_error when the GPU fails.
+int image(const ImageOptions& options);
+
+}  // namespace petacq::petlm
+
+namespace petacq::image {
+
+/// No grid is longer or wider.
+inline constexpr std::uint32_t max_voxels = 1024;
+
+/// The grid of an image. By default it covers the whole bore and the whole length of the crystals, with
+/// voxels as wide as the smaller crystal pitch, or wider, so that there are at most 256 along each axis.
+/// Throws UsageError for invalid options.
+Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& options);
+
+}  // namespace petacq::image

@@ -1,0 +1,50 @@
+// Images of a bed that moved in steps: one of each position, combined into one volume.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/coverage/coverage.hpp"
+#include "tools/petlm/reconstruction/corrections/bed.hpp"
+#include "tools/petlm/reconstruction/projector/grid.hpp"
+#include "tools/petlm/records/source.hpp"
+
+namespace petacq::image {
+
+/// The records of an image, or of one position of the bed.
+struct Part {
+    daemon::Coverage coverage;
+    /// How far the bed is from the middle of its positions, along the axis.
+    double bed_mm = 0;
+};
+
+struct Parts {
+    std::vector<Part> list;  ///< at least one
+    std::string sentence;    ///< about the bed; empty: it is known not to have moved
+};
+
+/// `bed`: combine, or ignore, as if it had not moved. Throws BadInput if the bed moved other
+/// than in steps, unless that is ignored.
+Parts parts_of(const petlm::ExportSource& source, const std::string& bed);
+
+/// Adds up the images of the positions where they overlap, each weighted with what it can see.
+class CombinedImage {
+  public:
+    /// `of_part`: the grid of each part. Throws UsageError if the volume of all positions is too long.
+    CombinedImage(const Grid& of_part, const std::vector<Part>& parts);
+    [[nodiscard]] const Grid& grid() const { return grid_; }
+
+    /// `scale`: by which the image of a part was multiplied since EM, in the unit of the combined image.
+    void add(const Part& part, const std::vector<float>& image, const std::vector<float>& sensitivity,
+             double scale);
+    [[nodiscard]] std::vector<float> finish() const;
+
+  private:
+    Grid of_part_;
+    Grid grid_;
+    std::vector<double> values_;   ///< times weights
+    std::vector<double> weights_;  ///< expected counts for each unit of the value
+};
+
+}  // namespace petacq::image

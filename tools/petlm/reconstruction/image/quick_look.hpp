@@ -1,0 +1,53 @@
+// An image from the numbers of prompts of pairs of crystals.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "config/scanner.hpp"
+#include "gpu/arithmetic.hpp"
+#include "tools/petlm/reconstruction/em/mlem.hpp"
+#include "tools/petlm/reconstruction/em/pair_counts.hpp"
+#include "tools/petlm/reconstruction/em/sensitivity.hpp"
+
+namespace petacq::image {
+
+struct QuickLookOptions {
+    Grid grid;
+    std::uint32_t iterations = 3;
+    std::uint32_t subsets = 8;
+    double smooth_mm = 0;
+    /// Multiplies the image: a loss that is the same for all lines, and the unit.
+    double scale = 1;
+    std::string backend = "auto";
+    std::uint64_t max_memory = 0;  ///< bytes of host memory
+    std::function<void(std::uint64_t, std::uint64_t)> progress;
+};
+
+/// The model of each line, and the same chance for the sensitivity; both empty or both given.
+struct QuickLookModel {
+    LineModel line;
+    FactorOfRay ray;
+};
+
+struct QuickLook {
+    EmResult em;                     ///< em.image is scaled and smoothed
+    std::vector<float> sensitivity;  ///< [voxel]
+    std::string backend;
+    double sensitivity_s = 0;
+    double em_s = 0;
+};
+
+/// Capacity of PairCounts that takes half of the memory.
+std::size_t pair_capacity(std::uint64_t max_memory);
+/// Checks the options as far as possible before the records are read. Throws config::Error for an unusable
+/// back-end, std::invalid_argument when the images alone do not fit into the memory.
+void check_before_reading(const QuickLookOptions& options);
+/// Without prompts all values are 0. Throws config::Error (unusable back-end), std::invalid_argument (too
+/// little memory), std::runtime_error (the GPU fails).
+QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
+                          const corrections::LineFactors& factors, const QuickLookModel& model,
+                          net::WorkerPool& pool, const QuickLookOptions& options);
+
+}  // namespace petacq::image

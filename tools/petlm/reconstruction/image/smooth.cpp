@@ -1,0 +1,42 @@
+#include "tools/petlm/reconstruction/image/smooth.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "tools/petlm/reconstruction/projector/for_each_on.hpp"
+
+namespace petacq::image {
+
+void smooth(std::vector<float>& image, const Grid& grid, double fwhm_mm, net::WorkerPool& pool) {
+    if (fwhm_mm <= 0) return;
+    const double sigma = fwhm_mm / grid.voxel_mm / (2 * std::sqrt(2 * std::numbers::ln2));
+    const auto reach = static_cast<std::ptrdiff_t>(std::ceil(3.5 * sigma));
+    std::vector<float> kernel;
+    for (std::ptrdiff_t i = -reach; i <= reach; ++i)
+        kernel.push_back(static_cast<float>(std::exp(-0.5 * static_cast<double>(i * i) / (sigma * sigma))));
+
+    std::vector<float> from(image.size());
+    const std::array<std::size_t, 3> stride = {1, grid.n[0], std::size_t{grid.n[0]} * grid.n[1]};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+        from.swap(image);
+        const auto n = static_cast<std::ptrdiff_t>(grid.n[axis]);
+        for_each_on(pool, image.size() / grid.n[0], [&](std::size_t row) {
+            for (std::size_t i = row * grid.n[0]; i < (row + 1) * grid.n[0]; ++i) {
+                const auto at = static_cast<std::ptrdiff_t>(i / stride[axis] % grid.n[axis]);
+                float sum = 0;
+                float weight = 0;
+                for (std::ptrdiff_t k = std::max(-reach, -at); k <= std::min(reach, n - 1 - at); ++k) {
+                    const float w = kernel[static_cast<std::size_t>(k + reach)];
+                    const auto there =
+                        static_cast<std::ptrdiff_t>(i) + k * static_cast<std::ptrdiff_t>(stride[axis]);
+                    sum += w * from[static_cast<std::size_t>(there)];
+                    weight += w;
+                }
+                image[i] = sum / weight;
+            }
+        });
+    }
+}
+
+}  // namespace petacq::image

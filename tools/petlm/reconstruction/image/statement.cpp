@@ -1,0 +1,113 @@
+#include "tools/petlm/reconstruction/image/statement.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "daemon/system/utc.hpp"
+#include "daemon/system/version.hpp"
+
+namespace petacq::image {
+namespace {
+
+/// A sentence about what a value is.
+std::string values_of(const Quantity& quantity) {
+    if (!quantity.activity)
+        return "the number of decays in the voxel if every photon that meets a crystal is detected.";
+    return fmt::format(
+        "{} concentration in kBq/ml{}.", quantity.nuclide.empty() ? "positron" : "activity",
+        quantity.calibrated ? "" : ", if the mean crystal detected every photon that meets it");
+}
+
+nlohmann::json text_or_null(const std::string& text) {
+    return text.empty() ? nlohmann::json() : nlohmann::json(text);
+}
+
+nlohmann::json corrections_json(const Report& report) {
+    nlohmann::json all = nlohmann::json::object();
+    for (const Correction& correction : report.list) {
+        nlohmann::json& out = all[correction.name];
+        out = {{"made", correction.made}, {"text", correction.sentence}};
+        for (const auto& [name, figure] : correction.figures)
+            std::visit([&, &name = name](const auto& value) { out[name] = value; }, figure);
+    }
+    return all;
+}
+
+}  // namespace
+
+Report report_of_all(const Statement& s) {
+    Report all = s.parts.front().report;
+    if (s.coverage.intervals) all.quantity.seconds = s.coverage.seconds();
+    for (const Statement::Part& part : s.parts) {
+        for (std::size_t i = 0; i < all.list.size(); ++i)
+            all.list[i].made = all.list[i].made && part.report.list[i].made;
+    }
+    return all;
+}
+
+PictureTexts picture_texts(const Report& report) {
+    const Quantity& quantity = report.quantity;
+    if (quantity.activity) return {"kBq/ml", report.warning(), values_of(quantity)};
+    return {"decays per voxel", report.warning(),
+            "decays per voxel in the run, if every photon that meets a crystal is detected."};
+}
+
+std::string readme(const Statement& s) {
+    const Report report = report_of_all(s);
+    std::string text =
+        fmt::format("Made by petlm image from {}.\n{}\n\n", s.target.string(), report.warning());
+    for (const auto& line : s.lines)
+        text += line + '\n';
+    text += "\nimage.nii: NIfTI-1, 32-bit floats. A value is the " + values_of(report.quantity) +
+            "\nimage.json: unit, settings and corrections, for programs.\n"
+            "The axes are those of the scanner, in mm, with the origin in its middle "
+            "(docs/reference/geometry.md): +x to module 0, z along the axis. They do not define a "
+            "patient's left and right.\n";
+    if (s.pictures) {
+        text +=
+            "projections.png: the largest value along z, y and x.\nslices.png: transaxial slabs, the mean "
+            "of their planes.\nThe bar of a picture shows its grey scale; the caption explains it "
+            "(--max sets another).\n";
+    }
+    return text + "\nThe page docs/how-to/image.md has a worked example.\n";
+}
+
+std::string json_text(const Statement& s) {
+    const Report report = report_of_all(s);
+    const Quantity& quantity = report.quantity;
+    const nlohmann::json corrections = corrections_json(report);
+    const auto figure = [&](const char* correction, const char* name) {
+        return corrections.at(correction).value(name, nlohmann::json());
+    };
+    const nlohmann::json activity_factor = figure("calibration", "activity_factor");
+    const auto reference = s.coverage.anchor ? s.coverage.utc_of(s.coverage.reference_ticks()) : std::nullopt;
+    nlohmann::json document = {
+        {"program", "petlm image"},
+        {"version", daemon::version},
+        {"input", s.target.string()},
+        {"unit", quantity.unit},
+        {"voxels", s.grid.n},
+        {"voxel_mm", s.grid.voxel_mm},
+        {"duration_s", quantity.seconds ? nlohmann::json(*quantity.seconds) : nlohmann::json()},
+        {"nuclide", text_or_null(quantity.nuclide)},
+        {"reference_utc", reference ? nlohmann::json(daemon::utc_text(*reference)) : nlohmann::json()},
+        {"time_of_activity_utc", figure("decay", "made") == true
+                                     ? text_or_null(quantity.time_of_activity.value_or(""))
+                                     : nlohmann::json()},
+        {"normalisation_sha256", figure("normalisation", "sha256")},
+        {"activity_factor", activity_factor.is_null() ? nlohmann::json(1.0) : activity_factor},
+        {"corrections", corrections},
+        {"coverage", daemon::to_json(s.coverage)}};
+    for (const Statement::Part& part : s.parts) {
+        if (s.parts.size() == 1) break;
+        document["positions"].push_back(
+            {{"bed_mm", part.bed_mm},
+             {"duration_s", part.report.quantity.seconds ? nlohmann::json(*part.report.quantity.seconds)
+                                                         : nlohmann::json()},
+             {"corrections", corrections_json(part.report)}});
+    }
+    return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace petacq::image

@@ -1,0 +1,34 @@
+// What stands beside an image: README.txt for people, image.json for programs, the captions of pictures.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "daemon/coverage/coverage.hpp"
+#include "tools/petlm/reconstruction/image/pictures.hpp"
+#include "tools/petlm/reconstruction/image/report.hpp"
+
+namespace petacq::image {
+
+struct Statement {
+    struct Part {
+        double bed_mm;  ///< from the middle of the positions of the bed
+        const Report& report;
+    };
+    const std::filesystem::path& target;
+    const daemon::Coverage& coverage;
+    const Grid& grid;
+    std::vector<Part> parts;                ///< at least one; several if the bed moved
+    const std::vector<std::string>& lines;  ///< sentences about input, settings and corrections
+    bool pictures;
+};
+
+/// That of the only part, or what holds for all of them.
+Report report_of_all(const Statement& statement);
+PictureTexts picture_texts(const Report& report);
+std::string readme(const Statement& statement);
+/// docs/how-to/image.md describes its members.
+std::string json_text(const Statement& statement);
+
+}  // namespace petacq::image

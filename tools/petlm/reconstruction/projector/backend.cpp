@@ -1,0 +1,50 @@
+#include "tools/petlm/reconstruction/projector/backend.hpp"
+
+#include "config/base/error.hpp"
+#include "gpu/device_memory_error.hpp"
+#ifdef PETACQ_HAVE_CUSPARSE
+#include "tools/petlm/reconstruction/projector/projector_cuda.hpp"
+#endif
+
+namespace petacq::image {
+
+CudaProjectors cuda_projectors() {
+#ifdef PETACQ_HAVE_CUSPARSE
+    return {cuda_projector_unusable_reason(), [](const Grid& grid, const std::vector<Point>& points) {
+                return make_cuda_projector(grid, points);
+            }};
+#else
+    return {"this program was built without it", {}};
+#endif
+}
+
+void check_backend(const std::string& name, const std::optional<std::string>& cuda_unusable) {
+    if (name != "cuda" || !cuda_unusable) return;
+    throw config::Error("--backend: 'cuda' cannot be used: " + *cuda_unusable +
+                        "; expected a usable GPU and cuSPARSE, or 'auto' or 'cpu'");
+}
+
+Computed compute_on(const std::string& name, const CudaProjectors& cuda, const Grid& grid,
+                    const std::vector<Point>& points,
+                    const std::function<std::unique_ptr<Projector>()>& make_host,
+                    const std::function<void(Projector&)>& compute) {
+    check_backend(name, cuda.unusable);
+    std::string why = "asked for";
+    if (name != "cpu") {
+        if (cuda.unusable) {
+            why = "auto: CUDA cannot be used: " + *cuda.unusable;
+        } else {
+            try {
+                compute(*cuda.make(grid, points));
+                return {true, name == "cuda" ? why : "auto: a usable GPU was found"};
+            } catch (const gpu::DeviceMemoryError& error) {
+                if (name == "cuda") throw;
+                why = std::string("auto: CUDA cannot be used: ") + error.what();
+            }
+        }
+    }
+    compute(*make_host());
+    return {false, why};
+}
+
+}  // namespace petacq::image

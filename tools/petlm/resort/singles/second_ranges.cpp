@@ -1,0 +1,205 @@
+#include "tools/petlm/resort/singles/second_ranges.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tools/petlm/records/run.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+constexpr std::uint64_t max_empty = 100;  ///< seconds before and after a long time without singles
+
+/// At its first second; nullptr for a run without seconds, or with a file that says nothing.
+std::unique_ptr<daemon::SecondsReader> seconds_of(const std::filesystem::path& run) {
+    try {
+        auto reader =
+            std::make_unique<daemon::SecondsReader>(record_files(run, daemon::RecordKind::seconds).front());
+        if (reader->next()) return reader;
+    } catch (const daemon::NotListMode&) {
+    }
+    return nullptr;
+}
+
+gpu::TickRange range_of(const daemon::SecondsReader& reader) {
+    return {reader.start(), reader.start() + reader.length()};
+}
+
+/// Looks for the times of singles.
+class Times {
+  public:
+    /// `long_time`: blocks that last longer are read, as far as this host can: they may have silences.
+    Times(std::span<const SinglesFiles> runs, std::uint64_t long_time)
+        : runs_(runs), long_time_(long_time), read_(runs.size()) {}
+
+    /// The earliest time from `time` on at which a run may have singles; UINT64_MAX: none has.
+    std::uint64_t next(std::uint64_t time) {
+        std::uint64_t next = UINT64_MAX;
+        for (std::size_t i = 0; i < runs_.size(); ++i) {
+            const auto blocks = runs_[i].blocks_in({time, UINT64_MAX});
+            if (!blocks.empty()) next = std::min(next, next_in(i, blocks.front(), time));
+        }
+        return next;
+    }
+
+  private:
+    struct Read {
+        const SinglesFiles::Block* block = nullptr;
+        daemon::LoadedBlock memory;
+        std::span<const gpu::Single> singles;
+    };
+    std::uint64_t next_in(std::size_t run, const SinglesFiles::Block& block, std::uint64_t time) {
+        if (time <= block.first_time) return block.first_time;
+        if (block.last_time - block.first_time <= long_time_ || !runs_[run].is_here()) return time;
+        Read& read = read_[run];
+        if (read.block != &block) {
+            read.singles = runs_[run].read(block, read.memory);
+            read.block = &block;
+        }
+        return std::partition_point(read.singles.begin(), read.singles.end(),
+                                    [&](const gpu::Single& s) { return s.time < time; })
+            ->time;
+    }
+
+    const std::span<const SinglesFiles> runs_;
+    const std::uint64_t long_time_;
+    std::vector<Read> read_;  ///< of each run, the last block that was read
+};
+
+double mean_of_known(double a, double b) {
+    if (std::isnan(a)) return b;
+    return std::isnan(b) ? a : (a + b) / 2;
+}
+
+}  // namespace
+
+std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
+                                          std::span<const SinglesFiles> singles, std::uint64_t second) {
+    std::vector<gpu::TickRange> ranges;
+    Times of_singles(singles, 2 * max_empty * second);
+    for (const gpu::TickRange& all : times.ranges()) {
+        const auto add = [&](std::uint64_t start, std::uint64_t end) {
+            ranges.push_back({start, end});
+            return end;
+        };
+        const auto end_of = [&](std::uint64_t start) {
+            return start < all.end && all.end - start > second - start % second
+                       ? start + (second - start % second)
+                       : all.end;
+        };
+        for (std::uint64_t start = all.start; start < all.end;) {
+            // Up to the first second that may have singles.
+            const std::uint64_t with_single = std::min(of_singles.next(start), all.end) / second;
+            for (std::uint64_t empty = 0; empty < max_empty && start / second < with_single; ++empty)
+                start = add(start, end_of(start));
+            if (with_single > start / second + max_empty)
+                start = add(start, (with_single - max_empty) * second);
+            while (start / second < with_single)
+                start = add(start, end_of(start));
+            if (start < all.end) start = add(start, end_of(start));
+        }
+    }
+    return ranges;
+}
+
+/// The share of a second for which the data of the modules arrived in one run.
+class BoardReports::Live {
+  public:
+    Live(const Run& run, gpu::TickRange second)
+        : run_(run), second_(second), shares_(run.told.size()), unknown_(run.told.size()) {}
+
+    /// Of the second of the run that the reader is at.
+    void add(const daemon::SecondsReader& reader) {
+        const std::uint64_t inside = daemon::Intervals(range_of(reader)).intersect(second_).ticks();
+        if (inside == 0) return;
+        reported_ += inside;
+        const auto* const lost = reader.find("lost");
+        const bool whole = inside == range_of(reader).ticks() && lost != nullptr;
+        lost_ += whole ? reader.values(*lost).number() : daemon::BoardReport::unknown;
+        const auto* const live = reader.find("module_live");
+        const auto* const singles = reader.find("module_singles");
+        for (std::size_t m = 0; m < shares_.size(); ++m) {
+            if (!run_.told[m]) continue;
+            const double share = reader.values(*live).number(m);
+            if (range_of(reader) == second_) {
+                shares_[m] = share;
+            } else if (!std::isnan(share)) {
+                shares_[m] += share * (static_cast<double>(inside) / static_cast<double>(second_.ticks()));
+            } else if (singles == nullptr || singles->count <= m || reader.values(*singles).number(m) > 0) {
+                unknown_[m] = true;
+            }
+        }
+    }
+    /// Datagrams, if the run covers the second in part or not at all.
+    [[nodiscard]] double lost() const {
+        return run_.times.ticks_in(second_) > reported_ ? daemon::BoardReport::unknown : lost_;
+    }
+    /// Raises the shares of all runs so far.
+    void raise(std::vector<double>& shares) const {
+        if (run_.times.ticks_in(second_) > reported_) return;
+        for (std::size_t m = 0; m < shares.size(); ++m) {
+            const bool known = run_.told[m] && !unknown_[m] && !std::isnan(shares_[m]);
+            // Not a number is less than nothing here.
+            if (known && !(shares[m] >= shares_[m])) shares[m] = shares_[m];
+        }
+    }
+
+  private:
+    const Run& run_;
+    const gpu::TickRange second_;
+    std::vector<double> shares_;  ///< those of one record as they stand there: the same bytes
+    std::vector<bool> unknown_;
+    std::uint64_t reported_ = 0;
+    double lost_ = 0;
+};
+
+BoardReports::BoardReports(std::span<const ReportingRun> runs, const config::Geometry& geometry)
+    : geometry_(geometry) {
+    for (const ReportingRun& run : runs) {
+        runs_.push_back({seconds_of(run.directory), run.times, std::vector<bool>(geometry.bdm_count)});
+        std::vector<bool>& told = runs_.back().told;
+        for (auto all = seconds_of(run.directory); all; all = all->next() ? std::move(all) : nullptr) {
+            const auto* const live = all->find("module_live");
+            if (live == nullptr || live->count != told.size()) break;
+            for (std::size_t m = 0; m < told.size(); ++m)
+                told[m] = told[m] || !std::isnan(all->values(*live).number(m));
+        }
+    }
+}
+
+daemon::BoardReport BoardReports::of(gpu::TickRange second) {
+    daemon::BoardReport all = daemon::BoardReport::none(geometry_);
+    all.lost = 0;
+    for (Run& run : runs_) {
+        auto& reader = run.reader;
+        Live live(run, second);
+        while (reader && range_of(*reader).end < second.end) {
+            live.add(*reader);
+            if (!reader->next()) reader.reset();
+        }
+        if (reader) live.add(*reader);
+        live.raise(all.live);
+        if (!reader || reader->start() > second.start) {
+            all.lost += live.lost();
+            continue;
+        }
+        const auto* const lost = reader->find("lost");
+        all.lost += lost != nullptr ? reader->values(*lost).number() : daemon::BoardReport::unknown;
+        if (const auto* late = reader->find("late")) {
+            if (late->type == daemon::FieldType::u64) all.late += reader->values(*late).whole();
+        }
+        const auto by_module = [&](const char* name, std::vector<double>& numbers) {
+            const auto* const field = reader->find(name);
+            if (field == nullptr || field->count != numbers.size()) return;
+            const daemon::FieldValues values = reader->values(*field);
+            for (std::size_t i = 0; i < numbers.size(); ++i)
+                numbers[i] = mean_of_known(numbers[i], values.number(i));
+        };
+        by_module("module_temperature", all.temperature_C);
+        by_module("module_dead_time", all.dead_time);
+    }
+    return all;
+}
+
+}  // namespace petacq::petlm
