@@ -11,7 +11,7 @@
 #include "tools/petcal/derive/response.hpp"
 #include "tools/petcal/energy_factors.hpp"
 #include "tools/petcal/units.hpp"
-#include "tools/petsim/simulation/events.hpp"
+#include "tools/petsim/simulation/events/event_generator.hpp"
 
 using namespace petacq;
 

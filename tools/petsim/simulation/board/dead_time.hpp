@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/petsim/simulation/events.hpp"
+#include "tools/petsim/simulation/events/hit.hpp"
 #include "tools/petsim/simulation/options.hpp"
 #include "tools/petsim/simulation/run_clock.hpp"
 

@@ -13,7 +13,7 @@
 #include "tools/petsim/simulation/board/pile_up.hpp"
 #include "tools/petsim/simulation/board/tag_schedule.hpp"
 #include "tools/petsim/simulation/board/thermometers.hpp"
-#include "tools/petsim/simulation/events.hpp"
+#include "tools/petsim/simulation/events/light_sum.hpp"
 #include "tools/petsim/simulation/faults/board_resets.hpp"
 #include "tools/petsim/simulation/faults/clock_jumps.hpp"
 #include "tools/petsim/simulation/faults/corruption.hpp"
