@@ -29,6 +29,13 @@ std::string scaled_text(double number, std::string_view unit) {
     return scale.empty() ? text : text + ' ' + scale;
 }
 
+std::string grouped(std::string digits) {
+    const std::size_t first = digits.starts_with('-') ? 1 : 0;
+    for (std::size_t i = digits.size(); i > first + 3; i -= 3)
+        digits.insert(i - 3, ",");
+    return digits;
+}
+
 std::string counted_text(std::uint64_t number, std::string_view one) {
     return fmt::format("{} {}{}", number, one, number == 1 ? "" : "s");
 }

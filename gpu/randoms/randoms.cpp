@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
+#include "config/base/sum.hpp"
 #include "gpu/randoms/axial_partners.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/window_load.hpp"
@@ -13,9 +13,7 @@ namespace petacq::gpu {
 
 namespace {
 
-double sum_of(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0);
-}
+using config::sum_of;
 
 /// The mean |dt| of the trues. That of randoms, whose dt is equally often any of -tau to tau, is
 /// tau (tau + 1) / (2 tau + 1).

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "config/base/constants.hpp"
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
 #include "daemon/listmode/reader.hpp"
@@ -22,7 +23,6 @@ namespace petacq::petcal {
 
 namespace {
 
-constexpr double mm_per_ps = 0.299792458;
 constexpr std::uint64_t enough_pairs = 2000;  // per crystal: offsets to a few ps
 
 /// Throws unless the run was taken with this calibration of this scanner.
@@ -61,7 +61,7 @@ std::vector<derive::TimeDifference> read_differences(const config::Scanner& scan
     for (std::uint32_t i = 0; i < crystals; ++i)
         places.push_back(crystal_place(scanner, i).front_centre_mm);
     const derive::KnownSource known = source_of(scanner, options);
-    const double ticks_per_mm = 1 / (mm_per_ps * scanner.tick_ps);
+    const double ticks_per_mm = 1 / (config::light_mm_per_ps * scanner.tick_ps);
     const std::uint64_t most = enough_pairs * crystals / 2;
     std::vector<derive::TimeDifference> differences;
     std::optional<petlm::RecordSource> opened;

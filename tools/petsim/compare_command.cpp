@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
 #include "config/base/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "tools/petsim/compare.hpp"
@@ -157,7 +158,7 @@ int compare_files(const std::string& truth_file, const std::string& run_director
     } else {
         std::cout << to_text(c, decays);
     }
-    return c.agrees() && whole ? 0 : 1;
+    return c.agrees() && whole ? exit_status::ok : exit_status::has_problems;
 }
 
 }  // namespace petacq::sim

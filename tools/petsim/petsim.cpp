@@ -10,6 +10,8 @@
 #include <stdexcept>
 
 #include "config/base/error.hpp"
+#include "config/base/exit_status.hpp"
+#include "config/base/seconds_since.hpp"
 #include "daemon/system/file.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petsim/command_line.hpp"
@@ -22,11 +24,7 @@ namespace {
 
 using namespace petacq;
 using Clock = std::chrono::steady_clock;
-
-constexpr int exit_usage = 64;
-constexpr int exit_internal = 70;
-constexpr int exit_io = 74;
-constexpr int exit_configuration = 78;
+using config::seconds_since;
 
 sim::Simulation* running = nullptr;  // set before the handlers are installed
 std::atomic<bool> interrupted{false};
@@ -34,10 +32,6 @@ std::atomic<bool> interrupted{false};
 void on_signal(int /*signal*/) {
     interrupted.store(true);
     if (running != nullptr) running->stop();
-}
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 // Shows a fraction on the terminal until the end of its life.
@@ -182,7 +176,7 @@ int send_file(const sim::Command& command) {
         std::printf("sent %llu datagrams in %.2f s, at worst %.3f ms late\n",
                     static_cast<unsigned long long>(sent.datagrams), sent.seconds, 1e3 * sent.worst_delay_s);
     }
-    return 0;
+    return exit_status::ok;
 }
 
 int make_detector(const sim::MakeDetectorCommand& command) {
@@ -198,7 +192,7 @@ int make_detector(const sim::MakeDetectorCommand& command) {
         config::save_calibration(command.calibration_file, scanner.geometry,
                                  sim::calibration_of(scanner, detector));
     }
-    return 0;
+    return exit_status::ok;
 }
 
 int simulate(sim::Command& command) {
@@ -238,7 +232,7 @@ int simulate(sim::Command& command) {
     const Timing timing = transmit(command, simulation, scanner, truth);
     if (writer) writer->close();
     report(command, simulation, scanner, true_detector, timing);
-    return 0;
+    return exit_status::ok;
 }
 
 }  // namespace
@@ -259,12 +253,12 @@ int main(int argc, char** argv) {
         return commands.simulate.send_file.empty() ? simulate(commands.simulate)
                                                    : send_file(commands.simulate);
     } catch (const std::invalid_argument& e) {
-        return fail(e, exit_usage);
+        return fail(e, exit_status::usage);
     } catch (const config::Error& e) {
-        return fail(e, exit_configuration);
+        return fail(e, exit_status::bad_configuration);
     } catch (const std::runtime_error& e) {
-        return fail(e, exit_io);
+        return fail(e, exit_status::io_failure);
     } catch (const std::exception& e) {
-        return fail(e, exit_internal);
+        return fail(e, exit_status::internal_failure);
     }
 }

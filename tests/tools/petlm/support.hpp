@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "config/base/constants.hpp"
 #include "config/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tests/daemon/listmode/support.hpp"
@@ -96,7 +97,7 @@ inline void write_run(const std::filesystem::path& directory,
     }
 }
 
-inline constexpr double mm_per_ps = 0.299792458;
+using config::light_mm_per_ps;
 
 /// The records of an ideal scanner for a point source, in order and a few microseconds apart. Every second
 /// pair is repeated as a delayed, so that both kinds show where the source is.
@@ -119,7 +120,7 @@ inline gpu::RecordVector<gpu::Coincidence> point_source(const config::Scanner& s
         gpu::Coincidence c;
         c.time = time += 200'000 + random() % 400'000;
         c.dt = static_cast<std::uint32_t>(
-            std::lround((b->distance_mm - a->distance_mm) / mm_per_ps / scanner.tick_ps));
+            std::lround((b->distance_mm - a->distance_mm) / light_mm_per_ps / scanner.tick_ps));
         if (c.dt == 0 && b->crystal < a->crystal) std::swap(a, b);
         c.crystal_a = a->crystal;
         c.crystal_b = b->crystal;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "config/base/constants.hpp"
 #include "tools/petcal/derive/flood_peaks.hpp"
 #include "tools/petcal/derive/spot_fit.hpp"
 
@@ -128,9 +129,8 @@ UnitMap derive_unit_map(const FloodShape& shape, std::span<const std::uint32_t> 
     map.table = nearest_spots(shape, fit.spots, fit.pitch);
     map.quality.peaks =
         static_cast<std::uint32_t>(std::count(map.found.begin(), map.found.end(), std::uint8_t{1}));
-    constexpr double fwhm = 2.354820045;  // of a Gaussian, in standard deviations
-    map.quality.separation_x = 1 / (fwhm * fit.width.x);
-    map.quality.separation_y = 1 / (fwhm * fit.width.y);
+    map.quality.separation_x = 1 / (config::fwhm_per_sigma * fit.width.x);
+    map.quality.separation_y = 1 / (config::fwhm_per_sigma * fit.width.y);
     map.quality.bend = grid.bend;
     count_places(shape, flood, fit, map);
     map.refused = why_refused(shape, map);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "config/base/constants.hpp"
 #include "config/energy_bins.hpp"
 #include "config/median.hpp"
 #include "config/spectra.hpp"
@@ -13,8 +14,6 @@
 namespace petacq::petcal {
 
 namespace {
-
-constexpr double fwhm = 2.354820045;  // of a Gaussian, in standard deviations
 
 double energy_at(double place) {
     return config::energy_bin_keV * place;
@@ -125,7 +124,8 @@ EnergyResult energy_result(const config::Geometry& g, const config::Calibration&
             const double keV = energy_at(fitted ? c.peak.place : lines.median_place);
             r.state.push_back(static_cast<std::uint8_t>(state));
             r.peak_keV.push_back(fitted ? static_cast<float>(keV) : 0);
-            r.resolution.push_back(fitted ? static_cast<float>(fwhm * c.peak.sigma / c.peak.place) : 0);
+            r.resolution.push_back(
+                fitted ? static_cast<float>(config::fwhm_per_sigma * c.peak.sigma / c.peak.place) : 0);
             if (kept) continue;
             const std::size_t at = (unit * g.crystals_per_du() + local) * old.bins;
             for (std::size_t bin = at; bin < at + old.bins; ++bin)

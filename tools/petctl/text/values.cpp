@@ -14,13 +14,6 @@ namespace {
 
 const json absent;  // NOLINT(cert-err58-cpp): a null allocates nothing
 
-std::string grouped(std::string digits) {
-    const std::size_t first = digits.starts_with('-') ? 1 : 0;
-    for (std::size_t i = digits.size(); i > first + 3; i -= 3)
-        digits.insert(i - 3, ",");
-    return digits;
-}
-
 }  // namespace
 
 const json& at(const json& document, std::initializer_list<const char*> path) {
@@ -39,7 +32,7 @@ std::string text_of(const json& value) {
         const auto& text = value.get_ref<const std::string&>();
         return text.empty() ? "-" : printable(text);
     }
-    if (value.is_number_integer()) return grouped(value.dump());
+    if (value.is_number_integer()) return daemon::grouped(value.dump());
     if (value.is_number()) return fmt::format("{:.6g}", value.get<double>());
     if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
     return "-";

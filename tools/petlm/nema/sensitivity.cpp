@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "config/base/sum.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
@@ -48,12 +49,7 @@ std::vector<double> counts_in(const SliceBins& bins, const Sinograms& sinograms,
     return counts;
 }
 
-double sum_of(const std::vector<double>& values) {
-    double sum = 0;
-    for (const double value : values)
-        sum += value;
-    return sum;
-}
+using config::sum_of;
 
 /// The middle of the counts around the slice with the most.
 double place_of(const SliceBins& bins, const std::vector<double>& counts) {

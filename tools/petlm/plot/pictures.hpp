@@ -6,15 +6,16 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "config/base/sum.hpp"
 #include "config/scanner.hpp"
 #include "config/spectra.hpp"
 #include "daemon/coverage/coverage.hpp"
+#include "daemon/system/quantity_text.hpp"
 #include "tools/petlm/plot/detector_findings.hpp"
 #include "tools/petlm/plot/histograms.hpp"
 #include "tools/petlm/plot/run_files.hpp"
@@ -25,6 +26,8 @@
 
 namespace petacq::petlm {
 
+using config::sum_of;
+using daemon::grouped;
 using report::Axis;
 using report::bar_width;
 using report::count_axis;
@@ -129,18 +132,6 @@ inline std::vector<double> net(const Counts& prompts, const Counts& delayeds) {
     for (std::size_t i = 0; i < prompts.size(); ++i)
         out.push_back(static_cast<double>(prompts[i]) - static_cast<double>(delayeds[i]));
     return out;
-}
-
-inline double sum_of(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-/// "12,345,678"
-inline std::string grouped(std::uint64_t number) {
-    std::string text = std::to_string(number);
-    for (std::size_t at = text.size(); at > 3; at -= 3)
-        text.insert(at - 3, 1, ',');
-    return text;
 }
 
 template <class... Arguments>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/base/mutex.hpp"
-#include "tools/petsim/simulation/events.hpp"
+#include "tools/petsim/simulation/events/event_generator.hpp"
 
 namespace petacq::sim {
 

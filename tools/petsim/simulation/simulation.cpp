@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tools/petsim/simulation/chunk_queue.hpp"
-#include "tools/petsim/simulation/tags.hpp"
 
 namespace petacq::sim {
 
@@ -27,13 +26,12 @@ Simulation::Simulation(config::Scanner scanner, const config::Calibration& calib
       calibration_(scanner_, calibration),
       generator_(scanner_, calibration_, checked(options_, scanner_), detector) {
     const std::vector<config::Source> sources = wire_sources(options_, scanner_);
+    const RunClock clock{scanner_, generator_.begin_ticks()};
     streams_.reserve(sources.size());
     for (std::size_t s = 0; s < sources.size(); ++s) {
         const auto number = static_cast<std::uint16_t>(s);
-        const std::uint64_t begin = generator_.begin_ticks();
-        streams_.emplace_back(number, sources[s], scanner_, calibration_, detector, options_, begin,
-                              scheduled_tags(number, options_, scanner_, generator_.movement(), begin),
-                              output_);
+        streams_.emplace_back(number, sources[s], clock, calibration_, detector, options_,
+                              TagSchedule(number, options_, generator_.movement(), clock), output_);
     }
     seen_.resize(sources.size());
     statistics_.sources.resize(sources.size());

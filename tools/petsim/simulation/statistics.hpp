@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/petsim/simulation/events.hpp"
+#include "tools/petsim/simulation/events/chunk.hpp"
 #include "tools/petsim/simulation/options.hpp"
 
 namespace petacq::sim {

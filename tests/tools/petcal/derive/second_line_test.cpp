@@ -12,6 +12,7 @@
 #include "tools/petcal/derive/response.hpp"
 #include "tools/petcal/results/energy_factors.hpp"
 #include "tools/petsim/simulation/events.hpp"
+#include "tools/petsim/simulation/events/event_generator.hpp"
 
 using namespace petacq;
 

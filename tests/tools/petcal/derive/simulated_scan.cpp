@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "config/make_calibration.hpp"
-#include "tools/petsim/simulation/events.hpp"
+#include "tools/petsim/simulation/events/event_generator.hpp"
 
 namespace petacq::test {
 

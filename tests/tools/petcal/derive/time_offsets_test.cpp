@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "config/base/constants.hpp"
 #include "config/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/derive/simulated_scan.hpp"
@@ -19,7 +20,7 @@ using namespace petacq;
 
 namespace {
 
-constexpr double mm_per_ps = 0.299792458;
+using config::light_mm_per_ps;
 constexpr std::uint64_t window = 640;  // 10 ns
 
 sim::Detector late_detector(double spot_sigma = 0, double spread_ps = 1000, std::uint64_t seed = 3) {
@@ -38,7 +39,7 @@ std::vector<derive::TimeDifference> differences(const std::vector<test::Simulate
         const auto path = path_difference_mm(source, crystal_place(scanner, p.a).front_centre_mm,
                                              crystal_place(scanner, p.b).front_centre_mm);
         if (!path) continue;
-        out.push_back({p.a, p.b, p.ticks - static_cast<float>(*path / mm_per_ps / scanner.tick_ps)});
+        out.push_back({p.a, p.b, p.ticks - static_cast<float>(*path / light_mm_per_ps / scanner.tick_ps)});
     }
     return out;
 }

@@ -173,7 +173,7 @@ TEST_CASE("castor: TOF points to the side of the source", "[petlm][castor]") {
             for (std::size_t axis = 0; axis < 3; ++axis)
                 line[axis] = front(e.id2, axis) - front(e.id1, axis);
             const double length = std::hypot(line[0], line[1], line[2]);
-            const double along = 0.5 + e.tof_ps.value() * mm_per_ps / 2 / length;
+            const double along = 0.5 + e.tof_ps.value() * light_mm_per_ps / 2 / length;
             for (std::size_t axis = 0; axis < 3; ++axis) {
                 mean[axis] +=
                     (front(e.id1, axis) + along * line[axis]) / static_cast<double>(castor.events.size());

@@ -4,6 +4,7 @@
 #include <map>
 #include <numbers>
 
+#include "config/base/constants.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
 
@@ -11,7 +12,7 @@ using namespace petacq;
 
 namespace {
 
-constexpr double light_mm_per_ps = 0.299792458;
+using config::light_mm_per_ps;
 
 using Pairs = std::map<std::uint64_t, std::vector<sim::TruthRecord>>;
 

@@ -8,7 +8,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/geometry/hit_finder.hpp"
-#include "tools/petsim/simulation/tracking.hpp"
+#include "tools/petsim/simulation/events/tracking.hpp"
 
 using namespace petacq;
 

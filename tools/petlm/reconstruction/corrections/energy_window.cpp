@@ -4,10 +4,12 @@
 #include <cmath>
 #include <numbers>
 
+#include "config/base/constants.hpp"
+
 namespace petacq::corrections {
 namespace {
 
-constexpr double fwhm_per_sigma = 2.354820045030949;
+using config::fwhm_per_sigma;
 constexpr std::uint64_t min_count = 100;
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <stdexcept>
 
+#include "config/base/sum.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::petlm {
@@ -16,9 +16,7 @@ namespace {
 constexpr int rounds = 4;
 constexpr double min_delivered = 0.02;  // with less, the trues of a moment are taken from those around it
 
-double sum_of(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0);
-}
+using config::sum_of;
 
 }  // namespace
 

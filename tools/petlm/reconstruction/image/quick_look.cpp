@@ -3,6 +3,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "config/base/seconds_since.hpp"
 #include "tools/petlm/reconstruction/em/line_sums.hpp"
 #include "tools/petlm/reconstruction/image/smooth.hpp"
 #include "tools/petlm/reconstruction/projector/backend.hpp"
@@ -12,9 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
+using config::seconds_since;
 
 /// Memory that is left for the system matrix.
 std::uint64_t matrix_budget(const QuickLookOptions& options, std::uint64_t lines) {

@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/tags.hpp"
+#include "tools/petsim/simulation/board/tag_schedule.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,18 +8,16 @@
 
 namespace petacq::sim {
 
-std::vector<net::TagFrame> scheduled_tags(std::uint16_t source, const Options& options,
-                                          const config::Scanner& scanner, const Movement& movement,
-                                          std::uint64_t begin_ticks) {
+TagSchedule::TagSchedule(std::uint16_t source, const Options& options, const Movement& movement,
+                         const RunClock& clock) {
     const Tags& tags = options.tags;
-    std::vector<net::TagFrame> out;
-    if (source != tags.source) return out;
-    const double ticks_per_s = 1e12 / scanner.tick_ps;
+    if (source != tags.source) return;
+    const double ticks_per_s = 1e12 / clock.scanner.tick_ps;
     const double length = options.duration_s * ticks_per_s;
     const auto add = [&](double ticks, std::uint8_t channel, gpu::TagKind kind, std::uint32_t value) {
         if (ticks >= length) return;
-        out.push_back({options.wire.tag_marker, channel, static_cast<std::uint8_t>(kind),
-                       begin_ticks + static_cast<std::uint64_t>(ticks), value, options.wire.tail_marker});
+        tags_.push_back({options.wire.tag_marker, channel, static_cast<std::uint8_t>(kind),
+                         clock.begin + static_cast<std::uint64_t>(ticks), value, options.wire.tail_marker});
     };
     for (std::size_t i = 0; i + 1 < movement.cycles().size(); ++i) {
         if (tags.trigger)
@@ -49,10 +47,9 @@ std::vector<net::TagFrame> scheduled_tags(std::uint16_t source, const Options& o
                 static_cast<std::uint32_t>(milliseconds));
         }
     }
-    std::sort(out.begin(), out.end(), [](const net::TagFrame& a, const net::TagFrame& b) {
+    std::sort(tags_.begin(), tags_.end(), [](const net::TagFrame& a, const net::TagFrame& b) {
         return std::tie(a.time, a.channel, a.kind, a.value) < std::tie(b.time, b.channel, b.kind, b.value);
     });
-    return out;
 }
 
 }  // namespace petacq::sim

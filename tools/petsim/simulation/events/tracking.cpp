@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/tracking.hpp"
+#include "tools/petsim/simulation/events/tracking.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,51 @@
+// What crystals make of a photon or a decay in them: whether they detect it, and the time and energy found.
+#pragma once
+
+#include <algorithm>
+
+#include "config/scanner.hpp"
+#include "tools/geometry/hit_finder.hpp"
+#include "tools/petsim/detector/detector.hpp"
+#include "tools/petsim/random/random.hpp"
+#include "tools/petsim/simulation/events/chunk.hpp"
+#include "tools/petsim/simulation/options.hpp"
+
+namespace petacq::sim {
+
+/// Sigmas within which Gaussians are kept where a bound is needed.
+inline constexpr double far_out = 6;
+inline double bounded_normal(Random& random) {
+    return std::clamp(random.normal(), -far_out, far_out);
+}
+
+class CrystalResponse {
+  public:
+    /// `detector`: the true one, if any; it must outlive this. Throws std::invalid_argument if the efficiency
+    /// of a crystal exceeds 1.
+    CrystalResponse(const Options& options, const config::Scanner& scanner, const Detector* detector);
+
+    /// Chance that a photon that enters the best crystal is detected; that at least one of two is; that then
+    /// both are.
+    [[nodiscard]] double efficiency() const { return efficiency_; }
+    [[nodiscard]] double either() const { return either_; }
+    [[nodiscard]] double both_given_either() const { return both_given_either_; }
+    /// Times found are wrong by at most this.
+    [[nodiscard]] double furthest_ticks() const { return far_out * time_sigma_; }
+
+    /// Whether it was detected, at the efficiency of the crystal relative to the best one. `ticks`: when the
+    /// photon started.
+    bool detect(ChunkDraft& draft, const geometry::Entry& entry, double ticks, double energy,
+                const HitOrigin& origin) const;
+
+  private:
+    const Detector* detector_;
+    double ticks_per_mm_;
+    double time_sigma_;    ///< ticks
+    double energy_width_;  ///< see energy_width()
+    double best_ = 1;      ///< efficiency of the best crystal of the true detector
+    double efficiency_ = 0;
+    double either_ = 0;
+    double both_given_either_ = 0;
+};
+
+}  // namespace petacq::sim

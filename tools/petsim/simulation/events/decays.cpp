@@ -1,0 +1,168 @@
+#include "tools/petsim/simulation/events/decays.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/petsim/physics/compton.hpp"
+
+namespace petacq::sim {
+
+namespace {
+
+constexpr int id_bits = 24;  // for the number of an annihilation within its chunk
+
+}  // namespace
+
+Decays::Decays(const Options& options, const config::Scanner& scanner, const Movement& movement,
+               const geometry::HitFinder& finder, const Emitters& emitters, const CrystalResponse& response)
+    : options_(options),
+      scanner_(scanner),
+      movement_(movement),
+      finder_(finder),
+      emitters_(emitters),
+      response_(response),
+      tracker_(follows_photons(options) ? std::optional<Tracker>(std::in_place, scanner, options)
+                                        : std::nullopt),
+      compton_(compton_cosines()),
+      lutetium_(options.crystals.cascade ? lutetium_beta_energies() : lutetium_energies()) {}
+
+void Decays::emit(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const {
+    if (emitter.source.photon_kev > 0) {
+        emit_photon(draft, emitter, ticks);
+    } else {
+        annihilate(draft, emitter, ticks, scattered);
+    }
+}
+
+// The efficiency is drawn before the tracking instead of after it: only annihilations of which at least one
+// photon would be detected if it entered a crystal are followed.
+void Decays::annihilate(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const {
+    Random& random = draft.random;
+    EventCounts& counts = draft.chunk.counts;
+    const std::uint64_t id = (draft.chunk.index << id_bits | counts.annihilations) + 1;
+    ++counts.annihilations;
+    const double both_given_either = response_.both_given_either();
+    const double chance = random.uniform();
+    const bool both = chance < both_given_either;
+    const bool second_only = !both && chance >= (1 + both_given_either) / 2;
+
+    const Vector3 p = emitters_.start_point(emitter.source, draft.since_begin(ticks), random);
+    const double cosine = random.symmetric() * (scattered ? 1.0 : emitter.cosine_limit);
+    const double sine = std::sqrt(1 - cosine * cosine);
+    const Azimuth a = azimuth(random);
+    const Vector3 d{sine * a.c, sine * a.s, cosine};
+    // Two directions across the flight line.
+    const Vector3 e1{-a.s, a.c, 0};
+    const Vector3 e2{-cosine * a.c, -cosine * a.s, sine};
+    std::uint32_t detected = 0;
+    HitOrigin first{id, hit_photon, history_first_photon};
+    HitOrigin second{id, hit_photon, history_second_photon};
+    if (!second_only) {
+        detected += arrive(draft, {p, d}, ticks, annihilation_keV, first) ? 1 : 0;
+    }
+    if (both || second_only) {
+        double along = -1;
+        double across1 = 0;
+        double across2 = 0;
+        double energy = annihilation_keV;
+        const double angle_sigma = emitters_.angle_sigma();
+        if (angle_sigma > 0) {
+            across1 = angle_sigma * bounded_normal(random);
+            across2 = angle_sigma * bounded_normal(random);
+        }
+        if (scattered) {
+            const double c = compton_.draw(random);
+            const double s = std::sqrt(std::max(0.0, 1 - c * c));
+            const Azimuth b = azimuth(random);
+            along = -c;
+            across1 = across1 * c + s * b.c;
+            across2 = across2 * c + s * b.s;
+            energy *= compton_share(annihilation_keV, c);
+            second.kind |= hit_scattered;
+        }
+        const double scale = 1 / std::sqrt(along * along + across1 * across1 + across2 * across2);
+        Vector3 w{};
+        for (std::size_t i = 0; i < 3; ++i)
+            w[i] = (along * d[i] + across1 * e1[i] + across2 * e2[i]) * scale;
+        detected += arrive(draft, {p, w}, ticks, energy, second) ? 1 : 0;
+    }
+    if (scattered || ((first.kind | second.kind) & hit_scattered) != 0) ++counts.scattered;
+    counts.photons_detected += detected;
+    if (detected == 2) ++counts.pairs_detected;
+}
+
+void Decays::emit_photon(ChunkDraft& draft, const Emitter& emitter, double ticks) const {
+    EventCounts& counts = draft.chunk.counts;
+    HitOrigin origin{(draft.chunk.index << id_bits | counts.annihilations) + 1, hit_photon,
+                     history_first_photon};
+    ++counts.annihilations;
+    const Vector3 p = emitters_.start_point(emitter.source, draft.since_begin(ticks), draft.random);
+    const double cosine = draft.random.symmetric() * emitter.cosine_limit;
+    const double sine = std::sqrt(1 - cosine * cosine);
+    const Azimuth a = azimuth(draft.random);
+    if (arrive(draft, {p, {sine * a.c, sine * a.s, cosine}}, ticks, emitter.source.photon_kev, origin))
+        ++counts.photons_detected;
+    if ((origin.kind & hit_scattered) != 0) ++counts.scattered;
+}
+
+/// Each decay has its crystal, in which the beta stops. If the cascade is followed, its gammas begin there.
+void Decays::decay_lutetium(ChunkDraft& draft, double ticks) const {
+    Random& random = draft.random;
+    EventCounts& counts = draft.chunk.counts;
+    const std::uint64_t id = first_decay_number + ((draft.chunk.index << id_bits | counts.intrinsic) + 1);
+    ++counts.intrinsic;
+    const std::uint32_t crystal = random.below(scanner_.geometry.crystal_count());
+    const double energy = lutetium_.draw(random);
+    if (!options_.crystals.cascade) {
+        response_.detect(draft, {crystal, 0}, ticks, energy, {0, hit_intrinsic, 0});
+        return;
+    }
+    auto& deposits = draft.chunk.deposits;
+    deposits.assign(1, {crystal, energy, 0});
+    const config::CrystalPlace place = config::crystal_place(scanner_, crystal);
+    const config::Dimensions& size = scanner_.dimensions;
+    Vector3 at = config::point_at_depth(place, size.crystal_length_mm * random.uniform());
+    const double aside = size.crystal_pitch_y_mm * 0.5 * random.symmetric();
+    at[0] -= aside * place.outward[1];
+    at[1] += aside * place.outward[0];
+    at[2] += size.crystal_pitch_z_mm * 0.5 * random.symmetric();
+    const double object_z = movement_.bed_mm(draft.since_begin(ticks));
+    for (const CascadeGamma& gamma : lutetium_cascade) {
+        if (random.chance(gamma.emitted)) {
+            Photon photon{{at, isotropic(random)}, gamma.energy};
+            tracker_->follow(photon, object_z, random, deposits);
+        } else {
+            deposits.front().energy += gamma.energy;
+        }
+    }
+    detect_deposits(draft, ticks, {id, hit_intrinsic, 0});
+}
+
+bool Decays::arrive(ChunkDraft& draft, const Ray& ray, double ticks, double energy, HitOrigin& origin) const {
+    if (!tracker_) {
+        origin.history = 0;
+        const auto entry = finder_.find(ray.at, ray.direction);
+        return entry && response_.detect(draft, *entry, ticks, energy, origin);
+    }
+    Photon photon{ray, energy};
+    draft.chunk.deposits.clear();
+    const double object_z = movement_.bed_mm(draft.since_begin(ticks));
+    tracker_->follow(photon, object_z, draft.random, draft.chunk.deposits);
+    if (photon.object_scatters > 0) {
+        origin.kind |= hit_scattered;
+        origin.history |= std::min<std::uint8_t>(photon.object_scatters, history_scatters);
+    }
+    return detect_deposits(draft, ticks, origin);
+}
+
+/// All but the first one of a photon or a decay are marked.
+bool Decays::detect_deposits(ChunkDraft& draft, double ticks, HitOrigin origin) const {
+    bool any = false;
+    for (const Deposit& d : draft.chunk.deposits) {
+        any |= response_.detect(draft, {d.crystal, d.path_mm}, ticks, d.energy, origin);
+        origin.history |= history_later;
+    }
+    return any;
+}
+
+}  // namespace petacq::sim

@@ -1,0 +1,48 @@
+// Annihilations, single photons and decays of Lu-176, one by one: from where they happen to what is detected.
+#pragma once
+
+#include <optional>
+
+#include "config/scanner.hpp"
+#include "tools/geometry/hit_finder.hpp"
+#include "tools/petsim/physics/ray.hpp"
+#include "tools/petsim/physics/spectra.hpp"
+#include "tools/petsim/simulation/events/chunk.hpp"
+#include "tools/petsim/simulation/events/crystal_response.hpp"
+#include "tools/petsim/simulation/events/emitters.hpp"
+#include "tools/petsim/simulation/events/tracking.hpp"
+#include "tools/petsim/simulation/movement.hpp"
+#include "tools/petsim/simulation/options.hpp"
+
+namespace petacq::sim {
+
+/// `ticks`: since the start of the chunk.
+class Decays {
+  public:
+    /// What is passed must outlive it.
+    Decays(const Options& options, const config::Scanner& scanner, const Movement& movement,
+           const geometry::HitFinder& finder, const Emitters& emitters, const CrystalResponse& response);
+
+    /// `scattered`: whether a photon scatters where the decay happens; not of emitters of single photons.
+    void emit(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const;
+    void decay_lutetium(ChunkDraft& draft, double ticks) const;
+
+  private:
+    void annihilate(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const;
+    void emit_photon(ChunkDraft& draft, const Emitter& emitter, double ticks) const;
+    /// The photon flies until it is detected or lost; whether it was detected. Notes a scatter in the object.
+    bool arrive(ChunkDraft& draft, const Ray& ray, double ticks, double energy, HitOrigin& origin) const;
+    bool detect_deposits(ChunkDraft& draft, double ticks, HitOrigin origin) const;
+
+    const Options& options_;
+    const config::Scanner& scanner_;
+    const Movement& movement_;
+    const geometry::HitFinder& finder_;
+    const Emitters& emitters_;
+    const CrystalResponse& response_;
+    std::optional<Tracker> tracker_;  ///< if photons are followed beyond the front faces
+    Quantiles compton_;
+    Quantiles lutetium_;  ///< of the beta alone if the cascade is followed
+};
+
+}  // namespace petacq::sim
