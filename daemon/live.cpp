@@ -82,7 +82,8 @@ class Live {
     void reload(std::function<void(const nlohmann::json& answer, const std::string& failure)> done);
     void wait_for_user_signal();
     void start_receiving();
-    void publish_status();
+    ServiceCallbacks callbacks();
+    void publish(const nlohmann::json& document);
     void stop_serving();
 
     const Inputs& inputs_;
@@ -125,19 +126,25 @@ Live::Live(const Inputs& inputs, std::filesystem::path file)
                    [this](FinishedRun finished) { service_.run_finished(std::move(finished)); }),
       service_(io_, assembly_.setting, assembly_.pool, assembly_.pipeline_bytes,
                of_receivers([](const net::Receiver& receiver) { return &receiver; }), acquisition_,
-               [this] {
-                   status_ = exit_status::internal_failure;
-                   leave();
-               }),
+               callbacks()),
       control_(io_, service_, configuration_.control) {
-    service_.on_reload([this](Reply reply) {
-        reload([reply = std::move(reply)](const nlohmann::json& answer, const std::string& failure) {
-            failure.empty() ? reply.result(answer) : reply.error(rpc_refused, failure);
-        });
-    });
     open_http();
     open_tap();
     if (!configuration_.alarm.command.empty()) alarm_.emplace(configuration_.alarm);
+}
+
+/// They are called by the io_context, which runs once everything is built.
+ServiceCallbacks Live::callbacks() {
+    return {[this] {
+                status_ = exit_status::internal_failure;
+                leave();
+            },
+            [this](const nlohmann::json& document) { publish(document); },
+            [this](Reply reply) {
+                reload([reply = std::move(reply)](const nlohmann::json& answer, const std::string& failure) {
+                    failure.empty() ? reply.result(answer) : reply.error(rpc_refused, failure);
+                });
+            }};
 }
 
 std::vector<net::ReceiverOptions> Live::sockets() const {
@@ -284,17 +291,13 @@ void Live::start_receiving() {
              inputs_.scanner.geometry.crystal_count(), configuration_.control.socket);
 }
 
-void Live::publish_status() {
-    const auto publish = [this](const nlohmann::json& document) {
-        notifier_.tell(document);
-        if (alarm_) alarm_->observe(document);
-        if (!http_) return;
-        const Reading& seen = service_.reading();
-        http_->publish({document, seen.acquisition->histograms, seen.acquisition->histograms_taken,
-                        seen.acquisition->second});
-    };
-    publish(service_.document());
-    service_.on_status(publish);
+void Live::publish(const nlohmann::json& document) {
+    notifier_.tell(document);
+    if (alarm_) alarm_->observe(document);
+    if (!http_) return;
+    const Reading& seen = service_.reading();
+    http_->publish({document, seen.acquisition->histograms, seen.acquisition->histograms_taken,
+                    seen.acquisition->second});
 }
 
 int Live::run() {
@@ -302,7 +305,7 @@ int Live::run() {
     wait_for_hangup();
     wait_for_user_signal();
     start_receiving();
-    publish_status();
+    publish(service_.document());
     if (const auto interval = watchdog_interval()) {
         const auto states = [this] {
             progress_.observe(service_.stages().read(), std::chrono::steady_clock::now());

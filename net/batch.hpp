@@ -233,8 +233,9 @@ class BatchPool {
     std::size_t batch_bytes_;
     std::vector<Batch> batches_;
     // The free batches form a stack of indices, so that the batch returned last, which is still in the cache,
-    // is taken first. The upper half of top_ counts changes, so that a stale top never equals the current one
-    // (ABA).
+    // is taken first. A queue goes through the whole pool instead: batches of 1 MiB were then filled at less
+    // than half the rate while up to four were in use, and at four fifths with sixteen. The upper half of
+    // top_ counts changes, so that a stale top never equals the current one (ABA).
     std::unique_ptr<std::atomic<std::uint32_t>[]> below_;
     std::atomic<std::uint64_t> top_;
     std::atomic<std::size_t> free_count_;

@@ -3,8 +3,8 @@
 //
 // One turn of its loop reads: take datagrams, cut slices, execute commands, collect results, check the run,
 // publish. Each step is a class of its own in this folder; this one connects them and decides when a slice is
-// cut; run_control.hpp knows the run. Other threads start and stop runs with begin_run() and end_run(), and
-// watch with snapshot() and progress().
+// cut; run_control.hpp knows the run. Another thread starts and stops runs with begin_run() and end_run(), and
+// any watches with snapshot() and progress().
 //
 // Host time is the arrival of the datagram that is being read. When none waits, it is the time up to which
 // everything has been read. It decides when a slice is old, when a source is silent, and when to look for a
@@ -59,7 +59,9 @@ class Acquisition {
     /// when no datagram is there.
     void turn();
 
-    /// Any thread. Starts a run: without a requested start at the present watermark, or, when the run keeps a
+    // One thread at a time calls the next three.
+
+    /// Starts a run: without a requested start at the present watermark, or, when the run keeps a
     /// raw capture, past every frame received so far, so that the capture holds the whole run. `started` is
     /// called in the acquisition thread when the watermark has reached the start. If that takes a live run
     /// longer than start_timeout, `on_finished` gets the failed run, and `started` is not called. A run waits
@@ -68,13 +70,13 @@ class Acquisition {
     /// that no run is waiting or in progress.
     void begin_run(std::unique_ptr<Run> run, const RequestedInterval& interval, std::function<void()> started,
                    std::function<void()> waiting = {});
-    /// Any thread. Stops the run once everything that had arrived at the host when the stop was given is
+    /// Stops the run once everything that had arrived at the host when the stop was given is
     /// decided; or at the detector time `stop_ticks`, or at once if that has passed. Does nothing without a
     /// run.
     void end_run(std::string reason, std::optional<std::uint64_t> stop_ticks = {},
                  std::chrono::steady_clock::time_point given = std::chrono::steady_clock::now());
 
-    /// Any thread. Frames submitted from now on are converted with this calibration, whose time offsets are
+    /// Frames submitted from now on are converted with this calibration, whose time offsets are
     /// at most `max_offset` ticks. The next run starts past every frame received before, so that it has no
     /// single of another calibration. `done` is called in the acquisition thread with the reason if that
     /// failed, "" if it did not; after a failure, everything goes on as before. The caller must ensure that

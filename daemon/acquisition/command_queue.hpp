@@ -1,45 +1,27 @@
-// Commands that other threads give to the acquisition thread.
+// Commands that another thread gives to the acquisition thread.
 #pragma once
 
-#include <atomic>
-#include <deque>
+#include <concurrentqueue.h>
+
 #include <functional>
 #include <utility>
 
-#include "net/base/mutex.hpp"
-
 namespace petacq::daemon {
 
-/// Any thread posts; one thread runs the commands, in the order in which they were posted.
+/// One thread at a time posts: the queue keeps the order of one producer only, and a run must begin before it
+/// ends. One thread runs the commands.
 class CommandQueue {
   public:
-    void post(std::function<void()> command) {
-        const net::MutexLock lock(mutex_);
-        commands_.push_back(std::move(command));
-        waiting_.store(true, std::memory_order_release);
-    }
-    /// Runs what is waiting, without the lock: a command may post another one. Costs an atomic load when
-    /// nothing is waiting.
+    void post(std::function<void()> command) { commands_.enqueue(in_order_, std::move(command)); }
+    /// Runs what is waiting. Costs a few atomic loads when nothing is.
     void run_all() {
-        if (!waiting_.load(std::memory_order_acquire)) return;
-        while (const std::function<void()> command = take())
+        for (std::function<void()> command; commands_.try_dequeue(command); command = nullptr)
             command();
     }
 
   private:
-    /// The next command; empty when there is none.
-    std::function<void()> take() {
-        const net::MutexLock lock(mutex_);
-        waiting_.store(!commands_.empty(), std::memory_order_relaxed);
-        if (commands_.empty()) return {};
-        std::function<void()> command = std::move(commands_.front());
-        commands_.pop_front();
-        return command;
-    }
-
-    net::Mutex mutex_;
-    std::deque<std::function<void()>> commands_ PETACQ_GUARDED_BY(mutex_);
-    std::atomic<bool> waiting_{false};
+    moodycamel::ConcurrentQueue<std::function<void()>> commands_;
+    moodycamel::ProducerToken in_order_{commands_};
 };
 
 }  // namespace petacq::daemon

@@ -1,5 +1,11 @@
 // Takes records from one thread and writes them to list-mode files in threads of its own, one for each file
 // that is written at the same time, so that a slow disk fills a queue instead of delaying the producer.
+//
+// These are no disk threads (daemon/system/disk_thread.hpp), whose items belong to one thread each. Here the
+// threads share one sequence of records, in the memory in which it came: whichever thread is due cuts a block
+// that is not full, all change to the next part at the same record, a failure of one stops the others at that
+// record, and the latency is that of the records that all have written. So one mutex guards the sequence; it
+// is taken a few times for each slice and each block, not for each record.
 #pragma once
 
 #include <chrono>

@@ -4,12 +4,11 @@
 #include <array>
 #include <chrono>
 #include <span>
-#include <system_error>
+#include <stdexcept>
 #include <utility>
 
 #include "daemon/space/disk_space.hpp"
 #include "daemon/system/logging.hpp"
-#include "net/base/thread.hpp"
 
 namespace petacq::daemon {
 
@@ -45,11 +44,14 @@ Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::B
       items_of_(new std::atomic<std::uint32_t>[pool.count()] {}) {
     // Written at once: an empty capture is a pcap file, too.
     file_.append(net::pcap_file_header());
-    thread_ = net::start_thread("capture", [this] { run(); });
-}
-
-Capture::~Capture() {
-    finish();
+    thread_.emplace("capture",
+                    DiskWork<Offered>{.write = [this](const Offered& offered) { write(offered); },
+                                      .drop = [this](const Offered& offered) { drop(offered); },
+                                      .fail =
+                                          [](const std::string& why) {
+                                              log_error("raw capture: {}; the run continues without it", why);
+                                              return why;
+                                          }});
 }
 
 void Capture::offer(net::Batch& batch, std::span<const net::Datagram> datagrams) {
@@ -68,14 +70,13 @@ void Capture::offer(net::Batch& batch, std::span<const net::Datagram> datagrams)
             waiting_high_water_.store(waiting, std::memory_order_relaxed);
     }
     net::BatchPool::hold(&batch);
-    queue_.enqueue({&batch, datagrams});
+    thread_->put_at_once({&batch, datagrams});
 }
 
 void Capture::finish() {
-    if (!thread_.joinable()) return;
-    finishing_since_ns_.store(steady_ns(), std::memory_order_relaxed);
-    queue_.enqueue(Item{});
-    thread_.join();
+    std::int64_t not_yet = 0;
+    finishing_since_ns_.compare_exchange_strong(not_yet, steady_ns(), std::memory_order_relaxed);
+    thread_->finish();
 }
 
 CaptureCounts Capture::counts() const {
@@ -85,34 +86,29 @@ CaptureCounts Capture::counts() const {
             bytes_.value(),
             waiting_.load(std::memory_order_relaxed),
             waiting_high_water_.load(std::memory_order_relaxed),
-            static_cast<double>(busy_ns_.value()) * 1e-9};
+            thread_->counts().busy_s};
 }
 
-std::string Capture::failure() const {
-    const net::MutexLock lock(mutex_);
-    return failure_;
-}
-
-void Capture::run() {
-    for (;;) {
-        Item item;
-        queue_.wait_dequeue(item);
-        if (item.batch == nullptr) return;
-        write(item);
-        if (items_of_[item.batch->index].fetch_sub(1, std::memory_order_relaxed) == 1)
-            waiting_.fetch_sub(1, std::memory_order_relaxed);
-        pool_.put(item.batch);
-    }
-}
-
-void Capture::write(const Item& item) {
-    const auto began = std::chrono::steady_clock::now();
-    net::each_group(*item.batch, item.datagrams, [&](const net::Group& group) {
-        group.each([&](const net::Datagram& d) { write_one(*item.batch, d); });
+void Capture::write(const Offered& offered) {
+    net::each_group(*offered.batch, offered.datagrams, [&](const net::Group& group) {
+        group.each([&](const net::Datagram& d) { write_one(*offered.batch, d); });
     });
     flush();  // while the batch is held
-    busy_ns_.add(
-        static_cast<std::uint64_t>((std::chrono::steady_clock::now() - began) / std::chrono::nanoseconds(1)));
+    give_back(offered);
+}
+
+/// Some may have been written before the failure.
+void Capture::drop(const Offered& offered) {
+    packets_.clear();
+    unwritten_.add(net::count_of(offered.datagrams) - (written_.value() - written_before_));
+    give_back(offered);
+}
+
+void Capture::give_back(const Offered& offered) {
+    written_before_ = written_.value();
+    if (items_of_[offered.batch->index].fetch_sub(1, std::memory_order_relaxed) == 1)
+        waiting_.fetch_sub(1, std::memory_order_relaxed);
+    pool_.put(offered.batch);
 }
 
 void Capture::write_one(const net::Batch& batch, const net::Datagram& d) {
@@ -138,19 +134,12 @@ void Capture::write_one(const net::Batch& batch, const net::Datagram& d) {
 void Capture::flush() {
     const std::size_t datagrams = packets_.size();
     if (datagrams == 0) return;
-    if (!failed_) check_room();
-    if (!failed_) check_time();
-    if (!failed_) {
-        try {
-            file_.identity().check();
-            file_.append(packets_.pieces());
-            written_.add(datagrams);
-            bytes_.add(file_.bytes() - bytes_.value());
-        } catch (const std::system_error& e) {
-            fail(e.what());
-        }
-    }
-    if (failed_) unwritten_.add(datagrams);
+    check_room();
+    check_time();
+    file_.identity().check();
+    file_.append(packets_.pieces());
+    written_.add(datagrams);
+    bytes_.add(file_.bytes() - bytes_.value());
     packets_.clear();
 }
 
@@ -165,24 +154,18 @@ void Capture::check_room() {
     room_checked_bytes_ = file_.bytes();
     const std::optional<DiskSpace> space = disk_space(file_.path().parent_path());
     if (!space || space->free_bytes >= min_free_bytes_) return;
-    fail(
+    throw std::runtime_error(
         fmt::format("{}: stopped, to leave room for the list-mode: {} bytes are free, less than {} "
                     "(health.min_disk_free_bytes)",
                     file_.path().string(), space->free_bytes, min_free_bytes_));
 }
 
-void Capture::check_time() {
+void Capture::check_time() const {
     const std::int64_t since = finishing_since_ns_.load(std::memory_order_relaxed);
     if (since == 0 || steady_ns() - since < std::chrono::nanoseconds(finish_patience).count()) return;
-    fail(fmt::format("{}: the disk is too slow: the capture was given up {} s after the end of the run",
-                     file_.path().string(), finish_patience.count()));
-}
-
-void Capture::fail(const std::string& why) {
-    failed_ = true;
-    log_error("raw capture: {}; the run continues without it", why);
-    const net::MutexLock lock(mutex_);
-    failure_ = why;
+    throw std::runtime_error(
+        fmt::format("{}: the disk is too slow: the capture was given up {} s after the end of the run",
+                    file_.path().string(), finish_patience.count()));
 }
 
 }  // namespace petacq::daemon

@@ -6,8 +6,6 @@
 // When the disk fills up, the capture stops while there is still room for the list-mode.
 #pragma once
 
-#include <blockingconcurrentqueue.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,11 +14,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 
+#include "daemon/system/disk_thread.hpp"
 #include "daemon/system/file.hpp"
 #include "net/base/counter.hpp"
-#include "net/base/mutex.hpp"
 #include "net/batch.hpp"
 #include "net/pcap/pcap_packets.hpp"
 #include "net/wire.hpp"
@@ -45,7 +42,7 @@ class Capture {
     /// writing fails.
     Capture(const std::filesystem::path& file, net::Framing framing, net::BatchPool& pool,
             std::size_t max_batches, std::uint64_t min_free_bytes);
-    ~Capture();
+    ~Capture() { finish(); }
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
 
@@ -58,24 +55,24 @@ class Capture {
     /// Any thread.
     [[nodiscard]] CaptureCounts counts() const;
     /// Why the capture stopped early; empty while all is well.
-    [[nodiscard]] std::string failure() const;
+    [[nodiscard]] std::string failure() const { return thread_->failure(); }
     /// After finish().
     [[nodiscard]] const FileIdentity& identity() const { return file_.identity(); }
 
   private:
-    /// Datagrams of a batch. No batch: the thread stops.
-    struct Item {
+    /// Datagrams of a batch that is held.
+    struct Offered {
         net::Batch* batch = nullptr;
         std::span<const net::Datagram> datagrams;
     };
 
-    void run();
-    void write(const Item& item);
+    void write(const Offered& offered);
+    void drop(const Offered& offered);
+    void give_back(const Offered& offered);
     void write_one(const net::Batch& batch, const net::Datagram& d);
     void flush();
     void check_room();
-    void check_time();
-    void fail(const std::string& why);
+    void check_time() const;
 
     const net::Framing framing_;
     net::BatchPool& pool_;
@@ -85,11 +82,10 @@ class Capture {
     // The writing thread alone uses these.
     File file_;
     net::PcapPackets packets_;
-    bool failed_ = false;
+    std::uint64_t written_before_ = 0;  ///< datagrams, before those that are being written
     /// When, and at which size of the file, the free space was checked last.
     std::optional<std::chrono::steady_clock::time_point> room_checked_;
     std::uint64_t room_checked_bytes_ = 0;
-    moodycamel::BlockingConcurrentQueue<Item> queue_;
     /// When finish() was called, ns of the steady clock; 0: not yet.
     std::atomic<std::int64_t> finishing_since_ns_{0};
     std::unique_ptr<std::atomic<std::uint32_t>[]> items_of_;  ///< in the queue, for each batch of the pool
@@ -100,10 +96,7 @@ class Capture {
     net::Counter written_;
     net::Counter unwritten_;
     net::Counter bytes_;
-    net::Counter busy_ns_;
-    mutable net::Mutex mutex_;
-    std::string failure_ PETACQ_GUARDED_BY(mutex_);
-    std::jthread thread_;
+    std::optional<DiskThread<Offered>> thread_;
 };
 
 }  // namespace petacq::daemon

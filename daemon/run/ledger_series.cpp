@@ -1,21 +1,20 @@
 #include "daemon/run/ledger_series.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cassert>
 #include <iterator>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "daemon/system/logging.hpp"
-#include "net/base/thread.hpp"
 
 namespace petacq::daemon {
 
 namespace {
 
-/// Text that may wait for the disk: some hundred rows.
-constexpr std::size_t max_waiting = 64U << 10U;
+/// Rows that may wait for the disk.
+constexpr std::uint64_t max_waiting = 200;
 
 std::string first_line() {
     std::string line = "from_ticks,to_ticks";
@@ -27,12 +26,32 @@ std::string first_line() {
 }  // namespace
 
 LedgerSeries::LedgerSeries(const std::filesystem::path& file, std::chrono::milliseconds sync_interval)
-    : sync_interval_(sync_interval), file_(file, IfExists::overwrite), waiting_(first_line()) {
-    thread_ = net::start_thread("ledger series", [this] { run(); });
+    : file_(file, IfExists::overwrite), thread_("ledger series", work(), 0, sync_interval) {
+    thread_.put_at_once(first_line());
 }
 
-LedgerSeries::~LedgerSeries() {
-    finish();
+DiskWork<std::string> LedgerSeries::work() {
+    const auto sync = [this] {
+        file_.sync();
+        synced_.add(lines_.value() - synced_.value());
+    };
+    return {.write =
+                [this](const std::string& line) {
+                    file_.identity().check();
+                    file_.append(line);
+                    lines_.add();
+                },
+            .sync = sync,
+            .close =
+                [this, sync] {
+                    sync();
+                    file_.close();
+                },
+            .fail =
+                [](const std::string& why) {
+                    log_error("ledger over time: {}; the run continues without it", why);
+                    return why;
+                }};
 }
 
 void LedgerSeries::start(std::uint64_t ticks, std::uint64_t row, const Ledger& total) {
@@ -52,11 +71,7 @@ void LedgerSeries::start_rows(std::uint64_t end, std::uint64_t first_frame) {
 }
 
 void LedgerSeries::add(std::uint64_t ticks, const Ledger& total) {
-    {
-        const net::MutexLock lock(mutex_);
-        if (waiting_.size() >= max_waiting) return;
-    }
-    append(ticks, total);
+    if (thread_.waiting() < max_waiting) append(ticks, total);
 }
 
 void LedgerSeries::add_last(std::uint64_t ticks, std::uint64_t first_frame, const Ledger& total) {
@@ -80,79 +95,13 @@ void LedgerSeries::append(std::uint64_t ticks, const Ledger& total) {
     row.push_back('\n');
     ticks_ = ticks;
     run_ = run;
-    const net::MutexLock lock(mutex_);
-    waiting_.append(row.data(), row.size());
-    ++waiting_rows_;
-    changed_.notify_one();
-}
-
-void LedgerSeries::finish() {
-    {
-        const net::MutexLock lock(mutex_);
-        finishing_ = true;
-        changed_.notify_one();
-    }
-    if (thread_.joinable()) thread_.join();
+    thread_.put_at_once(fmt::to_string(row));
 }
 
 LedgerSeriesStatus LedgerSeries::status() const {
-    const net::MutexLock lock(mutex_);
-    return status_;
-}
-
-// After a failure nothing more is written.
-template <class Action>
-void LedgerSeries::unless_failed(Action action) {
-    if (!status().failure.empty()) return;
-    std::string failure;
-    try {
-        action();
-    } catch (const std::system_error& error) {
-        failure = error.what();
-        log_error("ledger over time: {}; the run continues without it", failure);
-    }
-    const net::MutexLock lock(mutex_);
-    status_.failure = failure;
-}
-
-void LedgerSeries::run() {
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point sync_at = Clock::now() + sync_interval_;
-    bool unsynced = false;
-    for (bool last = false; !last;) {
-        std::string text;
-        std::uint64_t rows = 0;
-        {
-            net::MutexLock lock(mutex_);
-            while (waiting_.empty() && !finishing_) {
-                if (!unsynced) {
-                    changed_.wait(lock.native());
-                } else if (changed_.wait_until(lock.native(), sync_at) == std::cv_status::timeout) {
-                    break;
-                }
-            }
-            text = std::exchange(waiting_, {});
-            rows = std::exchange(waiting_rows_, 0);
-            last = finishing_;
-        }
-        unsynced = unsynced || !text.empty();
-        unless_failed([&] {
-            file_.identity().check();
-            file_.append(text);
-            const net::MutexLock lock(mutex_);
-            status_.rows += rows;
-        });
-        if (last || (unsynced && Clock::now() >= sync_at)) {
-            unless_failed([&] {
-                file_.sync();
-                const net::MutexLock lock(mutex_);
-                status_.synced = status_.rows;
-            });
-            unsynced = false;
-            sync_at = Clock::now() + sync_interval_;
-        }
-    }
-    unless_failed([&] { file_.close(); });
+    const auto rows = [](std::uint64_t lines) { return lines - std::min<std::uint64_t>(lines, 1); };
+    const std::uint64_t synced = synced_.value();
+    return {rows(lines_.value()), rows(synced), thread_.failure()};
 }
 
 }  // namespace petacq::daemon

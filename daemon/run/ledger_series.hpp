@@ -5,17 +5,16 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "daemon/run/ledger.hpp"
 #include "daemon/run/row_cadence.hpp"
+#include "daemon/system/disk_thread.hpp"
 #include "daemon/system/file.hpp"
-#include "net/base/mutex.hpp"
+#include "net/base/counter.hpp"
 
 namespace petacq::daemon {
 
@@ -34,7 +33,7 @@ class LedgerSeries {
     /// after they were written.
     explicit LedgerSeries(const std::filesystem::path& file,
                           std::chrono::milliseconds sync_interval = std::chrono::seconds(5));
-    ~LedgerSeries();
+    ~LedgerSeries() = default;
     LedgerSeries(const LedgerSeries&) = delete;
     LedgerSeries& operator=(const LedgerSeries&) = delete;
 
@@ -56,7 +55,7 @@ class LedgerSeries {
     void add_last(std::uint64_t ticks, std::uint64_t first_frame, const Ledger& total);
 
     /// Any thread, after the last row: writes the rows that wait and closes the file. Idempotent.
-    void finish();
+    void finish() { thread_.finish(); }
     /// Any thread.
     [[nodiscard]] LedgerSeriesStatus status() const;
     /// After finish().
@@ -65,24 +64,16 @@ class LedgerSeries {
   private:
     void start_rows(std::uint64_t end, std::uint64_t first_frame);
     void append(std::uint64_t ticks, const Ledger& total);
-    void run();
-    template <class Action>
-    void unless_failed(Action action);
+    [[nodiscard]] DiskWork<std::string> work();
 
-    const std::chrono::milliseconds sync_interval_;
     File file_;  ///< used by the writing thread alone
     RowCadence cadence_;
     std::optional<std::uint64_t> ticks_;  ///< where the latest row ended, or the first one starts
     Ledger start_;                        ///< the totals when the run started
     Ledger run_;                          ///< the ledger of the run as of ticks_
-
-    mutable net::Mutex mutex_;
-    std::condition_variable changed_;
-    std::string waiting_ PETACQ_GUARDED_BY(mutex_);
-    std::uint64_t waiting_rows_ PETACQ_GUARDED_BY(mutex_) = 0;
-    bool finishing_ PETACQ_GUARDED_BY(mutex_) = false;
-    LedgerSeriesStatus status_ PETACQ_GUARDED_BY(mutex_);
-    std::jthread thread_;
+    net::Counter lines_;                  ///< written, with that of the names
+    net::Counter synced_;                 ///< of these
+    DiskThread<std::string> thread_;      ///< writes the lines
 };
 
 }  // namespace petacq::daemon

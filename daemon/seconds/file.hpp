@@ -2,15 +2,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "config/choices.hpp"
@@ -19,6 +17,7 @@
 #include "daemon/listmode/series.hpp"
 #include "daemon/seconds/record.hpp"
 #include "daemon/seconds/second.hpp"
+#include "daemon/system/disk_thread.hpp"
 #include "daemon/system/file.hpp"
 #include "net/base/mutex.hpp"
 
@@ -72,35 +71,23 @@ class SecondsFile {
     [[nodiscard]] const FileIdentity& identity() const { return file_->identity(); }
 
   private:
-    using Clock = std::chrono::steady_clock;
     using Bytes = std::vector<std::byte>;
-
-    void run();
-    void write(const Bytes& record);
-    void empty();
+    void write(Bytes& record);
+    void remove_seconds();
+    void drop(const Bytes& record);
+    void sync();
     void close();
-    void close_file();
-    template <class Action>
-    bool call(Action action);
-    void fail(const std::string& why);
+    std::string fail(const std::string& why);
+    void count_bytes();
 
     const SecondRecord record_;
-    const std::chrono::milliseconds sync_interval_;
     const Closing closing_;
     std::unique_ptr<ListModeFile> file_;  ///< used by the thread alone until finish()
     ListModePart part_;                   ///< likewise
-
+    moodycamel::ConcurrentQueue<Bytes> spare_;
     mutable net::Mutex mutex_;
-    std::condition_variable work_;
-    std::condition_variable room_;
-    std::deque<Bytes> waiting_ PETACQ_GUARDED_BY(mutex_);
-    std::vector<Bytes> spare_ PETACQ_GUARDED_BY(mutex_);
-    bool again_ PETACQ_GUARDED_BY(mutex_) = false;  ///< what is in the file is to be discarded
-    bool stopping_ PETACQ_GUARDED_BY(mutex_) = false;
-    bool in_call_ PETACQ_GUARDED_BY(mutex_) = false;
-    SecondsCounts counts_ PETACQ_GUARDED_BY(mutex_);
-    std::string failure_ PETACQ_GUARDED_BY(mutex_);
-    std::jthread thread_;
+    SecondsCounts counts_ PETACQ_GUARDED_BY(mutex_);  ///< without those of the thread
+    std::optional<DiskThread<Bytes>> thread_;
 };
 
 }  // namespace petacq::daemon

@@ -1,7 +1,5 @@
 #include "daemon/service/service.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
@@ -13,112 +11,64 @@ namespace petacq::daemon {
 
 namespace {
 
-/// A disk that has not told its free space after this time is shown as unknown.
-constexpr std::chrono::seconds disk_patience{5};
 /// A run that is asked to stop waits at most so long for detector time to pass the stop.
 constexpr double longest_wait_for_stop_s = 60;
+
+DaemonState state_of(RunLifecycle::Phase phase) {
+    switch (phase) {
+        case RunLifecycle::Phase::idle:
+            return DaemonState::idle;
+        case RunLifecycle::Phase::creating:
+            return DaemonState::starting;
+        case RunLifecycle::Phase::running:
+            return DaemonState::running;
+        case RunLifecycle::Phase::stopping:
+        case RunLifecycle::Phase::finalising:
+            return DaemonState::stopping;
+        case RunLifecycle::Phase::failed:
+            break;
+    }
+    return DaemonState::failed;
+}
 
 }  // namespace
 
 Service::Service(boost::asio::io_context& io, RunSetting& setting, const net::BatchPool& pool,
                  std::uint64_t pipeline_bytes, std::vector<const net::Receiver*> receivers,
-                 Acquisition& acquisition, std::function<void()> on_failure)
+                 Acquisition& acquisition, ServiceCallbacks callbacks)
     : io_(io),
       timer_(io),
       setting_(setting),
-      on_failure_(std::move(on_failure)),
+      callbacks_(std::move(callbacks)),
       acquisition_(acquisition),
       calibration_(io, setting, acquisition),
       monitor_(setting, pool, pipeline_bytes, std::move(receivers), acquisition, run_),
-      run_list_(setting.configuration->data_dir) {
+      files_(io, setting),
+      space_(io, [this](std::optional<DiskSpace> space) { monitor_.set_disk_space(space); }) {
     acquisition.on_second([this] { boost::asio::post(io_, [this] { second_measured(); }); });
     find_interrupted_runs();
-    find_last_run();
+    // The strip says in the morning how the last run of the night ended, also after a restart of the daemon.
+    files_.find_last([this](std::optional<EndedRun> found) {
+        if (run_.ended) return;
+        run_.ended = std::move(found);
+        monitor_.assess(run_);
+        shown_.reset();
+    });
     schedule_tick();
 }
 
 Service::~Service() {
     acquisition_.stop();
-    run_files_.join();  // a run that is being closed is closed
 }
 
-void Service::schedule_tick() {
-    timer_.expires_after(Monitor::interval);
-    timer_.async_wait([this](boost::system::error_code error) {
-        if (error) return;
-        tick();
-        schedule_tick();
-    });
-}
+// The way of a run.
 
-void Service::tick() {
-    look_at_disk();
-    monitor_.observe(run_);
-    shown_.reset();
-    note_start();
-    if (!failed_ && !reading().acquisition->failure.empty()) {
-        failed_ = true;
-        if (run_.daemon == DaemonState::idle) {
-            run_.daemon = DaemonState::failed;
-            on_failure_();
-        }
-    }
-    if (on_status_) on_status_(document());
-}
-
-/// A fault of the detector need not wait for the next tick.
-void Service::second_measured() {
-    show_change();
-    if (monitor_.assess(run_) && on_status_) on_status_(document());
-}
-
-void Service::look_at_disk() {
-    const auto now = std::chrono::steady_clock::now();
-    if (disk_asked_) {
-        if (now - *disk_asked_ > disk_patience) monitor_.set_disk_space(std::nullopt);
-        return;
-    }
-    disk_asked_ = now;
-    boost::asio::post(disk_, [this, directory = setting_.configuration->data_dir] {
-        boost::asio::post(io_, [this, space = disk_space(directory)] {
-            disk_asked_.reset();
-            monitor_.set_disk_space(space);
-        });
-    });
-}
-
-void Service::show_change() {
-    monitor_.read(run_);
-    shown_.reset();
-}
-
-std::string Service::start_refusal() const {
-    if (shutting_down_) return "the daemon is shutting down";
-    if (run_.daemon == DaemonState::failed || failed_)
-        return "the pipeline has failed (" + reading().acquisition->failure + "); restart the daemon";
-    switch (run_.daemon) {
-        case DaemonState::starting:
-            return "another run is being started";
-        case DaemonState::running:
-            return "run " + run_.current->id + " is in progress; stop it first";
-        case DaemonState::stopping:
-            return "run " + run_.current->id + " is being finalised; stop it first";
-        case DaemonState::idle:
-        case DaemonState::failed:
-            break;
-    }
-    return "";
-}
-
-/// Creating the files takes as long as the disk does.
 void Service::start(StartRequest request, Reply reply) {
     if (calibration_.taking())
         return calibration_.when_taken([this, request, reply] { start(request, reply); });
-    if (const std::string refusal = start_refusal(); !refusal.empty())
-        return reply.error(rpc_refused, refusal);
-    run_.daemon = DaemonState::starting;
+    if (const RunDecision decision = lifecycle_.start_asked(request.run); !decision.create_files)
+        return reply.error(rpc_refused, decision.refusal);
     run_.start_asked = std::chrono::steady_clock::now();
-    run_asked_ = request.run;
     start_reply_ = std::move(reply);
     show_change();
     RunRequest wanted{request.run,
@@ -129,62 +79,65 @@ void Service::start(StartRequest request, Reply reply) {
                       std::move(request.operator_data),
                       {},
                       {}};
-    boost::asio::post(run_files_, [this, setting = setting_, wanted = std::move(wanted)] {
-        try {
-            // A handler must be copyable.
-            auto run = std::make_shared<std::unique_ptr<Run>>(std::make_unique<Run>(setting, wanted));
-            boost::asio::post(io_, [this, run, wanted] { created(std::move(*run), wanted); });
-        } catch (const std::exception& e) {
-            boost::asio::post(io_, [this, failure = std::string(e.what())] { not_created(failure); });
-        }
+    files_.create(wanted, [this, wanted](std::unique_ptr<Run> run, const std::string& failure) {
+        run ? created(std::move(run), wanted) : not_created(failure);
     });
 }
 
 void Service::not_created(const std::string& failure) {
     log_limit_.log(LogLevel::warning, "start", "start refused: {}", failure);
+    note_failure();
+    const RunDecision decision = lifecycle_.files_not_created();
     run_.start_asked.reset();
-    stop_reason_.reset();
-    std::exchange(start_reply_, {})->error(rpc_refused, failure);
+    refuse_start(failure);
     for (const Reply& reply : std::exchange(stop_replies_, {}))
         reply.error(rpc_refused, "no run is in progress: the start was refused");
-    idle_again();
+    rest(decision);
 }
 
 void Service::created(std::unique_ptr<Run> run, const RunRequest& request) {
+    const std::string id = run->id();
     const std::string path = run->path().string();
-    run_.daemon = DaemonState::running;
+    const RunDecision decision = lifecycle_.files_created(id);
     run_.open = run.get();
-    run_.current = {run->id(),           request.note,       run->started(),       request.duration_s,
-                    request.start_ticks, request.stop_ticks, request.operator_data};
+    run_.current = {id,
+                    request.note,
+                    run->started(),
+                    request.duration_s,
+                    request.start_ticks,
+                    request.stop_ticks,
+                    request.operator_data};
     run_.waiting = request.start_ticks.has_value();
     run_.data_since.reset();
     leave_out_current();
     show_change();
-    set_log_run(run->id());
-    log_info("run {} started in {}", run->id(), path);
-    nlohmann::json answer = {{"run", run->id()}, {"path", path}, {"start_utc", utc_text(run->started())}};
+    set_log_run(id);
+    log_info("run {} started in {}", id, path);
+    const nlohmann::json answer = {{"run", id}, {"path", path}, {"start_utc", utc_text(run->started())}};
     RequestedInterval interval{request.start_ticks, request.stop_ticks, {}};
     if (request.duration_s) interval.duration = ticks_of(*request.duration_s, *setting_.scanner);
-    const auto on_start = [this, answer] {
-        boost::asio::post(io_, [this, answer, start = acquisition_.snapshot()] { started(answer, start); });
+    const auto on_start = [this, id, answer] {
+        boost::asio::post(
+            io_, [this, id, answer, start = acquisition_.snapshot()] { started(id, answer, start); });
     };
-    const auto on_wait = [this, answer] { boost::asio::post(io_, [this, answer] { accepted(answer); }); };
+    const auto on_wait = [this, id, answer] {
+        boost::asio::post(io_, [this, id, answer] { started(id, answer, nullptr); });
+    };
     acquisition_.begin_run(std::move(run), interval, on_start,
                            run_.waiting ? std::function<void()>(on_wait) : nullptr);
-    if (stop_reason_) stop_run(*std::exchange(stop_reason_, {}));
+    end_run(decision);
 }
 
-void Service::started(const nlohmann::json& answer, std::shared_ptr<const AcquisitionSnapshot> snapshot) {
-    run_.start = std::move(snapshot);
-    run_.waiting = false;
-    show_change();  // with the ledger of the run, which a quick client asks for
-    note_start();
-    accepted(answer);
-}
-
-/// The run has started, or waits for the start that was asked for.
-void Service::accepted(const nlohmann::json& answer) {
-    if (run_.open == nullptr) return;  // it never began
+/// No snapshot: the run waits for the start that was asked for.
+void Service::started(const std::string& run, const nlohmann::json& answer,
+                      std::shared_ptr<const AcquisitionSnapshot> snapshot) {
+    if (!lifecycle_.started(run).accept_start) return;
+    if (snapshot) {
+        run_.start = std::move(snapshot);
+        run_.waiting = false;
+        show_change();  // with the ledger of the run, which a quick client asks for
+        note_start();
+    }
     run_.start_asked.reset();
     if (start_reply_) std::exchange(start_reply_, {})->result(answer);
 }
@@ -198,168 +151,103 @@ void Service::note_start() {
     if (!now.run_start) return;
     run_.current->started = run_.open->start_utc();
     log_info("run {}: its data begin at {} ticks", run_.current->id, *now.run_start);
-    // The thread of run_files_ closes the run, too, later.
-    boost::asio::post(run_files_, [run = run_.open] { run->note_start(); });
+    files_.note_start(*run_.open);
 }
 
 void Service::stop(StopRequest request, Reply reply) {
-    if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed)
-        return reply.error(rpc_refused, "no run is in progress");
-    const auto run = run_.daemon == DaemonState::starting ? run_asked_ : std::optional(run_.current->id);
-    if (request.run && request.run != run) {
-        return reply.error(rpc_refused, fmt::format("the run in progress is {}, not {}",
-                                                    run.value_or("another one"), *request.run));
-    }
     const std::uint64_t latest =
         reading().acquisition->watermark + ticks_of(longest_wait_for_stop_s, *setting_.scanner);
-    if (request.stop_ticks.value_or(0) > latest) {
-        return reply.error(rpc_refused, fmt::format("stop_ticks {}: expected at most {}, a minute from now",
-                                                    *request.stop_ticks, latest));
-    }
+    const RunDecision decision = lifecycle_.stop_asked(request.run, request.stop_ticks, latest);
+    if (!decision.refusal.empty()) return reply.error(rpc_refused, decision.refusal);
     stop_replies_.push_back(std::move(reply));
-    stop_run("stopped by operator", request.stop_ticks);
-}
-
-void Service::stop_run(const std::string& reason, std::optional<std::uint64_t> stop_ticks) {
-    if (run_.daemon == DaemonState::starting) stop_reason_ = reason;
-    if (run_.daemon != DaemonState::running) return;
-    run_.daemon = DaemonState::stopping;
-    shown_.reset();
-    log_info("run {} stopping: {}", run_.current->id, reason);
-    acquisition_.end_run(reason, stop_ticks);
+    end_run(decision, request.stop_ticks);
 }
 
 void Service::shut_down(const std::string& reason, std::function<void()> done) {
-    shutting_down_ = true;
-    if (run_.daemon == DaemonState::idle || run_.daemon == DaemonState::failed) return done();
     when_idle_.push_back(std::move(done));
-    stop_run(reason);
+    const RunDecision decision = lifecycle_.shut_down(reason);
+    end_run(decision);
+    rest(decision);
+}
+
+void Service::end_run(const RunDecision& decision, std::optional<std::uint64_t> stop_ticks) {
+    if (!decision.end_run) return;
+    show_phase();
+    log_info("run {} stopping: {}", lifecycle_.run(), lifecycle_.end_reason());
+    acquisition_.end_run(lifecycle_.end_reason(), stop_ticks);
 }
 
 void Service::run_finished(FinishedRun finished) {
-    boost::asio::post(io_, [this, shared = std::make_shared<FinishedRun>(std::move(finished))] {
-        if (run_.daemon == DaemonState::running)
-            log_info("run {} stopping: {}", run_.current->id, shared->end.reason);
-        run_.daemon = DaemonState::stopping;
-        run_.open = nullptr;
-        run_.waiting = false;
-        noted_start_.reset();
-        if (!shared->end.never_began) run_.closing = shared->run.get();  // one that never began is discarded
-        run_.start_asked.reset();
-        show_change();
-        if (start_reply_ && !shared->end.never_began)
-            std::exchange(start_reply_, {})->error(rpc_refused, shared->end.reason);
-        finalise(shared);
-    });
+    boost::asio::post(
+        io_, [this, shared = std::make_shared<FinishedRun>(std::move(finished))] { this->finished(shared); });
 }
 
-/// Closing the files takes as long as the disk does.
-void Service::finalise(const std::shared_ptr<FinishedRun>& finished) {
-    boost::asio::post(run_files_, [this, finished] {
-        RunResult result;
-        Run& run = *finished->run;
-        if (finished->end.never_began) {
-            run.discard();
-            boost::asio::post(io_, [this, finished] { discarded(finished->end); });
-            return;
-        }
-        result.seconds =
-            static_cast<double>(finished->end.covered.ticks()) * setting_.scanner->tick_ps * 1e-12;
-        result.ledger = run.finish(finished->end, result.failure);
-        result.verdict = run.verdict();
-        result.capture = run.capture_status();
-        boost::asio::post(io_, [this, finished, result] {
-            finalised(finished->end, result);
-            boost::asio::post(run_files_, [finished] { finished->run.reset(); });
-        });
-    });
+void Service::finished(const std::shared_ptr<FinishedRun>& finished) {
+    const RunEnd& end = finished->end;
+    const RunDecision decision = lifecycle_.finished(end.never_began);
+    if (decision.ended_itself) log_info("run {} stopping: {}", lifecycle_.run(), end.reason);
+    run_.open = nullptr;
+    run_.waiting = false;
+    noted_start_.reset();
+    if (decision.finalise) run_.closing = finished->run.get();
+    run_.start_asked.reset();
+    show_change();
+    if (decision.refuse_start) refuse_start(end.reason);
+    if (decision.finalise) files_.finalise(finished, [this](const RunResult& result) { finalised(result); });
+    if (decision.discard) files_.discard(finished, [this](const RunResult& result) { discarded(result); });
 }
 
-void Service::log_result(const std::string& id, const RunEnd& end, const RunResult& result) const {
-    if (!result.failure.empty()) {
-        log_error("run {} failed: {}", id, result.failure);
-    } else {
-        log_info("run {} complete ({}): {}", id, end.reason,
-                 records_text(result.ledger, setting_.configuration->listmode.write_coincidences));
-    }
-    if (result.capture && result.capture->counts.dropped > 0) {
-        log_warning("run {}: the raw capture lacks {} of {} datagrams", id, result.capture->counts.dropped,
-                    result.capture->counts.offered);
-    }
-    for (const RunVerdict::Reason& reason : result.verdict.reasons)
-        log_warning("run {}: {}", id, reason.message);
-    for (const std::string& identity : result.ledger.open_identities())
-        log_error("run {}: the ledger does not close: {}", id, identity);
+void Service::finalised(const RunResult& result) {
+    log_result(result, setting_.configuration->listmode);
+    run_.start.reset();
+    run_.last_id = result.id;
+    run_.last_ledger = result.ledger;
+    run_.ended = ended_run(result);
+    run_gone(result);
+    const RunDecision decision = lifecycle_.finalised(result.failed());
+    if (!result.failure.empty()) find_interrupted_runs();  // run.json may not be final
+    monitor_.assess(run_);
+    rest(decision);
 }
 
-/// The answer to `stop`.
-nlohmann::json Service::stop_answer(const RunEnd& end, const RunResult& result) const {
-    const config::ListMode& listmode = setting_.configuration->listmode;
-    const auto if_saved = [](bool saved, std::uint64_t records) {
-        return saved ? nlohmann::json(records) : nlohmann::json();
-    };
-    nlohmann::json answer = {
-        {"run", run_.current->id},
-        {"reason", end.reason},
-        {"seconds", result.seconds},
-        {"prompts", if_saved(listmode.write_coincidences, result.ledger.pairs.prompts_found)},
-        {"delayeds", if_saved(listmode.write_coincidences, result.ledger.pairs.delayeds_found)},
-        {"singles", if_saved(listmode.write_singles, result.ledger.saved_singles.found)},
-        {"ledger_closed", result.ledger.open_identities().empty()},
-        {"ledger", to_json(result.ledger)},
-        {"verdict", to_json(result.verdict)},
-        {"failure", nullptr},
-        {"capture", nullptr}};
-    if (!result.failure.empty()) answer["failure"] = result.failure;
-    if (result.capture) answer["capture"] = to_json(*result.capture);
-    return answer;
+void Service::discarded(const RunResult& result) {
+    log_info("run {} did not begin: {}", result.id, result.reason);
+    refuse_start(result.reason);
+    run_gone(result);
+    rest(lifecycle_.discarded());
 }
 
-void Service::discarded(const RunEnd& end) {
-    log_info("run {} did not begin: {}", run_.current->id, end.reason);
-    if (start_reply_) std::exchange(start_reply_, {})->error(rpc_refused, end.reason);
-    for (const Reply& reply : std::exchange(stop_replies_, {}))
-        reply.result(stop_answer(end, {}));
+/// The files of the run are closed or removed.
+void Service::run_gone(const RunResult& result) {
     set_log_run("");
     run_.closing = nullptr;
     run_.current.reset();
     show_change();
-    idle_again();
-}
-
-void Service::finalised(const RunEnd& end, const RunResult& result) {
-    const std::string id = run_.current->id;
-    const bool closed = result.ledger.open_identities().empty();
-    const nlohmann::json answer = stop_answer(end, result);
-    log_result(id, end, result);
-    set_log_run("");
-    run_.closing = nullptr;
-    run_.current.reset();
-    run_.start.reset();
-    run_.last_id = id;
-    run_.last_ledger = result.ledger;
-    run_failed_ = !closed || !result.failure.empty();
-    run_.ended = {id, std::chrono::system_clock::now(),
-                  !result.failure.empty() ? result.failure
-                  : closed                ? end.reason
-                                          : "the ledger does not close",
-                  run_failed_, name_of(result.verdict.state)};
-    if (!result.failure.empty()) find_interrupted_runs();  // run.json may not be final
-    monitor_.read(run_);
-    monitor_.assess(run_);
+    note_failure();
     for (const Reply& reply : std::exchange(stop_replies_, {}))
-        reply.result(answer);
-    idle_again();
+        reply.result(stop_answer(result, setting_.configuration->listmode));
 }
 
-void Service::idle_again() {
-    failed_ = failed_ || !reading().acquisition->failure.empty();
-    run_.daemon = failed_ ? DaemonState::failed : DaemonState::idle;
-    shown_.reset();
-    for (const auto& done : std::exchange(when_idle_, {}))
-        done();
-    if (failed_) return on_failure_();
-    if (run_.next_calibration) take_calibration([](const std::string& /*logged*/) {});
+/// Unless it has been answered.
+void Service::refuse_start(const std::string& why) {
+    if (start_reply_) std::exchange(start_reply_, {})->error(rpc_refused, why);
+}
+
+/// What follows when there is no run any more.
+void Service::rest(const RunDecision& decision) {
+    show_phase();
+    if (decision.now_idle) {
+        for (const auto& done : std::exchange(when_idle_, {}))
+            done();
+    }
+    if (decision.report_failure) callbacks_.on_failure();
+    if (decision.take_calibration) take_calibration([](const std::string& /*logged*/) {});
+}
+
+/// The pipeline may have failed.
+void Service::note_failure() {
+    const std::string& why = reading().acquisition->failure;
+    if (!why.empty()) rest(lifecycle_.pipeline_failed(why));
 }
 
 void Service::set_calibration(std::optional<NewCalibration> next,
@@ -367,7 +255,8 @@ void Service::set_calibration(std::optional<NewCalibration> next,
     calibration_.offer(std::move(next));
     run_.next_calibration = calibration_.waiting();
     shown_.reset();
-    if (run_.daemon == DaemonState::idle) return take_calibration(std::move(done));
+    if (lifecycle_.calibration_offered(run_.next_calibration.has_value()).take_calibration)
+        return take_calibration(std::move(done));
     if (run_.next_calibration)
         log_info("calibration {} will be taken after the run", described(*run_.next_calibration));
     done("");
@@ -379,6 +268,43 @@ void Service::take_calibration(std::function<void(const std::string& failure)> d
         show_change();
         done(failure);
     });
+}
+
+// What the status shows.
+
+void Service::schedule_tick() {
+    timer_.expires_after(Monitor::interval);
+    timer_.async_wait([this](boost::system::error_code error) {
+        if (error) return;
+        tick();
+        schedule_tick();
+    });
+}
+
+void Service::tick() {
+    space_.look(setting_.configuration->data_dir);
+    monitor_.observe(run_);
+    shown_.reset();
+    note_start();
+    note_failure();
+    callbacks_.on_status(document());
+}
+
+/// A fault of the detector need not wait for the next tick.
+void Service::second_measured() {
+    show_change();
+    if (monitor_.assess(run_)) callbacks_.on_status(document());
+}
+
+/// The state of the runs has changed: reads the counters, and makes the next status anew.
+void Service::show_change() {
+    show_phase();
+    monitor_.read(run_);
+}
+
+void Service::show_phase() {
+    run_.daemon = state_of(lifecycle_.phase());
+    shown_.reset();
 }
 
 std::shared_ptr<const std::string> Service::status() {
@@ -400,6 +326,48 @@ const nlohmann::json& Service::document() {
         shown_->cost = Clock::now() - start;
     }
     return *shown_->document;
+}
+
+// Earlier runs.
+
+void Service::runs(RunsRequest request, Reply reply) {
+    files_.list(std::move(request), current_id(), std::move(reply));
+}
+
+void Service::ledger(std::optional<std::string> run, Reply reply) {
+    const std::string current = current_id();
+    if (!run) run = run_.current ? current : run_.last_id;
+    if (run != current) return files_.ledger(*run, current, std::move(reply));
+    // The run in progress; without one, and before the first run, the ledger since the daemon started.
+    nlohmann::json answer = {{"run", nullptr}, {"state", nullptr}, {"ledger", document().at("ledger")}};
+    if (run_.current) {
+        answer["run"] = current;
+        answer["state"] = name_of(run_.daemon);
+    }
+    reply.result(answer);
+}
+
+void Service::acknowledge(std::string run, Reply reply) {
+    files_.acknowledge(run, current_id(), reply);
+    // After an error, this answer is ignored.
+    find_interrupted_runs([reply, run] { reply.result({{"run", run}, {"state", "interrupted"}}); });
+}
+
+/// Calls `done` when the status shows them.
+void Service::find_interrupted_runs(std::function<void()> done) {
+    files_.find_interrupted(current_id(),
+                            [this, done = std::move(done)](std::optional<std::vector<InterruptedRun>> found) {
+                                if (found) run_.interrupted = *std::move(found);
+                                leave_out_current();
+                                monitor_.assess(run_);
+                                shown_.reset();
+                                if (done) done();
+                            });
+}
+
+/// The files of the run in progress may have been found before the run was known here.
+void Service::leave_out_current() {
+    std::erase_if(run_.interrupted, [&](const InterruptedRun& found) { return found.id == current_id(); });
 }
 
 }  // namespace petacq::daemon

@@ -17,6 +17,9 @@ namespace petacq::gpu {
 /// Runs jobs. A job is a number of tasks, which any threads run at once, and what is done after the last of
 /// them. Urgent jobs go before the others; otherwise tasks start in the order in which they were posted.
 ///
+/// The order holds across all threads that post, so that the oldest slice is finished first and its memory is
+/// free again; a queue that is ordered per thread does not give that.
+///
 /// A task that throws stops the pool: no further task starts.
 class TaskPool {
   public:

@@ -1,13 +1,19 @@
 // The raw capture on a disk that fills up or fails.
 #include "daemon/run/capture.hpp"
 
+#include <unistd.h>
+
 #include <cstring>
+#include <future>
+#include <string>
 #include <thread>
 
 #include "daemon/space/disk_space.hpp"
 #include "net/pcap/pcap_reader.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/faulty_disk.hpp"
+#include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 using namespace petacq;
@@ -102,4 +108,33 @@ TEST_CASE("a capture whose disk fails is whole up to there", "[capture]") {
     while (reader.next(d))
         REQUIRE(d.payload.size() == payload_bytes);
     CHECK(reader.counts().datagrams == counts.written);
+}
+
+TEST_CASE("a capture that another thread finishes has all that still waits", "[capture]") {
+    const auto waiting = GENERATE(1U, 2U, 3U);
+    const test::TemporaryDirectory directory;
+    net::BatchPool pool(8, 65536, net::make_host_memory({false, false}));
+    test::FaultyDisk disk;
+    daemon::Capture capture(directory / "raw.pcap", net::Framing::bare, pool, 8, 0);
+    std::promise<void> gate;
+    disk->write = [open = gate.get_future().share(), write = disk->write](auto&&... arguments) {
+        open.wait();
+        return write(arguments...);
+    };
+    for (std::uint32_t i = 0; i < 1 + waiting; ++i)
+        offer_one(capture, pool);
+    std::promise<pid_t> started;
+    std::thread finishing([&] {
+        started.set_value(::gettid());
+        capture.finish();
+    });
+    // It has nothing left to do but to wait for the disk.
+    const std::string thread = "/proc/self/task/" + std::to_string(started.get_future().get()) + "/stat";
+    CHECK(test::eventually([&] { return test::read_file(thread).find(") S ") != std::string::npos; }));
+    gate.set_value();
+    finishing.join();
+    CHECK(capture.failure().empty());
+    CHECK(capture.counts().offered == (1 + waiting) * datagrams_of_a_batch);
+    CHECK(capture.counts().written == capture.counts().offered);
+    CHECK(pool.free_count() == pool.count());
 }
