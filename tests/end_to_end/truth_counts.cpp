@@ -1,8 +1,8 @@
 #include "tests/end_to_end/truth_counts.hpp"
 
 #include "tests/support/catch.hpp"
-#include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/truth.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 
 namespace petacq::test {
 

@@ -8,7 +8,7 @@
 #include "config/scanner.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/second_cuts.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::test {
 

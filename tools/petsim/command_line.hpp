@@ -8,7 +8,7 @@
 
 #include "tools/petsim/capture_file.hpp"
 #include "tools/petsim/detector/make_detector.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 #include "tools/petsim/transmit.hpp"
 
 namespace petacq::sim {

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <tuple>
 
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

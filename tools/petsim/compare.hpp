@@ -9,7 +9,7 @@
 
 #include "config/scanner.hpp"
 #include "gpu/types.hpp"
-#include "tools/petsim/simulation/truth.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 
 namespace petacq::sim {
 

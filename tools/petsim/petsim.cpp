@@ -16,8 +16,8 @@
 #include "daemon/system/progress_line.hpp"
 #include "tools/petsim/command_line.hpp"
 #include "tools/petsim/compare.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 #include "tools/petsim/simulation/simulation.hpp"
-#include "tools/petsim/simulation/truth.hpp"
 #include "tools/petsim/transmit.hpp"
 
 namespace {

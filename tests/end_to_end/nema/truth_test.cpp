@@ -7,7 +7,7 @@
 #include "tests/support/catch.hpp"
 #include "tools/petlm/nema/line_source.hpp"
 #include "tools/petlm/nema/slices.hpp"
-#include "tools/petsim/simulation/truth.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

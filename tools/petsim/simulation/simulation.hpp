@@ -13,12 +13,12 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/statistics.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 #include "tools/petsim/simulation/board/stream.hpp"
 #include "tools/petsim/simulation/events/event_generator.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
-#include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/statistics.hpp"
-#include "tools/petsim/simulation/truth.hpp"
 
 namespace petacq::sim {
 

@@ -11,7 +11,6 @@
 #include "tools/petcal/base/units.hpp"
 #include "tools/petcal/derive/response.hpp"
 #include "tools/petcal/results/energy_factors.hpp"
-#include "tools/petsim/simulation/events.hpp"
 #include "tools/petsim/simulation/events/event_generator.hpp"
 
 using namespace petacq;

@@ -7,7 +7,7 @@
 
 #include "config/scanner.hpp"
 #include "tools/petsim/detector/make_detector.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::test {
 

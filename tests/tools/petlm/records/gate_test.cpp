@@ -8,7 +8,7 @@
 #include "tests/support/point_estimate.hpp"
 #include "tests/support/read_listmode.hpp"
 #include "tests/tools/petlm/tags.hpp"
-#include "tools/petsim/simulation/movement.hpp"
+#include "tools/petsim/simulation/base/movement.hpp"
 #include "tools/petsim/simulation/simulation.hpp"
 
 using namespace petacq;

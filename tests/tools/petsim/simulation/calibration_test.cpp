@@ -6,7 +6,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/petsim/random/random.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
 
 using namespace petacq;
 

@@ -8,7 +8,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/point_estimate.hpp"
 #include "tests/tools/petsim/common.hpp"
-#include "tools/petsim/simulation/movement.hpp"
+#include "tools/petsim/simulation/base/movement.hpp"
 
 using namespace petacq;
 

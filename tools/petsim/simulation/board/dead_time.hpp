@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/petsim/simulation/events/hit.hpp"
-#include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/run_clock.hpp"
+#include "tools/petsim/simulation/base/hit.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/run_clock.hpp"
 
 namespace petacq::sim {
 

@@ -10,11 +10,11 @@
 
 #include "net/wire.hpp"
 #include "tools/petsim/detector/detector.hpp"
-#include "tools/petsim/simulation/board/packet.hpp"
-#include "tools/petsim/simulation/events/hit.hpp"
+#include "tools/petsim/simulation/base/hit.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/packet.hpp"
 #include "tools/petsim/simulation/faults/clock_jumps.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
-#include "tools/petsim/simulation/options.hpp"
 
 namespace petacq::sim {
 

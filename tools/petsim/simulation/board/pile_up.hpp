@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "tools/petsim/simulation/events/hit.hpp"
+#include "tools/petsim/simulation/base/hit.hpp"
 
 namespace petacq::sim {
 

@@ -7,9 +7,13 @@
 #include "net/wire.hpp"
 #include "tools/petsim/detector/detector.hpp"
 #include "tools/petsim/random/random.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/packet.hpp"
+#include "tools/petsim/simulation/base/run_clock.hpp"
+#include "tools/petsim/simulation/base/statistics.hpp"
 #include "tools/petsim/simulation/board/dead_time.hpp"
 #include "tools/petsim/simulation/board/open_datagram.hpp"
-#include "tools/petsim/simulation/board/packet.hpp"
 #include "tools/petsim/simulation/board/pile_up.hpp"
 #include "tools/petsim/simulation/board/tag_schedule.hpp"
 #include "tools/petsim/simulation/board/thermometers.hpp"
@@ -19,10 +23,6 @@
 #include "tools/petsim/simulation/faults/corruption.hpp"
 #include "tools/petsim/simulation/faults/network.hpp"
 #include "tools/petsim/simulation/faults/silences.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
-#include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/run_clock.hpp"
-#include "tools/petsim/simulation/statistics.hpp"
 
 namespace petacq::sim {
 

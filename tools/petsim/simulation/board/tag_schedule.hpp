@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "net/wire.hpp"
-#include "tools/petsim/simulation/movement.hpp"
-#include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/run_clock.hpp"
+#include "tools/petsim/simulation/base/movement.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/run_clock.hpp"
 
 namespace petacq::sim {
 

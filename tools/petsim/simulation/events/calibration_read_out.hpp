@@ -1,9 +1,9 @@
 // A detector that is as the calibration says: frames are the inverse of the conversion.
 #pragma once
 
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
 #include "tools/petsim/simulation/events/read_out.hpp"
 #include "tools/petsim/simulation/events/unit_drift.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
 
 namespace petacq::sim {
 

@@ -4,7 +4,7 @@
 
 #include "config/base/constants.hpp"
 #include "tools/petsim/physics/spectra.hpp"
-#include "tools/petsim/simulation/options_check.hpp"
+#include "tools/petsim/simulation/base/options_check.hpp"
 
 namespace petacq::sim {
 

@@ -7,8 +7,8 @@
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/detector/detector.hpp"
 #include "tools/petsim/random/random.hpp"
-#include "tools/petsim/simulation/events/chunk.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

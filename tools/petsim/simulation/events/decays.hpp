@@ -7,12 +7,12 @@
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/ray.hpp"
 #include "tools/petsim/physics/spectra.hpp"
-#include "tools/petsim/simulation/events/chunk.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/movement.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 #include "tools/petsim/simulation/events/crystal_response.hpp"
 #include "tools/petsim/simulation/events/emitters.hpp"
 #include "tools/petsim/simulation/events/tracking.hpp"
-#include "tools/petsim/simulation/movement.hpp"
-#include "tools/petsim/simulation/options.hpp"
 
 namespace petacq::sim {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "tools/petsim/detector/detector.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
 #include "tools/petsim/simulation/events/read_out.hpp"
 #include "tools/petsim/simulation/events/unit_drift.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
 
 namespace petacq::sim {
 

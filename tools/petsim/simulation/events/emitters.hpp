@@ -6,9 +6,9 @@
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/ray.hpp"
 #include "tools/petsim/random/random.hpp"
+#include "tools/petsim/simulation/base/movement.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 #include "tools/petsim/simulation/events/crystal_response.hpp"
-#include "tools/petsim/simulation/movement.hpp"
-#include "tools/petsim/simulation/options.hpp"
 
 namespace petacq::sim {
 

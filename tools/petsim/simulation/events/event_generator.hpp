@@ -7,7 +7,10 @@
 #include "config/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/detector/detector.hpp"
-#include "tools/petsim/simulation/events/chunk.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/movement.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 #include "tools/petsim/simulation/events/crystal_response.hpp"
 #include "tools/petsim/simulation/events/decays.hpp"
 #include "tools/petsim/simulation/events/emitters.hpp"
@@ -16,9 +19,6 @@
 #include "tools/petsim/simulation/events/read_out.hpp"
 #include "tools/petsim/simulation/events/unit_drift.hpp"
 #include "tools/petsim/simulation/faults/noisy_crystals.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
-#include "tools/petsim/simulation/movement.hpp"
-#include "tools/petsim/simulation/options.hpp"
 
 namespace petacq::sim {
 

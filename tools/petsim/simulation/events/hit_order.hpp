@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "tools/petsim/simulation/events/chunk.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

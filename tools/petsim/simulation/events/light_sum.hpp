@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/petsim/simulation/events/hit.hpp"
+#include "tools/petsim/simulation/base/hit.hpp"
 
 namespace petacq::sim {
 

@@ -6,9 +6,9 @@
 
 #include "tools/petsim/detector/detector.hpp"
 #include "tools/petsim/physics/spectra.hpp"
-#include "tools/petsim/simulation/events/chunk.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

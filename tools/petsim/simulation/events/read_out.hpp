@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tools/petsim/simulation/events/chunk.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
 
 namespace petacq::sim {
 

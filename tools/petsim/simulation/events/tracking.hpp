@@ -10,7 +10,8 @@
 #include "tools/petsim/physics/crystal_ring.hpp"
 #include "tools/petsim/physics/ray.hpp"
 #include "tools/petsim/random/random.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 
@@ -19,13 +20,6 @@ struct Photon {
     double energy = 0;   ///< keV
     double path_mm = 0;  ///< flown so far
     std::uint8_t object_scatters = 0;
-};
-
-/// What a photon left in a crystal.
-struct Deposit {
-    std::uint32_t crystal;
-    double energy;   ///< keV
-    double path_mm;  ///< of the photon to its first interaction there
 };
 
 /// Thread-safe.

@@ -5,9 +5,9 @@
 
 #include "config/scanner.hpp"
 #include "tools/petsim/detector/temperature.hpp"
-#include "tools/petsim/simulation/events/chunk.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 #include "tools/petsim/simulation/faults/gain_steps.hpp"
-#include "tools/petsim/simulation/options.hpp"
 
 namespace petacq::sim {
 

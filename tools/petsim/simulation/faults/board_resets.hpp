@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/run_clock.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/run_clock.hpp"
 
 namespace petacq::sim {
 

@@ -1,6 +1,6 @@
 #include "tools/petsim/simulation/faults/clock_jumps.hpp"
 
-#include "tools/petsim/simulation/truth.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 
 namespace petacq::sim {
 

@@ -6,10 +6,10 @@
 #include <span>
 
 #include "tools/petsim/random/random.hpp"
-#include "tools/petsim/simulation/board/packet.hpp"
-#include "tools/petsim/simulation/inverse_calibration.hpp"
-#include "tools/petsim/simulation/options.hpp"
-#include "tools/petsim/simulation/truth.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/packet.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 
 namespace petacq::sim {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "tools/petsim/random/random.hpp"
-#include "tools/petsim/simulation/board/packet.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/simulation/base/packet.hpp"
 
 namespace petacq::sim {
 

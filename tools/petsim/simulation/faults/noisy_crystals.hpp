@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tools/petsim/physics/spectra.hpp"
-#include "tools/petsim/simulation/events/chunk.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/inverse_calibration.hpp"
+#include "tools/petsim/simulation/base/inverse_calibration.hpp"
 
 #include <cmath>
 

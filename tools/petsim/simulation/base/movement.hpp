@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

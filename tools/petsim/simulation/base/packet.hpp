@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tools/petsim/simulation/truth.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 
 namespace petacq::sim {
 

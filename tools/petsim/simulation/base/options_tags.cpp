@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "tools/petsim/simulation/options_check.hpp"
+#include "tools/petsim/simulation/base/options_check.hpp"
 
 namespace petacq::sim {
 

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "tools/petsim/random/random.hpp"
-#include "tools/petsim/simulation/events/hit.hpp"
-#include "tools/petsim/simulation/events/tracking.hpp"
+#include "tools/petsim/simulation/base/hit.hpp"
 
 namespace petacq::sim {
 
@@ -41,6 +40,13 @@ struct Detection {
     std::uint32_t choice;  ///< of the position
     std::uint8_t kind;
     std::uint8_t history;
+};
+
+/// What a photon left in a crystal.
+struct Deposit {
+    std::uint32_t crystal;
+    double energy;   ///< keV
+    double path_mm;  ///< of the photon to its first interaction there
 };
 
 struct Chunk {

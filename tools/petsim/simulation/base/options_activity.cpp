@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "tools/petsim/random/random.hpp"
-#include "tools/petsim/simulation/options_check.hpp"
+#include "tools/petsim/simulation/base/options_check.hpp"
 
 namespace petacq::sim {
 

@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/options_check.hpp"
+#include "tools/petsim/simulation/base/options_check.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/movement.hpp"
+#include "tools/petsim/simulation/base/movement.hpp"
 
 #include <algorithm>
 #include <cmath>

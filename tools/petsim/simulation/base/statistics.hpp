@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/petsim/simulation/events/chunk.hpp"
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/chunk.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

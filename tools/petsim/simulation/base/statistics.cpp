@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/statistics.hpp"
+#include "tools/petsim/simulation/base/statistics.hpp"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>

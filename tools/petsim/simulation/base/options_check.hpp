@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/petsim/simulation/options.hpp"
+#include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
 

@@ -1,4 +1,4 @@
-#include "tools/petsim/simulation/truth.hpp"
+#include "tools/petsim/simulation/base/truth.hpp"
 
 #include <algorithm>
 #include <array>
