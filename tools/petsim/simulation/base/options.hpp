@@ -166,7 +166,9 @@ struct NoisyCrystal {
     double hz = 0;
 };
 
-/// Probabilities are per datagram.
+/// Probabilities are per datagram. Each fault is a class in faults/, but for the temperature
+/// (detector/temperature.hpp); that of boards and datagrams acts in board/, that of detector units in
+/// events/.
 struct Faults {
     double loss = 0;
     double duplicate = 0;

@@ -77,17 +77,18 @@ bool SourceStream::takes(const Hit& hit) {
 }
 
 void SourceStream::append(const Hit& hit) {
-    LightSum light(hit);
+    std::optional<LightSum> light;  // of several hits
     std::uint16_t count = 1;
     pile_up_.take_later([&](const Hit& later) {
         ++count;
         ++statistics_.hits;
         ++statistics_.piled_up;
         dead_time_.extend(later);
-        light.add(later);
+        if (!light) light.emplace(hit);
+        light->add(later);
     });
     begin_datagram(hit.raw_time);
-    datagram_.add(count > 1 ? light.result() : hit, count, thermometers_.sixteenths(hit.unit));
+    datagram_.add(light ? light->result() : hit, count, thermometers_.sixteenths(hit.unit));
     ++statistics_.frames;
     if (datagram_.full()) complete(hit.raw_time, false);
 }
