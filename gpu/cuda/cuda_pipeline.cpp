@@ -6,7 +6,7 @@
 // launches the stages and reads the few totals that the next launch depends on; the deliverer assembles the
 // results, with a few helpers for large copies.
 // The first device has five streams: those of its Converter, which copy frames, make ordered singles of them
-// (`prepare`) and add the histograms of collected slices to the totals; `search` finds the coincidences of
+// (`prepare`) and add the histograms of collected slices to the totals; `find` finds the coincidences of
 // one slice after the other, and `down` copies results. Events connect the streams, so that a slice is copied
 // and prepared while others are searched.
 // Slices go to the devices in turn. The uploader of a further device also launches the conversion there; the
