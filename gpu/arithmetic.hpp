@@ -173,11 +173,11 @@ struct PairRule {
     }
 
     /// The coordinates of a crystal that the condition uses, besides requiring two different crystals.
-    struct Place {
+    struct Coordinates {
         std::uint32_t ring = 0;
         std::uint32_t module = 0;  ///< around the ring
     };
-    PETACQ_HD Place place_of(std::uint32_t crystal) const {
+    PETACQ_HD Coordinates coordinates_of(std::uint32_t crystal) const {
         const std::uint32_t ring = crystal / crystals_in_ring;
         return {ring, (crystal - ring * crystals_in_ring) / crystals_per_module};
     }
@@ -187,13 +187,13 @@ struct PairRule {
         const std::uint32_t around = modules - straight;
         return straight < around ? straight : around;
     }
-    PETACQ_HD bool geometry_good(Place a, Place b) const {
+    PETACQ_HD bool geometry_good(Coordinates a, Coordinates b) const {
         const std::uint32_t rings = a.ring > b.ring ? a.ring - b.ring : b.ring - a.ring;
         return modules_apart(a.module, b.module) >= min_module_difference && rings <= max_ring_difference;
     }
     /// The geometric part alone; the crystals may be the same.
     PETACQ_HD bool geometry_good(std::uint32_t a, std::uint32_t b) const {
-        return geometry_good(place_of(a), place_of(b));
+        return geometry_good(coordinates_of(a), coordinates_of(b));
     }
     PETACQ_HD bool good(std::uint32_t a, std::uint32_t b) const { return a != b && geometry_good(a, b); }
 };

@@ -117,6 +117,10 @@ struct Slice {
     /// With PipelineOptions::spectra: the frames of the slice with raw times in this range count in the
     /// spectra, whatever becomes of them later, except for time jumps. Absent: none.
     std::optional<TickRange> spectra = {};
+
+    [[nodiscard]] bool ends_segment() const { return close_at && !decide_before; }
+    /// All singles belong to the segment.
+    [[nodiscard]] bool is_everything() const { return close_at == UINT64_MAX; }
 };
 
 /// Where the frames of a slice that are no tags went: received = the sum of the others.

@@ -49,15 +49,15 @@ struct ShiftedGroup {
         Member b{};
         float sum = -1;  // of the winner (a, b); energies are never negative
         bool winner_good = false;
-        Place outer;
+        Cursor outer;
         for (std::uint32_t i = 0; i < openers; ++i) {
             const Member x = take(outer);
-            const PairRule::Place x_place = rule.place_of(x.single.crystal);
-            Place inner = outer;
+            const PairRule::Coordinates x_at = rule.coordinates_of(x.single.crystal);
+            Cursor inner = outer;
             for (std::uint32_t j = i + 1; j < size; ++j) {
                 const Member y = take(inner);
                 const bool good = x.single.crystal != y.single.crystal &&
-                                  rule.geometry_good(x_place, rule.place_of(y.single.crystal));
+                                  rule.geometry_good(x_at, rule.coordinates_of(y.single.crystal));
                 ++candidates;
                 goods += good ? 1 : 0;
                 if (all_goods) {
@@ -78,11 +78,11 @@ struct ShiftedGroup {
 
   private:
     /// The next member in order.
-    struct Place {
+    struct Cursor {
         std::uint32_t in_group = 0;
         std::uint32_t in_window = 0;
     };
-    PETACQ_HD Member take(Place& at) const {
+    PETACQ_HD Member take(Cursor& at) const {
         Single late;
         if (at.in_window < window_size) {
             late = window[at.in_window];

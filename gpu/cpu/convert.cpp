@@ -48,9 +48,9 @@ namespace {
 // rows and histograms of the crystals hardly fit in the second. So each step prefetches what the next one
 // reads, and while that is on its way, the later steps work on the blocks before. All of it stays in the
 // first cache.
-struct Block {
+struct FrameBlock {
     static constexpr std::uint32_t max_frames = FrameLists::block;
-    struct Place {
+    struct Address {
         std::uint32_t frame;
         std::uint32_t unit;
         std::uint32_t cell;
@@ -61,12 +61,12 @@ struct Block {
         std::uint32_t crystal;
     };
     FrameSpan span;
-    std::uint32_t found = 0;   // frames of a known unit: the first of the places
+    std::uint32_t found = 0;   // frames of a known unit: the first of the addresses
     std::uint32_t inside = 0;  // of these, frames inside a crystal: the first of the hits
     // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): written before they are read
-    std::array<Place, max_frames> places;
+    std::array<Address, max_frames> addresses;
     std::array<Hit, max_frames> hits;
-    std::array<std::uint32_t, max_frames> placeless;  // the other frames
+    std::array<std::uint32_t, max_frames> without_address;  // the other frames
     // Set only while spectra are counted: whether the frame counts, and in which crystal of its unit.
     std::array<bool, max_frames> counts;
     std::array<std::uint8_t, max_frames> local;
@@ -76,7 +76,7 @@ struct Block {
 
 // The steps keep what they need in local variables: the compiler would reload members after every store.
 
-/// A frame without a place.
+/// A frame without an address.
 void reject(net::FrameWords w, const FrameSpan& span, std::uint64_t watermark, const ConversionTables& t,
             ConvertedFrames& to) {
     if (markers_match(w, t)) {
@@ -102,42 +102,42 @@ struct Counting {
 /// `restricted`: a source has only the modules of its own. `Spectra`: Counting, or nullptr_t if no frame
 /// counts.
 template <bool restricted, class Spectra>
-void find_places(Block& b, std::uint64_t watermark, const ConversionTables& tables, ConvertedFrames& to,
-                 const Spectra& counting) {
+void find_addresses(FrameBlock& b, std::uint64_t watermark, const ConversionTables& tables,
+                    ConvertedFrames& to, const Spectra& counting) {
     constexpr bool counts = std::is_same_v<Spectra, Counting>;
     const ConversionTables t = tables;
     TimeGuard counted;
     if constexpr (counts) counted = counting.guard(b.span);
     const FrameSpan span = b.span;
     std::uint32_t found = 0;
-    std::uint32_t placeless = 0;
+    std::uint32_t without_address = 0;
     for (std::uint32_t k = 0; k < span.count; ++k) {
         const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
         bool known = markers_match(w, t);
         if constexpr (restricted) known = known && module_of_source(w, span.source, t);
         const std::uint32_t cell = known ? frame_cell(w, t) : no_cell;
         if (cell == no_cell) [[unlikely]] {
-            b.placeless[placeless++] = k;
+            b.without_address[without_address++] = k;
             continue;
         }
         __builtin_prefetch(t.position + cell);
-        Block::Place& place = b.places[found++];
-        place.frame = k;
-        place.unit = frame_bdm(w) * t.du_count + frame_du(w);
-        place.cell = cell;
+        FrameBlock::Address& address = b.addresses[found++];
+        address.frame = k;
+        address.unit = frame_bdm(w) * t.du_count + frame_du(w);
+        address.cell = cell;
         if constexpr (counts) b.counts[k] = !counted.refuses(frame_raw_time(w));
     }
     b.found = found;
     // Apart from the loop: a call in it would push its variables out of the registers.
-    for (std::uint32_t i = 0; i < placeless; ++i) {
-        const std::byte* const frame = b.span.frames + std::size_t{b.placeless[i]} * net::frame_bytes;
+    for (std::uint32_t i = 0; i < without_address; ++i) {
+        const std::byte* const frame = b.span.frames + std::size_t{b.without_address[i]} * net::frame_bytes;
         reject(net::load_frame(frame), b.span, watermark, tables, to);
     }
 }
 
 /// Keeps the frames inside a crystal, without a branch, since chance decides.
 template <bool one_bin, bool counting>
-void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& histograms) {
+void find_crystals(FrameBlock& b, const HostTables& tables, const LocalHistograms& histograms) {
     const std::uint8_t* const position = tables.frames.view().position;
     const std::uint32_t crystals_per_du = tables.frames.view().crystals_per_du;
     const std::uint32_t* const first_crystal = tables.first_crystal.data();
@@ -149,19 +149,19 @@ void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& hi
     const std::uint32_t found = b.found;
     std::uint32_t inside = 0;
     for (std::uint32_t i = 0; i < found; ++i) {
-        const Block::Place& place = b.places[i];
-        const std::uint32_t local = position[place.cell];
-        const std::uint32_t crystal = first_crystal[place.unit] + crystal_in_unit[local];
-        Block::Hit& hit = b.hits[inside];
-        hit.frame = place.frame;
-        hit.unit = place.unit;
+        const FrameBlock::Address& address = b.addresses[i];
+        const std::uint32_t local = position[address.cell];
+        const std::uint32_t crystal = first_crystal[address.unit] + crystal_in_unit[local];
+        FrameBlock::Hit& hit = b.hits[inside];
+        hit.frame = address.frame;
+        hit.unit = address.unit;
         hit.crystal = crystal;
-        if constexpr (counting) b.local[place.frame] = static_cast<std::uint8_t>(local);
+        if constexpr (counting) b.local[address.frame] = static_cast<std::uint8_t>(local);
         inside += local < crystals_per_du ? 1 : 0;
         const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
         __builtin_prefetch(row);
         if constexpr (!one_bin) {
-            const net::FrameWords w = net::load_frame(frames + std::size_t{place.frame} * net::frame_bytes);
+            const net::FrameWords w = net::load_frame(frames + std::size_t{address.frame} * net::frame_bytes);
             __builtin_prefetch(row + factor_word<one_bin>(w, bins));
         }
         __builtin_prefetch(per_crystal + crystal);
@@ -171,8 +171,8 @@ void find_crystals(Block& b, const HostTables& tables, const LocalHistograms& hi
 
 /// Returns the new number of singles in `out`.
 template <bool one_bin, bool counting>
-std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& tables, FrameCounts& counts,
-                         LocalHistograms& histograms, Single* out, std::size_t before) {
+std::size_t make_singles(FrameBlock& b, std::uint64_t watermark, const HostTables& tables,
+                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t before) {
     const FrameSpan span = b.span;
     const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
     const std::uint32_t* const rows = tables.rows.data();
@@ -188,7 +188,7 @@ std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& ta
     std::uint32_t refused = 0;
     std::uint32_t above = 0;
     for (std::uint32_t i = 0; i < inside; ++i) {
-        const Block::Hit& hit = b.hits[i];
+        const FrameBlock::Hit& hit = b.hits[i];
         const net::FrameWords w = net::load_frame(span.frames + std::size_t{hit.frame} * net::frame_bytes);
         const std::uint32_t crystal = hit.crystal;
         const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
@@ -222,16 +222,16 @@ std::size_t make_singles(Block& b, std::uint64_t watermark, const HostTables& ta
     return n;
 }
 
-void count(const Block& b, const Counting& counting) {
+void count(const FrameBlock& b, const Counting& counting) {
     const std::uint32_t positions = counting.positions;
     const std::uint32_t found = b.found;
     bool full = false;
     for (std::uint32_t i = 0; i < found; ++i) {
-        const Block::Place& place = b.places[i];
-        const std::uint32_t k = place.frame;
-        const CountedFrame frame = {static_cast<std::uint16_t>(place.cell - place.unit * positions),
+        const FrameBlock::Address& address = b.addresses[i];
+        const std::uint32_t k = address.frame;
+        const CountedFrame frame = {static_cast<std::uint16_t>(address.cell - address.unit * positions),
                                     static_cast<std::uint16_t>(b.local[k] * config::energy_bins + b.bin[k])};
-        full |= counting.lists.append(place.unit, frame, b.counts[k]);
+        full |= counting.lists.append(address.unit, frame, b.counts[k]);
     }
     if (full) counting.lists.flush_full();
 }
@@ -243,17 +243,17 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
                     const Spectra& counting) {
     constexpr bool counts = std::is_same_v<Spectra, Counting>;
     const std::uint64_t tags_before = to.tags.counts.received;
-    std::array<Block, 3> blocks;
+    std::array<FrameBlock, 3> blocks;
     std::size_t n = 0;
     std::uint64_t left = frames;
     for (std::size_t step = 0, ended = 0; ended < 2; ++step) {
-        Block& first = blocks[step % 3];
-        Block& second = blocks[(step + 2) % 3];  // the one before
-        Block& third = blocks[(step + 1) % 3];
+        FrameBlock& first = blocks[step % 3];
+        FrameBlock& second = blocks[(step + 2) % 3];  // the one before
+        FrameBlock& third = blocks[(step + 1) % 3];
         if (left > 0) {
-            first.span = cursor.next(std::min<std::uint64_t>(left, Block::max_frames));
+            first.span = cursor.next(std::min<std::uint64_t>(left, FrameBlock::max_frames));
             left -= first.span.count;
-            find_places<restricted>(first, watermark, tables.frames.view(), to, counting);
+            find_addresses<restricted>(first, watermark, tables.frames.view(), to, counting);
         } else {
             first.found = 0;
             ++ended;

@@ -12,7 +12,7 @@
 // ordered, and others are converted. No thread waits for another one. The thread that completes the last task
 // of a stage does the short serial work in between, and starts what can start (advance()).
 //
-// A slot owns what belongs to one slice, and the stage at work owns the slot. What passes from slice to slice
+// A HostSlice owns what belongs to one slice, and the stage at work owns it. What passes from slice to slice
 // belongs to a stage. mutex_ guards only the states; no other function is called while it is held.
 #include <fmt/format.h>
 #include <algorithm>
@@ -22,7 +22,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gpu/cpu/slot.hpp"
+#include "gpu/cpu/host_slice.hpp"
 #include "gpu/cpu/stages.hpp"
 #include "gpu/cpu/task_pool.hpp"
 #include "gpu/pipeline.hpp"
@@ -33,7 +33,7 @@ namespace petacq::gpu {
 namespace {
 
 /// Slices to be converted by all threads, as many that wait for that, and one each in order and search.
-std::size_t slots_for(const PipelineOptions& options) {
+std::size_t slices_for(const PipelineOptions& options) {
     const std::size_t parts =
         std::max<std::size_t>(1, options.max_slice_frames / ConversionStage::part_frames);
     return 2 * ((options.threads + parts - 1) / parts) + 2;
@@ -47,8 +47,8 @@ class HostPipeline final : public Pipeline {
           order_(options.rules, chunks_),
           search_(options),
           pool_(options.threads, [this](const std::string& reason) { fail(reason); }) {
-        for (std::size_t i = 0; i < slots_for(options); ++i)
-            ring_.push_back(std::make_unique<RingSlot>(*this));
+        for (std::size_t i = 0; i < slices_for(options); ++i)
+            ring_.push_back(std::make_unique<ScheduledSlice>(*this));
     }
     ~HostPipeline() override { pool_.stop(); }
     HostPipeline(const HostPipeline&) = delete;
@@ -61,17 +61,12 @@ class HostPipeline final : public Pipeline {
             throw std::logic_error("pipeline: submit with depth() slices not collected");
         }
         throw_if_failed();
-        RingSlot& r = at(submitted_);
-        Slot& s = r.slot;
+        ScheduledSlice& r = at(submitted_);
+        HostSlice& s = r.slice;
         s.number = submitted_++;
-        s.result.id = slice.id;
-        s.spans = slice.spans;
+        s.input = slice;
         s.late_below = std::exchange(watermark_, slice.watermark);
-        s.watermark = slice.watermark;
-        s.close_at = slice.close_at;
-        s.decide_before = slice.decide_before;
-        s.ends_interval = slice.ends_interval;
-        s.spectra = slice.spectra;
+        s.result.id = slice.id;
         s.frames = 0;
         for (const FrameSpan& span : slice.spans)
             s.frames += span.total();
@@ -85,7 +80,7 @@ class HostPipeline final : public Pipeline {
 
     bool collect(SliceResult& result, bool wait) override {
         if (collected_ == submitted_) return false;
-        RingSlot& r = at(collected_);
+        ScheduledSlice& r = at(collected_);
         {
             net::MutexLock lock(mutex_);
             while (wait && r.state != State::finished && failure_.empty())
@@ -93,7 +88,7 @@ class HostPipeline final : public Pipeline {
             if (r.state != State::finished && failure_.empty()) return false;
         }
         throw_if_failed();
-        std::swap(result, r.slot.result);
+        std::swap(result, r.slice.result);
         ++collected_;
         return true;
     }
@@ -145,17 +140,17 @@ class HostPipeline final : public Pipeline {
   private:
     enum class State : std::uint8_t { free, converting, converted, ordering, ordered, searching, finished };
 
-    struct RingSlot {
-        explicit RingSlot(HostPipeline& p)
+    struct ScheduledSlice {
+        explicit ScheduledSlice(HostPipeline& p)
             : convert([this, &p](std::uint32_t thread, std::size_t i) { p.convert(*this, i, thread); },
                       [this, &p] { p.converted(*this); }),
               refit([&p](std::uint32_t /*thread*/, std::size_t i) { p.order_.refit(i); },
                     [this, &p] { p.plan(*this); }),
-              order([this, &p](std::uint32_t /*thread*/, std::size_t i) { p.order_.order(slot, i); },
+              order([this, &p](std::uint32_t /*thread*/, std::size_t i) { p.order_.order(slice, i); },
                     [this, &p] { p.ordered(*this); }),
-              search([this, &p](std::uint32_t thread, std::size_t i) { p.search_.search(slot, i, thread); },
+              search([this, &p](std::uint32_t thread, std::size_t i) { p.search_.search(slice, i, thread); },
                      [this, &p] { p.searched(*this); }) {}
-        Slot slot;
+        HostSlice slice;
         State state = State::free;  // guarded by mutex_
         TaskPool::Job convert;
         TaskPool::Job refit;
@@ -163,7 +158,7 @@ class HostPipeline final : public Pipeline {
         TaskPool::Job search;
     };
 
-    RingSlot& at(std::uint64_t number) { return *ring_[number % ring_.size()]; }
+    ScheduledSlice& at(std::uint64_t number) { return *ring_[number % ring_.size()]; }
 
     void fail(const std::string& reason) {
         {
@@ -195,8 +190,8 @@ class HostPipeline final : public Pipeline {
 
     /// Starts the next slice in the stages that are idle, if it is ready.
     void advance() {
-        RingSlot* order = nullptr;
-        RingSlot* search = nullptr;
+        ScheduledSlice* order = nullptr;
+        ScheduledSlice* search = nullptr;
         {
             const net::MutexLock lock(mutex_);
             if (!ordering_ && at(next_to_order_).state == State::converted) {
@@ -211,21 +206,21 @@ class HostPipeline final : public Pipeline {
             }
         }
         if (search != nullptr) {
-            pool_.post(search->search, search_.start(search->slot), TaskPool::Priority::urgent);
+            pool_.post(search->search, search_.start(search->slice), TaskPool::Priority::urgent);
         }
         if (order == nullptr) return;
-        if (const std::size_t refits = order_.start(order->slot); refits > 0) {
+        if (const std::size_t refits = order_.start(order->slice); refits > 0) {
             pool_.post(order->refit, refits, TaskPool::Priority::urgent);
         } else {
             plan(*order);
         }
     }
 
-    void convert(RingSlot& r, std::size_t part, std::uint32_t thread) {
-        conversion_.convert(r.slot, part, thread, pool_, collected_, order_.bin_width());
+    void convert(ScheduledSlice& r, std::size_t part, std::uint32_t thread) {
+        conversion_.convert(r.slice, part, thread, pool_, collected_, order_.bin_width());
     }
 
-    void converted(RingSlot& r) {
+    void converted(ScheduledSlice& r) {
         {
             const net::MutexLock lock(mutex_);
             r.state = State::converted;
@@ -233,10 +228,10 @@ class HostPipeline final : public Pipeline {
         advance();
     }
 
-    void plan(RingSlot& r) { pool_.post(r.order, order_.plan(r.slot), TaskPool::Priority::urgent); }
+    void plan(ScheduledSlice& r) { pool_.post(r.order, order_.plan(r.slice), TaskPool::Priority::urgent); }
 
-    void ordered(RingSlot& r) {
-        order_.finish(r.slot);
+    void ordered(ScheduledSlice& r) {
+        order_.finish(r.slice);
         {
             const net::MutexLock lock(mutex_);
             r.state = State::ordered;
@@ -245,14 +240,14 @@ class HostPipeline final : public Pipeline {
         advance();
     }
 
-    void searched(RingSlot& r) {
-        search_.finish(r.slot);
+    void searched(ScheduledSlice& r) {
+        search_.finish(r.slice);
         {
             const net::MutexLock lock(mutex_);
             searching_ = false;
         }
         advance();
-        search_.deliver(r.slot);
+        search_.deliver(r.slice);
         {
             const net::MutexLock lock(mutex_);
             r.state = State::finished;
@@ -265,7 +260,7 @@ class HostPipeline final : public Pipeline {
     ConversionStage conversion_;
     OrderStage order_;
     SearchStage search_;
-    std::vector<std::unique_ptr<RingSlot>> ring_;
+    std::vector<std::unique_ptr<ScheduledSlice>> ring_;
 
     // The calling thread writes these three. The threads of the pool read collected_.
     std::uint64_t submitted_ = 0;

@@ -35,12 +35,12 @@ void insertion_sort(Single* first, std::size_t n) {
 
 }  // namespace
 
-void sort_bin(const Piece* pieces, std::uint32_t first, std::size_t n, std::uint64_t low, unsigned width,
+void sort_bin(const BinPart* parts, std::uint32_t first, std::size_t n, std::uint64_t low, unsigned width,
               Single* target) {
     if (n <= insertion_limit) {
         Single* to = target;
-        for (std::uint32_t p = first; p != 0; p = pieces[p].next)
-            to = std::copy(pieces[p].singles.begin(), pieces[p].singles.end(), to);
+        for (std::uint32_t p = first; p != 0; p = parts[p].next)
+            to = std::copy(parts[p].singles.begin(), parts[p].singles.end(), to);
         insertion_sort(target, n);
         return;
     }
@@ -51,8 +51,8 @@ void sort_bin(const Piece* pieces, std::uint32_t first, std::size_t n, std::uint
     const std::size_t bins = std::size_t{1} << bits;
     std::fill_n(ends.begin(), bins, 0U);
     const Single* ahead = target;  // it is in no cache, and will be written at random
-    for (std::uint32_t p = first; p != 0; p = pieces[p].next) {
-        for (const Single& s : pieces[p].singles) {
+    for (std::uint32_t p = first; p != 0; p = parts[p].next) {
+        for (const Single& s : parts[p].singles) {
             ++ends[(s.time - low) >> shift];
             __builtin_prefetch(ahead++);
         }
@@ -65,8 +65,8 @@ void sort_bin(const Piece* pieces, std::uint32_t first, std::size_t n, std::uint
         ends[b] = sum;
         sum += count;
     }
-    for (std::uint32_t p = first; p != 0; p = pieces[p].next) {
-        for (const Single& s : pieces[p].singles)
+    for (std::uint32_t p = first; p != 0; p = parts[p].next) {
+        for (const Single& s : parts[p].singles)
             target[ends[(s.time - low) >> shift]++] = s;
     }
     if (largest <= insertion_limit) {
@@ -144,9 +144,9 @@ void Orderer::plan() {
     }
     first_bin_ = low >> width_;
     bins_.assign(used_.empty() ? 0 : (high >> width_) - first_bin_ + 1, {});
-    pieces_.assign(1, {});
+    parts_.assign(1, {});
     for (const auto& chunk : used_)
-        add_pieces(*chunk);
+        add_parts(*chunk);
     group_ends_.clear();
     size_ = 0;
     std::size_t group_start = 0;
@@ -160,11 +160,11 @@ void Orderer::plan() {
     }
 }
 
-void Orderer::add_pieces(const Chunk& chunk) {
+void Orderer::add_parts(const Chunk& chunk) {
     chunk.for_each_early(width_, [&](std::uint64_t bin, std::span<const Single> singles) {
         Bin& to = bins_[bin - first_bin_];
-        pieces_.push_back({singles, to.pieces});
-        to.pieces = static_cast<std::uint32_t>(pieces_.size() - 1);
+        parts_.push_back({singles, to.parts});
+        to.parts = static_cast<std::uint32_t>(parts_.size() - 1);
         to.size += static_cast<std::uint32_t>(singles.size());
     });
 }
@@ -172,8 +172,7 @@ void Orderer::add_pieces(const Chunk& chunk) {
 void Orderer::sort(std::size_t group, Single* target) const {
     for (std::size_t b = group == 0 ? 0 : group_ends_[group - 1]; b < group_ends_[group]; ++b) {
         const Bin& bin = bins_[b];
-        sort_bin(pieces_.data(), bin.pieces, bin.size, (first_bin_ + b) << width_, width_,
-                 target + bin.place);
+        sort_bin(parts_.data(), bin.parts, bin.size, (first_bin_ + b) << width_, width_, target + bin.place);
     }
 }
 

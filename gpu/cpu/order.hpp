@@ -20,9 +20,9 @@
 namespace petacq::gpu {
 
 /// Part of the singles of a bin.
-struct Piece {
+struct BinPart {
     std::span<const Single> singles;
-    std::uint32_t next = 0;  ///< piece of the same bin
+    std::uint32_t next = 0;  ///< part of the same bin
 };
 
 /// Keeps the singles that wait for the watermark, and puts those below it in order, slice by slice:
@@ -57,12 +57,12 @@ class Orderer {
 
   private:
     struct Bin {
-        std::uint32_t pieces = 0;  // the first of them
+        std::uint32_t parts = 0;  // the first of them
         std::uint32_t size = 0;
         std::size_t place = 0;  // in the target
     };
     void choose_width();
-    void add_pieces(const Chunk& chunk);
+    void add_parts(const Chunk& chunk);
     void pack();
     void keep_packed();
 
@@ -77,14 +77,14 @@ class Orderer {
     unsigned width_ = 0;           // of the bins of the slice
     std::uint64_t first_bin_ = 0;  // as in Chunk
     std::vector<Bin> bins_;
-    std::vector<Piece> pieces_;  // the first one means: no more
+    std::vector<BinPart> parts_;  // the first one means: no more
     std::vector<std::size_t> group_ends_;
     std::size_t size_ = 0;
     SingleBuffer packed_;
 };
 
-/// Sorts the singles of a list of pieces, `n` in all, into `target`. All times lie in [low, low + 2^width).
-void sort_bin(const Piece* pieces, std::uint32_t first, std::size_t n, std::uint64_t low, unsigned width,
+/// Sorts the singles of a list of parts, `n` in all, into `target`. All times lie in [low, low + 2^width).
+void sort_bin(const BinPart* parts, std::uint32_t first, std::size_t n, std::uint64_t low, unsigned width,
               Single* target);
 
 }  // namespace petacq::gpu

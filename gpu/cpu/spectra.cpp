@@ -9,8 +9,8 @@ namespace petacq::gpu {
 
 void UnitCounts::add(std::uint32_t unit, std::span<const CountedFrame> frames) {
     const net::MutexLock lock(mutexes_[unit]);
-    const Counts::Unit floods = floods_.unit(unit);
-    const Counts::Unit energies = energies_.unit(unit);
+    const CountArrays::Unit floods = floods_.unit(unit);
+    const CountArrays::Unit energies = energies_.unit(unit);
     floods.fetch();
     energies.fetch();
     for (const CountedFrame& frame : frames) {
@@ -19,12 +19,12 @@ void UnitCounts::add(std::uint32_t unit, std::span<const CountedFrame> frames) {
     }
 }
 
-void UnitCounts::Counts::copy(std::size_t number, std::span<std::uint32_t> to) const {
+void UnitCounts::CountArrays::copy(std::size_t number, std::span<std::uint32_t> to) const {
     for (std::size_t i = 0; i < to.size(); ++i)
         to[i] = low_[number * cells_ + i] + high_[number * cells_ + i];
 }
 
-void UnitCounts::Counts::clear(std::size_t number) {
+void UnitCounts::CountArrays::clear(std::size_t number) {
     std::fill_n(unit(number).low, cells_, 0);
     std::fill_n(unit(number).high, cells_, 0);
 }

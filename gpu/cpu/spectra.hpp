@@ -44,9 +44,9 @@ class UnitCounts {
     [[nodiscard]] std::uint64_t bytes() const { return floods_.bytes() + energies_.bytes(); }
 
   private:
-    class Counts {
+    class CountArrays {
       public:
-        Counts(std::size_t units, std::size_t cells)
+        CountArrays(std::size_t units, std::size_t cells)
             : cells_(cells), low_(units * cells), high_(units * cells) {}
         struct Unit {
             std::uint8_t* low;
@@ -78,8 +78,8 @@ class UnitCounts {
         net::HugeVector<std::uint8_t> low_;
         net::HugeVector<std::uint32_t> high_;
     };
-    Counts floods_;
-    Counts energies_;
+    CountArrays floods_;
+    CountArrays energies_;
     std::vector<net::Mutex> mutexes_;  // [unit]
 };
 

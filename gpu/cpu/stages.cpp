@@ -17,30 +17,30 @@ ConversionStage::ConversionStage(const PipelineOptions& options, const config::C
         threads_.push_back(std::make_unique<Thread>(options.geometry));
 }
 
-void ConversionStage::convert(Slot& slot, std::size_t part_number, std::uint32_t thread_number,
+void ConversionStage::convert(HostSlice& slice, std::size_t part_number, std::uint32_t thread_number,
                               TaskPool& pool, std::uint64_t collected, unsigned bin_width) {
-    Slot::Part& part = slot.parts[part_number];
+    HostSlice::Part& part = slice.parts[part_number];
     part.converted.counts = {};
     part.converted.tags.clear();
-    const std::uint64_t begin = slot.frames * part_number / slot.parts.size();
-    const std::uint64_t end = slot.frames * (part_number + 1) / slot.parts.size();
+    const std::uint64_t begin = slice.frames * part_number / slice.parts.size();
+    const std::uint64_t end = slice.frames * (part_number + 1) / slice.parts.size();
     if (begin == end) return;
     Thread& thread = *threads_[thread_number];
-    LocalHistograms& histograms = thread.histograms.of_slice(slot.number, collected);
+    LocalHistograms& histograms = thread.histograms.of_slice(slice.number, collected);
     thread.converted.resize(Chunk::max_singles + 1);
     Single* const out = thread.converted.data();
-    FrameCursor cursor(slot.spans, begin);
+    FrameCursor cursor(slice.input.spans, begin);
     for (std::uint64_t at = begin; at < end;) {
         const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::max_singles);
         const std::size_t n =
-            spectra_ && slot.spectra
+            spectra_ && slice.input.spectra
                 ? spectra_->count(thread_number,
                                   [&](FrameLists& lists) {
-                                      return convert_and_count(cursor, frames, slot.late_below, *tables_,
+                                      return convert_and_count(cursor, frames, slice.late_below, *tables_,
                                                                part.converted, histograms, out, lists,
-                                                               *slot.spectra);
+                                                               *slice.input.spectra);
                                   })
-                : convert_(cursor, frames, slot.late_below, *tables_, part.converted, histograms, out);
+                : convert_(cursor, frames, slice.late_below, *tables_, part.converted, histograms, out);
         at += frames;
         if (n > 0) {
             part.chunks.push_back(chunks_.take());
@@ -56,52 +56,53 @@ void ConversionStage::histograms(SinglesHistograms& out, std::uint64_t collected
         thread->histograms.add_to(out, collected);
 }
 
-std::size_t OrderStage::start(Slot& slot) {
-    std::vector<std::unique_ptr<Chunk>>& all = slot.parts.front().chunks;
-    for (Slot::Part& part : std::span(slot.parts).subspan(1)) {
+std::size_t OrderStage::start(HostSlice& slice) {
+    std::vector<std::unique_ptr<Chunk>>& all = slice.parts.front().chunks;
+    for (HostSlice::Part& part : std::span(slice.parts).subspan(1)) {
         std::move(part.chunks.begin(), part.chunks.end(), std::back_inserter(all));
         part.chunks.clear();
     }
-    slot.newest = 0;
+    slice.newest = 0;
     for (const auto& chunk : all)
-        slot.newest = std::max(slot.newest, chunk->high());
-    const bool everything = slot.close_at == UINT64_MAX;
-    orderer_.start(all, everything ? std::nullopt : std::optional(slot.watermark));
+        slice.newest = std::max(slice.newest, chunk->high());
+    const bool everything = slice.input.is_everything();
+    orderer_.start(all, everything ? std::nullopt : std::optional(slice.input.watermark));
     return orderer_.misfits();
 }
 
-std::size_t OrderStage::plan(Slot& slot) {
+std::size_t OrderStage::plan(HostSlice& slice) {
     orderer_.plan();
-    slot.singles.clear();
-    slot.singles.resize(carry_.size() + orderer_.size());
+    slice.singles.clear();
+    slice.singles.resize(carry_.size() + orderer_.size());
     return 1 + orderer_.groups();
 }
 
-void OrderStage::order(Slot& slot, std::size_t part) {
+void OrderStage::order(HostSlice& slice, std::size_t part) {
     if (part == 0) {
-        std::copy(carry_.begin(), carry_.end(), slot.singles.data());
+        std::copy(carry_.begin(), carry_.end(), slice.singles.data());
     } else {
-        orderer_.sort(part - 1, slot.singles.data() + carry_.size());
+        orderer_.sort(part - 1, slice.singles.data() + carry_.size());
     }
 }
 
 /// All windows that end below the watermark are decided, or, towards the end of a segment, those that start
 /// below `decide_before` or the end.
-void OrderStage::finish(Slot& slot) {
+void OrderStage::finish(HostSlice& slice) {
     orderer_.finish();
-    const std::span<const Single> singles(slot.singles);
-    const std::uint64_t by_watermark = slot.watermark > reach_ ? slot.watermark - reach_ : 0;
-    slot.horizon = slot.decide_before.value_or(by_watermark);
+    const std::span<const Single> singles(slice.singles);
+    const std::uint64_t by_watermark = slice.input.watermark > reach_ ? slice.input.watermark - reach_ : 0;
+    slice.horizon = slice.input.decide_before.value_or(by_watermark);
     const auto below = [&](std::uint64_t limit) {
         const auto end = std::partition_point(singles.begin(), singles.end(),
                                               [=](const Single& s) { return s.time < limit; });
         return static_cast<std::size_t>(end - singles.begin());
     };
     std::size_t of_segment = singles.size();
-    if (slot.close_at && *slot.close_at != UINT64_MAX) of_segment = below(*slot.close_at);
-    slot.search.singles = singles.first(of_segment);
-    slot.search.decided = slot.ends_segment() ? of_segment : below(slot.horizon);
-    carry_ = singles.subspan(slot.search.decided);
+    if (slice.input.close_at && *slice.input.close_at != UINT64_MAX)
+        of_segment = below(*slice.input.close_at);
+    slice.search.singles = singles.first(of_segment);
+    slice.search.decided = slice.input.ends_segment() ? of_segment : below(slice.horizon);
+    carry_ = singles.subspan(slice.search.decided);
 }
 
 void OrderStage::reset() {
@@ -109,41 +110,41 @@ void OrderStage::reset() {
     carry_ = {};
 }
 
-std::size_t SearchStage::start(Slot& slot) {
-    if (slot.ends_segment()) taken_ = std::min(taken_, slot.search.decided);
-    finder_.divide(slot.search, taken_, held_);
-    return slot.search.count;
+std::size_t SearchStage::start(HostSlice& slice) {
+    if (slice.input.ends_segment()) taken_ = std::min(taken_, slice.search.decided);
+    finder_.divide(slice.search, taken_, held_);
+    return slice.search.count;
 }
 
-void SearchStage::finish(Slot& slot) {
-    SliceResult& result = slot.result;
+void SearchStage::finish(HostSlice& slice) {
+    SliceResult& result = slice.result;
     result.frames = {};
     result.tag_counts = {};
-    for (const Slot::Part& part : slot.parts) {
+    for (const HostSlice::Part& part : slice.parts) {
         result.frames += part.converted.counts;
         result.tag_counts += part.converted.tags.counts;
         tags_.add(part.converted.tags.tags);
     }
-    tags_.release(slot.watermark, slot.close_at, result.tags);
+    tags_.release(slice.input.watermark, slice.input.close_at, result.tags);
     result.counts = {};
-    for (const Search::Share& share : slot.search.in_use())
+    for (const Search::Share& share : slice.search.in_use())
         result.counts += share.counts;
     counts_ += result.counts;
-    if (slot.ends_interval) take_sums(result.sums);
+    if (slice.input.ends_interval) take_sums(result.sums);
     pending_ += result.frames.accepted;
     pending_ -= result.counts.decided;
-    newest_ = std::max(newest_, slot.newest);
+    newest_ = std::max(newest_, slice.newest);
     result.pending = pending_;
     result.latest_pending_time = pending_ > 0 ? newest_ : 0;
     tags_.describe(result);
     held_.clear();
     taken_ = 0;
-    if (slot.ends_segment()) return;
-    for (Search::Share& share : slot.search.in_use()) {
-        hold(share.records, slot.horizon);
+    if (slice.input.ends_segment()) return;
+    for (Search::Share& share : slice.search.in_use()) {
+        hold(share.records, slice.horizon);
         taken_ = std::max(taken_, share.next);
     }
-    taken_ -= slot.search.decided;
+    taken_ -= slice.search.decided;
 }
 
 void SearchStage::take_sums(IntervalSums& out) {
@@ -163,10 +164,10 @@ void SearchStage::hold(std::vector<Coincidence>& records, std::uint64_t horizon)
     records.erase(from, records.end());
 }
 
-void SearchStage::deliver(Slot& slot) const {
-    RecordVector<Coincidence>& out = slot.result.coincidences;
+void SearchStage::deliver(HostSlice& slice) const {
+    RecordVector<Coincidence>& out = slice.result.coincidences;
     std::size_t records = 0;
-    for (const Search::Share& share : slot.search.in_use())
+    for (const Search::Share& share : slice.search.in_use())
         records += share.records.size();
     if (out.capacity() < records) {
         out.clear();
@@ -174,13 +175,13 @@ void SearchStage::deliver(Slot& slot) const {
     }
     out.resize(records);
     auto to = out.begin();
-    for (const Search::Share& share : slot.search.in_use())
+    for (const Search::Share& share : slice.search.in_use())
         to = std::copy(share.records.begin(), share.records.end(), to);
-    RecordVector<Single>& singles = slot.result.singles;
-    if (emit_singles_ && slot.search.decided == slot.singles.size()) {
-        std::swap(singles, slot.singles);  // nothing is carried over to the next slice
+    RecordVector<Single>& singles = slice.result.singles;
+    if (emit_singles_ && slice.search.decided == slice.singles.size()) {
+        std::swap(singles, slice.singles);  // nothing is carried over to the next slice
     } else {
-        const auto decided = std::span(slot.singles).first(emit_singles_ ? slot.search.decided : 0);
+        const auto decided = std::span(slice.singles).first(emit_singles_ ? slice.search.decided : 0);
         singles.assign(decided.begin(), decided.end());
     }
 }

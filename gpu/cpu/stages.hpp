@@ -1,4 +1,4 @@
-// The stages that a slice goes through on the CPU. host_pipeline.cpp says which thread calls them, and when.
+// The stages that a slice goes through on the CPU. cpu_pipeline.cpp says which thread calls them, and when.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 #include "gpu/cpu/convert.hpp"
 #include "gpu/cpu/cpu_tables.hpp"
+#include "gpu/cpu/host_slice.hpp"
 #include "gpu/cpu/order.hpp"
-#include "gpu/cpu/slot.hpp"
 #include "gpu/cpu/spectra.hpp"
 #include "gpu/cpu/task_pool.hpp"
 #include "gpu/cpu/thread_histograms.hpp"
@@ -26,10 +26,10 @@ class ConversionStage {
     ConversionStage(const PipelineOptions& options, const config::Calibration& calibration,
                     ChunkStore& chunks);
 
-    /// Converts one of the parts of a slot. Between chunks, the thread of this number helps the pool.
+    /// Converts one of the parts of a slice. Between chunks, the thread of this number helps the pool.
     /// `collected`: slices collected so far. `bin_width`: of the chunks.
-    void convert(Slot& slot, std::size_t part, std::uint32_t thread, TaskPool& pool, std::uint64_t collected,
-                 unsigned bin_width);
+    void convert(HostSlice& slice, std::size_t part, std::uint32_t thread, TaskPool& pool,
+                 std::uint64_t collected, unsigned bin_width);
     /// The histograms of the slices below `collected`.
     void histograms(SinglesHistograms& out, std::uint64_t collected);
     /// Pipeline::set_calibration(). REQUIRES: no thread converts.
@@ -63,13 +63,13 @@ class OrderStage {
     OrderStage(const CoincidenceRules& rules, ChunkStore& chunks) : reach_(rules.reach()), orderer_(chunks) {}
 
     /// Takes the chunks. Returns the number of refits, which come before plan().
-    std::size_t start(Slot& slot);
+    std::size_t start(HostSlice& slice);
     void refit(std::size_t i) { orderer_.refit(i); }
     /// Returns the number of parts to be ordered.
-    std::size_t plan(Slot& slot);
-    void order(Slot& slot, std::size_t part);
+    std::size_t plan(HostSlice& slice);
+    void order(HostSlice& slice, std::size_t part);
     /// Finds out which of the singles are decided. The others go to the next slice.
-    void finish(Slot& slot);
+    void finish(HostSlice& slice);
 
     void reset();
     /// For chunks to come. Any thread may call it.
@@ -78,7 +78,7 @@ class OrderStage {
   private:
     const std::uint64_t reach_;  // a window ends at most so much after its opener
     Orderer orderer_;
-    std::span<const Single> carry_;  // undecided singles of the slice before, in its slot
+    std::span<const Single> carry_;  // undecided singles, in the slice before
 };
 
 /// Ordered singles to records, and tags in order. One slice at a time, in order; but deliver() may run during
@@ -92,13 +92,13 @@ class SearchStage {
           sums_(options.threads, ThreadSums(options.geometry)) {}
 
     /// Returns the number of shares to be searched.
-    std::size_t start(Slot& slot);
-    void search(Slot& slot, std::size_t share, std::uint32_t thread) {
-        finder_.find(slot.search, share, sums_[thread]);
+    std::size_t start(HostSlice& slice);
+    void search(HostSlice& slice, std::size_t share, std::uint32_t thread) {
+        finder_.find(slice.search, share, sums_[thread]);
     }
     /// Everything in the result but records and singles.
-    void finish(Slot& slot);
-    void deliver(Slot& slot) const;
+    void finish(HostSlice& slice);
+    void deliver(HostSlice& slice) const;
 
     void reset();
 

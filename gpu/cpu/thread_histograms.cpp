@@ -4,14 +4,14 @@ namespace petacq::gpu {
 
 LocalHistograms& ThreadHistograms::of_slice(std::uint64_t slice, std::uint64_t collected) {
     const net::MutexLock lock(mutex_);
-    Entry* free = nullptr;
-    for (const auto& entry : entries_) {
-        if (entry->slice == slice) return entry->histograms;
-        if (entry->slice < collected) free = entry.get();
+    OfSlice* free = nullptr;
+    for (const auto& one : slices_) {
+        if (one->slice == slice) return one->histograms;
+        if (one->slice < collected) free = one.get();
     }
     if (free == nullptr) {
-        entries_.push_back(std::make_unique<Entry>(Entry{slice, LocalHistograms(geometry_)}));
-        return entries_.back()->histograms;
+        slices_.push_back(std::make_unique<OfSlice>(OfSlice{slice, LocalHistograms(geometry_)}));
+        return slices_.back()->histograms;
     }
     free->histograms.flush_into(total_);
     free->slice = slice;
@@ -20,8 +20,8 @@ LocalHistograms& ThreadHistograms::of_slice(std::uint64_t slice, std::uint64_t c
 
 void ThreadHistograms::add_to(SinglesHistograms& sum, std::uint64_t collected) {
     const net::MutexLock lock(mutex_);
-    for (const auto& entry : entries_) {
-        if (entry->slice < collected) entry->histograms.flush_into(total_);
+    for (const auto& one : slices_) {
+        if (one->slice < collected) one->histograms.flush_into(total_);
     }
     sum += total_;
 }

@@ -23,13 +23,13 @@ class ThreadHistograms {
     void add_to(SinglesHistograms& sum, std::uint64_t collected);
 
   private:
-    struct Entry {
+    struct OfSlice {
         std::uint64_t slice;
         LocalHistograms histograms;
     };
     const config::Geometry geometry_;
     net::Mutex mutex_;
-    std::vector<std::unique_ptr<Entry>> entries_ PETACQ_GUARDED_BY(mutex_);
+    std::vector<std::unique_ptr<OfSlice>> slices_ PETACQ_GUARDED_BY(mutex_);
     SinglesHistograms total_ PETACQ_GUARDED_BY(mutex_);
 };
 

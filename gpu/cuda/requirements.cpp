@@ -12,10 +12,12 @@
 #include <string>
 
 #include "gpu/cuda/base/memory.hpp"
+#include "gpu/cuda/coincidence/search.hpp"
+#include "gpu/cuda/convert/conversion.hpp"
 #include "gpu/cuda/convert/converter.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
-#include "gpu/cuda/slice/slot.hpp"
-#include "gpu/cuda/stages.hpp"
+#include "gpu/cuda/order/ordering.hpp"
+#include "gpu/cuda/slice/device_slice.hpp"
 #include "gpu/device_memory_error.hpp"
 
 namespace petacq::gpu {
@@ -79,13 +81,15 @@ bool connect_devices(const std::vector<std::uint32_t>& devices) {
 void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
     std::vector<std::unique_ptr<Converter>> converters;
     for (std::size_t i = 0; i < options.devices.size(); ++i) {
-        converters.push_back(std::make_unique<Converter>(options, tables, i == 0 ? Stages::room(options) : 0,
-                                                         Memory::Purpose::plan));
+        converters.push_back(std::make_unique<Converter>(
+            options, tables, i == 0 ? room_for_singles(options) : 0, Memory::Purpose::plan));
     }
     Converter& first = *converters.front();
-    const Stages stages(options, first);
-    for (std::size_t i = 0; i < Slot::count(options); ++i)
-        const Slot slot(options, converters[i % converters.size()]->memory(), first.memory());
+    const Conversion conversion(options, first);
+    const Ordering ordering(options, first.memory());
+    const CoincidenceSearch search(options, first.memory(), ordering.scratch_bytes());
+    for (std::size_t i = 0; i < DeviceSlice::count(options); ++i)
+        const DeviceSlice slice(options, converters[i % converters.size()]->memory(), first.memory());
     std::map<std::uint32_t, std::uint64_t> needed;
     for (std::size_t i = 0; i < converters.size(); ++i)
         needed[options.devices[i]] += converters[i]->device_bytes();

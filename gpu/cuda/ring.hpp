@@ -3,33 +3,32 @@
 
 #include <chrono>
 #include <memory>
-#include <span>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "gpu/cuda/base/memory.hpp"
-#include "gpu/cuda/slice/slot.hpp"
+#include "gpu/cuda/slice/device_slice.hpp"
 #include "gpu/cuda/timeline.hpp"
 
 namespace petacq::gpu::cuda {
 
-/// A slot and the events that order its work on the streams.
-struct RingSlot {
+/// A slice and the events that order its work on the streams.
+struct SliceInFlight {
     /// `memory`: of the first device. `flags`: those of the events that a timeline reads.
-    RingSlot(std::size_t place_in_ring, const PipelineOptions& options, Memory& conversion, Memory& memory,
-             unsigned flags)
+    SliceInFlight(std::size_t place_in_ring, const PipelineOptions& options, Memory& conversion,
+                  Memory& memory, unsigned flags)
         : place(place_in_ring),
-          slot(options, conversion, memory),
-          uploaded(flags, slot.device),
-          converted(flags | cudaEventBlockingSync, slot.device),
-          folded(cudaEventDisableTiming, slot.device),
+          slice(options, conversion, memory),
+          uploaded(flags, slice.singles.device),
+          converted(flags | cudaEventBlockingSync, slice.singles.device),
+          folded(cudaEventDisableTiming, slice.singles.device),
           joined(cudaEventDisableTiming | cudaEventBlockingSync),
           ordered(flags),
           found(flags | cudaEventBlockingSync),
           downloaded(flags | cudaEventBlockingSync) {}
     const std::size_t place;
-    Slot slot;
-    std::span<const FrameSpan> spans;
+    DeviceSlice slice;
     // On the device that converts.
     Event uploaded;
     Event converted;
@@ -41,6 +40,9 @@ struct RingSlot {
     Event downloaded;
 };
 
+using Ring = std::vector<std::unique_ptr<SliceInFlight>>;
+
+/// Does nothing without a sink.
 class RingTimes {
   public:
     /// The events recorded before each step. `device`: the one that converts.
@@ -57,39 +59,51 @@ class RingTimes {
         Event down{cudaEventDefault};
     };
 
-    RingTimes(const std::vector<std::unique_ptr<RingSlot>>& ring, TimelineSink sink)
-        : sink_(std::move(sink)), lines_(ring.size()) {
+    RingTimes(const Ring& ring, TimelineSink sink) : sink_(std::move(sink)) {
+        if (!sink_) return;
+        first_.emplace(current_device(), start_);
+        lines_.resize(ring.size());
         for (const auto& r : ring) {
-            begins_.push_back(std::make_unique<Begins>(r->slot.device));
-            conversion_bases_.push_back(std::make_unique<Base>(r->slot.device, start_));
+            begins_.push_back(std::make_unique<Begins>(r->slice.singles.device));
+            conversion_bases_.push_back(std::make_unique<Base>(r->slice.singles.device, start_));
         }
     }
 
-    [[nodiscard]] const Begins& begins(std::size_t place) const { return *begins_[place]; }
-    void mark(std::size_t place, double SliceTimeline::*step) { lines_[place].*step = now(); }
+    /// A time of the host.
+    void mark(const SliceInFlight& r, double SliceTimeline::*step) {
+        if (sink_) lines_[r.place].*step = now();
+    }
+    /// A time of the device.
+    void mark(const SliceInFlight& r, Event Begins::*step, const Stream& stream) {
+        if (sink_) (begins_[r.place].get()->*step).record(stream);
+    }
     /// Reports the times once the whole slice is done.
-    void tell(std::size_t place, const RingSlot& r) {
-        SliceTimeline& line = lines_[place];
-        line.id = r.slot.id;
-        line.frames = r.slot.frames;
-        line.records = static_cast<std::uint32_t>(r.slot.result.coincidences.size());
-        line.copies = r.slot.copies;
-        line.copied_bytes = std::uint64_t{r.slot.cell_count} * net::frame_bytes;
-        line.table_bytes = r.slot.table_bytes();
-        line.down_bytes = r.slot.record_count * r.slot.packing.record_bytes() +
-                          std::uint64_t{r.slot.single_count} * sizeof(Single);
-        const Base& conversion = *conversion_bases_[place];
-        line.upload_begin = at(begins(place).upload, conversion);
+    void tell(const SliceInFlight& r) {
+        if (!sink_) return;
+        const SliceFrames& frames = r.slice.frames;
+        const SliceRecords& records = r.slice.records;
+        SliceTimeline& line = lines_[r.place];
+        line.id = r.slice.input.id;
+        line.frames = frames.count;
+        line.records = static_cast<std::uint32_t>(r.slice.result.coincidences.size());
+        line.copies = frames.copies;
+        line.copied_bytes = std::uint64_t{frames.cell_count} * net::frame_bytes;
+        line.table_bytes = frames.table_bytes();
+        line.down_bytes = records.count * records.packing.record_bytes() +
+                          std::uint64_t{records.single_count} * sizeof(Single);
+        const Begins& begins = *begins_[r.place];
+        const Base& conversion = *conversion_bases_[r.place];
+        line.upload_begin = at(begins.upload, conversion);
         line.upload_end = at(r.uploaded, conversion);
-        line.fetch_begin = at(begins(place).fetch, conversion);
-        line.convert_begin = at(begins(place).convert, conversion);
+        line.fetch_begin = at(begins.fetch, conversion);
+        line.convert_begin = at(begins.convert, conversion);
         line.convert_end = at(r.converted, conversion);
-        line.order_begin = at(begins(place).order, first_);
-        line.order_end = at(r.ordered, first_);
-        line.find_begin = at(begins(place).find, first_);
-        line.find_end = at(r.found, first_);
-        line.down_begin = at(begins(place).down, first_);
-        line.down_end = at(r.downloaded, first_);
+        line.order_begin = at(begins.order, *first_);
+        line.order_end = at(r.ordered, *first_);
+        line.find_begin = at(begins.find, *first_);
+        line.find_end = at(r.found, *first_);
+        line.down_begin = at(begins.down, *first_);
+        line.down_end = at(r.downloaded, *first_);
         line.collected = now();
         sink_(line);
     }
@@ -125,7 +139,7 @@ class RingTimes {
 
     TimelineSink sink_;
     const Clock::time_point start_ = Clock::now();
-    const Base first_{current_device(), start_};
+    std::optional<Base> first_;
     std::vector<std::unique_ptr<Base>> conversion_bases_;  // [place]
     std::vector<std::unique_ptr<Begins>> begins_;
     std::vector<SliceTimeline> lines_;

@@ -40,7 +40,7 @@ struct PairCells {
     [[nodiscard]] std::uint32_t module_of(std::uint32_t cell) const { return cell / zones; }
     [[nodiscard]] std::uint32_t zone_of(std::uint32_t cell) const { return cell % zones; }
     [[nodiscard]] std::uint32_t of_crystal(std::uint32_t crystal) const {
-        const PairRule::Place place = rule.place_of(crystal);
+        const PairRule::Coordinates place = rule.coordinates_of(crystal);
         return place.module * zones + place.ring * zones / rings;
     }
     /// The rings of a zone begin here, those of the last one end at first_ring(zones).

@@ -145,21 +145,21 @@ std::vector<double> RandomsEstimator::find_partners(const std::vector<double>& t
 RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalSums& sums,
                                                                  const ExpectedRandoms& randoms,
                                                                  const WindowContents& contents) const {
-    struct Counts {
+    struct CellSums {
         double paired = 0;
         double prompts = 0;
         double good = 0;  ///< true pairs that were taken, or lost to other singles of their windows
     };
     const PairCells& cells = pairs_.cells();
-    std::vector<Counts> of_cell(cells.count());
+    std::vector<CellSums> of_cell(cells.count());
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
-        Counts& counts = of_cell[cell_of_[i]];
+        CellSums& counts = of_cell[cell_of_[i]];
         for (const SingleKind kind : {earlier_single, later_single})
             counts.paired += by_pair_.ticks * by_pair_.rates.of[kind][i];
         counts.prompts += sums.prompts[i];
         counts.good += sums.prompts[i] - randoms.per_crystal[i];
     }
-    std::vector<Counts> of_zone(cells.zones);
+    std::vector<CellSums> of_zone(cells.zones);
     for (std::uint32_t a = 0; a < cells.count(); ++a) {
         double pairs = 0;
         double taken = 0;
@@ -170,19 +170,19 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
             pairs += good;
             taken += good * by_pair_.chances[place].partners;
         }
-        Counts& counts = of_cell[a];
+        CellSums& counts = of_cell[a];
         counts.paired = std::max(counts.paired, 0.0);
         counts.good *= taken > 0 ? pairs / taken : 0;
-        Counts& zone = of_zone[cells.zone_of(a)];
+        CellSums& zone = of_zone[cells.zone_of(a)];
         zone.paired += counts.paired;
         zone.prompts += counts.prompts;
         zone.good += counts.good;
     }
     PairedSingles paired{std::vector<double>(cells.zones), std::vector<double>(cells.zones), {}};
     for (std::uint32_t a = 0; a < cells.count(); ++a) {
-        const Counts& zone = of_zone[cells.zone_of(a)];
+        const CellSums& zone = of_zone[cells.zone_of(a)];
         const double guess = part_of(zone.good, zone.paired, zone.prompts, 0.5);
-        const Counts& counts = of_cell[a];
+        const CellSums& counts = of_cell[a];
         paired.good_parts.push_back(part_of(counts.good, counts.paired, counts.prompts, guess));
         paired.all[cells.zone_of(a)] += counts.paired;
         paired.good[cells.zone_of(a)] += counts.paired * paired.good_parts.back();

@@ -60,14 +60,14 @@ class MadeUpTrees(unittest.TestCase):
             self.assertIn(part, problems[0])
 
     def test_includes(self):
-        good = {"net/wire.hpp": "", "gpu/pipeline.hpp": '#include "net/wire.hpp"\n', "gpu/cuda/slice/slot.hpp": "",
-                "gpu/pipeline.cpp": '#include "gpu/cuda/slice/slot.hpp"\n', "daemon/system/log.hpp": "#include <string>\n",
+        good = {"net/wire.hpp": "", "gpu/pipeline.hpp": '#include "net/wire.hpp"\n', "gpu/cuda/slice/device_slice.hpp": "",
+                "gpu/pipeline.cpp": '#include "gpu/cuda/slice/device_slice.hpp"\n', "daemon/system/log.hpp": "#include <string>\n",
                 "tests/gpu/a_test.cpp": '#include "gpu/pipeline.hpp"\n'}
         self.assertEqual(self.problems(structure.check_includes, good), [])
         check = structure.check_includes
         self.assert_found(check, good | {"net/wire.cpp": '#include "gpu/pipeline.hpp"\n'},
                           "net/wire.cpp includes gpu/pipeline.hpp", "not below")
-        self.assert_found(check, good | {"daemon/system/log.cpp": ' # include "gpu/cuda/slice/slot.hpp"\n'}, "daemon/system uses gpu")
+        self.assert_found(check, good | {"daemon/system/log.cpp": ' # include "gpu/cuda/slice/device_slice.hpp"\n'}, "daemon/system uses gpu")
         self.assert_found(check, good | {"gpu/pipeline.cpp": '#include "tests/gpu/help.hpp"\n', "tests/gpu/help.hpp": ""},
                           "a folder of tests")
         self.assert_found(check, good | {"daemon/new/a.cpp": "", "tools/other/a.hpp": "",

@@ -1,4 +1,4 @@
-// Clears memory of the device and copies it to the host, on a stream.
+// Short forms of what is done on a stream.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +8,10 @@
 #include "gpu/cuda/base/check.hpp"
 
 namespace petacq::gpu::cuda {
+
+inline void order_after(cudaEvent_t event, cudaStream_t stream) {
+    check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent", "ordering the streams");
+}
 
 inline void clear(void* memory, std::size_t bytes, cudaStream_t stream) {
     check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemsetAsync", "clearing memory of the device");

@@ -31,35 +31,35 @@ class PinnedMemory final : public net::MemorySource {
     PinnedMemory(const PinnedMemory&) = delete;
     PinnedMemory& operator=(const PinnedMemory&) = delete;
     ~PinnedMemory() override {
-        for (const Block& block : blocks_)
-            block.host ? cudaHostUnregister(block.data) : cudaFreeHost(block.data);
+        for (const Allocation& allocation : allocations_)
+            allocation.host ? cudaHostUnregister(allocation.data) : cudaFreeHost(allocation.data);
     }
 
     std::byte* allocate(std::size_t bytes) override {
         std::string pages;
-        Block block = register_host_memory(bytes, pages);
-        if (block.data == nullptr) block = allocate_by_driver(bytes, pages);
-        blocks_.push_back(std::move(block));
+        Allocation allocation = register_host_memory(bytes, pages);
+        if (allocation.data == nullptr) allocation = allocate_by_driver(bytes, pages);
+        allocations_.push_back(std::move(allocation));
         if (!description_.empty()) description_ += "; ";
         description_ += pages;
-        return static_cast<std::byte*>(blocks_.back().data);
+        return static_cast<std::byte*>(allocations_.back().data);
     }
 
     [[nodiscard]] const char* description() const override { return description_.c_str(); }
 
   private:
-    struct Block {
+    struct Allocation {
         std::unique_ptr<net::MemorySource> host;  ///< nullptr: the driver has allocated it
         void* data = nullptr;
     };
 
     /// Without data if the driver refuses; `pages` is then the reason.
-    Block register_host_memory(std::size_t bytes, std::string& pages) const {
+    Allocation register_host_memory(std::size_t bytes, std::string& pages) const {
         pages = why_no_registration();
         if (!pages.empty()) return {};
         // Registering locks the pages, too.
-        Block block{net::make_host_memory({huge_pages_, false}), nullptr};
-        std::byte* const data = block.host->allocate(bytes);
+        Allocation allocation{net::make_host_memory({huge_pages_, false}), nullptr};
+        std::byte* const data = allocation.host->allocate(bytes);
         const cudaError_t status =
             cudaHostRegister(data, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
         if (status != cudaSuccess) {
@@ -67,23 +67,23 @@ class PinnedMemory final : public net::MemorySource {
             pages = cudaGetErrorString(status);
             return {};
         }
-        block.data = data;
-        pages = std::string(block.host->description()) + ", pinned by CUDA";
-        return block;
+        allocation.data = data;
+        pages = std::string(allocation.host->description()) + ", pinned by CUDA";
+        return allocation;
     }
 
-    static Block allocate_by_driver(std::size_t bytes, std::string& pages) {
-        Block block;
-        cuda::check(cudaHostAlloc(&block.data, bytes, cudaHostAllocPortable), "cudaHostAlloc",
+    static Allocation allocate_by_driver(std::size_t bytes, std::string& pages) {
+        Allocation allocation;
+        cuda::check(cudaHostAlloc(&allocation.data, bytes, cudaHostAllocPortable), "cudaHostAlloc",
                     "allocating " + std::to_string(bytes) + " bytes of pinned memory for batches");
-        std::memset(block.data, 0, bytes);
+        std::memset(allocation.data, 0, bytes);
         pages = std::to_string((bytes + (1U << 20) - 1) >> 20) +
                 " MiB, pages of the driver, pinned by CUDA (it cannot pin others: " + pages + ")";
-        return block;
+        return allocation;
     }
 
     const bool huge_pages_;
-    std::vector<Block> blocks_;
+    std::vector<Allocation> allocations_;
     std::string description_;
 };
 

@@ -12,6 +12,12 @@ namespace petacq::gpu::cuda {
 struct SingleArrays {
     std::uint64_t* time = nullptr;
     std::uint64_t* value = nullptr;
+
+    /// Takes the arrays for `count` singles from a Memory.
+    template <class Memory>
+    static SingleArrays of(Memory& memory, std::uint64_t count) {
+        return {memory.template device<std::uint64_t>(count), memory.template device<std::uint64_t>(count)};
+    }
 };
 
 /// Where conversion writes to.

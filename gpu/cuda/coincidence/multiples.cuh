@@ -76,13 +76,13 @@ __device__ inline WinningPair warp_best(WinningPair own) {
 /// The properties of a group member that a lane uses many times.
 struct Held {
     std::uint32_t crystal;
-    PairRule::Place place;
+    PairRule::Coordinates place;
     float energy;
 };
 template <class Member>
 __device__ Held hold(const GroupPairs<Member>& group, std::uint32_t k) {
     const Single single = group.member(min(k, group.size - 1));
-    return {single.crystal, group.rule.place_of(single.crystal), single.energy};
+    return {single.crystal, group.rule.coordinates_of(single.crystal), single.energy};
 }
 __device__ inline Held held_by(const Held& own, std::uint32_t lane) {
     const int from = static_cast<int>(lane);

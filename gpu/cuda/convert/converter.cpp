@@ -30,7 +30,7 @@ Converter::Converter(const PipelineOptions& o, const OwnedTables& tables, std::u
       crystals_(o.geometry.crystal_count()),
       memory_(purpose),
       uploader_(o, memory_),
-      words_count_(placement_words(static_cast<std::uint32_t>(max_waiting), Slot::cell_room_for(o))),
+      words_count_(placement_words(static_cast<std::uint32_t>(max_waiting), SliceFrames::cell_room(o))),
       words_(memory_.zeros<std::uint64_t>(words_count_)),
       split_totals_(memory_.device<ConvertTotals>(1)),
       spectra_(o, memory_),
@@ -49,15 +49,16 @@ std::unique_ptr<DeviceTables> Converter::make_tables(const OwnedTables& tables) 
     return std::make_unique<DeviceTables>(tables, memory_.is_plan());
 }
 
-ConvertArguments Converter::arguments(const Slot& slot, const ConvertOutput& output, cudaStream_t stream) {
+ConvertArguments Converter::arguments(const DeviceSlice& slice, const ConvertOutput& output,
+                                      cudaStream_t stream) {
     if (rounds_ > last_round) {
         clear(words_, words_count_ * sizeof(std::uint64_t), stream);
         rounds_ = 0;
     }
     ConvertArguments a;
-    a.base = slot.late_below;
-    a.watermark = slot.watermark;
-    a.all_ready = slot.everything();
+    a.base = slice.late_below;
+    a.watermark = slice.input.watermark;
+    a.all_ready = slice.input.is_everything();
     a.ready = output.ready;
     a.pending = output.pending;
     a.tags = output.tags;
@@ -66,46 +67,49 @@ ConvertArguments Converter::arguments(const Slot& slot, const ConvertOutput& out
     return a;
 }
 
-void Converter::convert(Slot& slot, const ConvertOutput& output, const WaitingSingles& waiting,
+void Converter::convert(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
                         cudaStream_t stream) {
     const nvtx3::scoped_range range{"convert"};
-    clear(slot.converted, sizeof(ConvertTotals), stream);
-    clear(slot.histogram_memory, slot.histogram_bytes, stream);
-    ConvertArguments a = arguments(slot, output, stream);
-    a.totals = slot.converted;
+    SliceSingles& to = slice.singles;
+    clear(to.totals, sizeof(ConvertTotals), stream);
+    clear(to.histogram_memory, to.histogram_bytes, stream);
+    ConvertArguments a = arguments(slice, output, stream);
+    a.totals = to.totals;
     a.tables = tables_->view();
-    a.cells = slot.cells;
-    a.rows = slot.rows();
-    a.tile_first = slot.tile_first();
-    a.cell_count = slot.cell_count;
-    a.histograms = slot.histograms;
-    a.spectra = spectra_.arrays(slot.spectra);
+    a.cells = slice.frames.cells;
+    a.rows = slice.frames.rows();
+    a.tile_first = slice.frames.tile_first();
+    a.cell_count = slice.frames.cell_count;
+    a.histograms = to.histograms;
+    a.spectra = spectra_.arrays(slice.input.spectra);
     launch_split(a, waiting.singles, waiting.count, stream);
     if (input_ == Input::singles) {
         launch_take_singles(a, crystals_, stream);
     } else {
         launch_convert(a, stream);
     }
-    to_host(slot.host_converted, slot.converted, 1, stream);
-    slot.found_tags = output.tags;
+    to_host(to.host_totals, to.totals, 1, stream);
+    to.found_tags = output.tags;
 }
 
-void Converter::split(Slot& slot, const ConvertOutput& output, const WaitingSingles& waiting,
+void Converter::split(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
                       cudaStream_t stream) {
     launch_fetch(reinterpret_cast<std::byte*>(split_totals_),
-                 reinterpret_cast<const std::byte*>(slot.host_converted), sizeof(ConvertTotals), stream);
-    ConvertArguments a = arguments(slot, output, stream);
+                 reinterpret_cast<const std::byte*>(slice.singles.host_totals), sizeof(ConvertTotals),
+                 stream);
+    ConvertArguments a = arguments(slice, output, stream);
     a.totals = split_totals_;
     launch_split(a, waiting.singles, waiting.count, stream);
-    to_host(slot.host_converted, split_totals_, 1, stream);
+    to_host(slice.singles.host_totals, split_totals_, 1, stream);
 }
 
-void Converter::wait(Slot& slot, const Event& converted) const {
+void Converter::wait(DeviceSlice& slice, const Event& converted) const {
     const OnDevice on(device_);
     converted.wait("converting frames");
-    slot.tag_cells.resize(slot.host_converted->tags);
-    if (slot.tag_cells.empty()) return;
-    to_host(slot.tag_cells.data(), slot.found_tags, slot.tag_cells.size(), books_);
+    SliceSingles& singles = slice.singles;
+    singles.host_tags.resize(singles.host_totals->tags);
+    if (singles.host_tags.empty()) return;
+    to_host(singles.host_tags.data(), singles.found_tags, singles.host_tags.size(), books_);
     check(cudaStreamSynchronize(books_), "cudaStreamSynchronize", "copying tags to the host");
 }
 

@@ -1,22 +1,21 @@
 // Conversion on one device: its copy of the calibration, its streams, and what it has counted.
 //
-// The first device of the back-end converts slices into the arrays of the singles that wait there (Stages).
-// Any other converts ahead, into arrays of the slice: conversion needs nothing but two watermarks, which are
-// known when the slice is submitted.
+// The first device of the back-end converts slices into the arrays of the singles that wait there
+// (Conversion). Any other converts ahead, into arrays of the slice: conversion needs nothing but two
+// watermarks, which are known when the slice is submitted.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "gpu/conversion_tables.hpp"
 #include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/convert/convert.hpp"
 #include "gpu/cuda/convert/histogram_totals.hpp"
 #include "gpu/cuda/convert/spectra.hpp"
-#include "gpu/cuda/slice/slot.hpp"
+#include "gpu/cuda/slice/device_slice.hpp"
 #include "gpu/cuda/transfer/upload.hpp"
 
 namespace petacq::gpu::cuda {
@@ -68,16 +67,18 @@ class Converter {
     /// Waits until its streams have nothing to do.
     void synchronize() const;
 
-    void upload(std::span<const FrameSpan> spans, Slot& slot) { uploader_.upload(spans, slot, up_); }
-    /// Converts the frames of the slot, which must have arrived, and distributes them and the singles that
-    /// wait to `output`. Ends with a copy of the totals to slot.host_converted.
-    void convert(Slot& slot, const ConvertOutput& output, const WaitingSingles& waiting, cudaStream_t stream);
+    void upload(DeviceSlice& slice) { uploader_.upload(slice, up_); }
+    /// Converts the frames of the slice, which must have arrived, and distributes them and the singles that
+    /// wait to `output`. Ends with a copy of the totals to the host.
+    void convert(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
+                 cudaStream_t stream);
     /// Distributes singles that wait, for a slice converted on another device: behind the singles and on top
     /// of the totals from there, which must be on the host. Ends with a copy of the totals.
-    void split(Slot& slot, const ConvertOutput& output, const WaitingSingles& waiting, cudaStream_t stream);
-    /// Waits for the conversion of a slot that was converted here, which is when `converted` has come, and
+    void split(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
+               cudaStream_t stream);
+    /// Waits for the conversion of a slice that was converted here, which is when `converted` has come, and
     /// copies its tags to the host.
-    void wait(Slot& slot, const Event& converted) const;
+    void wait(DeviceSlice& slice, const Event& converted) const;
 
     // What was counted:
 
@@ -89,7 +90,7 @@ class Converter {
     void copy_unit_spectra(std::uint32_t unit, UnitSpectra& out) const;
 
   private:
-    [[nodiscard]] ConvertArguments arguments(const Slot& slot, const ConvertOutput& output,
+    [[nodiscard]] ConvertArguments arguments(const DeviceSlice& slice, const ConvertOutput& output,
                                              cudaStream_t stream);
 
     const Input input_;

@@ -11,6 +11,8 @@ namespace petacq::gpu::cuda {
 
 namespace {
 
+constexpr std::uint32_t max_copiers = 8;
+
 /// Sorts the records that share the time of records[at].
 void order_time_of(std::span<Coincidence> records, std::size_t at) {
     const std::uint64_t time = records[at].time;
@@ -26,53 +28,43 @@ void order_time_of(std::span<Coincidence> records, std::size_t at) {
 }
 
 /// Writes records [begin, end) of the slice to `to`.
-void unpack(const Slot& slot, std::size_t begin, std::size_t end, Coincidence* to) {
-    if (!slot.packing.fits) {
-        const auto* const from = reinterpret_cast<const Coincidence*>(slot.host_records);
+void unpack(const SliceRecords& records, std::size_t begin, std::size_t end, Coincidence* to) {
+    if (!records.packing.fits) {
+        const auto* const from = reinterpret_cast<const Coincidence*>(records.host_packed);
         std::copy(from + begin, from + end, to);
         return;
     }
-    const auto* const from = reinterpret_cast<const PackedRecord*>(slot.host_records);
-    const RecordPacking packing = slot.packing;
+    const auto* const from = reinterpret_cast<const PackedRecord*>(records.host_packed);
+    const RecordPacking packing = records.packing;
     for (std::size_t i = begin; i < end; ++i)
         *to++ = packing.unpack(from[i]);
 }
 
-}  // namespace
-
-void advise_large_pages(void* memory, std::size_t bytes) {
-    constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-    const std::uintptr_t first = (begin + page - 1) / page * page;
-    const std::uintptr_t last = (begin + bytes) / page * page;
-    // Only a hint: without them the result is the same.
-    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-}
-
-void take_tags(Slot& slot) {
-    const std::span<const SpanRow> rows = slot.host_rows();
-    for (const TagCell& tag : slot.tag_cells) {
+/// Adds the tags that conversion has found to slice.tags.
+void take_tags(DeviceSlice& slice) {
+    const std::span<const SpanRow> rows = slice.frames.host_rows();
+    for (const TagCell& tag : slice.singles.host_tags) {
         const auto next = std::partition_point(rows.begin(), rows.end(),
                                                [&](const SpanRow& row) { return row.first <= tag.cell; });
         const auto i = static_cast<std::size_t>(next - rows.begin()) - 1;
-        slot.tags.take(tag.frame, slot.tag_sources[i], TimeGuard::of(rows[i].time_low, rows[i].time_high),
-                       slot.late_below);
+        slice.tags.take(tag.frame, slice.frames.tag_sources[i],
+                        TimeGuard::of(rows[i].time_low, rows[i].time_high), slice.late_below);
     }
 }
 
-FrameCounts frame_counts(const Slot& slot) {
-    const auto fate = [&](Fate f) { return slot.host_converted->fates[static_cast<std::size_t>(f)]; };
+/// After take_tags().
+FrameCounts frame_counts(const DeviceSlice& slice) {
+    const auto fate = [&](Fate f) { return slice.singles.host_totals->fates[static_cast<std::size_t>(f)]; };
     FrameCounts c;
-    c.received = slot.frames - slot.tags.counts.received;
+    c.received = slice.frames.count - slice.tags.counts.received;
 #define PETACQ_TAKE(section, name, ...) c.name = fate(Fate::name);
     PETACQ_FATES(PETACQ_TAKE)
 #undef PETACQ_TAKE
     return c;
 }
 
-void copy_sums(const Slot& slot, IntervalSums& out) {
-    const SumArrays& sums = slot.host_sums;
-    const std::uint32_t crystals = slot.histogram_sizes.crystals;
+/// Copies the sums of an interval, without the counts.
+void copy_sums(const SumArrays& sums, std::uint32_t crystals, IntervalSums& out) {
     out.unpaired.assign(sums.unpaired, sums.unpaired + crystals);
     out.grouped.assign(sums.grouped, sums.grouped + crystals);
     out.prompts.assign(sums.prompts, sums.prompts + crystals);
@@ -88,26 +80,64 @@ void copy_sums(const Slot& slot, IntervalSums& out) {
     }
 }
 
-void RecordOrder::take(Slot& slot, net::WorkerPool& pool, RecordVector<Coincidence>& out) {
-    const bool many = !slot.many_records.empty();
-    const std::size_t count = many ? slot.many_records.size() : slot.record_count;
+}  // namespace
+
+void advise_large_pages(void* memory, std::size_t bytes) {
+    constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uintptr_t first = (begin + page - 1) / page * page;
+    const std::uintptr_t last = (begin + bytes) / page * page;
+    // Only a hint: without them the result is the same.
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
+
+ResultAssembly::ResultAssembly(const PipelineOptions& options)
+    : crystals_(options.geometry.crystal_count()), copiers_(std::clamp(options.threads, 1U, max_copiers)) {}
+
+void ResultAssembly::assemble(DeviceSlice& slice) {
+    const Slice& input = slice.input;
+    const SliceRecords& from = slice.records;
+    SliceResult& result = slice.result;
+    result.id = input.id;
+    take_tags(slice);
+    result.frames = frame_counts(slice);
+    if (input.ends_interval) copy_sums(from.host_sums, crystals_, result.sums);
+    result.tag_counts = slice.tags.counts;
+    tags_.add(slice.tags.tags);
+    tags_.release(input.watermark, input.close_at, result.tags);
+    tags_.describe(result);
+    take_records(slice, result.coincidences);
+    const bool many = !from.many_singles.empty();
+    const Single* const singles = many ? from.many_singles.data() : from.host_singles;
+    fill(copiers_, many ? from.many_singles.size() : from.single_count, result.singles,
+         [=](std::size_t begin, std::size_t end, Single* to) {
+             std::copy(singles + begin, singles + end, to);
+         });
+}
+
+/// Writes the held records and those of the slice to `out` in record order. Those at or above the horizon of
+/// the slice are held back until the next slice, because delayeds with the same time may still follow.
+void ResultAssembly::take_records(const DeviceSlice& slice, RecordVector<Coincidence>& out) {
+    const SliceRecords& from = slice.records;
+    const bool many = !from.many.empty();
+    const std::size_t count = many ? from.many.size() : from.count;
     const std::size_t held = held_.size();
-    fill(pool, held + count, out, [&](std::size_t begin, std::size_t end, Coincidence* to) {
+    fill(copiers_, held + count, out, [&](std::size_t begin, std::size_t end, Coincidence* to) {
         for (; begin < std::min(end, held); ++begin)
             *to++ = held_[begin];
         if (begin >= end) return;
         if (many) {
-            std::copy(slot.many_records.data() + (begin - held), slot.many_records.data() + (end - held), to);
+            std::copy(from.many.data() + (begin - held), from.many.data() + (end - held), to);
         } else {
-            unpack(slot, begin - held, end - held, to);
+            unpack(from, begin - held, end - held, to);
         }
     });
     const std::span<Coincidence> records = std::span(out).subspan(held);
-    if (!many && slot.host_found->disorders > disorder_room) {
+    if (!many && from.host_totals->disorders > disorder_room) {
         order_equal_times(records);
     } else if (!many) {
-        for (std::uint32_t i = 0; i < slot.host_found->disorders; ++i)
-            order_time_of(records, slot.host_found->disorder_at[i]);
+        for (std::uint32_t i = 0; i < from.host_totals->disorders; ++i)
+            order_time_of(records, from.host_totals->disorder_at[i]);
     }
     if (held > 0) {
         // Held records are few, and only the first of the new records can belong among them.
@@ -120,12 +150,17 @@ void RecordOrder::take(Slot& slot, net::WorkerPool& pool, RecordVector<Coinciden
         std::copy(mixed_.begin(), mixed_.end(), out.begin());
     }
     held_.clear();
-    if (slot.ends_segment()) return;
+    if (slice.input.ends_segment()) return;
     // The watermark may not have moved: records that were held may stay so.
     const auto hold = std::partition_point(out.begin(), out.end(),
-                                           [&](const Coincidence& c) { return c.time < slot.horizon; });
+                                           [&](const Coincidence& c) { return c.time < from.horizon; });
     held_.assign(hold, out.end());
     out.erase(hold, out.end());
+}
+
+void ResultAssembly::reset() {
+    held_.clear();
+    tags_.reset();
 }
 
 }  // namespace petacq::gpu::cuda

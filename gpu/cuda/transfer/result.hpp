@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/cuda/slice/slot.hpp"
+#include "gpu/cuda/slice/device_slice.hpp"
+#include "gpu/tags.hpp"
 #include "net/base/worker_pool.hpp"
 
 namespace petacq::gpu::cuda {
@@ -37,26 +38,24 @@ void fill(net::WorkerPool& pool, std::size_t count, RecordVector<T>& out, Write 
     });
 }
 
-/// Adds the tags that conversion has found to slot.tags, and puts them in order. The tags and the table of
-/// the slice must be on the host.
-void take_tags(Slot& slot);
-
-/// The frame counts of a slice, after take_tags(). Its totals must be on the host.
-FrameCounts frame_counts(const Slot& slot);
-
-/// Copies the sums of the interval that the slice ends, without the counts. They must be on the host.
-void copy_sums(const Slot& slot, IntervalSums& out);
-
-/// Puts the records of consecutive slices into one record order. Records at or above the horizon of a slice
-/// are held back until the next slice, because delayeds with the same time may still follow.
-class RecordOrder {
+/// Assembles the results of slices, in order. No thread-safety.
+class ResultAssembly {
   public:
-    /// Writes the held records and those of the slice to `out`, which is overwritten. The totals and records
-    /// of the slice must be on the host.
-    void take(Slot& slot, net::WorkerPool& pool, RecordVector<Coincidence>& out);
-    void reset() { held_.clear(); }
+    /// Up to eight of PipelineOptions::threads take part in large results.
+    explicit ResultAssembly(const PipelineOptions& options);
+
+    /// Fills slice.result, except for what CoincidenceSearch::take_totals() has filled. All that the device
+    /// has found must be on the host.
+    void assemble(DeviceSlice& slice);
+    /// Forgets tags that wait and records that are held back.
+    void reset();
 
   private:
+    void take_records(const DeviceSlice& slice, RecordVector<Coincidence>& out);
+
+    const std::uint32_t crystals_;
+    net::WorkerPool copiers_;
+    WaitingTags tags_;
     std::vector<Coincidence> held_;
     std::vector<Coincidence> mixed_;  // kept for its memory
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <cstring>
 #include <nvtx3/nvtx3.hpp>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -64,58 +65,64 @@ void Staging::send_chunk(cudaStream_t stream) {
     ++copies_;
 }
 
-Uploader::Uploader(const PipelineOptions& options, Memory& memory)
-    : plan_(Slot::gap_room(options), Slot::table_rows(options), !options.sources.empty()), staging_(memory) {}
+Uploader::Uploader(const PipelineOptions& o, Memory& memory)
+    : input_(o.input),
+      sources_(o.sources),
+      plan_(SliceFrames::gap_room(o), SliceFrames::table_rows(o), !o.sources.empty()),
+      staging_(memory) {
+    markers_.head_marker = o.head_marker;
+    markers_.tail_marker = o.tail_marker;
+    markers_.tag_marker = o.tag_marker;
+}
 
-void Uploader::upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream) {
+void Uploader::upload(DeviceSlice& slice, cudaStream_t stream) {
     const nvtx3::scoped_range range{"upload"};
-    slot.copies = 0;
-    slot.tags.clear();
-    SpanTable table = slot.host_span_table();
-    if (!place(spans, slot, table, stream)) {
-        table = slot.host_span_table();
-        pack(spans, slot, table, stream);
+    SliceFrames& frames = slice.frames;
+    frames.copies = 0;
+    slice.tags.clear();
+    SpanTable table = frames.host_span_table();
+    if (!place(slice, table, stream)) {
+        table = frames.host_span_table();
+        pack(slice, table, stream);
     }
-    slot.copies += staging_.send(stream);
-    table.finish(slot.cell_count);
-    slot.row_count = table.row_count;
+    frames.copies += staging_.send(stream);
+    table.finish(frames.cell_count);
+    frames.row_count = table.row_count;
 }
 
 /// False: the table has no room for the rows.
-bool Uploader::place(std::span<const FrameSpan> spans, Slot& slot, SpanTable& table, cudaStream_t stream) {
+bool Uploader::place(DeviceSlice& slice, SpanTable& table, cudaStream_t stream) {
+    SliceFrames& to = slice.frames;
+    const std::span<const FrameSpan> spans = slice.input.spans;
     plan_.start(table);
     std::uint64_t frames = 0;
     for (std::size_t begin = 0; begin < spans.size();) {
         std::size_t end = begin;
         for (const std::uint64_t enough = frames + part_frames; end < spans.size() && frames < enough; ++end)
             frames += spans[end].total();
-        if (frames > slot.frame_room) {
-            throw std::runtime_error(fmt::format(
-                "a slice of {} frames or more: at most {} (max_slice_frames)", frames, slot.frame_room));
+        if (frames > to.room) {
+            throw std::runtime_error(
+                fmt::format("a slice of {} frames or more: at most {} (max_slice_frames)", frames, to.room));
         }
         if (!plan_.add(spans.subspan(begin, end - begin))) return false;
-        for (const Piece& piece : plan_.pieces())
-            copy(piece, slot, stream);
+        for (const FrameCopy& piece : plan_.copies())
+            copy(piece, to, stream);
         begin = end;
     }
-    slot.frames = static_cast<std::uint32_t>(frames);
-    slot.cell_count = plan_.cells();
+    to.count = static_cast<std::uint32_t>(frames);
+    to.cell_count = plan_.cells();
     return true;
 }
 
-void Uploader::copy(const Piece& piece, Slot& slot, cudaStream_t stream) {
+void Uploader::copy(const FrameCopy& piece, SliceFrames& to, cudaStream_t stream) {
     const std::size_t bytes = std::size_t{piece.cells} * net::frame_bytes;
-    net::FrameWords* const to = slot.cells + piece.cell;
-    if (bytes <= staged_bytes) return staging_.add(to, piece.from, bytes, stream);
-    copy_up(to, piece.from, bytes, stream);
-    ++slot.copies;
+    net::FrameWords* const cells = to.cells + piece.cell;
+    if (bytes <= staged_bytes) return staging_.add(cells, piece.from, bytes, stream);
+    copy_up(cells, piece.from, bytes, stream);
+    ++to.copies;
 }
 
 namespace {
-
-/// Frames that are packed together: those inside the time windows of their spans; those outside, which get an
-/// empty window; those with a module that is not their source's.
-enum class Lot : std::uint8_t { inside, outside, foreign };
 
 std::uint64_t time_of(const std::byte* frame, Input input) {
     if (input == Input::frames) return net::frame_time(frame);
@@ -124,65 +131,62 @@ std::uint64_t time_of(const std::byte* frame, Input input) {
     return time;
 }
 
-bool is_tag_of(const Slot& slot, const std::byte* frame) {
-    const net::FrameWords w = net::load_frame(frame);
-    return slot.input == Input::frames && !markers_match(w, slot.markers) && is_tag(w, slot.markers);
-}
-
-void take_tag(const std::byte* frame, const FrameSpan& span, Slot& slot) {
-    slot.tags.take(net::load_frame(frame), span.tag_source, TimeGuard::of(span.time_low, span.time_high),
-                   slot.late_below);
-}
-
-Lot lot_of(const std::byte* frame, const FrameSpan& span, const Slot& slot) {
-    const bool listed = !slot.sources.empty() && span.source != 0;
-    if (listed && !slot.sources[span.source - 1][net::frame_bdm(frame)]) return Lot::foreign;
-    const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
-    return guard.refuses(time_of(frame, slot.input)) ? Lot::outside : Lot::inside;
-}
-
 }  // namespace
+
+bool Uploader::is_tag_frame(const std::byte* frame) const {
+    const net::FrameWords w = net::load_frame(frame);
+    return input_ == Input::frames && !markers_match(w, markers_) && is_tag(w, markers_);
+}
+
+Uploader::Lot Uploader::lot_of(const std::byte* frame, const FrameSpan& span) const {
+    const bool listed = !sources_.empty() && span.source != 0;
+    if (listed && !sources_[span.source - 1][net::frame_bdm(frame)]) return Lot::foreign;
+    const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
+    return guard.refuses(time_of(frame, input_)) ? Lot::outside : Lot::inside;
+}
 
 /// For slices whose spans are too many and too unlike for the table: judges every frame here, so that a row
 /// for each lot will do. Tags stay on the host.
-void Uploader::pack(std::span<const FrameSpan> spans, Slot& slot, SpanTable& table, cudaStream_t stream) {
+void Uploader::pack(DeviceSlice& slice, SpanTable& table, cudaStream_t stream) {
+    SliceFrames& to = slice.frames;
     std::uint64_t frames = 0;
-    for (const FrameSpan& span : spans)
+    for (const FrameSpan& span : slice.input.spans)
         frames += span.total();
-    if (frames > slot.frame_room) {
+    if (frames > to.room) {
         throw std::runtime_error(
-            fmt::format("a slice of {} frames: at most {} (max_slice_frames)", frames, slot.frame_room));
+            fmt::format("a slice of {} frames: at most {} (max_slice_frames)", frames, to.room));
     }
     std::uint32_t next = 0;
     for (const Lot lot : {Lot::inside, Lot::outside, Lot::foreign}) {
         const std::uint32_t first = next;
-        for (const FrameSpan& span : spans) {
+        for (const FrameSpan& span : slice.input.spans) {
             for (std::uint64_t k = 0; k < span.total(); ++k) {
                 const std::byte* const frame =
                     span.frames + k / span.count * span.stride + k % span.count * net::frame_bytes;
-                if (is_tag_of(slot, frame)) {
-                    if (lot == Lot::inside) take_tag(frame, span, slot);
-                    continue;
+                if (is_tag_frame(frame)) {
+                    if (lot != Lot::inside) continue;
+                    slice.tags.take(net::load_frame(frame), span.tag_source,
+                                    TimeGuard::of(span.time_low, span.time_high), slice.late_below);
+                } else if (lot_of(frame, span) == lot) {
+                    staging_.add(to.cells + next++, frame, net::frame_bytes, stream);
                 }
-                if (lot_of(frame, span, slot) == lot)
-                    staging_.add(slot.cells + next++, frame, net::frame_bytes, stream);
             }
         }
         if (next == first) continue;
         const bool outside = lot == Lot::outside;
         // The source after the last one has no modules.
         const std::uint32_t source =
-            lot == Lot::foreign ? static_cast<std::uint32_t>(slot.sources.size()) + 1 : 0;
+            lot == Lot::foreign ? static_cast<std::uint32_t>(sources_.size()) + 1 : 0;
         table.enter({first, next - first, next - first, source << SpanRow::gap_bits, outside ? 1U : 0U,
                      outside ? 0 : UINT64_MAX},
                     Tag::no_source);
     }
-    slot.frames = static_cast<std::uint32_t>(frames);
-    slot.cell_count = next;
+    to.count = static_cast<std::uint32_t>(frames);
+    to.cell_count = next;
 }
 
-void fetch_table(const Slot& slot, cudaStream_t stream) {
-    if (slot.row_count > 0) launch_fetch(slot.table, slot.host_table, slot.table_bytes(), stream);
+void fetch_table(const SliceFrames& frames, cudaStream_t stream) {
+    if (frames.row_count > 0) launch_fetch(frames.table, frames.host_table, frames.table_bytes(), stream);
 }
 
 }  // namespace petacq::gpu::cuda

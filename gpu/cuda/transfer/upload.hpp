@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "gpu/cuda/base/memory.hpp"
-#include "gpu/cuda/slice/slot.hpp"
+#include "gpu/cuda/slice/device_slice.hpp"
 #include "gpu/cuda/transfer/upload_plan.hpp"
 
 namespace petacq::gpu::cuda {
@@ -42,21 +41,29 @@ class Uploader {
   public:
     Uploader(const PipelineOptions& options, Memory& memory);
 
-    /// Issues the copies of the frames to slot.cells, asynchronous for frames in pinned memory, and writes
-    /// the table of the spans to slot.host_table. Throws std::runtime_error when the frames exceed the slot.
-    void upload(std::span<const FrameSpan> spans, Slot& slot, cudaStream_t stream);
+    /// Issues the copies of the frames, asynchronous for frames in pinned memory, and writes the table of
+    /// their spans on the host. Throws std::runtime_error for more frames than there is room for.
+    void upload(DeviceSlice& slice, cudaStream_t stream);
 
   private:
-    [[nodiscard]] bool place(std::span<const FrameSpan> spans, Slot& slot, SpanTable& table,
-                             cudaStream_t stream);
-    void copy(const Piece& piece, Slot& slot, cudaStream_t stream);
-    void pack(std::span<const FrameSpan> spans, Slot& slot, SpanTable& table, cudaStream_t stream);
+    /// Frames that are packed together: those inside the time windows of their spans; those outside, which
+    /// get an empty window; those with a module that is not their source's.
+    enum class Lot : std::uint8_t { inside, outside, foreign };
 
+    [[nodiscard]] bool place(DeviceSlice& slice, SpanTable& table, cudaStream_t stream);
+    void copy(const FrameCopy& piece, SliceFrames& to, cudaStream_t stream);
+    void pack(DeviceSlice& slice, SpanTable& table, cudaStream_t stream);
+    [[nodiscard]] bool is_tag_frame(const std::byte* frame) const;
+    [[nodiscard]] Lot lot_of(const std::byte* frame, const FrameSpan& span) const;
+
+    const Input input_;
+    const std::vector<ModuleSet> sources_;
+    ConversionTables markers_;  // nothing but the markers
     UploadPlan plan_;
     Staging staging_;
 };
 
 /// Brings the table of the spans to the device.
-void fetch_table(const Slot& slot, cudaStream_t stream);
+void fetch_table(const SliceFrames& frames, cudaStream_t stream);
 
 }  // namespace petacq::gpu::cuda

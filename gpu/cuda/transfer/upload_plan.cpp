@@ -6,10 +6,10 @@ namespace petacq::gpu::cuda {
 
 UploadPlan::UploadPlan(std::uint32_t gap_room, std::uint32_t row_room, bool by_source)
     : gap_room_(gap_room), row_room_(row_room), by_source_(by_source) {
-    runs_.reserve(row_room);
+    stretches_.reserve(row_room);
     rows_.reserve(row_room);
     tag_sources_.reserve(row_room);
-    pieces_.reserve(row_room);
+    copies_.reserve(row_room);
 }
 
 void UploadPlan::start(SpanTable& table) {
@@ -19,10 +19,10 @@ void UploadPlan::start(SpanTable& table) {
 }
 
 bool UploadPlan::add(std::span<const FrameSpan> part) {
-    runs_.clear();
+    stretches_.clear();
     rows_.clear();
     tag_sources_.clear();
-    pieces_.clear();
+    copies_.clear();
     for (const FrameSpan& span : part) {
         if (span.count == 0) continue;
         if (span.datagrams == 1 || has_room(span)) {
@@ -32,7 +32,7 @@ bool UploadPlan::add(std::span<const FrameSpan> part) {
         for (std::uint32_t i = 0; i < span.datagrams; ++i)
             if (!gather(span.datagram(i))) return false;
     }
-    place_runs();
+    place_stretches();
     return true;
 }
 
@@ -60,22 +60,22 @@ bool UploadPlan::gather(const FrameSpan& span) {
     const std::uint32_t between = gap_in(span);
     gaps_ += between * (span.datagrams - 1);
     std::uint32_t gap = 0;
-    const bool joined = !runs_.empty() && joins(runs_.back().end, span.frames, gap);
+    const bool joined = !stretches_.empty() && joins(stretches_.back().end, span.frames, gap);
     const std::uint32_t cells = (span.count + between) * span.datagrams - between;
     const std::byte* const end = span.frames + std::size_t{cells} * net::frame_bytes;
     const std::uint32_t source = by_source_ ? span.source : 0;
     if (joined) {
         gaps_ += gap;
-        runs_.back().end = end;
+        stretches_.back().end = end;
         if (extend_row(span, source, gap)) return true;
     }
     const auto row = static_cast<std::uint32_t>(rows_.size());
     if (table_->row_count + row == row_room_) return false;
-    if (!joined) runs_.push_back({span.frames, end, row, 0});
-    Run& run = runs_.back();
-    ++run.rows;
-    const auto first =
-        static_cast<std::uint32_t>((span.frames - run.begin) / static_cast<std::ptrdiff_t>(net::frame_bytes));
+    if (!joined) stretches_.push_back({span.frames, end, row, 0});
+    Stretch& stretch = stretches_.back();
+    ++stretch.rows;
+    const auto first = static_cast<std::uint32_t>((span.frames - stretch.begin) /
+                                                  static_cast<std::ptrdiff_t>(net::frame_bytes));
     rows_.push_back(
         {first, cells, span.count, source << SpanRow::gap_bits | between, span.time_low, span.time_high});
     tag_sources_.push_back(span.tag_source);
@@ -104,28 +104,29 @@ bool UploadPlan::extend_row(const FrameSpan& span, std::uint32_t source, std::ui
     return true;
 }
 
-/// Gives the runs of the part their cells, in the order of their addresses.
-void UploadPlan::place_runs() {
-    std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
+/// Gives the spans of the part their cells, in the order of their addresses.
+void UploadPlan::place_stretches() {
+    std::sort(stretches_.begin(), stretches_.end(),
+              [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
     const std::byte* end = nullptr;
-    for (const Run& run : runs_) {
-        const auto cells =
-            static_cast<std::uint32_t>((run.end - run.begin) / static_cast<std::ptrdiff_t>(net::frame_bytes));
+    for (const Stretch& stretch : stretches_) {
+        const auto cells = static_cast<std::uint32_t>((stretch.end - stretch.begin) /
+                                                      static_cast<std::ptrdiff_t>(net::frame_bytes));
         std::uint32_t gap = 0;
-        if (!pieces_.empty() && joins(end, run.begin, gap)) {
+        if (!copies_.empty() && joins(end, stretch.begin, gap)) {
             gaps_ += gap;
             next_cell_ += gap;
-            pieces_.back().cells += gap + cells;
+            copies_.back().cells += gap + cells;
         } else {
-            pieces_.push_back({run.begin, next_cell_, cells});
+            copies_.push_back({stretch.begin, next_cell_, cells});
         }
-        for (std::uint32_t i = 0; i < run.rows; ++i) {
-            SpanRow row = rows_[run.first_row + i];
+        for (std::uint32_t i = 0; i < stretch.rows; ++i) {
+            SpanRow row = rows_[stretch.first_row + i];
             row.first += next_cell_;
-            table_->enter(row, tag_sources_[run.first_row + i]);
+            table_->enter(row, tag_sources_[stretch.first_row + i]);
         }
         next_cell_ += cells;
-        end = run.end;
+        end = stretch.end;
     }
 }
 

@@ -22,7 +22,7 @@ inline constexpr std::size_t copied_gap = 4080;
 static_assert(copied_gap / net::frame_bytes <= SpanRow::max_gap);
 
 /// Memory to be copied to consecutive cells.
-struct Piece {
+struct FrameCopy {
     const std::byte* from = nullptr;
     std::uint32_t cell = 0;
     std::uint32_t cells = 0;
@@ -39,15 +39,14 @@ class UploadPlan {
     void start(SpanTable& table);
     /// Places spans behind those of the earlier parts. False: the table has no room; start again.
     [[nodiscard]] bool add(std::span<const FrameSpan> part);
-    /// The pieces to be copied for the latest part. They come in the order of their cells and leave no cell
-    /// out.
-    [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
+    /// The copies for the latest part. They come in the order of their cells and leave no cell out.
+    [[nodiscard]] const std::vector<FrameCopy>& copies() const { return copies_; }
     /// Cells used so far.
     [[nodiscard]] std::uint32_t cells() const { return next_cell_; }
 
   private:
     /// Consecutive spans of the slice that lie next to each other, and their rows.
-    struct Run {
+    struct Stretch {
         const std::byte* begin;
         const std::byte* end;
         std::uint32_t first_row;
@@ -60,7 +59,7 @@ class UploadPlan {
     [[nodiscard]] bool has_room(const FrameSpan& span) const;
     [[nodiscard]] bool gather(const FrameSpan& span);
     [[nodiscard]] bool extend_row(const FrameSpan& span, std::uint32_t source, std::uint32_t gap);
-    void place_runs();
+    void place_stretches();
 
     const std::uint32_t gap_room_;
     const std::uint32_t row_room_;
@@ -69,11 +68,11 @@ class UploadPlan {
     std::uint32_t next_cell_ = 0;
     std::uint32_t gaps_ = 0;  ///< cells without a frame so far
     // The part that is being planned.
-    std::vector<Run> runs_;
-    std::vector<SpanRow> rows_;               ///< `first` counts from the beginning of the run
+    std::vector<Stretch> stretches_;
+    std::vector<SpanRow> rows_;               ///< `first` counts from the beginning of the stretch
     std::vector<std::uint16_t> tag_sources_;  ///< [row]
     bool full_ = false;                       ///< all spans of the last row have the same number of frames
-    std::vector<Piece> pieces_;
+    std::vector<FrameCopy> copies_;
 };
 
 }  // namespace petacq::gpu::cuda

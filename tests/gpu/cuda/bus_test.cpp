@@ -102,7 +102,7 @@ Uploaded upload(const Input& input, std::size_t part, std::uint32_t gap_room, st
             result.fits = false;
             return result;
         }
-        for (const cuda::Piece& piece : plan.pieces()) {
+        for (const cuda::FrameCopy& piece : plan.copies()) {
             REQUIRE(piece.cell == next);
             next += piece.cells;
             REQUIRE(next <= room);

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "gpu/cuda/coincidence/search.hpp"
+#include "gpu/cuda/convert/conversion.hpp"
 #include "gpu/cuda/convert/converter.hpp"
-#include "gpu/cuda/stages.hpp"
+#include "gpu/cuda/order/ordering.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/base/measure.hpp"
 
@@ -28,17 +30,19 @@ struct StageTimes {
 StageTimes run_stages(const config::Calibration& calibration, const gpu::PipelineOptions& options,
                       std::span<const gpu::FrameSpan> spans, int repeat) {
     const gpu::OwnedTables tables(options, calibration);
-    gpu::cuda::Converter converter(options, tables, gpu::cuda::Stages::room(options),
+    gpu::cuda::Converter converter(options, tables, gpu::cuda::room_for_singles(options),
                                    gpu::cuda::Memory::Purpose::use);
-    gpu::cuda::Stages stages(options, converter);
-    gpu::cuda::Slot slot(options, converter.memory(), converter.memory());
+    gpu::cuda::Memory& memory = converter.memory();
+    gpu::cuda::Conversion conversion(options, converter);
+    gpu::cuda::Ordering ordering(options, memory);
+    gpu::cuda::CoincidenceSearch search(options, memory, ordering.scratch_bytes());
+    gpu::cuda::DeviceSlice slice(options, memory, memory);
     const gpu::cuda::Stream& stream = converter.stream();
-    converter.upload(spans, slot);
+    slice.input = {0, spans, UINT64_MAX, UINT64_MAX};
+    converter.upload(slice);
     check(cudaStreamSynchronize(converter.up()), "cudaStreamSynchronize", "copying frames to the device");
-    fetch_table(slot, stream);
+    fetch_table(slice.frames, stream);
     check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "copying frames to the device");
-    slot.watermark = UINT64_MAX;
-    slot.close_at = UINT64_MAX;
     std::vector<std::unique_ptr<gpu::cuda::Event>> at;
     at.reserve(8);
     for (int i = 0; i < 8; ++i)
@@ -46,30 +50,33 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
     std::vector<double> convert, order, find, whole;
     for (int r = 0; r < repeat + 2; ++r) {
         bool again = false;
-        stages.reset();
+        conversion.reset();
+        search.reset();
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "timing");
         const double seconds = seconds_of([&] {
             at[0]->record(stream);
-            stages.convert(slot, stream);
+            conversion.convert(slice, stream);
             at[1]->record(stream);
-            converter.wait(slot, *at[1]);
-            stages.converted(slot);
+            converter.wait(slice, *at[1]);
+            conversion.take_totals(slice);
             at[2]->record(stream);
-            stages.order(slot, stream);
+            ordering.order(slice, conversion.ready(), stream);
             at[3]->record(stream);
-            stages.find(slot, stream);
+            search.carry_over(slice, stream);
+            ordering.complete(slice, search.new_singles(), stream);
+            search.search(slice, stream);
             at[4]->record(stream);
             at[4]->wait("timing coincidences");
-            again = gpu::cuda::Stages::has_long_runs(slot);
+            again = gpu::cuda::Ordering::has_long_runs(slice);
             if (again) {
                 at[5]->record(stream);
-                stages.order_long_runs(slot, stream);
+                ordering.complete_long_runs(slice, search.new_singles(), search.scratch(), stream);
                 at[6]->record(stream);
-                stages.search(slot, stream);
+                search.search(slice, stream);
                 at[7]->record(stream);
                 at[7]->wait("timing coincidences");
             }
-            stages.found(slot);
+            search.take_totals(slice);
         });
         if (r < 2) continue;
         const auto between = [&](int from, int to) { return milliseconds_between(*at[from], *at[to]); };
@@ -78,7 +85,7 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
         find.push_back(between(3, 4) + (again ? between(6, 7) : 0));
         whole.push_back(seconds * 1e3);
     }
-    return {median(convert), median(order), median(find), median(whole), slot.result.counts.prompts};
+    return {median(convert), median(order), median(find), median(whole), slice.result.counts.prompts};
 }
 
 class Table {

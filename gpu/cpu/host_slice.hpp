@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
 #include <vector>
 
 #include "gpu/cpu/chunk.hpp"
@@ -15,23 +13,17 @@
 namespace petacq::gpu {
 
 /// The stages fill it one after the other. It is reused: its buffers keep their memory.
-struct Slot {
+struct HostSlice {
     /// What a part of the frames was converted to.
     struct alignas(64) Part {
         ConvertedFrames converted;
         std::vector<std::unique_ptr<Chunk>> chunks;
     };
 
-    // The slice:
+    Slice input;
     std::uint64_t number = 0;  ///< in order of submission
-    std::span<const FrameSpan> spans;
     std::uint64_t frames = 0;
     std::uint64_t late_below = 0;  ///< the watermark of the slice before
-    std::uint64_t watermark = 0;
-    std::optional<std::uint64_t> close_at;
-    std::optional<std::uint64_t> decide_before;
-    bool ends_interval = false;
-    std::optional<TickRange> spectra;
 
     // Conversion:
     std::vector<Part> parts;
@@ -45,8 +37,6 @@ struct Slot {
     // Search, and the result:
     Search search;
     SliceResult result;
-
-    [[nodiscard]] bool ends_segment() const { return close_at && !decide_before; }
 };
 
 }  // namespace petacq::gpu
