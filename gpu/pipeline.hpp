@@ -109,7 +109,7 @@ struct Slice {
     /// segment's results come with later slices, even if the watermark is well above close_at.
     std::optional<std::uint64_t> close_at;
     /// With close_at, and not above it: only singles below this time are decided, as they will be at
-    /// close_at. The segment goes on, and a later slice with the same close_at ends it. So an interval may
+    /// close_at. The segment stays open, and a later slice with the same close_at ends it. So an interval may
     /// end anywhere in the last window and delay of a segment.
     std::optional<std::uint64_t> decide_before = {};
     /// Ends an interval: the result has the sums over everything decided since the interval before.

@@ -110,7 +110,7 @@ struct Batch {
 
     alignas(64) std::size_t used = 0;  ///< bytes from the start that hold received data
     RecordVector<Datagram> datagrams;  ///< capacity reserved once; never grows while running
-    RecordVector<Member> members;      ///< likewise
+    RecordVector<Member> members;      ///< of all groups
 
     alignas(64) std::atomic<std::uint32_t> published{0};  ///< of a BatchLane
     std::atomic<std::uint32_t> holders{0};                ///< of the pool

@@ -66,7 +66,7 @@ BatchQueue::BatchQueue(std::size_t lanes, std::size_t batches)
     }
 }
 
-std::optional<Piece> BatchQueue::take() {
+std::optional<DatagramSpan> BatchQueue::take() {
     BatchLane* oldest = nullptr;
     std::int64_t arrival = BatchLane::never;  // of the oldest datagram
     std::int64_t limit = BatchLane::never;    // up to which the other lanes bring nothing
@@ -111,8 +111,8 @@ std::optional<Piece> BatchQueue::take() {
 }
 
 /// Takes the datagrams of a lane up to `end`.
-Piece BatchQueue::piece_of(BatchLane& lane, std::uint32_t end) {
-    Piece piece{lane.batch_, {lane.batch_->first_datagram + lane.read_, end - lane.read_}, false};
+DatagramSpan BatchQueue::piece_of(BatchLane& lane, std::uint32_t end) {
+    DatagramSpan piece{lane.batch_, {lane.batch_->first_datagram + lane.read_, end - lane.read_}, false};
     lane.read_ = end;
     if (lane.complete_ && end == lane.known_) {
         piece.last = true;
@@ -124,7 +124,7 @@ Piece BatchQueue::piece_of(BatchLane& lane, std::uint32_t end) {
     return piece;
 }
 
-std::optional<Piece> BatchQueue::take(std::chrono::microseconds timeout) {
+std::optional<DatagramSpan> BatchQueue::take(std::chrono::microseconds timeout) {
     if (auto piece = take()) return piece;
     wake_.prepare();
     if (auto piece = take()) return piece;

@@ -87,7 +87,7 @@ class BatchLane {
 };
 
 /// Datagrams of one batch that follow one another in the order of arrival.
-struct Piece {
+struct DatagramSpan {
     Batch* batch = nullptr;
     std::span<const Datagram> datagrams;
     bool last = false;  ///< the whole batch has been taken, and belongs to the reader
@@ -103,16 +103,16 @@ class BatchQueue {
     [[nodiscard]] std::size_t lanes() const { return lane_count_; }
 
     /// The oldest datagrams; nothing if there are none, or while a lane could bring older ones.
-    std::optional<Piece> take();
+    std::optional<DatagramSpan> take();
     /// Like take(), but waits until a batch is finished, at most for `timeout`.
-    std::optional<Piece> take(std::chrono::microseconds timeout);
+    std::optional<DatagramSpan> take(std::chrono::microseconds timeout);
     /// Host time up to which everything has been taken, as of the latest take() that found nothing.
     [[nodiscard]] std::int64_t taken_until_ns() const { return taken_until_ns_; }
     /// All lanes are closed and everything has been taken, as of the latest take() that found nothing.
     [[nodiscard]] bool ended() const { return taken_until_ns_ == BatchLane::never; }
 
   private:
-    static Piece piece_of(BatchLane& lane, std::uint32_t end);
+    static DatagramSpan piece_of(BatchLane& lane, std::uint32_t end);
 
     const std::size_t lane_count_;
     const std::unique_ptr<BatchLane[]> lanes_;

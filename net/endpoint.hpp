@@ -74,7 +74,7 @@ class SenderTable {
     [[nodiscard]] std::size_t size() const { return size_; }
 
   private:
-    struct Entry {
+    struct NumberedSender {
         Endpoint sender;
         std::uint16_t number = none;  // none: free
     };
@@ -94,7 +94,7 @@ class SenderTable {
         return place;
     }
 
-    std::vector<Entry> entries_;  // at most half full; a power of two
+    std::vector<NumberedSender> entries_;  // at most half full; a power of two
     std::size_t mask_;
     std::size_t size_ = 0;
 };

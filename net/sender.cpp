@@ -74,10 +74,10 @@ struct Sender::Impl {
     std::array<iovec, max_messages> pieces{};
     std::array<std::size_t, max_messages> runs{};      // payloads in each message
     std::array<std::size_t, max_messages> segments{};  // and the size of the first of them
-    struct alignas(cmsghdr) Control {
+    struct alignas(cmsghdr) SendControl {
         std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> bytes;
     };
-    std::array<Control, max_messages> controls{};
+    std::array<SendControl, max_messages> controls{};
 };
 
 Sender::Impl::Impl(const SenderOptions& options)
@@ -122,7 +122,7 @@ unsigned Sender::Impl::fill(std::span<const Payload> payloads) {
         header.msg_iovlen = 1;
         if (run > 1) {
             header.msg_control = &controls[count];
-            header.msg_controllen = sizeof(Control);
+            header.msg_controllen = sizeof(SendControl);
             cmsghdr* c = CMSG_FIRSTHDR(&header);
             c->cmsg_level = IPPROTO_UDP;
             c->cmsg_type = UDP_SEGMENT;

@@ -164,8 +164,8 @@ class Job:
         return found
 
     def exchange(self, shards, begin):
-        """When each rank has its singles. In each step a rank sends to the one so many places after it, and receives from
-        the one so many before it (Exchange::singles())."""
+        """When each rank has its singles. In step s a rank sends to the one s places after it, and receives from
+        the one s places before it (Exchange::singles())."""
         ranks = self.options.ranks
         free, bytes_received = [begin] * ranks, [0] * ranks
         if self.options.storage == "shared":

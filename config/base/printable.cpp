@@ -37,16 +37,17 @@ Character first_character(std::string_view text) {
 }
 
 bool acts_on_terminals(char32_t c) {
-    struct Range {
+    struct CharacterRange {
         char32_t first;
         char32_t last;
     };
     // Controls; soft hyphen; marks of direction, embeddings, overrides and isolates; separators of lines and
     // paragraphs; invisible characters and tags.
-    constexpr Range ranges[] = {{0, 0x1F},        {0x7F, 0x9F},     {0xAD, 0xAD},      {0x61C, 0x61C},
-                                {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F},
-                                {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
-    for (const Range& range : ranges)
+    constexpr CharacterRange ranges[] = {{0, 0x1F},        {0x7F, 0x9F},      {0xAD, 0xAD},
+                                         {0x61C, 0x61C},   {0x180E, 0x180E},  {0x200B, 0x200F},
+                                         {0x2028, 0x202E}, {0x2060, 0x206F},  {0xFEFF, 0xFEFF},
+                                         {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
+    for (const CharacterRange& range : ranges)
         if (c >= range.first && c <= range.last) return true;
     return false;
 }

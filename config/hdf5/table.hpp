@@ -59,7 +59,7 @@ void write_text(hid_t object, const char* name, const std::string& text);
 /// Empty texts are left out.
 void write_texts(hid_t object, const std::map<std::string, std::string>& texts);
 
-// The HDF5 library is not thread-safe: of the calls of these two functions, one at a time goes on.
+// The HDF5 library is not thread-safe: only one call of these two functions may run at a time.
 
 /// Opens the file and calls `read`; errors name the file.
 void read_hdf5_file(const std::filesystem::path& file, const std::function<void(hid_t)>& read);

@@ -39,7 +39,7 @@ void Account::count_here(const net::Datagram& datagram) {
     }
 }
 
-Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
+Ledger Account::total(ReadingMode reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
                       const Waiting& waiting) const {
     Ledger ledger = counted_;
     DatagramLedger& d = ledger.datagrams;
@@ -50,7 +50,8 @@ Ledger Account::total(Reading reading, const TrackerTotals& sources, std::uint64
     d.duplicates_suspected = duplicates_suspected_;
     ReceiverTotals sum = counted_here_;
     for (const net::ReceiverCounters* receiver : receivers_)
-        sum += reading == Reading::one_moment ? read_totals_at_one_moment(*receiver) : read_totals(*receiver);
+        sum += reading == ReadingMode::one_moment ? read_totals_at_one_moment(*receiver)
+                                                  : read_totals(*receiver);
 #define PETACQ_ENTER(section, name, ...) d.name = sum.datagrams_##name;
     PETACQ_RECEIVER_COUNTERS(PETACQ_ENTER)
 #undef PETACQ_ENTER

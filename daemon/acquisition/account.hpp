@@ -22,7 +22,7 @@ class Account {
   public:
     /// How to read the receivers' counters. `quick`: each for itself, so that identities may not close.
     /// `one_moment`: all of one moment, for the start and the end of a run; may wait for a receiver.
-    enum class Reading { quick, one_moment };
+    enum class ReadingMode { quick, one_moment };
 
     /// The counters outlive this object. Without receivers, as in a replay, the datagrams that a receiver
     /// would count are counted when they are added.
@@ -42,8 +42,8 @@ class Account {
     void add(const gpu::SliceResult& result);
 
     /// `frames_under_way`: accepted and not through the pipeline. `waiting`: in the pipeline.
-    [[nodiscard]] Ledger total(Reading reading, const TrackerTotals& sources, std::uint64_t frames_under_way,
-                               const Waiting& waiting) const;
+    [[nodiscard]] Ledger total(ReadingMode reading, const TrackerTotals& sources,
+                               std::uint64_t frames_under_way, const Waiting& waiting) const;
     /// The latest of each channel and kind, in that order.
     [[nodiscard]] std::vector<gpu::Tag> latest_tags() const;
     /// Coincidences, saved singles and tags found.

@@ -112,7 +112,8 @@ void Acquisition::loop(const std::stop_token& stopping) {
 void Acquisition::turn() {
     // Nor when a slice is ready.
     const bool busy = !feed_.empty() || flow_.has_many_frames();
-    std::optional<net::Piece> piece = batches_.take(busy ? busy_poll_interval : idle_poll_interval(options_));
+    std::optional<net::DatagramSpan> piece =
+        batches_.take(busy ? busy_poll_interval : idle_poll_interval(options_));
     statistics_.busy.start();
     statistics_.progress.turns.add();
     for (std::size_t taken = 0; piece; piece = batches_.take()) {
@@ -140,7 +141,7 @@ void Acquisition::turn() {
     statistics_.busy.stop();
 }
 
-void Acquisition::take(const net::Piece& piece) {
+void Acquisition::take(const net::DatagramSpan& piece) {
     std::uint64_t newest = 0;
     net::each_group(*piece.batch, piece.datagrams, [&](const net::Group& group) {
         const net::Datagram& first = group.trains().front();

@@ -3,8 +3,8 @@
 //
 // One turn of its loop reads: take datagrams, cut slices, execute commands, collect results, check the run,
 // publish. Each step is a class of its own in this folder; this one connects them and decides when a slice is
-// cut; run_control.hpp knows the run. Another thread starts and stops runs with begin_run() and end_run(), and
-// any watches with snapshot() and progress().
+// cut; run_control.hpp knows the run. Another thread starts and stops runs with begin_run() and end_run(),
+// and any watches with snapshot() and progress().
 //
 // Host time is the arrival of the datagram that is being read. When none waits, it is the time up to which
 // everything has been read. It decides when a slice is old, when a source is silent, and when to look for a
@@ -79,7 +79,7 @@ class Acquisition {
     /// Frames submitted from now on are converted with this calibration, whose time offsets are
     /// at most `max_offset` ticks. The next run starts past every frame received before, so that it has no
     /// single of another calibration. `done` is called in the acquisition thread with the reason if that
-    /// failed, "" if it did not; after a failure, everything goes on as before. The caller must ensure that
+    /// failed, "" if it did not; after a failure, everything continues as before. The caller must ensure that
     /// no run is waiting or in progress.
     void set_calibration(std::shared_ptr<const config::Calibration> calibration, std::uint64_t max_offset,
                          std::function<void(std::string failure)> done);
@@ -92,13 +92,13 @@ class Acquisition {
 
   private:
     /// The thread's own statistics, for progress() and the snapshot.
-    struct Statistics {
+    struct ThreadStatistics {
         AcquisitionProgress progress;
         BusyTime busy;
     };
 
     void loop(const std::stop_token& stopping);
-    void take(const net::Piece& piece);
+    void take(const net::DatagramSpan& piece);
     std::uint64_t take(const net::Batch& batch, const net::Group& group);
     void after_datagram(std::uint64_t step);
     void advance(std::int64_t host_ns);
@@ -106,7 +106,7 @@ class Acquisition {
 
     const AcquisitionOptions options_;
     std::function<void()> on_second_;
-    Statistics statistics_;
+    ThreadStatistics statistics_;
     SnapshotBoard board_;
     SpectraView spectra_;
     CommandQueue commands_;

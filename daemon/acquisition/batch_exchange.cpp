@@ -6,9 +6,9 @@
 
 namespace petacq::daemon {
 
-std::optional<net::Piece> BatchExchange::start_reading(std::optional<net::Piece> piece) {
+std::optional<net::DatagramSpan> BatchExchange::start_reading(std::optional<net::DatagramSpan> piece) {
     free_low_water_ = free_low_water();
-    piece_ = piece.value_or(net::Piece{});
+    piece_ = piece.value_or(net::DatagramSpan{});
     read_ = 0;
     return piece;
 }

@@ -23,8 +23,8 @@ class BatchExchange {
     BatchExchange(net::BatchPool& pool, net::BatchQueue& filled) : pool_(pool), filled_(filled) {}
 
     /// The next datagrams; nothing when there are none, with a timeout: when none come within it.
-    std::optional<net::Piece> take() { return start_reading(filled_.take()); }
-    std::optional<net::Piece> take(std::chrono::microseconds timeout) {
+    std::optional<net::DatagramSpan> take() { return start_reading(filled_.take()); }
+    std::optional<net::DatagramSpan> take(std::chrono::microseconds timeout) {
         return start_reading(filled_.take(timeout));
     }
     /// More records of the piece taken last are being read.
@@ -57,14 +57,14 @@ class BatchExchange {
     void restart_low_water() { free_low_water_ = pool_.free_count(); }
 
   private:
-    std::optional<net::Piece> start_reading(std::optional<net::Piece> piece);
+    std::optional<net::DatagramSpan> start_reading(std::optional<net::DatagramSpan> piece);
     void capture();
 
     net::BatchPool& pool_;
     net::BatchQueue& filled_;
     Capture* capture_ = nullptr;
-    net::Piece piece_;      ///< taken last
-    std::size_t read_ = 0;  ///< records of it
+    net::DatagramSpan piece_;  ///< taken last
+    std::size_t read_ = 0;     ///< records of it
     std::size_t free_low_water_ = SIZE_MAX;
 };
 

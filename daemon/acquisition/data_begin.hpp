@@ -15,7 +15,7 @@ namespace petacq::daemon {
 class DataBegin {
   public:
     /// A datagram that says what time of day a tick was.
-    struct Arrival {
+    struct FrameArrival {
         std::uint64_t time = 0;  ///< of its last frame
         std::int64_t host_ns = 0;
     };
@@ -39,7 +39,7 @@ class DataBegin {
         latest_.reset();
     }
     /// Believed frames from `earliest` to `arrival.time` or later.
-    void add(std::uint64_t earliest, Arrival arrival) {
+    void add(std::uint64_t earliest, FrameArrival arrival) {
         latest_ = arrival;
         if (!arrival_) arrival_ = arrival;
         add_range(earliest, arrival.time);
@@ -57,7 +57,7 @@ class DataBegin {
     }
     /// UINT64_MAX: no data yet.
     [[nodiscard]] std::uint64_t first() const { return first_; }
-    /// Absent: no data yet. `max_offset`: singles may be so much earlier than their frames.
+    /// Absent: no data yet. `max_offset`: by how much singles may be earlier than their frames.
     [[nodiscard]] std::optional<std::uint64_t> ticks(std::uint64_t max_offset) const {
         if (first_ == UINT64_MAX) return std::nullopt;
         if (before_ && subtract_or_zero(first_, *before_) <= pause_) return from_;
@@ -65,7 +65,7 @@ class DataBegin {
     }
     /// The datagram that tells the time of day. If none has come since watch_clock(), the latest one before
     /// it.
-    [[nodiscard]] const std::optional<Arrival>& arrival() const { return arrival_ ? arrival_ : latest_; }
+    [[nodiscard]] const std::optional<FrameArrival>& arrival() const { return arrival_ ? arrival_ : latest_; }
 
   private:
     void add_range(std::uint64_t earliest, std::uint64_t newest) {
@@ -82,8 +82,8 @@ class DataBegin {
     std::uint64_t from_ = 0;
     std::uint64_t first_ = UINT64_MAX;     ///< earliest frame from `from_` on
     std::optional<std::uint64_t> before_;  ///< newest frame before `from_`
-    std::optional<Arrival> arrival_;
-    std::optional<Arrival> latest_;
+    std::optional<FrameArrival> arrival_;
+    std::optional<FrameArrival> latest_;
 };
 
 }  // namespace petacq::daemon

@@ -24,7 +24,7 @@ class LimitClock {
     }
     [[nodiscard]] Clock::time_point now() const { return now_; }
     [[nodiscard]] std::int64_t host_ns() const { return host_ns_; }
-    /// For so long host time has not moved: a receiver has stopped.
+    /// How long host time has not advanced: a receiver has stopped.
     [[nodiscard]] Clock::duration standing() const { return now_ - moved_at_; }
 
   private:

@@ -39,7 +39,7 @@ struct AcquisitionOptions {
     net::FrameCheck frames;          ///< of the boards
     std::uint64_t max_offset = 0;    ///< ticks: largest magnitude of a time offset, at first
     std::uint64_t max_disorder = 0;  ///< ticks
-    std::uint64_t flush_reach = 0;   ///< ticks: what is received last is decided so much later
+    std::uint64_t flush_reach = 0;   ///< ticks by which the latest frames are decided later
     /// Ticks: length of a row of the ledger over time, and of what is measured by second. 0: one row in all,
     /// and nothing is measured.
     std::uint64_t second = 0;

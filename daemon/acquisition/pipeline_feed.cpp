@@ -41,7 +41,7 @@ bool PipelineFeed::submit(SliceContents& contents, const SliceEnd& end) {
     attempt([&] {
         assert(end.watermark >= watermark_);
         assert(!end.close_at || *end.close_at <= end.watermark);
-        Slot& slot = slots_[(oldest_ + count_) % slots_.size()];
+        SubmittedSlice& slot = slots_[(oldest_ + count_) % slots_.size()];
         std::swap(slot.contents.spans, contents.spans);
         std::swap(slot.contents.batches, contents.batches);
         slot.contents.frames = frames;
@@ -70,7 +70,7 @@ CollectedSlice* PipelineFeed::collect(bool wait) {
     bool ready = false;
     attempt([&] { ready = pipeline_->collect(collected_.result, wait); });
     if (!ready) return nullptr;
-    Slot& slot = slots_[oldest_];
+    SubmittedSlice& slot = slots_[oldest_];
     batches_.give_back(slot.contents.batches);
     frames_in_flight_ -= std::exchange(slot.contents.frames, 0);
     slot.contents.spans.clear();
@@ -132,7 +132,7 @@ void PipelineFeed::fail(const std::string& reason) {
     failure_ = "pipeline: " + reason;
     log_error("{}", failure_);
     pipeline_.reset();  // its threads may still read the batches
-    for (Slot& slot : slots_)
+    for (SubmittedSlice& slot : slots_)
         batches_.give_back(slot.contents.batches);
     progress_.collected.add(count_);
     if (count_ != 0) busy_.stop();

@@ -66,7 +66,7 @@ class PipelineFeed {
     /// gpu::Pipeline::unit_spectra(). Returns false when the pipeline has failed.
     bool unit_spectra(std::uint32_t unit, gpu::UnitSpectra& out);
     /// gpu::Pipeline::set_calibration(). Only when nothing is in flight. Returns why it failed, "" if it did
-    /// not. Afterwards the pipeline goes on, with the calibration before.
+    /// not. Afterwards the pipeline continues with the previous calibration.
     std::string set_calibration(const config::Calibration& calibration);
     /// The pipeline forgets undecided singles and the watermark. Only when nothing is in flight. Returns
     /// false when the pipeline has failed.
@@ -96,7 +96,7 @@ class PipelineFeed {
     [[nodiscard]] const BusyTime& busy() const { return busy_; }
 
   private:
-    struct Slot {
+    struct SubmittedSlice {
         SliceContents contents;
         SliceEnd end;
     };
@@ -107,7 +107,7 @@ class PipelineFeed {
     const std::uint64_t max_pending_;
     BatchExchange& batches_;
     AcquisitionProgress& progress_;
-    std::vector<Slot> slots_;  ///< a ring as long as the pipeline's depth
+    std::vector<SubmittedSlice> slots_;  ///< a ring as long as the pipeline's depth
     std::size_t oldest_ = 0;
     std::size_t count_ = 0;
     CollectedSlice collected_;  ///< reused, with the memory of its vectors

@@ -119,18 +119,18 @@ void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
 
 void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
     flow_.start_slice(now_ns);
-    const SliceFlow::Watermark next = flow_.next_watermark(now_ns);
+    const SliceFlow::SliceWatermark next = flow_.next_watermark(now_ns);
     if (!feed_.failed()) submit_slice(next, cut);
     check_pipeline();
 }
 
-void RunControl::submit_slice(const SliceFlow::Watermark& next, Cut cut) {
+void RunControl::submit_slice(const SliceFlow::SliceWatermark& next, Cut cut) {
     begin_data(flow_.data_begin(next.ticks));
     count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
     if (end.close_at) end.watermark = std::max(*end.close_at, feed_.watermark());
-    if (row_ends(end, cut)) end.row = flow_.total(Account::Reading::quick).datagrams;
+    if (row_ends(end, cut)) end.row = flow_.total(Account::ReadingMode::quick).datagrams;
     if (flow_.submit(end) && next.gives_up) ++given_up_;
     if (!end.close_at) return;
     if (run_.interval.running()) {
@@ -157,7 +157,7 @@ void RunControl::account(CollectedSlice& slice) {
     run_.run->mark(decided);
     if (!slice.end.row) return;
     // The datagrams as of the moment when the slice was cut: later ones belong to the next row.
-    Ledger total = flow_.total(Account::Reading::quick);
+    Ledger total = flow_.total(Account::ReadingMode::quick);
     total.datagrams = *slice.end.row;
     run_.run->ledger_series().add(slice.end.watermark, total);
 }
@@ -203,7 +203,7 @@ gpu::TickRange RunControl::covered(std::uint64_t stop) const {
 void RunControl::start_run() {
     flow_.collect_all();
     flow_.mark_sources();
-    run_.at_start = flow_.total(Account::Reading::one_moment);
+    run_.at_start = flow_.total(Account::ReadingMode::one_moment);
     run_.seen = {};
     run_.seen.sources_at_start = flow_.sources(limits_.host_ns());
     given_up_at_start_ = given_up_;
@@ -260,7 +260,7 @@ void RunControl::check_run(std::int64_t now_ns) {
         interval.fail(failure);
         return close_run();
     }
-    // A receiver that has stopped for so long will not tell what arrived before the request.
+    // After this time a stopped receiver is not expected to tell what arrived before the request.
     const bool stands = limits_.standing() >= options_.stop_timeout;
     if (interval.wants_stop(stands ? INT64_MAX : now_ns)) stop_as_asked(now_ns);
     if (!interval.running() || !interval.overdue(limits_.now())) return;
@@ -309,7 +309,7 @@ void RunControl::finish_run() {
     if (const auto begin = flow_.data_begin_so_far(); begin && *begin < stop) begin_data(*begin);
     end.taken = {run_.interval.start_ticks(), stop};
     end.covered = covered(stop);
-    const Ledger at_end = flow_.total(Account::Reading::one_moment);
+    const Ledger at_end = flow_.total(Account::ReadingMode::one_moment);
     end.ledger = at_end - run_.at_start;
     run_.run->ledger_series().add_last(end.covered.end, end.covered.start, at_end);
     end.seconds = seconds.total;
@@ -348,7 +348,7 @@ void RunControl::follow_reset(DetectorTime::Back back, std::int64_t now_ns) {
         run_.interval.stop_now("the boards were reset: detector time went back", flow_.end_of_received());
         close_run();
     } else if (run_.interval.running()) {
-        // The time was that of a single source, which ends no run: a run with records goes on in it.
+        // The time was that of a single source, which ends no run: a run with records continues in it.
         // So does one that has received everything up to its stop.
         if (!has_records()) flow_.collect_all();
         const std::uint64_t received = flow_.end_of_received();

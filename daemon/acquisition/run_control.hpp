@@ -54,7 +54,7 @@ class RunControl {
     /// A datagram that arrived at `arrival_ns` of the host's clock; the newest time with it is `newest`.
     void arrived(std::int64_t arrival_ns, std::uint64_t newest) { run_.arrivals.add(arrival_ns, newest); }
 
-    /// Once a turn, before commands are executed: the time limits go on.
+    /// Once a turn, before commands are executed: advances the time limits.
     void advance_limits(std::int64_t now_ns) { limits_.turn(now_ns); }
     /// A run ends with its pipeline, which fails with the seconds. A waiting run does so, too, so that its
     /// operator gets an answer.
@@ -71,7 +71,7 @@ class RunControl {
     void describe(AcquisitionSnapshot& snapshot) const;
 
   private:
-    void submit_slice(const SliceFlow::Watermark& next, Cut cut);
+    void submit_slice(const SliceFlow::SliceWatermark& next, Cut cut);
     void count_spectra();
     [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
     void withdraw(std::unique_ptr<Run> run, const std::string& reason);

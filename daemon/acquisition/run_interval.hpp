@@ -94,7 +94,7 @@ class RunInterval {
     void set_reason(const std::string& reason) { reason_ = reason; }
     void fail(const std::string& reason);
 
-    /// Detector time starts again at 0: a run that waits for a start that was asked for goes on waiting;
+    /// Detector time starts again at 0: a run that waits for a requested start keeps waiting;
     /// another starts at once. A run in progress starts again.
     void time_restarted();
 

@@ -130,11 +130,11 @@ void SliceFlow::release_open(std::int64_t now_ns, bool all) {
     open_decided_ns_ = tracker_.time().decided_ns();
     open_.release(
         now_ns,
-        [&](OpenDatagrams::Entry& entry) {
+        [&](OpenDatagrams::OpenDatagram& entry) {
             tracker_.reconsider(entry.datagram, entry.verdict);
             if (all) entry.verdict.open = false;
         },
-        [&](const OpenDatagrams::Entry& entry) {
+        [&](const OpenDatagrams::OpenDatagram& entry) {
             builder_.add(*entry.batch, entry.datagram, entry.verdict);
             if (entry.verdict.refuses_all()) return tracker_.refuse_open(entry.verdict.source);
             undecided_.add(std::min(entry.datagram.last_time, entry.verdict.time_high),
@@ -275,7 +275,7 @@ void SliceFlow::start_slice(std::int64_t now_ns) {
         [&](std::uint32_t source) { return tracker_.time().own_times(source, !too_many); });
 }
 
-SliceFlow::Watermark SliceFlow::next_watermark(std::int64_t now_ns) {
+SliceFlow::SliceWatermark SliceFlow::next_watermark(std::int64_t now_ns) {
     const bool begun = tracker_.time().established();
     std::uint64_t allowed = tracker_.watermark(now_ns, 0);
     if (!tracker_.held()) {
@@ -427,13 +427,13 @@ std::uint64_t SliceFlow::end_of_input() {
     return end_of_received();
 }
 
-Ledger SliceFlow::total(Account::Reading reading) const {
+Ledger SliceFlow::total(Account::ReadingMode reading) const {
     return account_.total(reading, tracker_.totals(), builder_.frames() + feed_.frames_in_flight(),
                           feed_.waiting());
 }
 
 void SliceFlow::describe(AcquisitionSnapshot& snapshot, std::int64_t now_ns) const {
-    snapshot.total = total(Account::Reading::quick);
+    snapshot.total = total(Account::ReadingMode::quick);
     snapshot.taken = BusyTime::Clock::now();
     snapshot.bytes_received = account_.bytes_received();
     snapshot.sources = tracker_.status(now_ns);

@@ -24,7 +24,7 @@ namespace petacq::daemon {
 class SliceFlow {
   public:
     using Sink = std::function<void(CollectedSlice&)>;
-    struct Watermark {
+    struct SliceWatermark {
         std::uint64_t ticks = 0;
         bool gives_up = false;  ///< passes sources for which it would normally wait
     };
@@ -57,7 +57,7 @@ class SliceFlow {
     void start_slice(std::int64_t now_ns);
 
     /// The watermark that the sources allow; never below the present one.
-    Watermark next_watermark(std::int64_t now_ns);
+    SliceWatermark next_watermark(std::int64_t now_ns);
     /// Whether an idle pipeline should soon take the slice (AcquisitionOptions::few_frames).
     [[nodiscard]] bool has_many_frames() const {
         return builder_.frames() > options_.slice_frames / AcquisitionOptions::few_frames;
@@ -109,7 +109,7 @@ class SliceFlow {
     /// Submits the slice, and returns a time past everything received, decided or not.
     std::uint64_t end_of_input();
     /// Everything since the daemon started; without what only the run knows.
-    [[nodiscard]] Ledger total(Account::Reading reading) const;
+    [[nodiscard]] Ledger total(Account::ReadingMode reading) const;
     /// A run that holds the times from `from` on starts to wait for its data.
     void watch_data(std::uint64_t from, std::int64_t now_ns);
     /// Where data begin: of the run, or without one of detector time. UINT64_MAX: no data yet, or earlier
@@ -120,7 +120,7 @@ class SliceFlow {
     /// A run is asked for: the time of day is that of the data from now on.
     void watch_clock();
     /// The datagram that tells the time of day of the run.
-    [[nodiscard]] std::optional<DataBegin::Arrival> arrival() const {
+    [[nodiscard]] std::optional<DataBegin::FrameArrival> arrival() const {
         return begin_of_members(begin_).arrival();
     }
     /// Past everything that has arrived; 0: nothing has.

@@ -8,7 +8,7 @@ namespace petacq::daemon {
 std::shared_ptr<const gpu::UnitSpectra> SpectraView::ask(std::uint32_t unit) {
     const net::MutexLock lock(mutex_);
     if (units_.size() >= max_units && !units_.contains(unit)) return nullptr;
-    Unit& asked = units_[unit];
+    ViewedUnit& asked = units_[unit];
     asked.left = patience;
     return asked.counts;
 }

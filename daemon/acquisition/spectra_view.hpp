@@ -26,12 +26,12 @@ class SpectraView {
     void refresh(PipelineFeed& pipeline);
 
   private:
-    struct Unit {
+    struct ViewedUnit {
         std::shared_ptr<const gpu::UnitSpectra> counts;
         int left = patience;
     };
     net::Mutex mutex_;
-    std::map<std::uint32_t, Unit> units_ PETACQ_GUARDED_BY(mutex_);
+    std::map<std::uint32_t, ViewedUnit> units_ PETACQ_GUARDED_BY(mutex_);
 };
 
 }  // namespace petacq::daemon

@@ -27,12 +27,12 @@ class UndecidedArrivals {
     void clear() { count_ = 0; }
 
   private:
-    struct Arrival {
+    struct NewestArrival {
         std::int64_t ns = 0;
         std::uint64_t newest_time = 0;
     };
     std::uint64_t reach_;
-    std::array<Arrival, capacity> waiting_;
+    std::array<NewestArrival, capacity> waiting_;
     std::size_t count_ = 0;
     std::array<std::int64_t, capacity> decided_{};
     std::optional<std::int64_t> latest_ns_;

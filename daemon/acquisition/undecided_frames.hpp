@@ -24,7 +24,7 @@ class UndecidedFrames {
             return;
         }
         const auto at = std::lower_bound(parts_.begin(), parts_.end(), number,
-                                         [](const Part& p, std::uint64_t n) { return p.number < n; });
+                                         [](const TimeBin& p, std::uint64_t n) { return p.number < n; });
         latest_ = static_cast<std::size_t>(at - parts_.begin());
         if (at != parts_.end() && at->number == number) {
             at->frames += frames;
@@ -51,7 +51,7 @@ class UndecidedFrames {
     /// Up to which time not more than `most` wait with this watermark. UINT64_MAX: all.
     [[nodiscard]] std::uint64_t fitting_end(std::uint64_t watermark, std::uint64_t most) const {
         std::uint64_t waiting = 0;
-        for (const Part& part : parts_) {
+        for (const TimeBin& part : parts_) {
             if (is_below(part, watermark)) continue;
             waiting += part.frames;
             if (waiting > most) return std::max(part.number * part_, watermark);
@@ -65,17 +65,17 @@ class UndecidedFrames {
     }
 
   private:
-    struct Part {
+    struct TimeBin {
         std::uint64_t number = 0;
         std::uint64_t frames = 0;
     };
-    [[nodiscard]] bool is_below(const Part& part, std::uint64_t watermark) const {
+    [[nodiscard]] bool is_below(const TimeBin& part, std::uint64_t watermark) const {
         return part.number < watermark / part_;
     }
 
     std::uint64_t part_;
-    std::vector<Part> parts_;  ///< in order; none is empty
-    std::size_t latest_ = 0;   ///< the one that was added to last
+    std::vector<TimeBin> parts_;  ///< in order; none is empty
+    std::size_t latest_ = 0;      ///< the one that was added to last
     std::uint64_t total_ = 0;
 };
 

@@ -53,7 +53,7 @@ RpcMessage parse_rpc_message(std::string_view line);
 
 /// JSON text on one line, without a line end. Text that is not UTF-8 is repaired.
 std::string rpc_text(const nlohmann::json& document);
-/// Whole messages, likewise. `id`, `result` and the parameters of a notification are JSON texts.
+/// Whole messages. `id`, `result` and the parameters of a notification are JSON texts.
 std::string rpc_result_text(std::string_view id, std::string_view result);
 std::string rpc_error_text(std::string_view id, const RpcError& error);
 std::string rpc_notification_text(std::string_view method, std::string_view params);

@@ -26,7 +26,8 @@ struct StartRequest {
     std::optional<std::string> run;            ///< run id; absent: the daemon names the run
     std::optional<double> duration_s;          ///< detector time; absent: until stopped
     std::optional<std::uint64_t> start_ticks;  ///< detector time; absent: now
-    std::optional<std::uint64_t> stop_ticks;   ///< likewise; absent: after `duration_s`, or until stopped
+    std::optional<std::uint64_t>
+        stop_ticks;  ///< ticks at which the run ends; absent: after `duration_s`, or until stopped
     std::optional<std::string> note;
     OperatorData operator_data;
 };

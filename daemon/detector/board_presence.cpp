@@ -28,7 +28,7 @@ BoardPresence::BoardPresence(std::uint64_t second, std::uint64_t pause, std::uin
 }
 
 /// A source of which little is known may have any rate.
-std::uint64_t BoardPresence::longest_pause(const Source& source) const {
+std::uint64_t BoardPresence::longest_pause(const BoardTimes& source) const {
     const double natural =
         natural_gap * static_cast<double>(source.ticks + pause_) / static_cast<double>(source.frames + 1);
     return std::max(pause_, natural < 0x1p63 ? static_cast<std::uint64_t>(natural) : std::uint64_t{1} << 63);
@@ -56,14 +56,14 @@ void BoardPresence::add_lost(std::uint32_t source, gpu::TickRange over, double l
 
 /// Where a source began that is heard for the first time since detector time is known: with what was held of
 /// it, if that reaches up to now and its datagrams lie no further apart than a pause.
-std::uint64_t BoardPresence::first_of(const Source& source, std::uint64_t begin) const {
+std::uint64_t BoardPresence::first_of(const BoardTimes& source, std::uint64_t begin) const {
     if (source.held == 0 || source.held_begin >= begin || begin > source.held_end + pause_) return begin;
     return (begin - source.held_begin) / (source.held + 1) <= pause_ ? source.held_begin : begin;
 }
 
-/// The datagram does not simply go on where the one before ended.
+/// The datagram does not simply follow the one before.
 void BoardPresence::add_gap(std::uint32_t index, std::uint64_t begin, std::int64_t lost) {
-    Source& source = sources_[index];
+    BoardTimes& source = sources_[index];
     if (!source.heard) {
         source.heard = true;
         source.end = begin;
@@ -86,7 +86,7 @@ void BoardPresence::add_gap(std::uint32_t index, std::uint64_t begin, std::int64
 }
 
 double BoardPresence::live_of(std::uint32_t index, gpu::TickRange range) const {
-    const Source& source = sources_[index];
+    const BoardTimes& source = sources_[index];
     if (!source.heard) return 0;
     std::uint64_t silent = 0;
     for (const Gap& gap : gaps_) {
@@ -99,7 +99,7 @@ double BoardPresence::live_of(std::uint32_t index, gpu::TickRange range) const {
         const gpu::TickRange open{source.end, range.end};
         if (open.ticks() > longest_pause(source)) silent += overlap(open, range);
     }
-    Counts sum;
+    DatagramCounts sum;
     for (auto second = seconds_.lower_bound(range.start / second_);
          second != seconds_.end() && second->first * second_ < range.end; ++second) {
         if (index >= second->second.size()) continue;

@@ -42,7 +42,7 @@ class BoardPresence {
     /// A datagram from before detector time is known, whose times may be wild.
     void hold(std::uint32_t source, std::uint64_t first_time, std::uint64_t last_time) {
         if (source >= sources_.size()) sources_.resize(source + 1);
-        Source& s = sources_[source];
+        BoardTimes& s = sources_[source];
         s.held_begin = std::min({s.held_begin, first_time, last_time});
         s.held_end = std::max({s.held_end, first_time, last_time});
         ++s.held;
@@ -50,7 +50,7 @@ class BoardPresence {
     /// REQUIRES: their last times lie in the same second.
     void add(const HeardDatagrams& d) {
         if (d.source >= sources_.size()) sources_.resize(d.source + 1);
-        Source& source = sources_[d.source];
+        BoardTimes& source = sources_[d.source];
         const std::uint64_t begin = std::min(d.first_time, d.last_time);
         const std::uint64_t end = std::max(d.first_time, d.last_time);
         if (d.hits) note_modules(d.source, d.first_bdm, d.last_bdm);
@@ -80,7 +80,7 @@ class BoardPresence {
     void clear();
 
   private:
-    struct Source {
+    struct BoardTimes {
         std::bitset<256> modules;
         bool heard = false;
         std::uint64_t end = 0;                  ///< newest time
@@ -90,7 +90,7 @@ class BoardPresence {
         std::uint64_t ticks = 0;   ///< of the latest datagrams, with the pauses between them
         std::uint64_t frames = 0;  ///< in these
     };
-    struct Counts {
+    struct DatagramCounts {
         double received = 0;
         double lost = 0;
     };
@@ -105,14 +105,14 @@ class BoardPresence {
     /// Frames over which their distance is averaged, at most.
     static constexpr std::uint64_t averaged_frames = 512;
 
-    [[nodiscard]] std::uint64_t longest_pause(const Source& source) const;
-    Counts& counts(std::uint64_t time, std::uint32_t source) {
+    [[nodiscard]] std::uint64_t longest_pause(const BoardTimes& source) const;
+    DatagramCounts& counts(std::uint64_t time, std::uint32_t source) {
         if (open_ == nullptr || time - open_start_ >= second_) open(time / second_);
         if (open_->size() <= source) open_->resize(sources_.size());
         return (*open_)[source];
     }
     void open(std::uint64_t second);
-    [[nodiscard]] std::uint64_t first_of(const Source& source, std::uint64_t begin) const;
+    [[nodiscard]] std::uint64_t first_of(const BoardTimes& source, std::uint64_t begin) const;
     void add_gap(std::uint32_t source, std::uint64_t begin, std::int64_t lost);
     void add_lost(std::uint32_t source, gpu::TickRange over, double lost);
     [[nodiscard]] double live_of(std::uint32_t source, gpu::TickRange range) const;
@@ -120,10 +120,10 @@ class BoardPresence {
     const std::uint64_t second_;
     const std::uint64_t pause_;
     const std::uint32_t bdm_count_;
-    std::vector<Source> sources_;
+    std::vector<BoardTimes> sources_;
     std::size_t listed_;
-    std::map<std::uint64_t, std::vector<Counts>> seconds_;  ///< [time / second][source]
-    std::vector<Counts>* open_ = nullptr;                   ///< of the second of the latest datagram
+    std::map<std::uint64_t, std::vector<DatagramCounts>> seconds_;  ///< [time / second][source]
+    std::vector<DatagramCounts>* open_ = nullptr;                   ///< of the second of the latest datagram
     std::uint64_t open_start_ = 0;
     std::vector<Gap> gaps_;
 };

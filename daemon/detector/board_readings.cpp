@@ -35,7 +35,7 @@ bool BoardReadings::open(std::uint64_t time) {
     const std::uint64_t start = time - time % second_ % part_;
     const auto place = [&] {
         return std::lower_bound(parts_.begin(), parts_.end(), start,
-                                [](const Part& p, std::uint64_t s) { return p.start < s; });
+                                [](const SecondPart& p, std::uint64_t s) { return p.start < s; });
     };
     auto found = place();
     if (found == parts_.end() || found->start != start) {
@@ -143,7 +143,7 @@ void BoardReadings::take_dead_time(gpu::TickRange range, std::vector<double>& ti
 }
 
 void BoardReadings::clear() {
-    for (Part& part : parts_)
+    for (SecondPart& part : parts_)
         spare_.push_back(std::move(part.modules));
     parts_.clear();
     open_length_ = 0;

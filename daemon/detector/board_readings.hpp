@@ -70,7 +70,7 @@ class BoardReadings {
         std::uint64_t datagrams = 0;
     };
     /// A 64th of a second.
-    struct Part {
+    struct SecondPart {
         std::uint64_t start = 0;
         std::vector<Temperature> modules;  ///< [bdm]
     };
@@ -93,7 +93,7 @@ class BoardReadings {
     const std::uint64_t part_;  ///< ticks; the last part of a second may be shorter
     const std::uint32_t bdm_count_;
     const bool loss_known_;
-    std::vector<Part> parts_;                      ///< in order
+    std::vector<SecondPart> parts_;                ///< in order
     std::vector<std::vector<Temperature>> spare_;  ///< memory of parts
     std::uint64_t open_start_ = 0;                 ///< the part of the latest datagram
     std::uint64_t open_length_ = 0;

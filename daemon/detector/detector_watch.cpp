@@ -29,7 +29,7 @@ constexpr double hysteresis = 0.7;
 constexpr std::size_t max_recent = 8;
 /// Counts: none or a third of them is no chance.
 constexpr double enough_singles = 100;
-/// More or fewer singles by this factor, and by so many sigma: the source has moved.
+/// More or fewer singles by this factor, and by this many sigma: the source has moved.
 constexpr double moved_singles = 1.3;
 constexpr double moved_sigmas = 4;
 /// A unit that counts less than this share of the singles expected of it is silent. A source that moves away
@@ -51,40 +51,40 @@ std::string board_text(std::uint32_t bdm, std::optional<std::uint16_t> source) {
 }  // namespace
 
 std::string DetectorFault::text() const {
-    if (kind == Kind::out_of_step || kind == Kind::no_partners) return what();
+    if (kind == FaultKind::out_of_step || kind == FaultKind::no_partners) return what();
     return fmt::format("{} since {:.1f} s", what(), since_s);
 }
 
 std::string DetectorFault::what() const {
     switch (kind) {
-        case Kind::time_step:
+        case FaultKind::time_step:
             return fmt::format("module {}: its times moved by {:+.2f} ns", bdm, size);
-        case Kind::gain_step:
+        case FaultKind::gain_step:
             return fmt::format("module {}: its photopeak moved by {:+.2f} %", bdm, 100 * size);
-        case Kind::few_prompts:
+        case FaultKind::few_prompts:
             return fmt::format("module {}: its prompts per single changed by {:+.0f} %", bdm, 100 * size);
-        case Kind::time_off:
+        case FaultKind::time_off:
             return fmt::format("module {}: its times differ by {:+.2f} ns from the reference", bdm, size);
-        case Kind::gain_off:
+        case FaultKind::gain_off:
             return fmt::format("module {}: its photopeak differs by {:+.2f} % from the reference", bdm,
                                100 * size);
-        case Kind::prompts_off:
+        case FaultKind::prompts_off:
             return fmt::format("module {}: its prompts per single differ by {:+.0f} % from the reference",
                                bdm, 100 * size);
-        case Kind::silent_units:
+        case FaultKind::silent_units:
             return size > 1 ? fmt::format("module {}: {:.0f} detector units from unit {} do not count", bdm,
                                           size, part)
                             : fmt::format("module {}: detector unit {} does not count", bdm, part);
-        case Kind::noisy_crystal:
+        case FaultKind::noisy_crystal:
             return fmt::format("module {}: crystal {} counts {:.0f} times as much as its neighbours", bdm,
                                part, size);
-        case Kind::out_of_step:
+        case FaultKind::out_of_step:
             return fmt::format(
                 "{} is {:.1f} ns {} against the others: {}; add {:+.1f} ns ({:+d} ticks) to its time offsets",
                 board_text(bdm, source), std::abs(size), size > 0 ? "late" : "early",
                 loses_prompts ? "its prompts are lost" : "it loses prompts at the edge of the window", -size,
                 add_ticks);
-        case Kind::no_partners:
+        case FaultKind::no_partners:
             return fmt::format(
                 "{} has no coincidences with the others at all: it is out of step by more than {:g} us, or "
                 "sees no source",
@@ -163,7 +163,7 @@ void DetectorWatch::find_silent() {
         for (std::size_t u = first; u < first + geometry_.du_count; ++u) {
             if (usual_units_[u] > 0) growth.push_back(now[u].singles / usual_units_[u]);
         }
-        const double of_module = has(Kind::noisy_crystal, bdm) ? 0 : config::median(growth);
+        const double of_module = has(FaultKind::noisy_crystal, bdm) ? 0 : config::median(growth);
         std::uint32_t silent = 0;
         std::uint32_t first_silent = 0;
         for (std::uint32_t du = 0; du < geometry_.du_count; ++du) {
@@ -178,7 +178,7 @@ void DetectorWatch::find_silent() {
             const double known = now[u].singles >= enough_singles ? now[u].singles : 0;
             usual_units_[u] = none || few ? expected : known;
         }
-        if (silent > 0) add(Kind::silent_units, bdm, silent, first_silent);
+        if (silent > 0) add(FaultKind::silent_units, bdm, silent, first_silent);
     }
 }
 
@@ -205,7 +205,7 @@ void DetectorWatch::find_noisy(const Second& second) {
             ratio = count / usual;
             noisiest = crystal;
         }
-        if (ratio > 0) add(Kind::noisy_crystal, bdm, ratio, noisiest);
+        if (ratio > 0) add(FaultKind::noisy_crystal, bdm, ratio, noisiest);
     }
 }
 
@@ -213,9 +213,9 @@ void DetectorWatch::find_out_of_step(const SynchronyReport& report) {
     const double tick_ns = 1e9 / ticks_per_s_;
     for (std::uint32_t bdm = 0; bdm < report.modules.size(); ++bdm) {
         const ModuleSynchrony& module = report.modules[bdm];
-        const bool off = module.state == ModuleSynchrony::State::out_of_step;
-        if (!off && module.state != ModuleSynchrony::State::no_partners) continue;
-        add(off ? Kind::out_of_step : Kind::no_partners, bdm,
+        const bool off = module.state == ModuleSynchrony::SynchronyState::out_of_step;
+        if (!off && module.state != ModuleSynchrony::SynchronyState::no_partners) continue;
+        add(off ? FaultKind::out_of_step : FaultKind::no_partners, bdm,
             (off ? module.late_ticks : report.reach_ticks) * tick_ns);
         DetectorFault& fault = found_.back();
         fault.source = module.source;
@@ -230,20 +230,22 @@ void DetectorWatch::compare_modules() {
     for (const DetectorSums& second : recent_)
         several_ += second;
     const bool module_silent = std::any_of(found_.begin(), found_.end(), [&](const DetectorFault& f) {
-        return f.kind == Kind::silent_units && f.size == geometry_.du_count;
+        return f.kind == FaultKind::silent_units && f.size == geometry_.du_count;
     });
-    const auto compare_with = [&](const DetectorBaseline& with, Kind times, Kind gains, Kind prompts) {
+    const auto compare_with = [&](const DetectorBaseline& with, FaultKind times, FaultKind gains,
+                                  FaultKind prompts) {
         compare_times(times, with);
         compare_gains(gains, with);
         if (!module_silent) compare_prompts(prompts, with);  // its partners have fewer, too
     };
-    if (baseline_.length_s > 0) compare_with(baseline_, Kind::time_step, Kind::gain_step, Kind::few_prompts);
+    if (baseline_.length_s > 0)
+        compare_with(baseline_, FaultKind::time_step, FaultKind::gain_step, FaultKind::few_prompts);
     if (reference_ && first_second_)
-        compare_with(*reference_, Kind::time_off, Kind::gain_off, Kind::prompts_off);
+        compare_with(*reference_, FaultKind::time_off, FaultKind::gain_off, FaultKind::prompts_off);
 }
 
 /// The time of the other single less that of this one: a module whose times are late makes it smaller.
-void DetectorWatch::compare_times(Kind kind, const DetectorBaseline& with) {
+void DetectorWatch::compare_times(FaultKind kind, const DetectorBaseline& with) {
     const double tick_ns = 1e9 / ticks_per_s_;
     // That of a few ends of one module says little, so it counts as at least that of all modules.
     const auto spread_of = [](const ModuleTable& modules) {
@@ -267,7 +269,7 @@ void DetectorWatch::compare_times(Kind kind, const DetectorBaseline& with) {
     });
 }
 
-void DetectorWatch::compare_gains(Kind kind, const DetectorBaseline& with) {
+void DetectorWatch::compare_gains(FaultKind kind, const DetectorBaseline& with) {
     const auto variance = [](const ModuleSums& m) { return peak_spread * peak_spread / m.peak; };
     compare(kind, gain_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
         const ModuleSums& before = with.sums.modules[bdm];
@@ -323,7 +325,7 @@ std::vector<std::optional<double>> DetectorWatch::expected_trues(const DetectorS
     return expected;
 }
 
-void DetectorWatch::compare_prompts(Kind kind, const DetectorBaseline& with) {
+void DetectorWatch::compare_prompts(FaultKind kind, const DetectorBaseline& with) {
     const auto in_latest = expected_trues(latest_, with);
     const auto in_several = expected_trues(several_, with);
     compare(kind, prompts_limit, [&](const DetectorSums& now, std::uint32_t bdm) -> std::optional<Value> {
@@ -349,8 +351,8 @@ void DetectorWatch::compare_prompts(Kind kind, const DetectorBaseline& with) {
 
 /// `change_of` gives the change of a module from the baseline to the sums.
 template <class ChangeOf>
-void DetectorWatch::compare(Kind kind, double limit, const ChangeOf& change_of) {
-    std::vector<Change> changes;
+void DetectorWatch::compare(FaultKind kind, double limit, const ChangeOf& change_of) {
+    std::vector<ModuleChange> changes;
     for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
         const double least = limit * (since_.count({kind, bdm}) > 0 ? hysteresis : 1);
         for (const DetectorSums* const now : {&latest_, &several_}) {
@@ -363,8 +365,9 @@ void DetectorWatch::compare(Kind kind, double limit, const ChangeOf& change_of) 
             if (change && error <= limit) break;  // the latest second is enough
         }
     }
-    std::sort(changes.begin(), changes.end(),
-              [](const Change& a, const Change& b) { return std::abs(a.size) > std::abs(b.size); });
+    std::sort(changes.begin(), changes.end(), [](const ModuleChange& a, const ModuleChange& b) {
+        return std::abs(a.size) > std::abs(b.size);
+    });
     // How far the modules reported so far may have moved their partners, up and down.
     double up = 0;
     double down = 0;
@@ -372,8 +375,9 @@ void DetectorWatch::compare(Kind kind, double limit, const ChangeOf& change_of) 
         const bool is_up = size > 0;
         if (std::abs(size) < (is_up ? up : down)) continue;
         add(kind, bdm, size);
-        if (kind == Kind::time_step || kind == Kind::time_off) (is_up ? down : up) += std::abs(size) / 2;
-        if (kind == Kind::few_prompts || kind == Kind::prompts_off) down += std::abs(size) / 2;
+        if (kind == FaultKind::time_step || kind == FaultKind::time_off)
+            (is_up ? down : up) += std::abs(size) / 2;
+        if (kind == FaultKind::few_prompts || kind == FaultKind::prompts_off) down += std::abs(size) / 2;
     }
 }
 
@@ -382,7 +386,8 @@ void DetectorWatch::extend_baseline(double length_s) {
     const bool anything = std::any_of(latest_.units.begin(), latest_.units.end(),
                                       [](const UnitSums& unit) { return unit.singles > 0; });
     const bool moved = std::any_of(found_.begin(), found_.end(), [](const DetectorFault& f) {
-        return f.kind == Kind::time_step || f.kind == Kind::gain_step || f.kind == Kind::few_prompts;
+        return f.kind == FaultKind::time_step || f.kind == FaultKind::gain_step ||
+               f.kind == FaultKind::few_prompts;
     });
     if (!anything || moved || baseline_.length_s >= longest_baseline_s) return;
     if (!std::exchange(first_second_, true)) return recent_.clear();
@@ -390,12 +395,12 @@ void DetectorWatch::extend_baseline(double length_s) {
     baseline_.sums += latest_;
 }
 
-bool DetectorWatch::has(Kind kind, std::uint32_t bdm) const {
+bool DetectorWatch::has(FaultKind kind, std::uint32_t bdm) const {
     return std::any_of(found_.begin(), found_.end(),
                        [&](const DetectorFault& f) { return f.kind == kind && f.bdm == bdm; });
 }
 
-void DetectorWatch::add(Kind kind, std::uint32_t bdm, double size, std::uint32_t part) {
+void DetectorWatch::add(FaultKind kind, std::uint32_t bdm, double size, std::uint32_t part) {
     found_.push_back({kind, bdm, size, part, 0});
 }
 

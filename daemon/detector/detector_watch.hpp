@@ -36,7 +36,7 @@ namespace petacq::daemon {
 
 /// At most one of each kind in a module.
 struct DetectorFault {
-    enum class Kind : std::uint8_t {
+    enum class FaultKind : std::uint8_t {
         time_step,  ///< compared with the start of the run, like the next two
         gain_step,
         few_prompts,
@@ -49,7 +49,7 @@ struct DetectorFault {
         no_partners
     };
 
-    Kind kind = Kind::time_step;
+    FaultKind kind = FaultKind::time_step;
     std::uint32_t bdm = 0;
     /// Times: ns by which those of the module have moved, later ones positive; gain, prompts: relative
     /// change; silent_units: how many; noisy_crystal: its counts over the median of its unit; out_of_step: ns
@@ -90,12 +90,12 @@ class DetectorWatch {
     static constexpr double longest_baseline_s = 10;
 
   private:
-    using Kind = DetectorFault::Kind;
+    using FaultKind = DetectorFault::FaultKind;
     struct Value {
         double mean = 0;
         double variance = 0;  ///< of the mean
     };
-    struct Change {
+    struct ModuleChange {
         double size = 0;
         std::uint32_t bdm = 0;
     };
@@ -104,17 +104,17 @@ class DetectorWatch {
     void find_noisy(const Second& second);
     void find_out_of_step(const SynchronyReport& report);
     void compare_modules();
-    void compare_times(Kind kind, const DetectorBaseline& with);
-    void compare_gains(Kind kind, const DetectorBaseline& with);
-    void compare_prompts(Kind kind, const DetectorBaseline& with);
+    void compare_times(FaultKind kind, const DetectorBaseline& with);
+    void compare_gains(FaultKind kind, const DetectorBaseline& with);
+    void compare_prompts(FaultKind kind, const DetectorBaseline& with);
     /// By unit; nothing where the source has moved.
     [[nodiscard]] std::vector<std::optional<double>> expected_trues(const DetectorSums& now,
                                                                     const DetectorBaseline& with) const;
     template <class ChangeOf>
-    void compare(Kind kind, double limit, const ChangeOf& change_of);
+    void compare(FaultKind kind, double limit, const ChangeOf& change_of);
     void extend_baseline(double length_s);
-    [[nodiscard]] bool has(Kind kind, std::uint32_t bdm) const;
-    void add(Kind kind, std::uint32_t bdm, double size, std::uint32_t part = 0);
+    [[nodiscard]] bool has(FaultKind kind, std::uint32_t bdm) const;
+    void add(FaultKind kind, std::uint32_t bdm, double size, std::uint32_t part = 0);
     void publish(double begin_s);
 
     const config::Geometry geometry_;
@@ -132,7 +132,7 @@ class DetectorWatch {
     std::vector<std::uint32_t> counts_;  ///< of the crystals of a unit
 
     std::vector<DetectorFault> found_;
-    std::map<std::pair<Kind, std::uint32_t>, double> since_;
+    std::map<std::pair<FaultKind, std::uint32_t>, double> since_;
     std::shared_ptr<const std::vector<DetectorFault>> faults_;
 };
 

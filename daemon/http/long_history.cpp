@@ -68,7 +68,7 @@ void LongHistory::add(const json& status, Time now) {
 
 void LongHistory::complete() {
     if (std::any_of(counts_.begin(), counts_.end(), [](std::uint32_t n) { return n > 0; })) {
-        Row row{step_, {}};
+        LongRow row{step_, {}};
         for (std::size_t i = 0; i < width; ++i)
             row.values[i] = counts_[i] > 0 ? rounded(sums_[i] / counts_[i]) : RateHistory::unknown;
         rows_.push_back(row);
@@ -137,13 +137,13 @@ json LongHistory::runs_json() const {
 
 std::string LongHistory::text(Time now) const {
     json time = json::array();
-    for (const Row& row : rows_)
+    for (const LongRow& row : rows_)
         time.push_back(row.step * step_s);
     json document = {
         {"now", seconds_of(now)}, {"step_s", step_s}, {"time", std::move(time)}, {"runs", runs_json()}};
     for (std::size_t i = 0; i < width; ++i) {
         json column = json::array();
-        for (const Row& row : rows_)
+        for (const LongRow& row : rows_)
             column.push_back(number_or_null(row.values[i]));
         document[RateHistory::columns[i]] = std::move(column);
     }
@@ -152,7 +152,7 @@ std::string LongHistory::text(Time now) const {
 
 std::string LongHistory::file_text() const {
     json rows = json::array();
-    for (const Row& row : rows_) {
+    for (const LongRow& row : rows_) {
         json line = json::array({row.step});
         for (const double value : row.values)
             line.push_back(number_or_null(value));
@@ -172,7 +172,7 @@ void LongHistory::read(std::string_view text, Time now) {
     const auto expect = [](bool good, const char* what) {
         if (!good) throw std::runtime_error(std::string("expected ") + what);
     };
-    std::deque<Row> rows;
+    std::deque<LongRow> rows;
     std::deque<RunMark> runs;
     try {
         const json document = json::parse(text);
@@ -182,7 +182,7 @@ void LongHistory::read(std::string_view text, Time now) {
         for (const json& line : document.at("rows")) {
             expect(line.is_array() && line.size() == width + 1 && line[0].is_number_integer(),
                    "rows of numbers");
-            Row row{line[0].get<std::int64_t>(), {}};
+            LongRow row{line[0].get<std::int64_t>(), {}};
             expect(rows.empty() || rows.back().step < row.step, "ascending times");
             for (std::size_t i = 0; i < width; ++i)
                 row.values[i] = line[i + 1].is_null() ? RateHistory::unknown : line[i + 1].get<double>();

@@ -45,7 +45,7 @@ class LongHistory {
   private:
     static constexpr std::size_t width = RateHistory::columns.size();
     using Values = std::array<double, width>;
-    struct Row {
+    struct LongRow {
         std::int64_t step = 0;  ///< its begin, in steps since 1970
         Values values{};
     };
@@ -62,7 +62,7 @@ class LongHistory {
     void mark_runs(const nlohmann::json& status, double now);
     [[nodiscard]] nlohmann::json runs_json() const;
 
-    std::deque<Row> rows_;
+    std::deque<LongRow> rows_;
     std::deque<RunMark> runs_;
     // The row that is being made.
     std::int64_t step_ = 0;

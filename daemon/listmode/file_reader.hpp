@@ -64,7 +64,7 @@ class ListModeFileReader {
     /// Without it: the same in all files of a set, whatever has become of them.
     [[nodiscard]] const nlohmann::json& header_description() const { return *header_description_; }
     [[nodiscard]] const FileHeader& header() const { return header_; }
-    /// It is this one, counted from 0, of so many files. 0 of 1: it stands alone.
+    /// Its number in its set, counted from 0, and the number of files of the set. 0 of 1: it stands alone.
     [[nodiscard]] std::uint32_t file() const { return file_; }
     [[nodiscard]] std::uint32_t files() const { return files_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

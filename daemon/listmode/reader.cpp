@@ -73,12 +73,12 @@ std::string Condition::summary() const {
 
 ListModeReader::ListModeReader(std::filesystem::path path) : path_(std::move(path)) {
     open_set(open_any(path_));
-    const auto readable =
-        std::find_if(members_.begin(), members_.end(), [](const Member& m) { return m.reader != nullptr; });
+    const auto readable = std::find_if(members_.begin(), members_.end(),
+                                       [](const FileOfSet& m) { return m.reader != nullptr; });
     current_ = &*readable;
     condition_.files = static_cast<std::uint32_t>(members_.size());
     condition_.has_index = std::all_of(members_.begin(), members_.end(),
-                                       [](const Member& m) { return m.reader && m.reader->trailer(); });
+                                       [](const FileOfSet& m) { return m.reader && m.reader->trailer(); });
     if (condition_.has_index) join_indexes();
 }
 
@@ -104,8 +104,8 @@ void ListModeReader::open_set(std::unique_ptr<ListModeFileReader> first) {
     }
 }
 
-ListModeReader::Member ListModeReader::open_member(std::uint32_t file) const {
-    Member member;
+ListModeReader::FileOfSet ListModeReader::open_member(std::uint32_t file) const {
+    FileOfSet member;
     const std::filesystem::path path = file_of_set(path_, file);
     try {
         member.reader = std::make_unique<ListModeFileReader>(path);
@@ -128,7 +128,7 @@ ListModeReader::Member ListModeReader::open_member(std::uint32_t file) const {
 void ListModeReader::join_indexes() {
     const std::size_t files = members_.size();
     Trailer sum;
-    for (const Member& member : members_) {
+    for (const FileOfSet& member : members_) {
         sum.blocks += member.reader->trailer()->blocks;
         sum.records += member.reader->trailer()->records;
     }
@@ -158,14 +158,14 @@ const FileHeader& ListModeReader::header() const {
 
 std::uint64_t ListModeReader::file_bytes() const {
     std::uint64_t bytes = 0;
-    for (const Member& member : members_)
+    for (const FileOfSet& member : members_)
         bytes += member.reader ? member.reader->bytes() : 0;
     return bytes;
 }
 
 std::uint64_t ListModeReader::bytes_done() const {
     std::uint64_t bytes = 0;
-    for (const Member& member : members_)
+    for (const FileOfSet& member : members_)
         bytes += member.reader ? member.reader->position() : 0;
     return bytes;
 }
@@ -200,11 +200,11 @@ bool ListModeReader::next() {
     if (std::exchange(started_, true)) {
         advance(*current_);
     } else {
-        for (Member& member : members_)
+        for (FileOfSet& member : members_)
             if (member.reader) advance(member);
     }
-    Member* earliest = nullptr;
-    for (Member& member : members_) {
+    FileOfSet* earliest = nullptr;
+    for (FileOfSet& member : members_) {
         if (!member.at_block) continue;
         if (earliest == nullptr || member.reader->block().number < earliest->reader->block().number)
             earliest = &member;
@@ -219,7 +219,7 @@ bool ListModeReader::next() {
     return true;
 }
 
-void ListModeReader::advance(Member& member) {
+void ListModeReader::advance(FileOfSet& member) {
     found_.clear();
     member.at_block = member.reader->next(found_);
     for (Damage& damage : found_)
@@ -235,7 +235,7 @@ void ListModeReader::note(Damage damage) {
 // Later blocks are there, this one is not.
 void ListModeReader::note_missing(std::uint64_t block) {
     const std::size_t file = block % members_.size();
-    Member& member = members_[file];
+    FileOfSet& member = members_[file];
     if (member.at_block || &member == current_ || std::exchange(member.missed, true)) return;
     Damage damage{0, 0, block, member.why, file_of_set(path_, static_cast<std::uint32_t>(file)).filename()};
     if (member.reader) {
@@ -275,9 +275,9 @@ void ListModeReader::accept_block() {
 void ListModeReader::finish() {
     done_ = true;
     const bool closed = std::any_of(members_.begin(), members_.end(),
-                                    [](const Member& m) { return m.reader && m.reader->trailer(); });
+                                    [](const FileOfSet& m) { return m.reader && m.reader->trailer(); });
     for (std::uint32_t file = 0; file < members_.size(); ++file) {
-        const Member& member = members_[file];
+        const FileOfSet& member = members_[file];
         if (member.reader) {
             condition_.tail_bytes += member.reader->tail_bytes();
         } else if (closed && !member.missed) {

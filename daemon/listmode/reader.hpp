@@ -96,7 +96,7 @@ class ListModeReader {
     [[nodiscard]] const Condition& condition() const { return condition_; }
 
   private:
-    struct Member {
+    struct FileOfSet {
         std::unique_ptr<ListModeFileReader> reader;  ///< nullptr: it cannot be read
         std::string why;                             ///< it cannot be read
         bool at_block = false;                       ///< reader is at a block that has not been yielded
@@ -106,17 +106,17 @@ class ListModeReader {
     template <class Record>
     [[nodiscard]] std::span<const Record> records_of(RecordKind kind) const;
     void open_set(std::unique_ptr<ListModeFileReader> first);
-    [[nodiscard]] Member open_member(std::uint32_t file) const;
+    [[nodiscard]] FileOfSet open_member(std::uint32_t file) const;
     void join_indexes();
-    void advance(Member& member);
+    void advance(FileOfSet& member);
     void note(Damage damage);
     void note_missing(std::uint64_t block);
     void accept_block();
     void finish();
 
     std::filesystem::path path_;
-    std::vector<Member> members_;  ///< in the order of the set; one if the file stands alone
-    Member* current_ = nullptr;    ///< has the current block, at first the first that can be read
+    std::vector<FileOfSet> members_;  ///< in the order of the set; one if the file stands alone
+    FileOfSet* current_ = nullptr;    ///< has the current block, at first the first that can be read
     std::optional<Trailer> trailer_;
     std::vector<IndexEntry> index_;
     std::uint64_t expected_block_ = 0;

@@ -13,7 +13,7 @@ namespace petacq::daemon {
 /// Most files of a set.
 inline constexpr std::uint32_t max_files = 16;
 
-/// The name of a file, counted from 0, of the set of that name, which may go on after ".plm".
+/// The name of a file, counted from 0, of the set of that name, which may have a suffix after ".plm".
 std::filesystem::path file_of_set(const std::filesystem::path& set, std::uint32_t file);
 /// The set that a file with this name belongs to; the path itself if the name has no number. Whether the file
 /// does belong to a set, its description says.

@@ -41,7 +41,7 @@ class WaitingRecords {
     /// REQUIRES, as find(): it has not been released.
     [[nodiscard]] const Record& at(std::uint64_t number) const {
         const Record* found = nullptr;
-        for_each_stretch(chunks_, number, 1, [&](const Chunk& chunk, std::size_t from, std::size_t) {
+        for_each_stretch(chunks_, number, 1, [&](const RecordChunk& chunk, std::size_t from, std::size_t) {
             found = &chunk.records[from];
         });
         return *found;
@@ -49,13 +49,13 @@ class WaitingRecords {
     /// Adds the stretches of memory in which these records lie. REQUIRES: none of them has been released.
     void find(std::uint64_t first, std::uint64_t count, std::vector<std::span<const std::byte>>& into) const {
         for_each_stretch(chunks_, first, count,
-                         [&](const Chunk& chunk, std::size_t from, std::size_t records) {
+                         [&](const RecordChunk& chunk, std::size_t from, std::size_t records) {
                              into.push_back(std::as_bytes(std::span(chunk.records).subspan(from, records)));
                          });
     }
     /// These records are not needed any more. In any order, each once.
     void release(std::uint64_t first, std::uint64_t count) {
-        for_each_stretch(chunks_, first, count, [&](Chunk& chunk, std::size_t, std::size_t records) {
+        for_each_stretch(chunks_, first, count, [&](RecordChunk& chunk, std::size_t, std::size_t records) {
             assert(records <= chunk.waiting);
             chunk.waiting -= records;
             if (chunk.waiting == 0) keep(chunk.records);
@@ -65,7 +65,7 @@ class WaitingRecords {
     }
 
   private:
-    struct Chunk {
+    struct RecordChunk {
         std::uint64_t first;  ///< number of its first record
         std::size_t waiting;  ///< records not released
         gpu::RecordVector<Record> records;
@@ -76,7 +76,7 @@ class WaitingRecords {
     template <class Chunks, class Use>
     static void for_each_stretch(Chunks& chunks, std::uint64_t first, std::uint64_t count, Use use) {
         auto chunk = std::partition_point(chunks.begin(), chunks.end(),
-                                          [&](const Chunk& c) { return c.first <= first; });
+                                          [&](const RecordChunk& c) { return c.first <= first; });
         for (--chunk; count != 0; ++chunk) {
             const auto next = std::next(chunk);
             const std::uint64_t left = next == chunks.end() ? count : next->first - first;
@@ -94,7 +94,7 @@ class WaitingRecords {
                 chunks_.back().records.reserve(min_taken_over);
             }
             const auto some = records.first(std::min(records.size(), room()));
-            Chunk& last = chunks_.back();
+            RecordChunk& last = chunks_.back();
             // Readers look at the records before; their place does not change.
             last.records.insert(last.records.end(), some.begin(), some.end());
             last.waiting += some.size();
@@ -127,7 +127,8 @@ class WaitingRecords {
     }
 
     const std::size_t max_spare_bytes_;
-    std::deque<Chunk> chunks_;  ///< the last one may take more; one whose records are all released is empty
+    std::deque<RecordChunk>
+        chunks_;  ///< the last one may take more; one whose records are all released is empty
     std::uint64_t end_ = 0;
     std::vector<gpu::RecordVector<Record>> spare_;
     std::size_t spare_bytes_ = 0;

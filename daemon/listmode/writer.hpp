@@ -123,7 +123,7 @@ class ListModeWriter {
 
   private:
     using Clock = std::chrono::steady_clock;
-    struct Block {
+    struct QueuedBlock {
         BlockPlace place;
         std::uint64_t first_record = 0;  ///< number in the run
         std::uint64_t records = 0;
@@ -138,7 +138,7 @@ class ListModeWriter {
         Worker(const ListModeLayout& layout, std::uint32_t file) : series(layout, file) {}
         ListModeSeries series;  ///< used by its thread alone until finish()
         std::condition_variable work;
-        std::deque<Block*> queue;  ///< its blocks in order; the first one may be under way
+        std::deque<QueuedBlock*> queue;  ///< its blocks in order; the first one may be under way
         std::vector<std::span<const std::byte>> stretches;  ///< of the block under way
         std::uint64_t bytes = 0;                            ///< of the series
         bool closed = false;
@@ -196,7 +196,7 @@ class ListModeWriter {
         std::uint64_t time = 0;    ///< of that record; unspecified for the first part
     };
     std::vector<PartStart> part_starts_ PETACQ_GUARDED_BY(mutex_) = std::vector<PartStart>(1);
-    std::deque<Block> blocks_ PETACQ_GUARDED_BY(mutex_);  ///< from the oldest that has not been written
+    std::deque<QueuedBlock> blocks_ PETACQ_GUARDED_BY(mutex_);  ///< from the oldest that has not been written
     std::uint64_t current_first_ PETACQ_GUARDED_BY(mutex_) = 0;    ///< number in the run
     std::uint64_t current_records_ PETACQ_GUARDED_BY(mutex_) = 0;  ///< of the block that is being filled
     Clock::time_point current_since_ PETACQ_GUARDED_BY(mutex_);

@@ -14,7 +14,7 @@ constexpr std::chrono::seconds check_interval{1};
 
 }  // namespace
 
-// Calls `action` on the file while other threads go on. Returns the error of a call that failed.
+// Calls `action` on the file while other threads keep working. Returns the error of a call that failed.
 template <class Action>
 std::optional<std::system_error> ListModeWriter::unlocked(Worker& worker, Action action) {
     std::optional<std::system_error> failure;
@@ -95,7 +95,7 @@ void ListModeWriter::wait_for_work(Worker& worker, net::MutexLock& lock) {
 }
 
 void ListModeWriter::write_oldest(Worker& worker) {
-    Block& block = *worker.queue.front();
+    QueuedBlock& block = *worker.queue.front();
     if (may_write(worker)) {
         worker.stretches.clear();
         std::visit([&](const auto& all) { all.find(block.first_record, block.records, worker.stretches); },

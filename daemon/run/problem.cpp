@@ -17,7 +17,7 @@ struct DetectorAdvice {
     const char* advice;
     const char* several;  ///< what several modules have in common
 };
-/// In the order of DetectorFault::Kind.
+/// In the order of DetectorFault::FaultKind.
 constexpr std::array detector_advice{
     DetectorAdvice{"detector_time_step", "check the clock; the run may need another time calibration",
                    "modules: their times moved since the start"},

@@ -20,7 +20,7 @@ void RunCoverage::restart() {
     coverage_.anchor.reset();
 }
 
-RunCoverage::Taken RunCoverage::taken() const {
+RunCoverage::TakenTimes RunCoverage::taken() const {
     const net::MutexLock lock(mutex_);
     return taken_;
 }

@@ -28,23 +28,23 @@ class RunCoverage {
     void end(gpu::TickRange covered, gpu::TickRange taken, Loss loss);
     /// Of which times the run takes the singles: it covers those of them that have data. `stop`: absent while
     /// it is in progress.
-    struct Taken {
+    struct TakenTimes {
         std::optional<std::uint64_t> start;
         std::optional<std::uint64_t> stop;
     };
-    [[nodiscard]] Taken taken() const;
+    [[nodiscard]] TakenTimes taken() const;
 
     /// Of all files of this kind. Singles have no rule of coincidences, tags have no rules.
     [[nodiscard]] Coverage of(RecordKind kind) const;
-    /// Of one file of this kind that is closed. If the run goes on without it, after a failure, it ends with
-    /// its last record.
+    /// Of one file of this kind that is closed. If the run continues without it, after a failure, it ends
+    /// with its last record.
     [[nodiscard]] Coverage of_part(RecordKind kind, const PartTimes& times) const;
 
   private:
     mutable net::Mutex mutex_;
     Coverage coverage_ PETACQ_GUARDED_BY(mutex_);
     std::optional<std::uint64_t> begin_ PETACQ_GUARDED_BY(mutex_);
-    Taken taken_ PETACQ_GUARDED_BY(mutex_);
+    TakenTimes taken_ PETACQ_GUARDED_BY(mutex_);
 };
 
 }  // namespace petacq::daemon

@@ -100,7 +100,7 @@ nlohmann::json Run::description() const {
         content["start_ticks"] = coverage.anchor->ticks;
     }
     content["coverage"] = to_json(coverage);
-    const RunCoverage::Taken taken = coverage_.taken();
+    const RunCoverage::TakenTimes taken = coverage_.taken();
     content["taken"] = {{"start_ticks", number_or_null(taken.start)},
                         {"stop_ticks", number_or_null(taken.stop)}};
     content["asked"] = {{"start_ticks", number_or_null(request_.start_ticks)},

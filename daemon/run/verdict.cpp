@@ -33,9 +33,9 @@ constexpr std::array share_codes{"datagrams_lost", "data_missing",        "kerne
                                  "time_jumps",     "malformed_datagrams", "duplicates_suspected"};
 constexpr double bad_share = 0.1;
 
-class Judge {
+class RunJudge {
   public:
-    explicit Judge(const RunFacts& run) : run_(run) {}
+    explicit RunJudge(const RunFacts& run) : run_(run) {}
 
     RunVerdict verdict() {
         if (!run_.failure.empty()) add("run_failed", "the run failed", run_.failure);
@@ -180,7 +180,7 @@ nlohmann::json to_json(const RunVerdict& verdict) {
 }
 
 RunVerdict judge(const RunFacts& run) {
-    return Judge(run).verdict();
+    return RunJudge(run).verdict();
 }
 
 }  // namespace petacq::daemon

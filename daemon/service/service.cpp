@@ -11,7 +11,7 @@ namespace petacq::daemon {
 
 namespace {
 
-/// A run that is asked to stop waits at most so long for detector time to pass the stop.
+/// How long a run that is asked to stop waits for detector time to pass the stop.
 constexpr double longest_wait_for_stop_s = 60;
 
 DaemonState state_of(RunLifecycle::Phase phase) {

@@ -29,11 +29,11 @@ class WriteRate {
     [[nodiscard]] double per_second() const;
 
   private:
-    struct Reading {
+    struct SpaceReading {
         std::chrono::steady_clock::time_point taken;
         std::uint64_t bytes;
     };
-    std::deque<Reading> readings_;
+    std::deque<SpaceReading> readings_;
 };
 
 /// The disk as the status shows it.

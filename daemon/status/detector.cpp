@@ -51,13 +51,13 @@ bool same_source(const SourceStatus& a, const SourceStatus& b, bool bare) {
 }
 
 /// Counts between the latest two histograms.
-struct Interval {
+struct RecentHistograms {
     gpu::SinglesHistograms counted;
     double seconds = 0;  ///< 0: counted since the daemon started
 };
 
-Interval recent_histograms(const AcquisitionSnapshot& now) {
-    Interval recent{*now.histograms};
+RecentHistograms recent_histograms(const AcquisitionSnapshot& now) {
+    RecentHistograms recent{*now.histograms};
     if (now.histograms_before) {
         recent.counted -= *now.histograms_before;
         recent.seconds =
@@ -67,7 +67,7 @@ Interval recent_histograms(const AcquisitionSnapshot& now) {
 }
 
 /// Counts per second of the units of modules [first, last).
-std::vector<double> unit_rates(const Interval& recent, const config::Geometry& g, std::uint32_t first,
+std::vector<double> unit_rates(const RecentHistograms& recent, const config::Geometry& g, std::uint32_t first,
                                std::uint32_t last) {
     std::vector<double> rates;
     for (std::size_t unit = std::size_t{first} * g.du_count; unit < std::size_t{last} * g.du_count; ++unit)
@@ -98,7 +98,7 @@ ModuleTable latest_modules(const Observation& seen) {
 
 /// How often the singles of the latest second of detector time pass in a second of the interval; nothing: it
 /// cannot be known.
-std::optional<double> pace_of(const Observation& seen, const Interval& recent) {
+std::optional<double> pace_of(const Observation& seen, const RecentHistograms& recent) {
     const auto& second = seen.now->acquisition->second;
     if (!second || second->length_s <= 0 || recent.seconds <= 0) return {};
     const auto& crystals = recent.counted.per_crystal;
@@ -203,7 +203,7 @@ json make_unknown_sources(const Observation& seen) {
 json make_modules(const Observation& seen) {
     json modules = json::array();
     if (!seen.now->acquisition->histograms) return modules;
-    const Interval recent = recent_histograms(*seen.now->acquisition);
+    const RecentHistograms recent = recent_histograms(*seen.now->acquisition);
     const config::Geometry& g = seen.scanner().geometry;
     const ModuleTable latest = latest_modules(seen);
     const std::optional<double> pace = pace_of(seen, recent);
@@ -249,8 +249,8 @@ json make_synchrony(const Observation& seen) {
     json modules = json::array();
     for (std::uint32_t bdm = 0; bdm < report->modules.size(); ++bdm) {
         const ModuleSynchrony& module = report->modules[bdm];
-        const bool known = module.state == ModuleSynchrony::State::in_step ||
-                           module.state == ModuleSynchrony::State::out_of_step;
+        const bool known = module.state == ModuleSynchrony::SynchronyState::in_step ||
+                           module.state == ModuleSynchrony::SynchronyState::out_of_step;
         modules.push_back({{"bdm", bdm},
                            {"source", module.source ? json(*module.source) : json()},
                            {"state", name_of(module.state)},
@@ -287,7 +287,7 @@ json make_dead_time(const Observation& seen) {
     if (!dead_time_ns) return {};
     json dead_time = {{"model", "non-paralysable"}, {"dead_time_ns", *dead_time_ns}, {"fraction", nullptr}};
     if (!seen.now->acquisition->histograms) return dead_time;
-    const Interval recent = recent_histograms(*seen.now->acquisition);
+    const RecentHistograms recent = recent_histograms(*seen.now->acquisition);
     if (recent.seconds > 0) {
         const config::Geometry& g = seen.scanner().geometry;
         dead_time["fraction"] =

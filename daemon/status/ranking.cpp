@@ -15,76 +15,76 @@ namespace petacq::daemon {
 namespace {
 
 /// Where a code stands in the order, and what explains it if it is there, too.
-struct Place {
+struct CodeRank {
     std::string_view code;
     std::array<const char*, 5> causes{};  ///< nullptr: no further one
 };
 
 /// Causes before their consequences: the detector, the network, the host, and what follows from these.
 constexpr std::array order{
-    Place{"pipeline_failed"},
-    Place{"stage_stalled"},
-    Place{"disk_unknown"},
-    Place{"disk_space_low"},
-    Place{"disk_slow"},
-    Place{"run_failed", {"pipeline_failed", "stage_stalled", "disk_unknown", "disk_space_low"}},
-    Place{"multicast_not_joined"},
-    Place{"source_leading"},
-    Place{"source_jumping"},
-    Place{"source_stepped_back"},
-    Place{"source_clock", {"source_jumping", "source_stepped_back"}},
-    Place{"source_lagging", {"source_stepped_back", "source_clock"}},
-    Place{"sequence_meaningless"},
-    Place{"source_restarted", {"sequence_meaningless"}},
-    Place{"udp_checksum_errors"},
-    Place{"udp_length_errors"},
-    Place{"ip_header_errors"},
-    Place{"fragments_lost"},
-    Place{"softnet_drops"},
-    Place{"udp_memory"},
-    Place{"udp_no_port"},
-    Place{"reverse_path_filter"},
-    Place{"multicast_ignored"},
-    Place{"address_unknown"},
-    Place{"source_silent", {"multicast_not_joined"}},
-    Place{"no_data",
-          {"multicast_not_joined", "udp_checksum_errors", "udp_no_port", "reverse_path_filter",
-           "multicast_ignored"}},
-    Place{"start_delayed", {"disk_unknown", "source_silent", "source_clock"}},
-    Place{"temperature_high"},
-    Place{"detector_unit_silent", {"source_silent"}},
-    Place{"detector_noisy"},
-    Place{"boards_out_of_step", {"source_stepped_back"}},
-    Place{"boards_without_partners", {"source_stepped_back", "boards_out_of_step"}},
-    Place{"detector_time_step", {"source_stepped_back", "boards_out_of_step"}},
-    Place{"detector_gain_step", {"temperature_high"}},
-    Place{"detector_few_prompts",
-          {"detector_unit_silent", "boards_out_of_step", "detector_time_step", "detector_gain_step"}},
-    Place{"detector_time_off", {"detector_time_step"}},
-    Place{"detector_gain_off", {"detector_gain_step", "temperature_high"}},
-    Place{"detector_prompts_off", {"detector_few_prompts", "detector_time_off", "detector_gain_off"}},
-    Place{"unknown_source"},
-    Place{"too_many_sources", {"unknown_source"}},
-    Place{"stream_repeated"},
-    Place{"duplicates_suspected"},
-    Place{"duplicate_datagrams"},
-    Place{"malformed_datagrams"},
-    Place{"invalid_frames"},
-    Place{"only_tags"},
-    Place{"energies_outside"},
-    Place{"sources_behind", {"source_leading", "source_jumping"}},
-    Place{"time_jumps", {"source_leading", "source_jumping", "sources_behind"}},
-    Place{"late_frames", {"source_lagging", "source_stepped_back", "sources_behind"}},
-    Place{"sources_given_up", {"source_lagging", "source_silent"}},
-    Place{"no_free_batch", {"stage_stalled", "disk_slow"}},
-    Place{"kernel_drops", {"no_free_batch", "stage_stalled", "disk_slow"}},
-    Place{"datagrams_lost", {"no_free_batch", "kernel_drops", "udp_checksum_errors", "fragments_lost"}},
-    Place{"board_lost_data", {"no_free_batch", "kernel_drops"}},
-    Place{"latency_high", {"stage_stalled", "disk_slow", "source_lagging"}},
-    Place{"capture_incomplete", {"disk_space_low", "disk_slow"}},
-    Place{"ledger_series_incomplete", {"disk_space_low"}},
-    Place{"disk_time_low"},
-    Place{"run_interrupted"},
+    CodeRank{"pipeline_failed"},
+    CodeRank{"stage_stalled"},
+    CodeRank{"disk_unknown"},
+    CodeRank{"disk_space_low"},
+    CodeRank{"disk_slow"},
+    CodeRank{"run_failed", {"pipeline_failed", "stage_stalled", "disk_unknown", "disk_space_low"}},
+    CodeRank{"multicast_not_joined"},
+    CodeRank{"source_leading"},
+    CodeRank{"source_jumping"},
+    CodeRank{"source_stepped_back"},
+    CodeRank{"source_clock", {"source_jumping", "source_stepped_back"}},
+    CodeRank{"source_lagging", {"source_stepped_back", "source_clock"}},
+    CodeRank{"sequence_meaningless"},
+    CodeRank{"source_restarted", {"sequence_meaningless"}},
+    CodeRank{"udp_checksum_errors"},
+    CodeRank{"udp_length_errors"},
+    CodeRank{"ip_header_errors"},
+    CodeRank{"fragments_lost"},
+    CodeRank{"softnet_drops"},
+    CodeRank{"udp_memory"},
+    CodeRank{"udp_no_port"},
+    CodeRank{"reverse_path_filter"},
+    CodeRank{"multicast_ignored"},
+    CodeRank{"address_unknown"},
+    CodeRank{"source_silent", {"multicast_not_joined"}},
+    CodeRank{"no_data",
+             {"multicast_not_joined", "udp_checksum_errors", "udp_no_port", "reverse_path_filter",
+              "multicast_ignored"}},
+    CodeRank{"start_delayed", {"disk_unknown", "source_silent", "source_clock"}},
+    CodeRank{"temperature_high"},
+    CodeRank{"detector_unit_silent", {"source_silent"}},
+    CodeRank{"detector_noisy"},
+    CodeRank{"boards_out_of_step", {"source_stepped_back"}},
+    CodeRank{"boards_without_partners", {"source_stepped_back", "boards_out_of_step"}},
+    CodeRank{"detector_time_step", {"source_stepped_back", "boards_out_of_step"}},
+    CodeRank{"detector_gain_step", {"temperature_high"}},
+    CodeRank{"detector_few_prompts",
+             {"detector_unit_silent", "boards_out_of_step", "detector_time_step", "detector_gain_step"}},
+    CodeRank{"detector_time_off", {"detector_time_step"}},
+    CodeRank{"detector_gain_off", {"detector_gain_step", "temperature_high"}},
+    CodeRank{"detector_prompts_off", {"detector_few_prompts", "detector_time_off", "detector_gain_off"}},
+    CodeRank{"unknown_source"},
+    CodeRank{"too_many_sources", {"unknown_source"}},
+    CodeRank{"stream_repeated"},
+    CodeRank{"duplicates_suspected"},
+    CodeRank{"duplicate_datagrams"},
+    CodeRank{"malformed_datagrams"},
+    CodeRank{"invalid_frames"},
+    CodeRank{"only_tags"},
+    CodeRank{"energies_outside"},
+    CodeRank{"sources_behind", {"source_leading", "source_jumping"}},
+    CodeRank{"time_jumps", {"source_leading", "source_jumping", "sources_behind"}},
+    CodeRank{"late_frames", {"source_lagging", "source_stepped_back", "sources_behind"}},
+    CodeRank{"sources_given_up", {"source_lagging", "source_silent"}},
+    CodeRank{"no_free_batch", {"stage_stalled", "disk_slow"}},
+    CodeRank{"kernel_drops", {"no_free_batch", "stage_stalled", "disk_slow"}},
+    CodeRank{"datagrams_lost", {"no_free_batch", "kernel_drops", "udp_checksum_errors", "fragments_lost"}},
+    CodeRank{"board_lost_data", {"no_free_batch", "kernel_drops"}},
+    CodeRank{"latency_high", {"stage_stalled", "disk_slow", "source_lagging"}},
+    CodeRank{"capture_incomplete", {"disk_space_low", "disk_slow"}},
+    CodeRank{"ledger_series_incomplete", {"disk_space_low"}},
+    CodeRank{"disk_time_low"},
+    CodeRank{"run_interrupted"},
 };
 
 /// follows_from names a reason above.
@@ -93,7 +93,7 @@ constexpr bool causes_stand_above() {
         for (const char* const cause : order[i].causes) {
             const auto* const end = order.begin() + i;
             if (cause != nullptr &&
-                std::none_of(order.begin(), end, [&](const Place& above) { return above.code == cause; }))
+                std::none_of(order.begin(), end, [&](const CodeRank& above) { return above.code == cause; }))
                 return false;
         }
     }
@@ -104,7 +104,7 @@ static_assert(causes_stand_above());
 /// An unknown code comes last.
 std::size_t place_of(std::string_view code) {
     const auto* const found =
-        std::find_if(order.begin(), order.end(), [&](const Place& place) { return place.code == code; });
+        std::find_if(order.begin(), order.end(), [&](const CodeRank& place) { return place.code == code; });
     return static_cast<std::size_t>(found - order.begin());
 }
 

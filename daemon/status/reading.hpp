@@ -40,7 +40,7 @@ struct RunReading {
 };
 
 /// When frames arrived last.
-struct Arrival {
+struct LastFrames {
     bool any = false;                              ///< since the daemon started
     std::chrono::steady_clock::time_point latest;  ///< else: when the daemon started
     std::chrono::system_clock::time_point latest_utc;
@@ -53,7 +53,7 @@ struct NetworkReading {
 
 struct Reading {
     std::chrono::steady_clock::time_point taken;
-    Arrival arrival;
+    LastFrames arrival;
     std::shared_ptr<const AcquisitionSnapshot> acquisition;
     std::optional<RunReading> run;                    ///< while the files of a run are open
     std::vector<net::UnknownSender> unknown_senders;  ///< heard last, by all receivers; the latest first

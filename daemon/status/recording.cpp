@@ -124,7 +124,7 @@ std::string useless_text(const Observation& seen) {
 }
 
 json no_data(const Observation& seen) {
-    const Arrival& arrival = seen.now->arrival;
+    const LastFrames& arrival = seen.now->arrival;
     const std::chrono::duration<double> quiet = seen.now->taken - arrival.latest;
     std::string text = run_text(*seen.run);
     if (!text.empty()) text += ", but ";

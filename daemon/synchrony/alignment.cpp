@@ -27,7 +27,8 @@ using Move = std::vector<Shift>;
 
 class Aligner {
   public:
-    Aligner(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale, double min_shift)
+    Aligner(std::span<const TimedSingle> hits, std::uint32_t modules, const SearchScale& scale,
+            double min_shift)
         : hits_(hits),
           scale_(scale),
           min_shift_(min_shift),
@@ -91,12 +92,12 @@ class Aligner {
         std::vector<Move> moves;
         Move each;
         std::size_t seen = 0;
-        struct Place {
+        struct ModuleLag {
             double lag;
             double excess;
             std::uint32_t module;
         };
-        std::vector<Place> places;
+        std::vector<ModuleLag> places;
         for (std::uint32_t m = 0; m < modules(); ++m) {
             if (peaks_[m].empty()) continue;
             ++seen;
@@ -105,7 +106,8 @@ class Aligner {
                 if (std::abs(peak.lag) > min_shift_) places.push_back({peak.lag, peak.excess, m});
         }
         if (!each.empty() && 2 * each.size() < seen) moves.push_back(each);
-        std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.lag < b.lag; });
+        std::sort(places.begin(), places.end(),
+                  [](const ModuleLag& a, const ModuleLag& b) { return a.lag < b.lag; });
         struct Together {
             double excess = 0;
             Move move;
@@ -140,7 +142,7 @@ class Aligner {
     Alignment result() {
         Alignment result;
         result.modules.resize(modules());
-        for (const Hit& hit : hits_)
+        for (const TimedSingle& hit : hits_)
             ++result.modules[hit.module].singles;
         for (std::uint32_t m = 0; m < modules(); ++m) {
             AlignedModule& one = result.modules[m];
@@ -161,7 +163,7 @@ class Aligner {
     struct Links {
         std::vector<double> near;     ///< [a * modules + b] pairs
         std::vector<double> lags;     ///< sums over these
-        std::vector<double> squares;  ///< likewise, of the lags
+        std::vector<double> squares;  ///< sums of the squares of the lags
     };
 
     /// The delays that remain, by least squares: those of all modules of a group at once, since each one is
@@ -267,7 +269,7 @@ class Aligner {
         }
     }
 
-    const std::span<const Hit> hits_;
+    const std::span<const TimedSingle> hits_;
     const SearchScale scale_;
     const double min_shift_;
     std::vector<double> late_;  ///< ticks, by module
@@ -277,13 +279,13 @@ class Aligner {
 
 }  // namespace
 
-Alignment align(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale,
+Alignment align(std::span<const TimedSingle> hits, std::uint32_t modules, const SearchScale& scale,
                 double min_shift) {
     return Aligner(hits, modules, scale, min_shift).run();
 }
 
-Alignment::Pairs Alignment::with_group(std::uint32_t module, std::uint32_t group) const {
-    Pairs sum;
+Alignment::PairCount Alignment::with_group(std::uint32_t module, std::uint32_t group) const {
+    PairCount sum;
     const std::size_t n = modules.size();
     for (std::size_t other = 0; other < n; ++other) {
         if (modules[other].group != group || other == module) continue;
@@ -303,9 +305,9 @@ struct TimedHit {
 };
 
 template <class Wanted>
-std::vector<TimedHit> hits_of(std::span<const Hit> hits, const Alignment& alignment, Wanted wanted) {
+std::vector<TimedHit> hits_of(std::span<const TimedSingle> hits, const Alignment& alignment, Wanted wanted) {
     std::vector<TimedHit> result;
-    for (const Hit& hit : hits) {
+    for (const TimedSingle& hit : hits) {
         if (!wanted(hit.module)) continue;
         const auto time = static_cast<std::int64_t>(hit.time - hits.front().time);
         result.push_back({time - std::llround(alignment.modules[hit.module].late), hit.module});
@@ -338,7 +340,7 @@ std::size_t for_each_lag(const std::vector<TimedHit>& hits, const std::vector<Ti
 
 }  // namespace
 
-std::vector<FarPeak> find_far(std::span<const Hit> hits, const Alignment& alignment,
+std::vector<FarPeak> find_far(std::span<const TimedSingle> hits, const Alignment& alignment,
                               const std::vector<bool>& modules, std::uint32_t group, const SearchScale& scale,
                               std::uint64_t max_pairs) {
     auto far = hits_of(hits, alignment, [&](std::uint32_t m) { return modules[m]; });

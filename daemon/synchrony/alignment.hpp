@@ -26,19 +26,20 @@ struct Alignment {
     /// from chance.
     std::vector<AlignedModule> modules;
     std::vector<double> pairs;    ///< [a * modules + b] simultaneous ones, randoms included
-    std::vector<double> randoms;  ///< likewise, as expected by chance
+    std::vector<double> randoms;  ///< the same pairs, as expected by chance
 
     /// Simultaneous pairs of a module with a group, randoms included, and the randoms.
-    struct Pairs {
+    struct PairCount {
         double all = 0;
         double randoms = 0;
     };
-    [[nodiscard]] Pairs with_group(std::uint32_t module, std::uint32_t group) const;
+    [[nodiscard]] PairCount with_group(std::uint32_t module, std::uint32_t group) const;
 };
 
 /// REQUIRES: `hits` are in the order of time, their modules are below `modules`. `min_shift`: ticks; by
 /// less no module is shifted, only measured.
-Alignment align(std::span<const Hit> hits, std::uint32_t modules, const SearchScale& scale, double min_shift);
+Alignment align(std::span<const TimedSingle> hits, std::uint32_t modules, const SearchScale& scale,
+                double min_shift);
 
 /// A lag at which modules far out of step have their partners.
 struct FarPeak {
@@ -48,7 +49,7 @@ struct FarPeak {
 
 /// Peaks of the differences between some modules and those of a group, less the delays known by now. Looks at
 /// about `max_pairs` pairs.
-std::vector<FarPeak> find_far(std::span<const Hit> hits, const Alignment& alignment,
+std::vector<FarPeak> find_far(std::span<const TimedSingle> hits, const Alignment& alignment,
                               const std::vector<bool>& modules, std::uint32_t group, const SearchScale& scale,
                               std::uint64_t max_pairs);
 

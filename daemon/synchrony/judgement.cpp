@@ -10,7 +10,7 @@ namespace petacq::daemon {
 
 namespace {
 
-using State = ModuleSynchrony::State;
+using SynchronyState = ModuleSynchrony::SynchronyState;
 
 using Place = std::array<double, 3>;
 
@@ -27,9 +27,9 @@ constexpr double sigmas = 5;
 constexpr double pairs_per_single = 16;
 constexpr std::uint64_t max_wide_pairs = 24'000'000;
 
-class Judge {
+class SynchronyJudge {
   public:
-    Judge(std::span<const Hit> hits, const SynchronyOptions& options)
+    SynchronyJudge(std::span<const TimedSingle> hits, const SynchronyOptions& options)
         : hits_(hits), options_(options), modules_(options.geometry.bdm_count) {
         least_ = (options.diameter_mm / mm_per_ns + margin_ns) / options.tick_ns;
         const double bin_ns =
@@ -57,7 +57,8 @@ class Judge {
             if (group != majority_) judge_group(group, report);
         report.complete = true;
         for (std::uint32_t m = 0; m < modules_; ++m)
-            report.complete = report.complete && (report.modules[m].state != State::unknown || !enough(m));
+            report.complete =
+                report.complete && (report.modules[m].state != SynchronyState::unknown || !enough(m));
         return report;
     }
 
@@ -93,7 +94,7 @@ class Judge {
         std::vector<std::uint32_t> members;
         for (std::uint32_t m = 0; m < modules_; ++m) {
             const AlignedModule& one = alignment_.modules[m];
-            if (one.group == group && one.pairs > 0 && report.modules[m].state == State::unknown)
+            if (one.group == group && one.pairs > 0 && report.modules[m].state == SynchronyState::unknown)
                 members.push_back(m);
         }
         if (members.size() < 2) return 0;
@@ -120,7 +121,7 @@ class Judge {
         module.error_ticks = error;
         module.pairs = pairs;
         const bool off = std::abs(late) > least_ + sigmas * error;
-        module.state = off ? State::out_of_step : State::in_step;
+        module.state = off ? SynchronyState::out_of_step : SynchronyState::in_step;
     }
 
     [[nodiscard]] bool enough(std::uint32_t m) const {
@@ -129,7 +130,7 @@ class Judge {
     }
     /// Coincidences with the majority for each single, without randoms.
     [[nodiscard]] double share(std::uint32_t m) const {
-        const Alignment::Pairs pairs = alignment_.with_group(m, majority_);
+        const Alignment::PairCount pairs = alignment_.with_group(m, majority_);
         return (pairs.all - pairs.randoms) / static_cast<double>(alignment_.modules[m].singles);
     }
 
@@ -143,7 +144,7 @@ class Judge {
         for (std::uint32_t n = row; n < row + ring; ++n) {
             if (n == m || !enough(n)) continue;
             ++others;
-            if (report.modules[n].state != State::unknown) partners.push_back(n);
+            if (report.modules[n].state != SynchronyState::unknown) partners.push_back(n);
         }
         if (2 * partners.size() < others) partners.clear();
         return partners;
@@ -156,7 +157,8 @@ class Judge {
         constexpr double few = 0.3;
         constexpr double few_opposite = 0.3;
         constexpr double most = 0.7;
-        if (report.modules[m].state != State::unknown || !enough(m) || !has_opposite(m, report)) return false;
+        if (report.modules[m].state != SynchronyState::unknown || !enough(m) || !has_opposite(m, report))
+            return false;
         std::vector<double> shares;
         for (const std::uint32_t n : partners(m, report))
             shares.push_back(share(n));
@@ -167,7 +169,7 @@ class Judge {
             part * config::median(std::move(shares)) * static_cast<double>(alignment_.modules[m].singles);
         // A small source at the centre shows it few others, but these as often as its partners see theirs.
         if (alignment_.modules[m].pairs >= most * expected) return false;
-        const Alignment::Pairs pairs = alignment_.with_group(m, majority_);
+        const Alignment::PairCount pairs = alignment_.with_group(m, majority_);
         const double highest = pairs.all - pairs.randoms + sigmas * std::sqrt(pairs.all + 1);
         return expected >= enough_pairs && highest < few * expected;
     }
@@ -182,7 +184,7 @@ class Judge {
         const std::uint32_t ring = options_.geometry.modules_in_ring();
         std::vector<bool> whole(ring, true);
         for (std::uint32_t m = 0; m < modules_; ++m)
-            if (report.modules[m].state == State::unknown) whole[m % ring] = false;
+            if (report.modules[m].state == SynchronyState::unknown) whole[m % ring] = false;
         double all = 0;
         for (std::uint32_t a = 0; a < modules_; ++a) {
             for (std::uint32_t b = a + 1; b < modules_; ++b) {
@@ -267,10 +269,10 @@ class Judge {
             far[m] = lacks_partners(m, report);
         if (std::find(far.begin(), far.end(), true) == far.end()) return;
         for (std::uint32_t m = 0; m < modules_; ++m)
-            if (far[m]) report.modules[m].state = State::no_partners;
+            if (far[m]) report.modules[m].state = SynchronyState::no_partners;
         for (const FarPeak& found : find_far(hits_, alignment_, far, majority_, wide, max_wide_pairs)) {
             for (const std::uint32_t m : found.modules) {
-                if (report.modules[m].state != State::no_partners) continue;
+                if (report.modules[m].state != SynchronyState::no_partners) continue;
                 set(report.modules[m], alignment_.modules[m].late - found.peak.lag - zero, found.peak.error,
                     found.peak.excess / static_cast<double>(found.modules.size()));
             }
@@ -286,12 +288,12 @@ class Judge {
             if (std::abs(2.0 * step - ring) > ring / 3.0) continue;
             const std::uint32_t n = m / ring * ring + (m + step) % ring;
             ++opposite;
-            if (report.modules[n].state != State::unknown) ++counting;
+            if (report.modules[n].state != SynchronyState::unknown) ++counting;
         }
         return counting > 0 && 2 * counting >= opposite;
     }
 
-    const std::span<const Hit> hits_;
+    const std::span<const TimedSingle> hits_;
     const SynchronyOptions& options_;
     const std::uint32_t modules_;
     double least_ = 0;
@@ -303,18 +305,19 @@ class Judge {
 
 }  // namespace
 
-const char* name_of(ModuleSynchrony::State state) {
+const char* name_of(ModuleSynchrony::SynchronyState state) {
     constexpr std::array words{"unknown", "in_step", "out_of_step", "no_partners"};
     return words.at(static_cast<std::size_t>(state));
 }
 
 std::size_t SynchronyReport::known() const {
-    return static_cast<std::size_t>(std::count_if(
-        modules.begin(), modules.end(), [](const ModuleSynchrony& m) { return m.state != State::unknown; }));
+    return static_cast<std::size_t>(
+        std::count_if(modules.begin(), modules.end(),
+                      [](const ModuleSynchrony& m) { return m.state != SynchronyState::unknown; }));
 }
 
-SynchronyReport judge_synchrony(std::span<const Hit> hits, const SynchronyOptions& options) {
-    return Judge(hits, options).run();
+SynchronyReport judge_synchrony(std::span<const TimedSingle> hits, const SynchronyOptions& options) {
+    return SynchronyJudge(hits, options).run();
 }
 
 }  // namespace petacq::daemon

@@ -143,7 +143,8 @@ void SynchronyWatch::convert(const Sample& sample) {
 }
 
 void SynchronyWatch::judge() {
-    std::sort(hits_.begin(), hits_.end(), [](const Hit& a, const Hit& b) { return a.time < b.time; });
+    std::sort(hits_.begin(), hits_.end(),
+              [](const TimedSingle& a, const TimedSingle& b) { return a.time < b.time; });
     auto report = std::make_shared<const SynchronyReport>(judge_synchrony(hits_, options_));
     const bool over = report->complete || hits_.size() >= max_hits || samples_ >= max_samples;
     // The first seconds of the next samples say less than all of the latest did.

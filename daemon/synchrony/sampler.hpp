@@ -66,7 +66,7 @@ class SynchronyWatch {
     std::uint64_t begun_ = UINT64_MAX;  ///< ticks: watermark when the latest sample was begun
 
     // Of the one that judges.
-    std::vector<Hit> hits_;
+    std::vector<TimedSingle> hits_;
     std::shared_ptr<const gpu::OwnedTables> tables_of_hits_;
     std::size_t samples_ = 0;  ///< that `hits_` are from
     std::size_t known_ = 0;    ///< modules known when something was published last

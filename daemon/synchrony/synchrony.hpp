@@ -16,13 +16,13 @@
 namespace petacq::daemon {
 
 struct ModuleSynchrony {
-    enum class State : std::uint8_t {
+    enum class SynchronyState : std::uint8_t {
         unknown,  ///< too few coincidences
         in_step,
         out_of_step,
         no_partners,  ///< no coincidences within the reach, where its neighbours have many
     };
-    State state = State::unknown;
+    SynchronyState state = SynchronyState::unknown;
     double late_ticks = 0;  ///< against the majority; not of unknown and no_partners
     double error_ticks = 0;
     double pairs = 0;                     ///< from which it is known, without randoms
@@ -30,7 +30,7 @@ struct ModuleSynchrony {
 };
 
 /// "in_step"
-const char* name_of(ModuleSynchrony::State state);
+const char* name_of(ModuleSynchrony::SynchronyState state);
 
 struct SynchronyReport {
     std::vector<ModuleSynchrony> modules;
@@ -59,6 +59,6 @@ struct SynchronyOptions {
 };
 
 /// REQUIRES: `hits` are in the order of time.
-SynchronyReport judge_synchrony(std::span<const Hit> hits, const SynchronyOptions& options);
+SynchronyReport judge_synchrony(std::span<const TimedSingle> hits, const SynchronyOptions& options);
 
 }  // namespace petacq::daemon

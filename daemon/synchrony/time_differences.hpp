@@ -11,7 +11,7 @@
 namespace petacq::daemon {
 
 /// A single, as far as times are compared.
-struct Hit {
+struct TimedSingle {
     std::uint64_t time = 0;  ///< ticks, corrected
     std::uint32_t module = 0;
 };
@@ -31,7 +31,7 @@ struct SearchScale {
 double certainty(double count, double expected);
 
 struct Peak {
-    double lag = 0;      ///< ticks: partners are so much later
+    double lag = 0;      ///< ticks by which partners are later
     double error = 0;    ///< ticks, standard deviation of `lag`
     double excess = 0;   ///< pairs above the randoms
     double randoms = 0;  ///< pairs expected by chance in the width of the peak
@@ -62,7 +62,7 @@ class LagHistogram {
 /// Calls visit(a, b, difference) for each pair of hits of different modules that are at most `reach` apart:
 /// time of b less time of a, not negative. REQUIRES: `hits` are in the order of time.
 template <class Visit>
-void for_each_pair(std::span<const Hit> hits, std::int64_t reach, Visit visit) {
+void for_each_pair(std::span<const TimedSingle> hits, std::int64_t reach, Visit visit) {
     for (std::size_t i = 0; i < hits.size(); ++i) {
         for (std::size_t j = i + 1; j < hits.size(); ++j) {
             const auto difference = static_cast<std::int64_t>(hits[j].time - hits[i].time);

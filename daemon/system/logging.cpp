@@ -242,10 +242,10 @@ std::optional<std::uint64_t> RateLimit::pass(std::string_view key, Clock::time_p
             std::erase_if(entries_, [&](const auto& entry) { return now - entry.second.last >= interval_; });
             if (entries_.size() >= max_keys) return std::nullopt;
         }
-        entries_.emplace(key, Entry{now, 0});
+        entries_.emplace(key, LimitedMessage{now, 0});
         return 0;
     }
-    Entry& entry = found->second;
+    LimitedMessage& entry = found->second;
     if (now - entry.last < interval_) {
         ++entry.suppressed;
         return std::nullopt;

@@ -89,7 +89,7 @@ class RateLimit {
     }
 
   private:
-    struct Entry {
+    struct LimitedMessage {
         Clock::time_point last;
         std::uint64_t suppressed = 0;
     };
@@ -97,7 +97,7 @@ class RateLimit {
                             fmt::format_args arguments);
 
     Clock::duration interval_;
-    std::unordered_map<std::string, Entry> entries_;  ///< bounded, since keys may come from outside
+    std::unordered_map<std::string, LimitedMessage> entries_;  ///< bounded, since keys may come from outside
 };
 
 }  // namespace petacq::daemon

@@ -9,7 +9,7 @@ namespace {
 
 /// A source that is proven alone waits this many timeouts for the other expected sources.
 constexpr std::int64_t timeouts_for_expected = 10;
-/// Clocks of the host and of the detector may differ by a part in so many, and a quarter of max_disorder.
+/// Clocks of the host and of the detector may differ by one part in this many, and a quarter of max_disorder.
 constexpr std::uint64_t clock_tolerance = 8192;
 /// So many members in place cannot be led away by one of them.
 constexpr std::size_t safe_votes = 3;
@@ -151,10 +151,10 @@ void DetectorTime::gather(Takes takes) const {
 
 /// The largest group of these sources that agree; if several are equally large, the lowest one.
 template <class Takes>
-DetectorTime::Group DetectorTime::agreeing(Takes takes) const {
+DetectorTime::AgreeingSources DetectorTime::agreeing(Takes takes) const {
     gather(takes);
     std::sort(scratch_.begin(), scratch_.end());
-    Group best;
+    AgreeingSources best;
     for (std::size_t low = 0, end = 0; low < scratch_.size(); ++low) {
         while (end < scratch_.size() && scratch_[end] - scratch_[low] <= options_.max_lag)
             ++end;
@@ -170,12 +170,12 @@ void DetectorTime::establish(std::int64_t now_ns, bool alone) {
     const std::int64_t patience =
         options_.source_timeout_ns * (sources_.expected().empty() ? 1 : timeouts_for_expected);
     alone = alone || sources_.expected().size() == 1 || now_ns - *first_proven_ns_ >= patience;
-    const Group group = agreeing([](const Source& source) { return source.time.proven(); });
+    const AgreeingSources group = agreeing([](const Source& source) { return source.time.proven(); });
     if (group.size >= 2 || (group.size == 1 && alone)) begin_time(group, now_ns);
 }
 
 /// Makes the sources of the group, and no others, the members.
-void DetectorTime::begin_time(const Group& group, std::int64_t now_ns) {
+void DetectorTime::begin_time(const AgreeingSources& group, std::int64_t now_ns) {
     members_ = 0;
     newest_ = 0;
     for (Source& source : sources_.all()) {
@@ -321,7 +321,7 @@ void DetectorTime::look_elsewhere(std::int64_t now_ns) {
     const bool majority = 2 * moved > members_;
     if (!majority && !(single && others >= 2)) return back_since_ns_.reset();
 
-    const Group group = agreeing([&](const Source& source) {
+    const AgreeingSources group = agreeing([&](const Source& source) {
         return source.time.proven() && active(source, now_ns) && !in_place(source) &&
                (majority ? source.member && source.moved : !source.member);
     });

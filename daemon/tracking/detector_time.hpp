@@ -149,7 +149,7 @@ class DetectorTime {
 
   private:
     /// Sources that agree: their progress lies from low to high.
-    struct Group {
+    struct AgreeingSources {
         std::size_t size = 0;
         std::uint64_t low = 0;
         std::uint64_t median = 0;
@@ -158,7 +158,7 @@ class DetectorTime {
 
     std::uint64_t follow(Source& source, const DatagramTimes& times, std::int64_t now_ns);
     void judge(Source& source, const DatagramTimes& times, std::uint64_t believed, Verdict& verdict);
-    void begin_time(const Group& group, std::int64_t now_ns);
+    void begin_time(const AgreeingSources& group, std::int64_t now_ns);
     void set_reference(std::uint64_t reference, std::int64_t now_ns);
     void set_place(std::int64_t now_ns);
     void admit(Source& source);
@@ -175,7 +175,7 @@ class DetectorTime {
     template <class Takes>
     void gather(Takes takes) const;
     template <class Takes>
-    [[nodiscard]] Group agreeing(Takes takes) const;
+    [[nodiscard]] AgreeingSources agreeing(Takes takes) const;
 
     const TrackerOptions& options_;
     SourceTable& sources_;
@@ -192,7 +192,7 @@ class DetectorTime {
     std::uint64_t believed_until_ = UINT64_MAX;
     std::uint64_t newest_ = 0;  ///< believed frame of a member
     Back back_ = Back::no;
-    Group back_group_;  ///< the sources that agree on a time before the reference
+    AgreeingSources back_group_;  ///< the sources that agree on a time before the reference
     std::optional<std::int64_t> back_since_ns_;
     std::int64_t heard_ns_ = 0;
     bool changed_ = false;  ///< since the latest decision

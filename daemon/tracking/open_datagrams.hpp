@@ -18,7 +18,7 @@ namespace petacq::daemon {
 /// on the data and their times of arrival only. No thread-safety.
 class OpenDatagrams {
   public:
-    struct Entry {
+    struct OpenDatagram {
         net::Batch* batch = nullptr;
         net::Datagram datagram;
         Verdict verdict;
@@ -37,7 +37,7 @@ class OpenDatagrams {
               UseBatch use_batch) {
         if (batch == nullptr || !is_new(verdict.source, now_ns)) return false;
         const auto held = std::find_if(batches_.begin(), batches_.end(),
-                                       [&](const Held& other) { return other.batch == batch; });
+                                       [&](const HeldBatch& other) { return other.batch == batch; });
         if (held != batches_.end()) {
             ++held->datagrams;
         } else {
@@ -54,26 +54,27 @@ class OpenDatagrams {
     template <class Reconsider, class Use, class GiveBack>
     void release(std::int64_t now_ns, Reconsider reconsider, Use use, GiveBack give_back) {
         std::size_t kept = 0;
-        for (Entry& entry : entries_) {
+        for (OpenDatagram& entry : entries_) {
             reconsider(entry);
             if (entry.verdict.open && now_ns - entry.since_ns <= timeout_ns_) {
                 std::swap(entries_[kept++], entry);
                 continue;
             }
             use(entry);
-            const auto held = std::find_if(batches_.begin(), batches_.end(),
-                                           [&](const Held& other) { return other.batch == entry.batch; });
+            const auto held = std::find_if(batches_.begin(), batches_.end(), [&](const HeldBatch& other) {
+                return other.batch == entry.batch;
+            });
             --held->datagrams;
         }
         entries_.resize(kept);
-        std::erase_if(batches_, [&](const Held& held) {
+        std::erase_if(batches_, [&](const HeldBatch& held) {
             if (held.datagrams == 0) give_back(held.batch);
             return held.datagrams == 0;
         });
     }
 
   private:
-    struct Held {
+    struct HeldBatch {
         net::Batch* batch;
         std::size_t datagrams;
     };
@@ -94,8 +95,8 @@ class OpenDatagrams {
 
     const std::size_t max_batches_;
     const std::int64_t timeout_ns_;
-    std::vector<Entry> entries_;
-    std::vector<Held> batches_;
+    std::vector<OpenDatagram> entries_;
+    std::vector<HeldBatch> batches_;
     std::vector<Episode> episodes_;  ///< [Verdict::source]
 };
 

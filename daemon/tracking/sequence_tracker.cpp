@@ -18,7 +18,8 @@ bool ahead(std::uint64_t a, std::uint64_t b, std::uint64_t most) {
 SequenceVerdict SequenceTracker::observe_any(std::uint64_t sequence, std::uint32_t content,
                                              bool end_of_stream) {
     if (current_.empty()) {
-        slots_.reset(static_cast<Slot*>(std::calloc(window, sizeof(Slot))));  // NOLINT(*-no-malloc)
+        slots_.reset(
+            static_cast<SequenceMark*>(std::calloc(window, sizeof(SequenceMark))));  // NOLINT(*-no-malloc)
         if (!slots_) throw std::bad_alloc();
         current_.start(sequence);
         slots_[sequence % window].latest = fingerprint(sequence, content);
@@ -34,7 +35,7 @@ SequenceVerdict SequenceTracker::observe_any(std::uint64_t sequence, std::uint32
     const bool reordered = late || late_in_previous || (!in_order && precedes(sequence));
 
     // A number that fits and has not been seen needs no comparison: fingerprints may agree by chance.
-    Slot& slot = slots_[sequence % window];
+    SequenceMark& slot = slots_[sequence % window];
     const std::uint32_t print = fingerprint(sequence, content);
     const bool fits = (in_order || reordered) && !current_.arrived(sequence) && !previous_.arrived(sequence);
     if (!fits && (print == slot.latest || print == slot.older))

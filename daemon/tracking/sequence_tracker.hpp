@@ -79,7 +79,7 @@ class SequenceTracker {
     }
     /// Remembers the content of one of them, before go_on().
     void remember(std::uint64_t sequence, std::uint32_t content) {
-        Slot& slot = slots_[sequence % window];
+        SequenceMark& slot = slots_[sequence % window];
         slot = {fingerprint(sequence, content), slot.latest};
     }
     /// Accounts for them. REQUIRES: goes_on(); all contents are remembered; none ends the stream.
@@ -109,13 +109,15 @@ class SequenceTracker {
         bool end_of_stream = false;
     };
     /// Fingerprints of the latest two datagrams whose numbers share a slot; 0: none.
-    struct Slot {
+    struct SequenceMark {
         std::uint32_t latest = 0;
         std::uint32_t older = 0;
     };
 
     struct Free {
-        void operator()(Slot* slots) const { std::free(slots); }  // NOLINT(cppcoreguidelines-no-malloc)
+        void operator()(SequenceMark* slots) const {
+            std::free(slots);
+        }  // NOLINT(cppcoreguidelines-no-malloc)
     };
 
     /// Never 0.
@@ -147,7 +149,7 @@ class SequenceTracker {
     std::array<Stray, confirmations> row_{};
     SequenceCounts counts_;
     /// [sequence % window]. Zeroed pages of the system: a source that sends little takes little memory.
-    std::unique_ptr<Slot[], Free> slots_;
+    std::unique_ptr<SequenceMark[], Free> slots_;
 };
 
 }  // namespace petacq::daemon

@@ -91,7 +91,7 @@ class SourceTracker {
         time_.decide(now_ns);
         return watermark_.advance(now_ns, latest_pending_time);
     }
-    /// Detector time goes on where the sources agree; the watermark starts again. REQUIRES:
+    /// Detector time continues where the sources agree; the watermark starts again. REQUIRES:
     /// time().went_back().
     void follow_reset(std::int64_t now_ns) {
         watermark_.restart();

@@ -74,7 +74,7 @@ class TimeGuard {
         return elsewhere(d, believed);
     }
 
-    /// The most common case of observe(): times in order that go on where the clock is. For datagrams in
+    /// The most common case of observe(): times in order that follow the clock. For datagrams in
     /// order, `first` and `end` are the first and the last of them; for one, both are that one.
     [[nodiscard]] bool goes_on(const DatagramTimes& first, const DatagramTimes& end) const {
         const bool in_order = progress_ <= first.first && first.first <= first.last;

@@ -48,7 +48,7 @@ class Watermark {
     [[nodiscard]] std::uint64_t without_slow(std::int64_t now_ns,
                                              const std::function<bool(std::uint64_t)>& fits) const;
 
-    /// Detector time begins anew, or goes on elsewhere.
+    /// Detector time begins anew, or continues elsewhere.
     void restart() { ticks_ = 0; }
     /// Another calibration is in use. The watermark stays where it is until the sources allow more.
     void set_max_offset(std::uint64_t ticks) { max_offset_ = ticks; }

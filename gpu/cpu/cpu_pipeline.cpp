@@ -73,7 +73,7 @@ class HostPipeline final : public Pipeline {
         s.parts.resize(std::clamp<std::size_t>(s.frames / ConversionStage::part_frames, 1, options_.threads));
         {
             const net::MutexLock lock(mutex_);
-            r.state = State::converting;
+            r.state = SliceState::converting;
         }
         pool_.post(r.convert, s.parts.size(), TaskPool::Priority::normal);
     }
@@ -83,9 +83,9 @@ class HostPipeline final : public Pipeline {
         ScheduledSlice& r = at(collected_);
         {
             net::MutexLock lock(mutex_);
-            while (wait && r.state != State::finished && failure_.empty())
+            while (wait && r.state != SliceState::finished && failure_.empty())
                 changed_.wait(lock.native());
-            if (r.state != State::finished && failure_.empty()) return false;
+            if (r.state != SliceState::finished && failure_.empty()) return false;
         }
         throw_if_failed();
         std::swap(result, r.slice.result);
@@ -138,7 +138,15 @@ class HostPipeline final : public Pipeline {
     }
 
   private:
-    enum class State : std::uint8_t { free, converting, converted, ordering, ordered, searching, finished };
+    enum class SliceState : std::uint8_t {
+        free,
+        converting,
+        converted,
+        ordering,
+        ordered,
+        searching,
+        finished
+    };
 
     struct ScheduledSlice {
         explicit ScheduledSlice(HostPipeline& p)
@@ -151,7 +159,7 @@ class HostPipeline final : public Pipeline {
               search([this, &p](std::uint32_t thread, std::size_t i) { p.search_.search(slice, i, thread); },
                      [this, &p] { p.searched(*this); }) {}
         HostSlice slice;
-        State state = State::free;  // guarded by mutex_
+        SliceState state = SliceState::free;  // guarded by mutex_
         TaskPool::Job convert;
         TaskPool::Job refit;
         TaskPool::Job order;
@@ -194,14 +202,14 @@ class HostPipeline final : public Pipeline {
         ScheduledSlice* search = nullptr;
         {
             const net::MutexLock lock(mutex_);
-            if (!ordering_ && at(next_to_order_).state == State::converted) {
+            if (!ordering_ && at(next_to_order_).state == SliceState::converted) {
                 order = &at(next_to_order_++);
-                order->state = State::ordering;
+                order->state = SliceState::ordering;
                 ordering_ = true;
             }
-            if (!searching_ && at(next_to_search_).state == State::ordered) {
+            if (!searching_ && at(next_to_search_).state == SliceState::ordered) {
                 search = &at(next_to_search_++);
-                search->state = State::searching;
+                search->state = SliceState::searching;
                 searching_ = true;
             }
         }
@@ -223,7 +231,7 @@ class HostPipeline final : public Pipeline {
     void converted(ScheduledSlice& r) {
         {
             const net::MutexLock lock(mutex_);
-            r.state = State::converted;
+            r.state = SliceState::converted;
         }
         advance();
     }
@@ -234,7 +242,7 @@ class HostPipeline final : public Pipeline {
         order_.finish(r.slice);
         {
             const net::MutexLock lock(mutex_);
-            r.state = State::ordered;
+            r.state = SliceState::ordered;
             ordering_ = false;
         }
         advance();
@@ -250,7 +258,7 @@ class HostPipeline final : public Pipeline {
         search_.deliver(r.slice);
         {
             const net::MutexLock lock(mutex_);
-            r.state = State::finished;
+            r.state = SliceState::finished;
         }
         changed_.notify_all();
     }

@@ -17,7 +17,7 @@ constexpr unsigned max_fine_bits = 12;
 constexpr std::size_t insertion_limit = 24;
 constexpr std::size_t group_singles = 4096;
 constexpr unsigned misfit_bits = 2;
-constexpr std::size_t spare_chunks = 32;  // so many may be nearly empty without being packed
+constexpr std::size_t spare_chunks = 32;  // chunks that may be nearly empty without being packed
 
 bool less(const Single& a, const Single& b) {
     return before(a, b);

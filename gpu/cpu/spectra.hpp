@@ -28,7 +28,7 @@ struct CountedFrame {
 };
 
 /// The counts of all detector units. They are added to bytes, of which those of one unit fit a cache; a byte
-/// that is full goes on to the whole count. Any thread may call any function.
+/// that is full is carried to the whole count. Any thread may call any function.
 class UnitCounts {
   public:
     explicit UnitCounts(const config::Geometry& geometry)

@@ -76,7 +76,7 @@ class OrderStage {
     [[nodiscard]] unsigned bin_width() const { return orderer_.bin_width(); }
 
   private:
-    const std::uint64_t reach_;  // a window ends at most so much after its opener
+    const std::uint64_t reach_;  // a window ends at most this long after its opener
     Orderer orderer_;
     std::span<const Single> carry_;  // undecided singles, in the slice before
 };

@@ -188,7 +188,7 @@ class ChanceFinder {
         const double both = both_ * factors.both;
         Sums sums;
         double before = 0;     // with one single less
-        double now = empty_;   // with so many singles
+        double now = empty_;   // with the singles seen so far
         double others = 0;     // times the number of annihilations
         double power = 1;      // of all pairs of these singles
         double with_next = 1;  // of those that one more makes

@@ -38,7 +38,7 @@ class RandomsEstimator {
   public:
     RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules);
 
-    /// The random prompts of an interval of so many ticks. REQUIRES: sums of this scanner under these rules.
+    /// The random prompts of an interval of `ticks`. REQUIRES: sums of this scanner under these rules.
     void estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out);
     /// That of the latest estimate, pair by pair.
     [[nodiscard]] const RandomsByPair& by_pair() const { return by_pair_; }

@@ -48,11 +48,11 @@ struct MarkerPlan {
 
 /// One field of several parts: each adds its bits below those of the parts before.
 struct JoinedPlan {
-    struct Part {
+    struct FieldPart {
         FieldPlan field;
         std::uint32_t bits = 0;
     };
-    std::vector<Part> parts;
+    std::vector<FieldPart> parts;
     std::uint64_t flip = 0;  ///< bits that are inverted
 
     template <config::ByteOrder Order>

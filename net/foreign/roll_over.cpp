@@ -13,7 +13,7 @@ constexpr std::size_t senders = 4096;
 constexpr std::uint64_t jump_part = 8;
 // Others are told of a difference of this part of a period.
 constexpr std::uint64_t drift_part = 64;
-// Blocks may be overtaken by so many.
+// By how many blocks a block may be overtaken.
 constexpr std::uint64_t overtaken = 1024;
 
 std::size_t hash_of(Endpoint sender) {
@@ -60,9 +60,9 @@ SourceCounters::SourceCounters(bool sequenced, std::uint64_t period, double coun
       common_(common),
       sources_(sequenced ? ids : senders) {}
 
-SourceCounters::Source& SourceCounters::source(std::uint16_t id, Endpoint sender) {
+SourceCounters::SenderCounters& SourceCounters::source(std::uint16_t id, Endpoint sender) {
     if (sequenced_) return sources_[id];
-    Source& s = sources_[hash_of(sender)];
+    SenderCounters& s = sources_[hash_of(sender)];
     if (s.sender != sender) {
         s = {};
         s.sender = sender;
@@ -76,7 +76,7 @@ bool SourceCounters::differs(CounterReading a, CounterReading b, std::uint64_t b
 
 Window SourceCounters::window(std::uint16_t id, Endpoint sender, std::uint64_t count,
                               std::int64_t arrival_ns) {
-    const Source& s = source(id, sender);
+    const SenderCounters& s = source(id, sender);
     const auto window_of = [&](CounterReading reading) {
         return Window(reading.at(arrival_ns, counts_per_ns_), period_);
     };
@@ -92,7 +92,7 @@ Window SourceCounters::window(std::uint16_t id, Endpoint sender, std::uint64_t c
 }
 
 void SourceCounters::seen(std::uint16_t id, Endpoint sender, std::uint64_t time, std::int64_t arrival_ns) {
-    Source& s = source(id, sender);
+    SenderCounters& s = source(id, sender);
     const CounterReading now{time, arrival_ns};
     s.latest = now;
     if (!s.heard || differs(s.shared, now, period_ / drift_part)) {
@@ -104,7 +104,7 @@ void SourceCounters::seen(std::uint16_t id, Endpoint sender, std::uint64_t time,
 
 std::uint64_t SourceCounters::missing(std::uint16_t id, Endpoint sender, std::uint64_t number,
                                       std::uint64_t mask) {
-    Source& s = source(id, sender);
+    SenderCounters& s = source(id, sender);
     const bool first = !s.has_number;
     const std::uint64_t ahead = (number - s.number) & mask;
     const std::uint64_t behind = (s.number - number) & mask;
@@ -116,7 +116,7 @@ std::uint64_t SourceCounters::missing(std::uint16_t id, Endpoint sender, std::ui
 
 std::uint64_t SourceCounters::sequence(std::uint16_t id, std::uint64_t low, unsigned bits) {
     if (bits >= 64) return low;
-    Source& s = sources_[id];
+    SenderCounters& s = sources_[id];
     const std::uint64_t period = std::uint64_t{1} << bits;
     // Numbers start in the second period, so that those from before a roll-over have a number.
     s.sequence = s.has_sequence ? Window(s.sequence, period).time(low, period) : period + low;

@@ -78,7 +78,7 @@ class SourceCounters {
     std::uint64_t sequence(std::uint16_t id, std::uint64_t low, unsigned bits);
 
   private:
-    struct Source {
+    struct SenderCounters {
         Endpoint sender;
         bool heard = false;
         bool has_sequence = false;
@@ -89,7 +89,7 @@ class SourceCounters {
         std::uint64_t number = 0;
     };
 
-    Source& source(std::uint16_t id, Endpoint sender);
+    SenderCounters& source(std::uint16_t id, Endpoint sender);
     [[nodiscard]] bool differs(CounterReading a, CounterReading b, std::uint64_t by) const;
 
     const bool sequenced_;
@@ -98,7 +98,7 @@ class SourceCounters {
     CommonCounter& common_;
     // By id; without ids, by a hash: a sender that shares its entry with another is heard for the first time
     // again.
-    std::vector<Source> sources_;
+    std::vector<SenderCounters> sources_;
 };
 
 }  // namespace petacq::net

@@ -109,7 +109,7 @@ std::uint64_t Translator::translate(const std::byte* data, std::size_t size, End
     std::uint64_t lost = lost_in(plan_.datagram_loss, data, plan_.datagram.byte_order, header.source, sender);
     Last last;
     each_block(data, size, [&](const std::byte* block, const std::byte* first, std::size_t count) {
-        Piece piece{first, count, base, window};
+        FrameStretch piece{first, count, base, window};
         if (block != nullptr) {
             piece.base = joined(base, fields_of(plan_.block, block));
             if (!upper_in_datagram) piece.window = window_in(block, plan_.block.byte_order);
@@ -150,15 +150,15 @@ std::size_t Translator::used_frames(const std::byte* first, std::size_t count) c
 }
 
 /// Hits alone.
-Translator::Last Translator::translate_run(const Piece& piece, std::byte* out) const {
+Translator::Last Translator::translate_run(const FrameStretch& piece, std::byte* out) const {
     return plan_.frame.byte_order == ByteOrder::big ? translate_piece<ByteOrder::big>(piece, out)
                                                     : translate_piece<ByteOrder::little>(piece, out);
 }
 
 /// Frames of all kinds. Moves `out` behind what it writes.
-Translator::Last Translator::translate_kinds(const Piece& piece, std::byte*& out) const {
+Translator::Last Translator::translate_kinds(const FrameStretch& piece, std::byte*& out) const {
     Last last;
-    Piece part = piece;
+    FrameStretch part = piece;
     for (std::size_t i = 0; i < piece.count; i += part.count) {
         part.frames = piece.frames + i * plan_.frame.bytes;
         const KindsPlan::Kind kind = kind_of(part.frames);
@@ -181,7 +181,7 @@ Translator::Last Translator::translate_kinds(const Piece& piece, std::byte*& out
     return last;
 }
 
-Translator::Last Translator::translate_tag(const Piece& piece, std::byte* out) const {
+Translator::Last Translator::translate_tag(const FrameStretch& piece, std::byte* out) const {
     const KindsPlan& kinds = *plan_.kinds;
     const TimePlan& time = plan_.time;
     const ByteOrder order = plan_.frame.byte_order;
@@ -232,7 +232,7 @@ bool Translator::find_count(const std::byte* data, std::size_t size, std::uint64
 }
 
 template <ByteOrder Order>
-Translator::Last Translator::translate_piece(const Piece& piece, std::byte* out) const {
+Translator::Last Translator::translate_piece(const FrameStretch& piece, std::byte* out) const {
     const bool divided = plan_.time.scale.denominator != 1;
     if (plan_.time.roll_over == RollOver::upper && plan_.time.upper_in == LayoutSection::frame) {
         return divided ? translate_frames<Order, false, true, true>(piece, out)
@@ -246,7 +246,7 @@ Translator::Last Translator::translate_piece(const Piece& piece, std::byte* out)
 }
 
 template <ByteOrder Order, bool OneWord, bool FrameUpper, bool Divided>
-Translator::Last Translator::translate_frames(const Piece& piece, std::byte* out) const {
+Translator::Last Translator::translate_frames(const FrameStretch& piece, std::byte* out) const {
     // Copies: the compiler cannot know that what is written does not change the plan.
     const SectionPlan& frame_plan = plan_.frame;
     const FieldPlan bdm = frame_plan.bdm, du = frame_plan.du, x = frame_plan.x, y = frame_plan.y;
@@ -256,7 +256,7 @@ Translator::Last Translator::translate_frames(const Piece& piece, std::byte* out
     const std::size_t marker_count = frame_plan.markers.size();
     const LookupPlan* const lookups = frame_plan.lookups.data();
     const std::size_t lookup_count = frame_plan.lookups.size();
-    const JoinedPlan::Part* const parts = plan_.time.counter.parts.data();
+    const JoinedPlan::FieldPart* const parts = plan_.time.counter.parts.data();
     const std::size_t part_count = plan_.time.counter.parts.size();
     const std::uint64_t flip = plan_.time.counter.flip;
     const FrameWords bad_marker = plan_.bad_marker;

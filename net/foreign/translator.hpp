@@ -51,7 +51,7 @@ class Translator {
 
   private:
     /// A run of frames in a datagram: all of it, or a block.
-    struct Piece {
+    struct FrameStretch {
         const std::byte* frames = nullptr;
         std::size_t count = 0;
         FrameWords base{};  ///< what is the same in all of them
@@ -69,14 +69,14 @@ class Translator {
                           std::uint16_t id, Endpoint sender);
     [[nodiscard]] KindsPlan::Kind kind_of(const std::byte* frame) const;
     [[nodiscard]] std::size_t used_frames(const std::byte* first, std::size_t count) const;
-    [[nodiscard]] Last translate_run(const Piece& piece, std::byte* out) const;
-    [[nodiscard]] Last translate_kinds(const Piece& piece, std::byte*& out) const;
-    [[nodiscard]] Last translate_tag(const Piece& piece, std::byte* out) const;
+    [[nodiscard]] Last translate_run(const FrameStretch& piece, std::byte* out) const;
+    [[nodiscard]] Last translate_kinds(const FrameStretch& piece, std::byte*& out) const;
+    [[nodiscard]] Last translate_tag(const FrameStretch& piece, std::byte* out) const;
     [[nodiscard]] bool find_count(const std::byte* data, std::size_t size, std::uint64_t& count) const;
     template <config::ByteOrder Order>
-    Last translate_piece(const Piece& piece, std::byte* out) const;
+    Last translate_piece(const FrameStretch& piece, std::byte* out) const;
     template <config::ByteOrder Order, bool OneWord, bool FrameUpper, bool Divided>
-    Last translate_frames(const Piece& piece, std::byte* out) const;
+    Last translate_frames(const FrameStretch& piece, std::byte* out) const;
 
     const std::shared_ptr<ForeignFormat> format_;
     const LayoutPlan& plan_;

@@ -106,11 +106,11 @@ bool PcapReader::skip(std::uint64_t& kind) {
 }
 
 /// A packet that ends within a header.
-bool PcapReader::skip_short(const Piece& piece) {
+bool PcapReader::skip_short(const PacketBytes& piece) {
     return skip(piece.missing > 0 ? counts_.cut_short : counts_.damaged);
 }
 
-bool PcapReader::take_link(std::uint32_t link_type, Piece packet, CapturedDatagram& out) {
+bool PcapReader::take_link(std::uint32_t link_type, PacketBytes packet, CapturedDatagram& out) {
     const std::span<const std::byte> bytes = packet.bytes;
     std::size_t at = 0;
     switch (link_type) {
@@ -150,13 +150,13 @@ bool PcapReader::take_link(std::uint32_t link_type, Piece packet, CapturedDatagr
     return skip_short(packet);
 }
 
-bool PcapReader::take_network(std::uint16_t type, Piece packet, CapturedDatagram& out) {
+bool PcapReader::take_network(std::uint16_t type, PacketBytes packet, CapturedDatagram& out) {
     if (type == type_ipv4) return take_ip(packet, out);
     if (type == type_ipv6) return take_ipv6(packet, out);
     return skip(counts_.not_ip);
 }
 
-bool PcapReader::take_ip(Piece packet, CapturedDatagram& out) {
+bool PcapReader::take_ip(PacketBytes packet, CapturedDatagram& out) {
     const std::span<const std::byte> bytes = packet.bytes;
     if (bytes.size() < pcap::ip_header_bytes) return skip_short(packet);
     const std::size_t header = (static_cast<std::size_t>(bytes[0]) & 0xF) * 4;
@@ -176,13 +176,13 @@ bool PcapReader::take_ip(Piece packet, CapturedDatagram& out) {
     const std::size_t offset = std::size_t{fragment & 0x1FFFU} * 8;
     const bool more = (fragment & 0x2000U) != 0;
     const std::size_t present = std::min(length, bytes.size());
-    const Piece body{bytes.subspan(header, present - header), length - present};
+    const PacketBytes body{bytes.subspan(header, present - header), length - present};
     if (offset == 0 && !more) return take_transport(protocol, body, out);
     ++counts_.fragments;
     return join(protocol, body, offset, !more, big16(bytes, 4), out);
 }
 
-bool PcapReader::take_ipv6(Piece packet, CapturedDatagram& out) {
+bool PcapReader::take_ipv6(PacketBytes packet, CapturedDatagram& out) {
     const std::span<const std::byte> bytes = packet.bytes;
     if (bytes.size() < pcap::ipv6_header_bytes) return skip_short(packet);
     constexpr unsigned hop_by_hop = 0, routing = 43, fragment = 44, destination = 60;
@@ -213,17 +213,17 @@ bool PcapReader::take_ipv6(Piece packet, CapturedDatagram& out) {
         return at > present ? skip_short({bytes, missing}) : skip(counts_.not_udp);
     if (at > present) return skip_short({bytes, missing});
     const auto protocol = static_cast<std::uint8_t>(kind);
-    const Piece body{bytes.subspan(at, present - at), missing};
+    const PacketBytes body{bytes.subspan(at, present - at), missing};
     if (!place) return take_transport(protocol, body, out);
     ++counts_.fragments;
     return join(protocol, body, *place & 0xFFF8U, (*place & 1U) == 0, identification, out);
 }
 
-bool PcapReader::take_transport(std::uint8_t protocol, Piece body, CapturedDatagram& out) {
+bool PcapReader::take_transport(std::uint8_t protocol, PacketBytes body, CapturedDatagram& out) {
     return protocol == protocol_gre ? take_gre(body, out) : take_udp(body, out);
 }
 
-bool PcapReader::take_udp(Piece udp, CapturedDatagram& out) {
+bool PcapReader::take_udp(PacketBytes udp, CapturedDatagram& out) {
     if (udp.bytes.size() < pcap::udp_header_bytes) return skip_short(udp);
     out.from.port = big16(udp.bytes, 0);
     out.to.port = big16(udp.bytes, 2);
@@ -231,7 +231,7 @@ bool PcapReader::take_udp(Piece udp, CapturedDatagram& out) {
         return std::binary_search(ports.begin(), ports.end(), out.to.port);
     };
     if (!among(ports_)) {
-        const Piece payload = udp.behind(pcap::udp_header_bytes);
+        const PacketBytes payload = udp.behind(pcap::udp_header_bytes);
         if (among(vxlan_ports) && is_vxlan(payload.bytes)) {
             if (++depth_ > deepest_tunnel) return skip(counts_.tunnel);
             return take_link(pcap::link_ethernet, payload.behind(vxlan_header_bytes), out);
@@ -254,7 +254,7 @@ bool PcapReader::take_udp(Piece udp, CapturedDatagram& out) {
 }
 
 /// GRE (RFC 2784, 2890) and, in it, ERSPAN (draft-foschiano-erspan).
-bool PcapReader::take_gre(Piece gre, CapturedDatagram& out) {
+bool PcapReader::take_gre(PacketBytes gre, CapturedDatagram& out) {
     if (gre.bytes.size() < 4) return skip_short(gre);
     const std::uint16_t flags = big16(gre.bytes, 0);
     const std::uint16_t type = big16(gre.bytes, 2);
@@ -274,7 +274,7 @@ bool PcapReader::take_gre(Piece gre, CapturedDatagram& out) {
         if (has_more) header += 8;
     }
     if (gre.bytes.size() < header) return skip_short(gre);
-    const Piece inner = gre.behind(header);
+    const PacketBytes inner = gre.behind(header);
     if (type == type_ethernet || type == type_erspan || type == type_erspan_3)
         return take_link(pcap::link_ethernet, inner, out);
     if (type == type_ipv4 || type == type_ipv6) return take_network(type, inner, out);
@@ -315,7 +315,7 @@ PcapReader::Fragments& PcapReader::fragments_of(std::uint32_t identification,
 
 /// Adds a fragment; true if it completes a datagram. A fragment whose end was not captured counts as present:
 /// whether the datagram was requested is known only from the fragment with its port.
-bool PcapReader::join(std::uint8_t protocol, Piece part, std::size_t offset, bool last,
+bool PcapReader::join(std::uint8_t protocol, PacketBytes part, std::size_t offset, bool last,
                       std::uint32_t identification, CapturedDatagram& out) {
     constexpr std::size_t unit = 8;
     const std::size_t end = offset + part.bytes.size() + part.missing;

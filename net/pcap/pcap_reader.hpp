@@ -92,27 +92,29 @@ class PcapReader {
     };
 
     /// A piece of a packet, as captured.
-    struct Piece {
+    struct PacketBytes {
         std::span<const std::byte> bytes;
         std::size_t missing = 0;  // bytes behind them that were not captured
 
-        [[nodiscard]] Piece behind(std::size_t header) const { return {bytes.subspan(header), missing}; }
+        [[nodiscard]] PacketBytes behind(std::size_t header) const {
+            return {bytes.subspan(header), missing};
+        }
     };
 
     // True if `out` is a complete datagram; else what was taken is counted.
-    bool take_link(std::uint32_t link_type, Piece packet, CapturedDatagram& out);
-    bool take_network(std::uint16_t type, Piece packet, CapturedDatagram& out);
-    bool take_ip(Piece packet, CapturedDatagram& out);
-    bool take_ipv6(Piece packet, CapturedDatagram& out);
-    bool take_transport(std::uint8_t protocol, Piece body, CapturedDatagram& out);
-    bool take_udp(Piece udp, CapturedDatagram& out);
-    bool take_gre(Piece gre, CapturedDatagram& out);
+    bool take_link(std::uint32_t link_type, PacketBytes packet, CapturedDatagram& out);
+    bool take_network(std::uint16_t type, PacketBytes packet, CapturedDatagram& out);
+    bool take_ip(PacketBytes packet, CapturedDatagram& out);
+    bool take_ipv6(PacketBytes packet, CapturedDatagram& out);
+    bool take_transport(std::uint8_t protocol, PacketBytes body, CapturedDatagram& out);
+    bool take_udp(PacketBytes udp, CapturedDatagram& out);
+    bool take_gre(PacketBytes gre, CapturedDatagram& out);
     bool skip(std::uint64_t& kind);
-    bool skip_short(const Piece& piece);
+    bool skip_short(const PacketBytes& piece);
     void give_up_stale(const CapturedDatagram& now);
     Fragments& fragments_of(std::uint32_t identification, const CapturedDatagram& packet);
-    bool join(std::uint8_t protocol, Piece part, std::size_t offset, bool last, std::uint32_t identification,
-              CapturedDatagram& out);
+    bool join(std::uint8_t protocol, PacketBytes part, std::size_t offset, bool last,
+              std::uint32_t identification, CapturedDatagram& out);
 
     PacketFile file_;
     std::vector<std::uint16_t> ports_;  // sorted

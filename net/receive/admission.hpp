@@ -78,7 +78,7 @@ class Admission {
     std::optional<SenderTable> addresses_;      // absent: all
     std::optional<SenderTable> senders_;        // bare framing, with its number; absent: all
     std::vector<std::uint32_t> address_of_id_;  // sequenced framing: [id]; empty: all ids from any address
-    std::vector<std::uint16_t> number_of_id_;   // likewise; the number of a source in the list
+    std::vector<std::uint16_t> number_of_id_;   // [id] the number of a source in the list
     std::vector<Modules> modules_;              // [number]; empty: no list
     const Modules every_module_ = ~Modules();
 };

@@ -4,7 +4,7 @@
 //   recvmmsg        the kernel fills the slots; what does not fit a slot goes to its overflow area
 //   process         moves a message to its final place, where that is not its slot
 //   split           cuts a message into its datagrams and checks each (splitter.hpp)
-//   set_rest_aside  only if no batch is free for the rest of the messages: the next call goes on with them
+//   set_rest_aside  only if no batch is free for the rest of the messages: the next call takes them
 //   finish_call     publishes the counters, then the datagrams, then the time up to which all have been read
 #include "net/receive/intake.hpp"
 
@@ -265,7 +265,7 @@ unsigned Intake::prepare_slots() {
     for (unsigned i = 0; i < count; ++i) {
         pieces_[2 * i] = {slots_ + i * call_stride_, call_stride_};
         headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_in6);
-        headers_[i].msg_hdr.msg_controllen = sizeof(Control);
+        headers_[i].msg_hdr.msg_controllen = sizeof(ReceiveControl);
     }
     return static_cast<unsigned>(count);
 }

@@ -39,7 +39,7 @@ struct MessageFacts {
 MessageFacts facts_of(msghdr& header, std::size_t size);
 
 /// Room for the control messages that facts_of() reads.
-struct alignas(cmsghdr) Control {
+struct alignas(cmsghdr) ReceiveControl {
     std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec))> bytes;
 };
 
@@ -117,7 +117,7 @@ class Intake {
     std::array<mmsghdr, max_messages> headers_{};
     std::array<iovec, 2 * std::size_t{max_messages}> pieces_{};
     std::array<sockaddr_in6, max_messages> senders_{};  // of either family
-    std::array<Control, max_messages> controls_{};
+    std::array<ReceiveControl, max_messages> controls_{};
     // One area per message.
     std::unique_ptr<std::byte[]> overflow_;
 

@@ -95,15 +95,15 @@ Memberships::Memberships(const ReceiverOptions& options, const std::string& what
 }
 
 void Memberships::refresh(int socket) {
-    for (Group& group : groups_)
+    for (MulticastGroup& group : groups_)
         refresh(socket, group);
     const MutexLock lock(mutex_);
     published_.clear();
-    for (const Group& group : groups_)
+    for (const MulticastGroup& group : groups_)
         published_.push_back({group.text, interface_, group.trouble});
 }
 
-void Memberships::refresh(int socket, Group& group) {
+void Memberships::refresh(int socket, MulticastGroup& group) {
     unsigned index = 0;
     group.trouble.clear();
     find_interface(group, index, group.trouble);
@@ -119,7 +119,7 @@ void Memberships::refresh(int socket, Group& group) {
     }
 }
 
-void Memberships::find_interface(const Group& group, unsigned& index, std::string& trouble) const {
+void Memberships::find_interface(const MulticastGroup& group, unsigned& index, std::string& trouble) const {
     if (interface_.empty()) {
         std::array<char, IF_NAMESIZE> name{};
         // What the system chose stays, as long as it exists.
@@ -138,7 +138,7 @@ void Memberships::find_interface(const Group& group, unsigned& index, std::strin
 }
 
 /// Why the group cannot be joined there; empty: it is.
-std::string Memberships::join(int socket, const Group& group, unsigned index) const {
+std::string Memberships::join(int socket, const MulticastGroup& group, unsigned index) const {
     // Otherwise datagrams for groups that other sockets joined would arrive here, too.
     const int off = 0;
     ::setsockopt(socket, level_, level_ == IPPROTO_IPV6 ? IPV6_MULTICAST_ALL : IP_MULTICAST_ALL, &off,
@@ -166,7 +166,7 @@ std::string Memberships::join(int socket, const Group& group, unsigned index) co
 }
 
 // With its sources; the interface may be gone.
-void Memberships::leave(int socket, Group& group) const {
+void Memberships::leave(int socket, MulticastGroup& group) const {
     group_req request{};
     request.gr_interface = group.joined;
     request.gr_group = group.address;

@@ -34,22 +34,22 @@ class Memberships {
     [[nodiscard]] std::vector<Membership> published() const;
 
   private:
-    struct Group {
+    struct MulticastGroup {
         std::string text;
         sockaddr_storage address{};
         unsigned joined = 0;  // index of the interface; 0: none
         std::string trouble{};
     };
 
-    void refresh(int socket, Group& group);
-    void find_interface(const Group& group, unsigned& index, std::string& trouble) const;
-    [[nodiscard]] std::string join(int socket, const Group& group, unsigned index) const;
-    void leave(int socket, Group& group) const;
+    void refresh(int socket, MulticastGroup& group);
+    void find_interface(const MulticastGroup& group, unsigned& index, std::string& trouble) const;
+    [[nodiscard]] std::string join(int socket, const MulticastGroup& group, unsigned index) const;
+    void leave(int socket, MulticastGroup& group) const;
 
     const int level_;  // of the socket options
     const std::string interface_;
     const bool may_be_member_;  // an inherited socket
-    std::vector<Group> groups_;
+    std::vector<MulticastGroup> groups_;
     std::vector<sockaddr_storage> sources_;
     mutable Mutex mutex_;
     std::vector<Membership> published_ PETACQ_GUARDED_BY(mutex_);

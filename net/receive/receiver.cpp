@@ -32,12 +32,12 @@ constexpr auto poll_interval = std::chrono::milliseconds(250);
 constexpr auto gather_interval = std::chrono::microseconds(100);
 constexpr int max_rounds = 8;
 constexpr int max_calls = 32;
-// While no batch is free, the timers and stop() get their turn after so long.
+// How long the receiver waits for a free batch before the timers and stop() get their turn.
 constexpr auto batch_wait = std::chrono::milliseconds(5);
-// A stop gives up when no batch has come back for so long.
+// How long a stop waits for a batch to come back before it gives up.
 constexpr auto stop_wait = std::chrono::milliseconds(100);
 
-// Interfaces are looked at after so many polls.
+// Polls between two looks at the interfaces.
 constexpr unsigned polls_of_groups = 4;
 
 }  // namespace

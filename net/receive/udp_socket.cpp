@@ -184,7 +184,7 @@ std::uint64_t ReceiveSocket::discard_queued() {
     std::byte nothing{};
     while (drained < held) {
         iovec piece{&nothing, sizeof nothing};
-        Control control{};
+        ReceiveControl control{};
         msghdr message{};
         message.msg_iov = &piece;
         message.msg_iovlen = 1;

@@ -8,8 +8,8 @@
 //   CALL    open, write, sync, rename, truncate
 //   ACTION  an error (EIO, ENOSPC, EINTR, EDQUOT, EROFS), slow=MILLISECONDS, or (write) short=BYTES
 //   every   only every Nth call
-//   after   only once so many bytes have been written since the fault was set; the write before is cut short
-//   there once    only one call
+//   after   only once this many bytes have been written since the fault was set; the write before is cut
+//   short there once    only one call
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -97,8 +97,13 @@ PYTHON_ORDER = [
     ["petsird"],
     ["__init__"],
 ]
-MOST_FILES = 30
-MOST_LINES = 600
+MAX_FILES = 30
+MAX_LINES = 600
+MAX_MEANINGS = 2
+# In all of them the shared memory of a block of the GPU.
+ONE_MEANING = {"Storage"}
+TYPE = re.compile(r"^ *(?:template <[^\n]*>\s*)?(?:enum class|enum|struct|class|union) (?:alignas\([^)]*\) )?"
+                  r"(\w+)(?: final)?(?: : [^;(){}]*)? ?\{", re.MULTILINE)
 # Headers that include <nlohmann/json.hpp> rather than json_fwd.hpp, and why.
 COMPLETE_JSON = {"config/base/json_templates.hpp": "the precompiled headers"}
 
@@ -246,6 +251,17 @@ def reachable(graph, start):
     return found
 
 
+def check_type_names(tree):
+    """A name of a type has one meaning in the whole tree, or two where both are well known."""
+    places = collections.defaultdict(list)
+    for path in sorted(tree.includes):
+        for name in TYPE.findall("" if tree.is_test(path) else tree.text[path]):
+            places[name].append(path)
+    for name, paths in sorted(places.items()):
+        if len(paths) > MAX_MEANINGS and name not in ONE_MEANING:
+            yield f"the type name {name} has {len(paths)} meanings, at most {MAX_MEANINGS} are allowed: {', '.join(paths)}"
+
+
 def check_cycles(tree):
     """Cycles of includes between folders, those of tests too, and cycles between targets."""
     for what, graph in (("folders", tree.uses()), ("targets", tree.links())):
@@ -285,12 +301,12 @@ def imported_modules(text):
 def check_sizes(tree):
     count = collections.Counter(os.path.dirname(path) for path in tree.text)
     for folder, files in count.items():
-        if files > MOST_FILES:
-            yield f"{folder} has {files} source files, more than {MOST_FILES}"
+        if files > MAX_FILES:
+            yield f"{folder} has {files} source files, more than {MAX_FILES}"
     for path, text in tree.text.items():
         lines = text.count("\n")
-        if lines > MOST_LINES:
-            yield f"{path} has {lines} lines, more than {MOST_LINES}"
+        if lines > MAX_LINES:
+            yield f"{path} has {lines} lines, more than {MAX_LINES}"
 
 
 def check_heavy_headers(tree, complete_json=None):
@@ -383,9 +399,8 @@ def check_test_files(tree):
             yield f"{path} holds tests: its name must end with _test"
 
 
-CHECKS = (check_folders_are_listed, check_includes, check_links, check_includes_are_linked, check_cycles, check_python_modules, check_sizes,
-          check_heavy_headers,
-          check_coverage, check_docs, check_sources_are_built, check_test_names, check_test_files)
+CHECKS = (check_folders_are_listed, check_includes, check_links, check_includes_are_linked, check_cycles, check_type_names,
+          check_python_modules, check_sizes, check_heavy_headers, check_coverage, check_docs, check_sources_are_built, check_test_names, check_test_files)
 
 
 def main():

@@ -131,6 +131,16 @@ class MadeUpTrees(unittest.TestCase):
         self.assert_found(check, good | {f"{package}/plm.py": "from petacq import Run"}, "plm.py imports Run", order=order)
         self.assert_found(check, good | {f"{package}/new.py": ""}, "new.py", "PYTHON_ORDER", order=order)
 
+    def test_type_names(self):
+        check = structure.check_type_names
+        part = "class Part {\n};\n"
+        files = {"net/a.hpp": part, "net/b.cpp": "    struct Part final : Base {\n    };\n", "tests/net/a_test.cpp": part}
+        files["gpu/a.hpp"] = "// a struct Part {\nenum class Part;\nPart part{};\n"
+        self.assertEqual(self.problems(check, files), [])
+        for text in (part, "template <class T>\nstruct Part {\n};\n", "enum class Part : std::uint8_t { a };\n",
+                     "struct alignas(64) Part {\n};\n"):
+            self.assert_found(check, files | {"gpu/b.cuh": text}, "the type name Part has 3 meanings, at most 2", "net/b.cpp")
+
     def test_sizes(self):
         check = structure.check_sizes
         self.assertEqual(self.problems(check, {f"net/{i}.cpp": "x\n" * 600 for i in range(30)}), [])

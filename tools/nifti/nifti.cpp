@@ -14,9 +14,10 @@ namespace petacq::nifti {
 namespace {
 
 /// The file while it is read: its name stands in front of each error.
-class Reading {
+class NiftiInput {
   public:
-    explicit Reading(const std::filesystem::path& file) : name_(file.string()), in_(file, std::ios::binary) {
+    explicit NiftiInput(const std::filesystem::path& file)
+        : name_(file.string()), in_(file, std::ios::binary) {
         if (!in_ || std::filesystem::is_directory(file)) throw config::IoError(name_ + ": cannot be read");
         in_.seekg(0, std::ios::end);
         bytes_ = static_cast<std::uint64_t>(in_.tellg());
@@ -41,7 +42,7 @@ class Reading {
     std::uint64_t bytes_ = 0;
 };
 
-Header read_header(Reading& file) {
+Header read_header(NiftiInput& file) {
     Header header;
     file.read(0, {reinterpret_cast<char*>(&header), sizeof header});
     if (std::memcmp(&header, "\x1f\x8b", 2) == 0) file.refuse("it is compressed; gunzip makes a .nii of it");
@@ -99,7 +100,7 @@ constexpr std::array types{type<std::uint8_t>(2),    type<std::int16_t>(4),    t
                            type<std::uint16_t>(512), type<std::uint32_t>(768), type<std::int64_t>(1024),
                            type<std::uint64_t>(1280)};
 
-const Type& type_of(const Reading& file, std::int16_t code) {
+const Type& type_of(const NiftiInput& file, std::int16_t code) {
     for (const Type& type : types)
         if (type.code == code) return type;
     file.refuse("whole or floating-point numbers, found data type " + std::to_string(code));
@@ -118,7 +119,7 @@ double Volume::voxel_mm3() const {
 }
 
 Volume load(const std::filesystem::path& path) {
-    Reading file(path);
+    NiftiInput file(path);
     const Header header = read_header(file);
     Volume volume;
     for (std::size_t axis = 0; axis < 3; ++axis)

@@ -15,13 +15,13 @@ using config::Hdf5Table;
 
 constexpr const char* activity_factor_name = "activity_factor";
 
-struct Layout {
+struct NormalisationTables {
     Hdf5Table efficiency;
     Hdf5Table transaxial;
     Hdf5Table axial;
 };
 
-Layout layout_of(const config::Geometry& g) {
+NormalisationTables layout_of(const config::Geometry& g) {
     const hsize_t columns = g.crystals_per_module_y();
     return {{"efficiency", "f32", H5T_NATIVE_FLOAT, {g.crystal_count()}},
             {"transaxial", "f32", H5T_NATIVE_FLOAT, {g.modules_in_ring() / 2 + 1, columns, columns}},
@@ -79,7 +79,7 @@ Normalisation Normalisation::even(const config::Geometry& g) {
 Normalisation load(const std::filesystem::path& file, const config::Geometry& geometry) {
     Normalisation n;
     config::read_hdf5_file(file, [&](hid_t h5) {
-        const Layout layout = layout_of(geometry);
+        const NormalisationTables layout = layout_of(geometry);
         config::read_table(h5, layout.efficiency, n.efficiency);
         config::read_table(h5, layout.transaxial, n.transaxial);
         config::read_table(h5, layout.axial, n.axial);
@@ -95,7 +95,7 @@ Normalisation load(const std::filesystem::path& file, const config::Geometry& ge
 void save(const std::filesystem::path& file, const config::Geometry& geometry, const Normalisation& n) {
     check(geometry, n);
     config::replace_hdf5_file(file, [&](hid_t h5) {
-        const Layout layout = layout_of(geometry);
+        const NormalisationTables layout = layout_of(geometry);
         auto efficiency = config::write_table(h5, layout.efficiency, H5T_IEEE_F32LE, n.efficiency.data(),
                                               "detection efficiency, mean 1; 0: dead");
         auto transaxial = config::write_table(h5, layout.transaxial, H5T_IEEE_F32LE, n.transaxial.data(),

@@ -23,13 +23,13 @@ namespace petacq::bench {
 
 namespace {
 
-struct Stages {
+struct StageTimes {
     std::vector<double> convert, order, coincidence;
 };
 
 /// One pass over the stream on one thread, stage by stage.
 void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::PipelineOptions& options,
-                const gpu::HostTables& tables, Stages& stages) {
+                const gpu::HostTables& tables, StageTimes& stages) {
     gpu::ChunkStore store;
     gpu::Orderer orderer(store);
     const gpu::CoincidenceFinder finder(options.geometry, options.rules);
@@ -159,7 +159,7 @@ void run(const PipelineSuite& o) {
                 frames_wanted, o.rate, slice_frames, options.rules.window, o.policy.c_str(), o.mode.c_str(),
                 o.repeat);
 
-    Stages stages;
+    StageTimes stages;
     for (int r = 0; r < o.repeat; ++r)
         run_stages(stream, cuts, options, tables, stages);
     const auto millions = [](double rate) { return fmt::format("{:.1f}", rate / 1e6); };

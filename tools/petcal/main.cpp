@@ -39,7 +39,7 @@ namespace config = petacq::config;
 namespace exit_status = petacq::exit_status;
 namespace petcal = petacq::petcal;
 
-struct Options {
+struct CommandOptions {
     std::string scanner;
     std::filesystem::path output;
     std::string input;
@@ -59,18 +59,18 @@ struct Options {
 };
 
 /// The options of a command that writes files.
-void add_output(CLI::App* app, Options& o, std::filesystem::path& file, const char* help) {
+void add_output(CLI::App* app, CommandOptions& o, std::filesystem::path& file, const char* help) {
     app->add_option("-o,--output", file, help)->required();
     o.outputs.insert(&file);
     app->add_flag("--force", o.force, "Replace the output");
 }
 
-void add_report(CLI::App* app, Options& o, std::filesystem::path& file) {
+void add_report(CLI::App* app, CommandOptions& o, std::filesystem::path& file) {
     app->add_option("--report", file, "HTML file with pictures to write");
     o.outputs.insert(&file);
 }
 
-CLI::App* add_make(CLI::App& app, Options& o) {
+CLI::App* add_make(CLI::App& app, CommandOptions& o) {
     CLI::App* make = app.add_subcommand("make", "Makes the calibration of a simulated scanner");
     make->add_option("--scanner", o.scanner, "Scanner description")->required();
     add_output(make, o, o.output, "HDF5 file to write");
@@ -88,7 +88,7 @@ CLI::App* add_make(CLI::App& app, Options& o) {
     return make;
 }
 
-CLI::App* add_import(CLI::App& app, Options& o) {
+CLI::App* add_import(CLI::App& app, CommandOptions& o) {
     CLI::App* import =
         app.add_subcommand("import", "Imports raw tables: row-major, little-endian, no header");
     import->add_option("--scanner", o.scanner, "Scanner description")->required();
@@ -102,7 +102,7 @@ CLI::App* add_import(CLI::App& app, Options& o) {
     return import;
 }
 
-CLI::App* add_inspect(CLI::App& app, Options& o) {
+CLI::App* add_inspect(CLI::App& app, CommandOptions& o) {
     CLI::App* inspect =
         app.add_subcommand("inspect", "Checks a calibration or normalisation and shows its contents");
     inspect->add_option("file", o.input, "HDF5 file")->required();
@@ -113,7 +113,7 @@ CLI::App* add_inspect(CLI::App& app, Options& o) {
 
 /// What the steps of derive have in common.
 template <class Step>
-void add_step_options(CLI::App* app, Options& o, Step& step) {
+void add_step_options(CLI::App* app, CommandOptions& o, Step& step) {
     app->add_option("--scanner", o.scanner, "Scanner description")->required();
     app->add_option("--spectra", step.spectra, "Spectra file")->required();
     add_output(app, o, step.output, "Result file to write");
@@ -131,7 +131,7 @@ struct DeriveCommands {
 
 constexpr const char* cylinder_help = "X,Y,Z,RADIUS,LENGTH in mm: even activity, along the axis";
 
-CLI::App* add_derive_normalisation(CLI::App* derive, Options& o) {
+CLI::App* add_derive_normalisation(CLI::App* derive, CommandOptions& o) {
     petcal::DeriveNormalisationOptions& n = o.normalisation;
     CLI::App* app = derive->add_subcommand(
         "normalisation", "Efficiencies and geometric factors from a run of a known cylinder");
@@ -147,7 +147,7 @@ CLI::App* add_derive_normalisation(CLI::App* derive, Options& o) {
     return app;
 }
 
-CLI::App* add_derive_activity(CLI::App* derive, Options& o) {
+CLI::App* add_derive_activity(CLI::App* derive, CommandOptions& o) {
     petcal::DeriveActivityOptions& a = o.activity;
     CLI::App* app =
         derive->add_subcommand("activity", "Activity factor from the image of a cylinder of known activity");
@@ -167,7 +167,7 @@ CLI::App* add_derive_activity(CLI::App* derive, Options& o) {
     return app;
 }
 
-DeriveCommands add_derive(CLI::App& app, Options& o) {
+DeriveCommands add_derive(CLI::App& app, CommandOptions& o) {
     CLI::App* derive = app.add_subcommand("derive", "Derives a step of a calibration from data");
     derive->require_subcommand(1);
     DeriveCommands c{};
@@ -196,7 +196,7 @@ DeriveCommands add_derive(CLI::App& app, Options& o) {
     return c;
 }
 
-CLI::App* add_apply(CLI::App& app, Options& o) {
+CLI::App* add_apply(CLI::App& app, CommandOptions& o) {
     CLI::App* apply = app.add_subcommand("apply", "Puts derived steps into a calibration");
     apply->add_option("--scanner", o.scanner, "Scanner description")->required();
     apply->add_option("--calibration", o.apply.calibration, "The previous calibration")->required();
@@ -209,7 +209,7 @@ CLI::App* add_apply(CLI::App& app, Options& o) {
     return apply;
 }
 
-CLI::App* add_compare(CLI::App& app, Options& o) {
+CLI::App* add_compare(CLI::App& app, CommandOptions& o) {
     CLI::App* compare = app.add_subcommand("compare", "Shows how two calibrations or normalisations differ");
     compare->add_option("a", o.input, "HDF5 file")->required();
     compare->add_option("b", o.other, "HDF5 file")->required();
@@ -223,7 +223,7 @@ std::string above_0(const std::string& text) {
     return std::isfinite(value) && value > 0 ? "" : "expected a number above 0, found " + text;
 }
 
-CLI::App* add_check(CLI::App& app, Options& o) {
+CLI::App* add_check(CLI::App& app, CommandOptions& o) {
     CLI::App* check = app.add_subcommand("check", "Compares a run with a reference of the same source");
     check->add_option("run", o.check.run, "Run directory with spectra")->required();
     check->add_option("--reference", o.check.reference,
@@ -243,7 +243,7 @@ CLI::App* add_check(CLI::App& app, Options& o) {
     return check;
 }
 
-int make_file(const config::Scanner& scanner, const Options& o) {
+int make_file(const config::Scanner& scanner, const CommandOptions& o) {
     config::Calibration calibration;
     try {
         calibration = config::make_calibration(scanner, o.model);
@@ -255,7 +255,7 @@ int make_file(const config::Scanner& scanner, const Options& o) {
     return 0;
 }
 
-void print_comparison(const config::Scanner& scanner, const Options& o) {
+void print_comparison(const config::Scanner& scanner, const CommandOptions& o) {
     namespace normalisation = petacq::normalisation;
     const auto both = [&](auto load) { return std::pair(load(o.input), load(o.other)); };
     if (petcal::is_normalisation(o.input)) {
@@ -271,7 +271,7 @@ void print_comparison(const config::Scanner& scanner, const Options& o) {
     std::cout << (o.json ? figures.dump(2) + '\n' : petcal::compare_text(figures));
 }
 
-void print_contents(const config::Geometry& g, const Options& o) {
+void print_contents(const config::Geometry& g, const CommandOptions& o) {
     const bool normalised = petcal::is_normalisation(o.input);
     const auto figures = normalised
                              ? petcal::inspect_normalisation(g, petacq::normalisation::load(o.input, g))
@@ -295,7 +295,7 @@ struct Commands {
     CLI::App* check;
 };
 
-int execute(const Commands& c, const Options& o) {
+int execute(const Commands& c, const CommandOptions& o) {
     if (c.check->parsed()) {
         const petcal::Verdict verdict = petcal::check(o.check);
         check_output();
@@ -332,7 +332,7 @@ int run(int argc, char** argv) {
         "petcal: makes, imports, derives, compares and inspects calibrations, and checks the detector",
         "petcal");
     app.require_subcommand(1);
-    Options o;
+    CommandOptions o;
     const Commands commands{add_make(app, o),    add_import(app, o),  add_derive(app, o), add_apply(app, o),
                             add_compare(app, o), add_inspect(app, o), add_check(app, o)};
     if (const auto status = config::parse_command_line(

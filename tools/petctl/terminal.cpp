@@ -30,24 +30,24 @@ constexpr std::array looks{Look{A_NORMAL, 0},
                            Look{A_NORMAL, pair_warning},
                            Look{A_BOLD, pair_bad}};
 
-constexpr std::array<std::pair<int, Key>, 13> keys{{{'q', Key::quit},
-                                                    {'Q', Key::quit},
-                                                    {'s', Key::sources},
-                                                    {'m', Key::modules},
-                                                    {'r', Key::reverse},
-                                                    {KEY_LEFT, Key::left},
-                                                    {KEY_RIGHT, Key::right},
-                                                    {KEY_UP, Key::up},
-                                                    {KEY_DOWN, Key::down},
-                                                    {KEY_PPAGE, Key::page_up},
-                                                    {KEY_NPAGE, Key::page_down},
-                                                    {KEY_HOME, Key::home},
-                                                    {KEY_END, Key::end}}};
+constexpr std::array<std::pair<int, KeyPress>, 13> keys{{{'q', KeyPress::quit},
+                                                         {'Q', KeyPress::quit},
+                                                         {'s', KeyPress::sources},
+                                                         {'m', KeyPress::modules},
+                                                         {'r', KeyPress::reverse},
+                                                         {KEY_LEFT, KeyPress::left},
+                                                         {KEY_RIGHT, KeyPress::right},
+                                                         {KEY_UP, KeyPress::up},
+                                                         {KEY_DOWN, KeyPress::down},
+                                                         {KEY_PPAGE, KeyPress::page_up},
+                                                         {KEY_NPAGE, KeyPress::page_down},
+                                                         {KEY_HOME, KeyPress::home},
+                                                         {KEY_END, KeyPress::end}}};
 
-Key key_of(int code) {
+KeyPress key_of(int code) {
     const auto* const found =
         std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.first == code; });
-    return found == keys.end() ? Key::other : found->second;
+    return found == keys.end() ? KeyPress::other : found->second;
 }
 
 /// Terminals that understand the sequences of xterm for the title. The console of Linux does not.
@@ -136,7 +136,7 @@ void Terminal::title(const std::string& text) {
     title_ = text;
 }
 
-bool Terminal::read_key(Key& key) {
+bool Terminal::read_key(KeyPress& key) {
     const int code = ::wgetch(stdscr);
     if (code == ERR) return false;
     key = key_of(code);

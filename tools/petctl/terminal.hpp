@@ -28,7 +28,7 @@ class Terminal {
     /// has no control characters.
     void title(const std::string& text);
     /// The next key that was pressed; false if there is none. Also notices a change of the size.
-    bool read_key(Key& key);
+    bool read_key(KeyPress& key);
 
   private:
     void* screen_;

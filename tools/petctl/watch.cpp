@@ -110,9 +110,9 @@ int watch_dashboard(ControlClient& first, const std::string& socket) {
         terminal.show(dashboard.draw(terminal.width(), terminal.height(), terminal.unicode(), age_s));
         terminal.title(dashboard.title());
         if (!signals.wait(client != nullptr ? client->descriptor() : -1)) break;
-        Key key{};
+        KeyPress key{};
         while (terminal.read_key(key)) {
-            if (key == Key::quit) return 0;
+            if (key == KeyPress::quit) return 0;
             dashboard.press(key);
         }
         try {

@@ -151,7 +151,7 @@ struct Totals {
 };
 
 /// The result for one file.
-struct Verdict {
+struct FileVerdict {
     int status = ok;
     std::string text;  ///< lines for the operator
     Totals totals;
@@ -160,9 +160,9 @@ struct Verdict {
 /// Called with the bytes that were read. Thread-safe.
 using AddProgress = std::function<void(std::uint64_t)>;
 
-Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_progress) {
+FileVerdict verify_file(const std::filesystem::path& file, const AddProgress& add_progress) {
     daemon::ListModeReader reader(file);
-    Verdict verdict;
+    FileVerdict verdict;
     RecordCheck check(reader, verdict.text);
     config::Sha256 digest;
     while (reader.next()) {
@@ -205,8 +205,8 @@ Verdict verify_file(const std::filesystem::path& file, const AddProgress& add_pr
     return verdict;
 }
 
-Verdict verify_any(const std::filesystem::path& file, const AddProgress& add_progress) {
-    Verdict verdict;
+FileVerdict verify_any(const std::filesystem::path& file, const AddProgress& add_progress) {
+    FileVerdict verdict;
     try {
         return verify_file(file, add_progress);
     } catch (const daemon::NotListMode& error) {
@@ -332,7 +332,7 @@ int verify_target(const std::filesystem::path& target) {
             progress.show(done += bytes);
         };
         // The parts of a run in parallel: a digest keeps one core busy.
-        InOrder<Verdict> verdicts([&](const Verdict& verdict) {
+        InOrder<FileVerdict> verdicts([&](const FileVerdict& verdict) {
             const net::MutexLock lock(mutex);
             progress.clear();
             std::cout << verdict.text << std::flush;

@@ -52,7 +52,7 @@ void CaptureFile::add(const Datagram& datagram) {
 
 void CaptureFile::flush() {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
-        const StreamStore::Entry& entry = store_.entries()[i];
+        const StreamStore::StreamEntry& entry = store_.entries()[i];
         const auto time_ns = static_cast<std::int64_t>(static_cast<double>(entry.due_ticks) * ns_per_tick_);
         packets_.add(time_ns, from_.at(sources_[i]), to_[sources_[i] % to_.size()], {},
                      {entry.data, entry.size});

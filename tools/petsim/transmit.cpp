@@ -31,7 +31,7 @@ void StreamStore::add(const Datagram& datagram) {
             chain.blocks.push_back({std::make_unique_for_overwrite<std::byte[]>(block_bytes)});  // NOLINT
         }
     }
-    Block& block = chain.blocks[chain.current];
+    StreamBlock& block = chain.blocks[chain.current];
     std::byte* const place = block.data.get() + block.used;
     std::memcpy(place, datagram.bytes.data(), size);
     block.used += size;
@@ -42,7 +42,7 @@ void StreamStore::add(const Datagram& datagram) {
 
 void StreamStore::clear() {
     for (Chain& chain : blocks_) {
-        for (Block& block : chain.blocks)
+        for (StreamBlock& block : chain.blocks)
             block.used = 0;
         chain.current = 0;
     }
@@ -81,7 +81,7 @@ void Transmitter::flush() {
 }
 
 void Transmitter::play(const StreamStore& stream, const std::function<void(double)>& report) {
-    const std::span<const StreamStore::Entry> entries = stream.entries();
+    const std::span<const StreamStore::StreamEntry> entries = stream.entries();
     for (std::size_t i = 0; i < entries.size() && !stop_.load(std::memory_order_relaxed);) {
         const std::uint64_t burst = burst_of(entries[i].due_ticks);
         std::size_t j = i;
@@ -110,7 +110,7 @@ void Transmitter::wait_for(std::uint64_t due_ticks) {
     }
 }
 
-void Transmitter::send(std::span<const StreamStore::Entry> entries) {
+void Transmitter::send(std::span<const StreamStore::StreamEntry> entries) {
     if (entries.empty()) return;
     for (auto& list : lists_)
         list.clear();

@@ -24,7 +24,7 @@ struct TransmitOptions {
 /// Stores datagrams back to back per destination, so that datagrams of equal size can be sent with GSO.
 class StreamStore {
   public:
-    struct Entry {
+    struct StreamEntry {
         std::uint64_t due_ticks;
         const std::byte* data;
         std::uint32_t size;
@@ -33,20 +33,20 @@ class StreamStore {
     explicit StreamStore(std::size_t destinations) : blocks_(destinations) {}
     void add(const Datagram& datagram);
     void clear();
-    [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+    [[nodiscard]] const std::vector<StreamEntry>& entries() const { return entries_; }
     [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
   private:
-    struct Block {
+    struct StreamBlock {
         std::unique_ptr<std::byte[]> data;  // NOLINT(modernize-avoid-c-arrays): not to be touched before use
         std::size_t used = 0;
     };
     struct Chain {
-        std::vector<Block> blocks;
+        std::vector<StreamBlock> blocks;
         std::size_t current = 0;
     };
     std::vector<Chain> blocks_;
-    std::vector<Entry> entries_;
+    std::vector<StreamEntry> entries_;
     std::uint64_t bytes_ = 0;
 };
 
@@ -72,7 +72,7 @@ class Transmitter {
   private:
     void wait_for(std::uint64_t due_ticks);
     [[nodiscard]] std::uint64_t burst_of(std::uint64_t due_ticks) const;
-    void send(std::span<const StreamStore::Entry> entries);
+    void send(std::span<const StreamStore::StreamEntry> entries);
 
     const std::atomic<bool>& stop_;
     double ns_per_tick_;  // host time

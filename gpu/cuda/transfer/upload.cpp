@@ -34,7 +34,7 @@ void copy_up(void* to, const void* from, std::size_t bytes, cudaStream_t stream)
 
 Staging::Staging(Memory& memory) {
     for (std::size_t i = 0; i < chunk_count; ++i) {
-        chunks_.push_back(std::make_unique<Chunk>());
+        chunks_.push_back(std::make_unique<UploadChunk>());
         chunks_.back()->memory = memory.pinned<std::byte>(chunk_bytes);
     }
 }
@@ -42,7 +42,7 @@ Staging::Staging(Memory& memory) {
 void Staging::add(net::FrameWords* to, const std::byte* from, std::size_t bytes, cudaStream_t stream) {
     const bool follows = to == to_ + used_ / net::frame_bytes;
     if (used_ > 0 && (!follows || used_ + bytes > chunk_bytes)) send_chunk(stream);
-    Chunk& chunk = *chunks_[current_];
+    UploadChunk& chunk = *chunks_[current_];
     if (used_ == 0) {
         chunk.sent.wait("copying frames to the device");
         to_ = to;
@@ -57,7 +57,7 @@ std::uint32_t Staging::send(cudaStream_t stream) {
 }
 
 void Staging::send_chunk(cudaStream_t stream) {
-    Chunk& chunk = *chunks_[current_];
+    UploadChunk& chunk = *chunks_[current_];
     copy_up(to_, chunk.memory, used_, stream);
     chunk.sent.record(stream);
     current_ = (current_ + 1) % chunk_count;

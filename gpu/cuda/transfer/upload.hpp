@@ -23,13 +23,13 @@ class Staging {
     std::uint32_t send(cudaStream_t stream);
 
   private:
-    struct Chunk {
+    struct UploadChunk {
         std::byte* memory = nullptr;
         Event sent{cudaEventDisableTiming | cudaEventBlockingSync};
     };
     void send_chunk(cudaStream_t stream);
 
-    std::vector<std::unique_ptr<Chunk>> chunks_;
+    std::vector<std::unique_ptr<UploadChunk>> chunks_;
     std::size_t current_ = 0;
     std::size_t used_ = 0;
     net::FrameWords* to_ = nullptr;  ///< where the current chunk begins on the device

@@ -135,7 +135,7 @@ TEST_CASE("the account adds up receivers, sources and pipeline, and closes") {
     result.counts.unpaired = 400;
     result.singles.resize(480);
     account.add(result);
-    const Ledger ledger = account.total(Account::Reading::one_moment, sources, 100, {20, 0});
+    const Ledger ledger = account.total(Account::ReadingMode::one_moment, sources, 100, {20, 0});
     CHECK(ledger.datagrams.received == 12);
     CHECK(ledger.datagrams.in_flight_at_end == 2);
     CHECK(ledger.datagrams.accepted == 6);
@@ -146,5 +146,5 @@ TEST_CASE("the account adds up receivers, sources and pipeline, and closes") {
     written.pairs.written = 40;
     written.saved_singles.written = 480;
     CHECK(written.open_identities().empty());
-    CHECK_FALSE(Account({}, net::Framing::bare).total(Account::Reading::quick, {}, 0, {}).loss_known());
+    CHECK_FALSE(Account({}, net::Framing::bare).total(Account::ReadingMode::quick, {}, 0, {}).loss_known());
 }

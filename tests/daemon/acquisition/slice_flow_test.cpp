@@ -258,8 +258,8 @@ TEST_CASE("detector time starts again after everything has been decided") {
     CHECK(stand.script.slices.back().frames == 100);
     CHECK(stand.feed->watermark() == 0);
     CHECK_FALSE(flow.newest());
-    CHECK(flow.total(Account::Reading::one_moment).open_identities().empty());
-    CHECK(flow.total(Account::Reading::quick).singles.decided == 200);
+    CHECK(flow.total(Account::ReadingMode::one_moment).open_identities().empty());
+    CHECK(flow.total(Account::ReadingMode::quick).singles.decided == 200);
 }
 
 TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
@@ -271,7 +271,9 @@ TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
     stand.script.failing_call = call;
     stand.script.fail_at = at;
     SliceFlow flow = stand.flow();
-    const auto closes = [&] { return flow.total(Account::Reading::one_moment).open_identities().empty(); };
+    const auto closes = [&] {
+        return flow.total(Account::ReadingMode::one_moment).open_identities().empty();
+    };
     for (std::uint64_t i = 0; i < 5; ++i) {
         stand.send(flow, 1, (100 + i) * ms);
         CHECK(closes());
@@ -300,11 +302,11 @@ TEST_CASE("the loss of a run is what was noticed in it, also when an earlier dat
     send(5);
     send(7);  // 6 is missing when the run starts
     flow.mark_sources();
-    const Ledger at_start = flow.total(Account::Reading::one_moment);
+    const Ledger at_start = flow.total(Account::ReadingMode::one_moment);
     CHECK(at_start.datagrams.lost == 1);
     send(9);
     send(6);
-    const Ledger total = flow.total(Account::Reading::one_moment);
+    const Ledger total = flow.total(Account::ReadingMode::one_moment);
     const Ledger run = total - at_start;
     CHECK(total.datagrams.lost == 1);
     CHECK(run.datagrams.lost == 1);

@@ -7,7 +7,7 @@
 #include "tests/support/catch.hpp"
 
 using namespace petacq;
-using Kind = daemon::DetectorFault::Kind;
+using FaultKind = daemon::DetectorFault::FaultKind;
 
 namespace {
 
@@ -121,7 +121,7 @@ TEST_CASE("a time step is found in the second that it fills, and named by its mo
     for (int i = 0; i < 5; ++i) {
         const auto& faults = *w.watch.faults();
         REQUIRE(faults.size() == 1);
-        CHECK(faults[0].kind == Kind::time_step);
+        CHECK(faults[0].kind == FaultKind::time_step);
         CHECK(faults[0].bdm == 5);
         CHECK(faults[0].since_s == 12);
         CHECK(faults[0].size == Approx(i == 0 ? 0.7 : 1).margin(0.06));
@@ -157,7 +157,7 @@ TEST_CASE("a gain step of 2 % is found") {
     w.after(12);
     const auto& faults = w.after(1, 0.4, [&] { w.detector.gain[3] = 0.98; });
     REQUIRE(faults.size() == 1);
-    CHECK(faults[0].kind == Kind::gain_step);
+    CHECK(faults[0].kind == FaultKind::gain_step);
     CHECK(faults[0].bdm == 3);
     CHECK(faults[0].size == Approx(-0.02 * 0.6).margin(0.003));
     CHECK(w.after(1).at(0).size == Approx(-0.02).margin(0.003));
@@ -172,7 +172,7 @@ TEST_CASE("a module off by more than the window has fewer prompts per single") {
         s.sums.prompts[ring().crystal(2, i / 16, i % 16)] /= 3;
     w.watch.observe(s);
     REQUIRE(w.watch.faults()->size() == 1);
-    CHECK(w.watch.faults()->at(0).kind == Kind::few_prompts);
+    CHECK(w.watch.faults()->at(0).kind == FaultKind::few_prompts);
     CHECK(w.watch.faults()->at(0).bdm == 2);
     CHECK(w.watch.faults()->at(0).size == Approx(-1).margin(0.05));
 }
@@ -190,7 +190,7 @@ TEST_CASE("a unit that stops counting is found, in a run and outside") {
     CHECK(w.after(1, 0.2, stop).size() == (in_run ? 1 : 0));
     const auto& faults = w.after(1);
     REQUIRE(faults.size() == 1);
-    CHECK(faults[0].kind == Kind::silent_units);
+    CHECK(faults[0].kind == FaultKind::silent_units);
     CHECK(faults[0].bdm == 6);
     CHECK(faults[0].part == 1);
     CHECK(faults[0].size == 1);
@@ -220,7 +220,7 @@ TEST_CASE("a noisy crystal is found, in a run and outside") {
     const std::uint32_t crystal = ring().crystal(4, 0, 9);
     const auto& faults = w.after(1, 0.5, [&] { w.detector.crystal[crystal] = 40; });
     REQUIRE(faults.size() == 1);
-    CHECK(faults[0].kind == Kind::noisy_crystal);
+    CHECK(faults[0].kind == FaultKind::noisy_crystal);
     CHECK(faults[0].bdm == 4);
     CHECK(faults[0].part == crystal);
     CHECK(faults[0].size == Approx(20.5).epsilon(0.1));
@@ -270,10 +270,10 @@ TEST_CASE("a clock and a gain that moved between two runs differ from the refere
     for (int i = 0; i < 15; ++i) {
         const auto& faults = w.after(1);
         REQUIRE(faults.size() == 2);
-        CHECK(faults[0].kind == Kind::time_off);
+        CHECK(faults[0].kind == FaultKind::time_off);
         CHECK(faults[0].bdm == 5);
         CHECK(faults[0].size == Approx(-1).margin(0.1));
-        CHECK(faults[1].kind == Kind::gain_off);
+        CHECK(faults[1].kind == FaultKind::gain_off);
         CHECK(faults[1].bdm == 3);
         CHECK(faults[1].size == Approx(0.02).margin(0.004));
         CHECK(faults[0].since_s == 1);
@@ -282,7 +282,7 @@ TEST_CASE("a clock and a gain that moved between two runs differ from the refere
     // A step shows in both comparisons.
     const auto& faults = w.after(1, 0, [&] { w.detector.late_ns[5] = 1; });
     REQUIRE(faults.size() == 3);
-    CHECK(faults[0].kind == Kind::time_step);
+    CHECK(faults[0].kind == FaultKind::time_step);
     CHECK(faults[0].size == Approx(2).margin(0.1));
     CHECK(faults[0].since_s == 16);
     w.watch.end_run();

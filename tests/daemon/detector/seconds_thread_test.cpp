@@ -74,7 +74,7 @@ std::vector<std::uint64_t> starts_of(std::uint64_t from, std::uint64_t to) {
 std::shared_ptr<const SynchronyReport> one_without_partners() {
     auto report = std::make_shared<SynchronyReport>();
     report->modules.resize(3);
-    report->modules[1].state = ModuleSynchrony::State::no_partners;
+    report->modules[1].state = ModuleSynchrony::SynchronyState::no_partners;
     return report;
 }
 
@@ -129,8 +129,9 @@ TEST_CASE("seconds thread: the same bytes and sums as without a thread", "[secon
     CHECK(of_run.total.weighted_delayeds == total.weighted_delayeds);
     CHECK(of_run.live == live.mean());
     REQUIRE(of_run.faults.size() == faults.size());
-    CHECK(std::any_of(faults.begin(), faults.end(),
-                      [](const DetectorFault& f) { return f.kind == DetectorFault::Kind::no_partners; }));
+    CHECK(std::any_of(faults.begin(), faults.end(), [](const DetectorFault& f) {
+        return f.kind == DetectorFault::FaultKind::no_partners;
+    }));
     for (std::size_t i = 0; i < faults.size(); ++i)
         CHECK(of_run.faults[i].text() == faults[i].text());
     file->finish();
@@ -249,8 +250,9 @@ TEST_CASE("seconds thread: a run whose time starts again keeps nothing of the ti
         add(thread, i);
     const SecondsOfRun of_run = thread.end_run();
     CHECK(of_run.total.length_s == 3);
-    CHECK(std::none_of(of_run.faults.begin(), of_run.faults.end(),
-                       [](const DetectorFault& f) { return f.kind == DetectorFault::Kind::no_partners; }));
+    CHECK(std::none_of(of_run.faults.begin(), of_run.faults.end(), [](const DetectorFault& f) {
+        return f.kind == DetectorFault::FaultKind::no_partners;
+    }));
     file->finish();
     CHECK(starts_in(path) == starts_of(2, 5));
 }

@@ -164,9 +164,9 @@ TEST_CASE("boards that were silent for a time are missing data", "[run][verdict]
 
 TEST_CASE("faults of the detector and failures are in the verdict, the bad ones first", "[run][verdict]") {
     FinishedRunOfTwo run;
-    run.seen.detector = {{DetectorFault::Kind::few_prompts, 7, -0.4, 0, 12.5}};
+    run.seen.detector = {{DetectorFault::FaultKind::few_prompts, 7, -0.4, 0, 12.5}};
     CHECK(run.verdict().state == State::doubtful);
-    note_faults(run.seen.detector, {{DetectorFault::Kind::few_prompts, 7, -0.6, 0, 13.5}});
+    note_faults(run.seen.detector, {{DetectorFault::FaultKind::few_prompts, 7, -0.6, 0, 13.5}});
     REQUIRE(run.seen.detector.size() == 1);
     CHECK_THAT(run.reason("detector_few_prompts"), contains("-60 %"));
     run.failure = "no space left";

@@ -23,7 +23,7 @@ struct Case {
     std::uint32_t subject = 0;
 };
 
-using Kind = DetectorFault::Kind;
+using Kind = DetectorFault::FaultKind;
 
 Case detector_case(const char* code, const char* says, const DetectorFault& fault) {
     return {code,

@@ -7,9 +7,9 @@
 #include "tests/support/catch.hpp"
 
 using namespace petacq;
-using daemon::Hit;
 using daemon::SynchronyReport;
-using State = daemon::ModuleSynchrony::State;
+using daemon::TimedSingle;
+using SynchronyState = daemon::ModuleSynchrony::SynchronyState;
 
 namespace {
 
@@ -53,11 +53,11 @@ struct Scene {
         return {static_cast<std::uint32_t>((part - std::floor(part)) * ring) % ring, way / 299.792458};
     }
 
-    [[nodiscard]] std::vector<Hit> hits() const {
+    [[nodiscard]] std::vector<TimedSingle> hits() const {
         std::mt19937_64 random(seed);
         std::uniform_real_distribution<double> even(0, 1);
         std::normal_distribution<double> resolution(0, 0.2);
-        std::vector<Hit> hits;
+        std::vector<TimedSingle> hits;
         const auto add = [&](double time_ns, std::uint32_t module) {
             const auto late = late_ns.find(module);
             const double delay = late == late_ns.end() ? 0 : late->second;
@@ -78,7 +78,8 @@ struct Scene {
         }
         for (std::uint64_t i = draw(singles_per_s); i > 0; --i)
             add(even(random) * seconds * 1e9, static_cast<std::uint32_t>(even(random) * ring * rows));
-        std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.time < b.time; });
+        std::sort(hits.begin(), hits.end(),
+                  [](const TimedSingle& a, const TimedSingle& b) { return a.time < b.time; });
         return hits;
     }
 
@@ -89,8 +90,9 @@ struct Scene {
 std::map<std::uint32_t, double> reported(const SynchronyReport& report) {
     std::map<std::uint32_t, double> found;
     for (std::uint32_t m = 0; m < report.modules.size(); ++m) {
-        if (report.modules[m].state == State::out_of_step) found[m] = report.modules[m].late_ticks * tick_ns;
-        if (report.modules[m].state == State::no_partners) found[m] = std::nan("");
+        if (report.modules[m].state == SynchronyState::out_of_step)
+            found[m] = report.modules[m].late_ticks * tick_ns;
+        if (report.modules[m].state == SynchronyState::no_partners) found[m] = std::nan("");
     }
     return found;
 }
@@ -172,7 +174,7 @@ TEST_CASE("a module out of reach, or that sees no source, has no partners", "[sy
     Scene scene;
     scene.late_ns[7] = 5e6;
     const auto report = scene.judged();
-    CHECK(report.modules[7].state == State::no_partners);
+    CHECK(report.modules[7].state == SynchronyState::no_partners);
     CHECK(reported(report).size() == 1);
 }
 
@@ -213,7 +215,7 @@ TEST_CASE("two modules that see little but each other are not out of step by a f
     Scene scene;
     scene.rows = 1;
     scene.window_ns = 80;
-    std::vector<Hit> hits;
+    std::vector<TimedSingle> hits;
     std::uint64_t time = 0;
     const auto add = [&](std::uint32_t a, std::uint32_t b, int pairs, double late_ns) {
         for (; pairs > 0; --pairs) {
@@ -239,7 +241,7 @@ TEST_CASE("what is known of a healthy scanner", "[synchrony]") {
     CHECK(report.complete);
     CHECK(report.known() == 24);
     for (const auto& module : report.modules) {
-        CHECK(module.state == State::in_step);
+        CHECK(module.state == SynchronyState::in_step);
         CHECK(std::abs(module.late_ticks * tick_ns) < 0.2);
         CHECK(module.error_ticks * tick_ns < 0.05);
         CHECK(module.pairs > 200);

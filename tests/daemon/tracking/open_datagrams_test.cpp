@@ -33,8 +33,10 @@ struct Waiting {
     void release(std::int64_t now, std::uint32_t still_open) {
         open.release(
             now,
-            [&](OpenDatagrams::Entry& entry) { entry.verdict.open = entry.verdict.source >= still_open; },
-            [&](const OpenDatagrams::Entry& entry) { used.push_back(entry.datagram.sequence); },
+            [&](OpenDatagrams::OpenDatagram& entry) {
+                entry.verdict.open = entry.verdict.source >= still_open;
+            },
+            [&](const OpenDatagrams::OpenDatagram& entry) { used.push_back(entry.datagram.sequence); },
             [&](net::Batch* batch) { returned.push_back(batch); });
     }
 };

@@ -83,16 +83,18 @@ TEST_CASE("dashboard: the table is scrolled within its bounds", "[control]") {
     };
     CHECK(title() == "sources 1 to 6 of 40");
     for (const auto& [key, expected] :
-         {std::pair{Key::up, "sources 1 to 6 of 40"}, std::pair{Key::down, "sources 2 to 7 of 40"},
-          std::pair{Key::page_down, "sources 8 to 13 of 40"}, std::pair{Key::end, "sources 35 to 40 of 40"},
-          std::pair{Key::page_down, "sources 35 to 40 of 40"},
-          std::pair{Key::page_up, "sources 29 to 34 of 40"}, std::pair{Key::home, "sources 1 to 6 of 40"},
-          std::pair{Key::page_up, "sources 1 to 6 of 40"}}) {
+         {std::pair{KeyPress::up, "sources 1 to 6 of 40"}, std::pair{KeyPress::down, "sources 2 to 7 of 40"},
+          std::pair{KeyPress::page_down, "sources 8 to 13 of 40"},
+          std::pair{KeyPress::end, "sources 35 to 40 of 40"},
+          std::pair{KeyPress::page_down, "sources 35 to 40 of 40"},
+          std::pair{KeyPress::page_up, "sources 29 to 34 of 40"},
+          std::pair{KeyPress::home, "sources 1 to 6 of 40"},
+          std::pair{KeyPress::page_up, "sources 1 to 6 of 40"}}) {
         dashboard.press(key);
         CHECK(title() == expected);
     }
     // Fewer rows than were scrolled past.
-    dashboard.press(Key::end);
+    dashboard.press(KeyPress::end);
     json status = forty_sources();
     status["sources"].erase(3);
     while (status["sources"].size() > 3)
@@ -110,23 +112,23 @@ TEST_CASE("dashboard: the tables are sorted by any column, unknown values last",
     const auto row = [&](int id) { return place(drawn(dashboard, 80, 80), fmt::format("\n  {:<6}  ", id)); };
     CHECK(row(0) < row(39));
     for (int i = 0; i < 4; ++i)
-        dashboard.press(Key::right);
+        dashboard.press(KeyPress::right);
     CHECK(contains(drawn(dashboard, 80, 80), "of 40, by frames\n"));
     CHECK(row(39) < row(0));
     CHECK(row(0) < row(20));
-    dashboard.press(Key::reverse);
+    dashboard.press(KeyPress::reverse);
     CHECK(contains(drawn(dashboard, 80, 80), "of 40, by frames, largest first\n"));
     CHECK(row(0) < row(39));
     CHECK(row(39) < row(20));
-    dashboard.press(Key::left);
+    dashboard.press(KeyPress::left);
     CHECK(contains(drawn(dashboard, 80, 80), "by state"));
     for (int i = 0; i < 3; ++i)
-        dashboard.press(Key::left);
+        dashboard.press(KeyPress::left);
     CHECK(contains(drawn(dashboard, 80, 80), "by reason"));
     // Each table keeps its own order.
-    dashboard.press(Key::modules);
+    dashboard.press(KeyPress::modules);
     CHECK(contains(drawn(dashboard, 80, 80), "modules 1 to 1 of 1\n"));
-    dashboard.press(Key::sources);
+    dashboard.press(KeyPress::sources);
     CHECK(contains(drawn(dashboard, 80, 80), "by reason"));
 }
 

@@ -153,13 +153,13 @@ struct LiveSuite {
     double window_ns = 4;
     double delay_ns = 0;    ///< 0: no delayeds
     bool raw = false;       ///< also a raw capture
-    std::uint32_t tap = 0;  ///< a client of the live tap reads every so many-th coincidence; 0: none
+    std::uint32_t tap = 0;  ///< a client of the live tap reads every `tap`-th coincidence; 0: none
     double from = 10e6;     ///< frames per second
     double to = 1e9;
     unsigned steps = 8;
     double rate = 0;  ///< one step at this rate; 0: search
     double seconds = 3;
-    std::vector<double> overload;  ///< runs with a time at so many times the rate; empty: none
+    std::vector<double> overload;  ///< factors of the rate for which runs are overloaded; empty: none
     double overload_seconds = 10;
 };
 /// Throws ExpectationFailed if an overload broke what petacqd guarantees.

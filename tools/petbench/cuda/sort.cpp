@@ -36,7 +36,7 @@ std::uint64_t next_random(std::uint64_t& state) {
     return z ^ z >> 31;
 }
 
-struct Input {
+struct SortInput {
     const char* name;
     std::function<void(std::vector<std::uint64_t>& keys, std::uint64_t limit)> fill;
 };
@@ -55,7 +55,7 @@ void fill_stream(std::vector<std::uint64_t>& keys, std::uint64_t limit) {
     }
 }
 
-const std::vector<Input> inputs{
+const std::vector<SortInput> inputs{
     {"random",
      [](auto& keys, std::uint64_t limit) {
          std::uint64_t state = 1;
@@ -164,7 +164,7 @@ void run(const SortSuite& o) {
 
     const std::uint64_t limit = o.bits == 64 ? ~std::uint64_t{0} : std::uint64_t{1} << o.bits;
     bool left_out = false;
-    for (const Input& input : inputs) {
+    for (const SortInput& input : inputs) {
         std::printf("\n%s; host to device %.2f G singles/s, device copy %.1f\n", input.name, up / 16e9,
                     across / 16e9);
         const TextTable table(14, std::vector<std::size_t>(std::size(engines), 16));

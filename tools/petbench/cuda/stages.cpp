@@ -88,9 +88,9 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
     return {median(convert), median(order), median(find), median(whole), slice.result.counts.prompts};
 }
 
-class Table {
+class StagesTable {
   public:
-    Table(std::size_t frames, const CopyRates& copies) : frames_(frames), copies_(copies) {
+    StagesTable(std::size_t frames, const CopyRates& copies) : frames_(frames), copies_(copies) {
         std::printf(
             "\ndevice only, one slice of %.1f Mi frames; host to device %.2f G frames/s, device copy %.1f\n",
             static_cast<double>(frames) / 0x1p20, copies.up / 16e9, copies.device / 16e9);
@@ -158,7 +158,7 @@ void print_stages(const config::Calibration& calibration, gpu::PipelineOptions o
     const std::span<const gpu::FrameSpan> spans(input.spans.data(), end);
     options.max_slice_frames = static_cast<std::uint32_t>(used);
     options.max_pending_singles = used / 4;
-    const Table table(used, copies);
+    const StagesTable table(used, copies);
     const StageTimes poisson = run_stages(calibration, options, spans, repeat);
     table.row("Poisson", poisson, poisson.whole);
 

@@ -9,7 +9,7 @@ namespace petacq::bench {
 namespace {
 
 /// The time of one step of the slices.
-struct Step {
+struct TimelineStep {
     const char* name;
     double sum = 0;
     double most = 0;
@@ -24,22 +24,22 @@ struct Step {
 }  // namespace
 
 void print_timeline(const Passes& passes) {
-    Step submit{"submit, caller"};
-    Step plan{"plan and issue copies"};
-    Step upload{"frames up"};
-    Step idle{"bus up idle before a slice"};
-    Step fetch{"table of spans"};
-    Step convert{"convert"};
-    Step host{"host between convert and order"};
-    Step order{"order"};
-    Step search{"wait for the search before"};
-    Step find{"find"};
-    Step turn{"wait for the turn to go down"};
-    Step down{"records down"};
-    Step wait{"wait to be delivered"};
-    Step deliver{"deliver (host copies)"};
-    Step collect{"delivered, not collected"};
-    Step drain{"after the last upload of a pass"};
+    TimelineStep submit{"submit, caller"};
+    TimelineStep plan{"plan and issue copies"};
+    TimelineStep upload{"frames up"};
+    TimelineStep idle{"bus up idle before a slice"};
+    TimelineStep fetch{"table of spans"};
+    TimelineStep convert{"convert"};
+    TimelineStep host{"host between convert and order"};
+    TimelineStep order{"order"};
+    TimelineStep search{"wait for the search before"};
+    TimelineStep find{"find"};
+    TimelineStep turn{"wait for the turn to go down"};
+    TimelineStep down{"records down"};
+    TimelineStep wait{"wait to be delivered"};
+    TimelineStep deliver{"deliver (host copies)"};
+    TimelineStep collect{"delivered, not collected"};
+    TimelineStep drain{"after the last upload of a pass"};
     for (const auto& lines : passes) {
         for (std::size_t i = 0; i < lines.size(); ++i) {
             const gpu::SliceTimeline& t = lines[i];
@@ -62,8 +62,8 @@ void print_timeline(const Passes& passes) {
         }
         if (!lines.empty()) drain.add(lines.back().collected - lines.back().upload_end);
     }
-    for (const Step* step : {&submit, &plan, &idle, &upload, &fetch, &convert, &host, &order, &search, &find,
-                             &turn, &down, &wait, &deliver, &collect, &drain}) {
+    for (const TimelineStep* step : {&submit, &plan, &idle, &upload, &fetch, &convert, &host, &order, &search,
+                                     &find, &turn, &down, &wait, &deliver, &collect, &drain}) {
         if (step->count == 0) continue;
         std::printf("    %-32s mean %8.3f ms, largest %8.3f ms\n", step->name,
                     step->sum / static_cast<double>(step->count), step->most);

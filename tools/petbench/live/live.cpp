@@ -97,9 +97,10 @@ class Streams {
     std::shared_ptr<LiveStream> only_;
 };
 
-class Search {
+class RateSearch {
   public:
-    Search(const LiveSuite& suite, const LiveSite& site, const json& configuration, const Streams& streams)
+    RateSearch(const LiveSuite& suite, const LiveSite& site, const json& configuration,
+               const Streams& streams)
         : suite_(suite), site_(site), configuration_(configuration), streams_(streams) {}
 
     /// The step at the highest rate that passed; the last one if none did.
@@ -256,7 +257,7 @@ void run(const LiveSuite& suite) {
     std::fflush(stdout);
     const json settings = configuration(suite, scanner, calibration_file, data.path());
     if (!suite.overload.empty()) return overloads(suite, site, settings, streams);
-    print(Search(suite, site, settings, streams).run());
+    print(RateSearch(suite, site, settings, streams).run());
     print_bare_loop(suite, streams.payload());
 }
 

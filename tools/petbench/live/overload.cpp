@@ -24,7 +24,7 @@ using nlohmann::json;
 namespace {
 
 /// Of the status, at a moment of the run.
-struct Moment {
+struct StatusMoment {
     SendClock::time_point at;
     std::int64_t frames = 0;  ///< that the pipeline has processed
     // Datagrams.
@@ -34,7 +34,7 @@ struct Moment {
     std::int64_t lost = 0;
 };
 
-Moment moment_of(DaemonProcess& daemon) {
+StatusMoment moment_of(DaemonProcess& daemon) {
     const json total = daemon.call("status")["total"];
     const auto count = [&](const char* counter) { return total["datagrams"][counter].get<std::int64_t>(); };
     return {SendClock::now(),
@@ -45,15 +45,15 @@ Moment moment_of(DaemonProcess& daemon) {
             count("lost")};
 }
 
-Moment moment_at(DaemonProcess& daemon, SendClock::time_point time) {
+StatusMoment moment_at(DaemonProcess& daemon, SendClock::time_point time) {
     std::this_thread::sleep_until(time);
     return moment_of(daemon);
 }
 
 /// What was lost up to a moment is known when the datagrams that had been received by then are processed; by
 /// `patience` at the latest.
-std::int64_t lost_until(const Moment& moment, DaemonProcess& daemon, SendClock::time_point patience) {
-    Moment now = moment;
+std::int64_t lost_until(const StatusMoment& moment, DaemonProcess& daemon, SendClock::time_point patience) {
+    StatusMoment now = moment;
     while (now.processed < moment.received && SendClock::now() < patience)
         now = moment_at(daemon, SendClock::now() + std::chrono::milliseconds(10));
     return now.lost;
@@ -116,13 +116,13 @@ void measure(OverloadResult& result, DaemonProcess& daemon, std::array<Phase, 3>
                std::chrono::duration_cast<SendClock::duration>(std::chrono::duration<double>(seconds));
     };
     const double end = phases[0].seconds + phases[1].seconds;
-    const Moment at_start = moment_at(daemon, after(phases[0].seconds));
-    const Moment at_end = moment_at(daemon, after(end));
-    const Moment recovered = moment_at(daemon, after(end + 1));
+    const StatusMoment at_start = moment_at(daemon, after(phases[0].seconds));
+    const StatusMoment at_end = moment_at(daemon, after(end));
+    const StatusMoment recovered = moment_at(daemon, after(end + 1));
     const std::int64_t lost_before = lost_until(recovered, daemon, after(end + phases[2].seconds));
     const Sent sent = sending.get();
     wait_until_processed(daemon, sent.datagrams);
-    const Moment last = moment_of(daemon);
+    const StatusMoment last = moment_of(daemon);
 
     result.sent = sent.datagrams;
     result.offered = static_cast<double>(sent.phase_frames[1]) / phases[1].seconds;

@@ -38,8 +38,8 @@ using SendClock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds every_thread_has_begun{20};
 
 /// Sends what is due in each phase, from `start` on, and then ends the stream of each source. Times and
-/// numbers go on from phase to phase. Part i goes to port i modulo their number on loopback. All threads go
-/// by one clock, so that the sources have the same detector time at the same moment. Throws
+/// numbers continue from phase to phase. Part i goes to port i modulo their number on loopback. All threads
+/// go by one clock, so that the sources have the same detector time at the same moment. Throws
 /// std::invalid_argument if the streams do not have the same sources.
 Sent send(std::span<const Phase> phases, const std::vector<std::uint16_t>& ports, SendClock::time_point start,
           Behind behind);

@@ -25,7 +25,7 @@ struct LiveSite {
 struct StepOptions {
     double rate = 0;        ///< frames per second
     double seconds = 0;     ///< length of the run
-    std::uint32_t tap = 0;  ///< a client of the live tap reads every so many-th coincidence; 0: none
+    std::uint32_t tap = 0;  ///< a client of the live tap reads every `tap`-th coincidence; 0: none
 };
 
 struct LiveStep {

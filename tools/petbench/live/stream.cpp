@@ -44,7 +44,7 @@ std::size_t StreamPart::frames(std::size_t i) const {
 void StreamPart::stamp(std::size_t first, std::size_t count, std::uint64_t ticks, SequenceNumbers& next) {
     std::byte* at = bytes_.data() + (payloads_[first].data() - bytes_.data());
     for (std::size_t i = first; i < first + count; ++i) {
-        Datagram& datagram = datagrams_[i];
+        SentDatagram& datagram = datagrams_[i];
         net::encode_header({0, sources_[datagram.source], next[datagram.source]++}, at);
         const std::uint64_t step = ticks - datagram.ticks;  // modulo 2^64: also backwards
         std::byte* const end = at + payloads_[i].size();
@@ -87,14 +87,14 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
     // From the last frame to the first of the next pass is as far as between two frames on average.
     period_ = last - first_ + std::max<std::uint64_t>(1, (last - first_) / frames_);
 
-    struct Piece {
+    struct SentStretch {
         std::uint64_t due;
         std::uint32_t source;  // in its part
         std::uint64_t place;   // among those of its source
         std::span<const std::byte> frames;
         auto key() const { return std::tuple(due, source, place); }
     };
-    std::vector<std::vector<Piece>> pieces(parts);
+    std::vector<std::vector<SentStretch>> pieces(parts);
     for (std::size_t s = 0; s < sources.size(); ++s) {
         StreamPart& part = parts_[s % parts];
         std::span<const std::byte> rest = sources[s].frames;
@@ -112,13 +112,13 @@ LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, u
     for (unsigned p = 0; p < parts; ++p) {
         StreamPart& part = parts_[p];
         std::sort(pieces[p].begin(), pieces[p].end(),
-                  [](const Piece& a, const Piece& b) { return a.key() < b.key(); });
+                  [](const SentStretch& a, const SentStretch& b) { return a.key() < b.key(); });
         std::size_t bytes = 0;
-        for (const Piece& piece : pieces[p])
+        for (const SentStretch& piece : pieces[p])
             bytes += net::header_bytes + piece.frames.size();
         part.bytes_.resize(bytes);
         std::byte* at = part.bytes_.data();
-        for (const Piece& piece : pieces[p]) {
+        for (const SentStretch& piece : pieces[p]) {
             part.datagrams_.push_back({piece.due, 0, piece.source});
             part.payloads_.emplace_back(at, net::header_bytes + piece.frames.size());
             at = std::copy(piece.frames.begin(), piece.frames.end(), at + net::header_bytes);

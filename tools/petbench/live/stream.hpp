@@ -1,6 +1,6 @@
 // The stream of a live benchmark: one pass of frames as datagrams in memory, sent over and over. Before a
 // datagram is sent it is stamped: its frame times move on with the passes, and it gets the next sequence
-// number of its source. So the numbers have no gap, and the times go on without a step.
+// number of its source. So the numbers have no gap, and the times have no step.
 #pragma once
 
 #include <cstddef>
@@ -39,13 +39,13 @@ class StreamPart {
 
   private:
     friend class LiveStream;
-    struct Datagram {
+    struct SentDatagram {
         std::uint64_t due;
         std::uint64_t ticks;   // by which the times of its bytes are moved
         std::uint32_t source;  // index into sources_
     };
     std::vector<std::uint16_t> sources_;
-    std::vector<Datagram> datagrams_;
+    std::vector<SentDatagram> datagrams_;
     std::vector<std::byte> bytes_;
     std::vector<std::span<const std::byte>> payloads_;  // [datagram] into bytes_
 };

@@ -72,10 +72,10 @@ void BareLoop::run() {
     const std::vector<char> memory(messages * message_bytes);
     std::array<iovec, messages> pieces{};
     std::array<mmsghdr, messages> headers{};
-    struct alignas(cmsghdr) Control {
+    struct alignas(cmsghdr) MessageControl {
         std::array<char, CMSG_SPACE(sizeof(int))> bytes;
     };
-    std::array<Control, messages> controls{};
+    std::array<MessageControl, messages> controls{};
     for (std::size_t i = 0; i < messages; ++i) {
         pieces[i] = {const_cast<char*>(memory.data()) + i * message_bytes, message_bytes};
         headers[i].msg_hdr.msg_iov = &pieces[i];
@@ -84,7 +84,7 @@ void BareLoop::run() {
     }
     while (!stop_.load(std::memory_order_relaxed)) {
         for (mmsghdr& h : headers)
-            h.msg_hdr.msg_controllen = sizeof(Control);
+            h.msg_hdr.msg_controllen = sizeof(MessageControl);
         const int got = recvmmsg(fd_, headers.data(), messages, MSG_WAITFORONE, nullptr);
         for (int i = 0; i < got; ++i) {
             mmsghdr& h = headers[static_cast<std::size_t>(i)];

@@ -28,7 +28,7 @@ struct DailyRun {
 /// A run that is complete and has spectra. Throws config::Error that says what was expected.
 DailyRun load_daily_run(const std::filesystem::path& directory);
 
-/// The earlier run, likewise. Throws config::Error also if it cannot be compared with the run: another
+/// The earlier run, in the same way. Throws config::Error also if it cannot be compared with the run: another
 /// scanner, calibration, nuclide, energy window or conditions on coincidences. An empty directory: the one
 /// that the configuration of the run names.
 DailyRun load_daily_reference(const std::filesystem::path& directory, const std::filesystem::path& run);

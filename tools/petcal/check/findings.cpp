@@ -33,9 +33,10 @@ struct Wording {
 };
 
 /// Findings of one subject.
-class Search {
+class FindingSearch {
   public:
-    Search(const config::Geometry& g, std::vector<CheckFinding>& findings) : g_(g), findings_(findings) {}
+    FindingSearch(const config::Geometry& g, std::vector<CheckFinding>& findings)
+        : g_(g), findings_(findings) {}
 
     /// From the whole scanner down to units, or to crystals.
     void levels(const Wording& wording, const std::vector<Change>& crystals, double limit, bool to_crystals,
@@ -43,8 +44,8 @@ class Search {
     /// Modules of which units have moved spots.
     void spots(const std::vector<Change>& units, double limit);
     /// `what`: has the size.
-    void modules(Subject subject, DetectorFault::Kind kind, const std::vector<Change>& modules, double limit,
-                 bool fewer_only);
+    void modules(Subject subject, DetectorFault::FaultKind kind, const std::vector<Change>& modules,
+                 double limit, bool fewer_only);
     void silent_units(const std::vector<bool>& silent);
     void lost_peaks(const std::vector<bool>& lost);
 
@@ -60,8 +61,8 @@ std::string percent(double size) {
     return fmt::format("{:+.{}f} %", 100 * size, std::abs(size) < 0.1 ? 2 : 0);
 }
 
-void Search::levels(const Wording& wording, const std::vector<Change>& crystals_of_all, double limit,
-                    bool to_crystals, const std::vector<bool>& silent) {
+void FindingSearch::levels(const Wording& wording, const std::vector<Change>& crystals_of_all, double limit,
+                           bool to_crystals, const std::vector<bool>& silent) {
     const std::size_t n = g_.crystals_per_du();
     std::vector<Change> units;
     for (std::size_t unit = 0; unit < silent.size(); ++unit)
@@ -111,8 +112,8 @@ void Search::levels(const Wording& wording, const std::vector<Change>& crystals_
     }
 }
 
-void Search::crystals(const Wording& wording, std::size_t unit, const Change* changes, double expected,
-                      double limit) {
+void FindingSearch::crystals(const Wording& wording, std::size_t unit, const Change* changes, double expected,
+                             double limit) {
     const auto bdm = static_cast<std::uint32_t>(unit / g_.du_count);
     const auto du = static_cast<std::uint32_t>(unit % g_.du_count);
     std::vector<std::pair<double, std::uint32_t>> found;
@@ -136,7 +137,7 @@ void Search::crystals(const Wording& wording, std::size_t unit, const Change* ch
     findings_.push_back(std::move(finding));
 }
 
-void Search::spots(const std::vector<Change>& units, double limit) {
+void FindingSearch::spots(const std::vector<Change>& units, double limit) {
     for (std::uint32_t bdm = 0; bdm < g_.bdm_count; ++bdm) {
         std::vector<std::uint32_t> moved;
         double largest = 0;
@@ -158,8 +159,8 @@ void Search::spots(const std::vector<Change>& units, double limit) {
     }
 }
 
-void Search::modules(Subject subject, DetectorFault::Kind kind, const std::vector<Change>& modules,
-                     double limit, bool fewer_only) {
+void FindingSearch::modules(Subject subject, DetectorFault::FaultKind kind,
+                            const std::vector<Change>& modules, double limit, bool fewer_only) {
     for (std::uint32_t bdm = 0; bdm < g_.bdm_count; ++bdm) {
         const Change& change = modules[bdm];
         if (!off(change, 0, limit) || (fewer_only && change.size > 0)) continue;
@@ -168,7 +169,7 @@ void Search::modules(Subject subject, DetectorFault::Kind kind, const std::vecto
     }
 }
 
-void Search::silent_units(const std::vector<bool>& silent) {
+void FindingSearch::silent_units(const std::vector<bool>& silent) {
     for (std::uint32_t bdm = 0; bdm < g_.bdm_count; ++bdm) {
         std::vector<std::uint32_t> found;
         for (std::uint32_t du = 0; du < g_.du_count; ++du)
@@ -181,13 +182,13 @@ void Search::silent_units(const std::vector<bool>& silent) {
             bdm,
             {},
             {},
-            DetectorFault{DetectorFault::Kind::silent_units, bdm, count, found[0], 0}.what()};
+            DetectorFault{DetectorFault::FaultKind::silent_units, bdm, count, found[0], 0}.what()};
         if (found.size() == 1) finding.du = found[0];
         findings_.push_back(std::move(finding));
     }
 }
 
-void Search::lost_peaks(const std::vector<bool>& lost) {
+void FindingSearch::lost_peaks(const std::vector<bool>& lost) {
     const std::size_t n = g_.crystals_per_du();
     for (std::uint32_t unit = 0; unit < lost.size() / n; ++unit) {
         const std::uint32_t bdm = unit / g_.du_count;
@@ -265,9 +266,9 @@ std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, cons
                                           const CheckLimits& limits) {
     const double counts = limits.counts_percent / 100;
     std::vector<CheckFinding> findings;
-    Search search(geometry, findings);
+    FindingSearch search(geometry, findings);
     search.silent_units(changes.silent);
-    search.modules(Subject::times, DetectorFault::Kind::time_off, changes.times, limits.time_ns, false);
+    search.modules(Subject::times, DetectorFault::FaultKind::time_off, changes.times, limits.time_ns, false);
     search.levels({Subject::photopeak, "its photopeak differs", "their photopeaks differ"},
                   changes.photopeaks, limits.photopeak_percent / 100, true, changes.silent);
     search.lost_peaks(changes.lost_peaks);
@@ -276,7 +277,7 @@ std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, cons
     search.levels(
         {Subject::singles, "its share of the singles differs", "their shares of the singles differ"},
         changes.singles, counts, true, changes.silent);
-    search.modules(Subject::prompts, DetectorFault::Kind::prompts_off, changes.prompts, counts, true);
+    search.modules(Subject::prompts, DetectorFault::FaultKind::prompts_off, changes.prompts, counts, true);
     search.spots(changes.spots, limits.spots_percent / 100);
     return findings;
 }

@@ -47,7 +47,7 @@ FloodImage moved(const FloodImage& map, std::size_t size, const Parameters& by) 
     return out;
 }
 
-struct Step {
+struct FitStep {
     std::vector<double> matrix =
         std::vector<double>(shift_parameters * shift_parameters);  ///< Fisher information
     std::vector<double> change = std::vector<double>(shift_parameters);
@@ -55,8 +55,8 @@ struct Step {
 };
 
 /// One step towards the greatest likelihood. `floor`: counts, so that no position weighs too much.
-Step step_of(const FloodImage& model, const FloodImage& counts, std::size_t size, double floor) {
-    Step step;
+FitStep step_of(const FloodImage& model, const FloodImage& counts, std::size_t size, double floor) {
+    FitStep step;
     for (std::size_t y = 1; y + 1 < size; ++y) {
         for (std::size_t x = 1; x + 1 < size; ++x) {
             const std::size_t at = x + y * size;
@@ -81,7 +81,7 @@ Step step_of(const FloodImage& model, const FloodImage& counts, std::size_t size
 }
 
 /// Positions², by the counts of both maps.
-double variance_of(const Step& step, std::size_t parameter, double scale) {
+double variance_of(const FitStep& step, std::size_t parameter, double scale) {
     std::vector<double> unit(shift_parameters);
     unit[parameter] = 1;
     return solve(step.matrix, unit) ? (1 + scale) * unit[parameter] : 0;
@@ -109,7 +109,7 @@ std::optional<FloodShift> flood_shift(const FloodShape& shape, std::span<const s
     const double floor = 0.02 * after / static_cast<double>(shape.positions());
 
     Parameters by{};
-    Step step;
+    FitStep step;
     constexpr int max_steps = 15;
     for (int i = 0; i < max_steps && !found.converged; ++i) {
         FloodImage model = moved(fine_before, shape.size, by);

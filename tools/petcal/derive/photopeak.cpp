@@ -50,13 +50,13 @@ struct Equations {
 };
 
 /// A spectrum in a window around its peak, and what is known about it beforehand.
-struct Task {
+struct PeakFit {
     std::span<const std::uint32_t> spectrum;
     Window window;
     std::optional<PeakShape> shape;
 };
 
-/// Adds what is known of the width: that of crystals differs by so much.
+/// Adds what is known of the width: that of crystals differs by this share.
 void add_known_width(const PeakShape& shape, const Values& p, Equations& e) {
     constexpr double spread = 0.1;
     const double known = shape.resolution * p[of_middle];
@@ -67,7 +67,7 @@ void add_known_width(const PeakShape& shape, const Values& p, Equations& e) {
 }
 
 /// Fisher's scoring: each bin counts with the inverse of its expected counts.
-Equations equations_of(const Task& task, Values p) {
+Equations equations_of(const PeakFit& task, Values p) {
     Equations e;
     Values derivative{};
     const double ratio = task.shape ? task.shape->step / p[of_width] : 0;
@@ -91,7 +91,7 @@ Equations equations_of(const Task& task, Values p) {
 }
 
 /// Improves the parameters within the window. False when the equations have no solution.
-bool improve(const Task& task, Values& p) {
+bool improve(const PeakFit& task, Values& p) {
     double damping = 1e-3;
     Equations now = equations_of(task, p);
     constexpr int max_rounds = 15;
@@ -165,7 +165,7 @@ std::optional<Photopeak> fit_photopeak(std::span<const std::uint32_t> spectrum, 
                                        const std::optional<PeakShape>& shape) {
     Values p = first_guess(spectrum, near);
     if (shape) p[of_width] = shape->resolution * near;
-    Task task{spectrum, {}, shape};
+    PeakFit task{spectrum, {}, shape};
     constexpr int windows = 4;
     for (int round = 0; round < windows; ++round) {
         task.window = window_around(p[of_middle], p[of_width], spectrum.size());

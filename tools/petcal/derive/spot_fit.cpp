@@ -39,7 +39,7 @@ Profile profile_of(double centre, double sigma, double reach, std::uint32_t size
 }
 
 /// What one spot got of the counts.
-struct Share {
+struct SpotShare {
     double counts = 0;
     FloodPoint sum;      ///< of the distances from its centre, weighted with counts
     FloodPoint squares;  ///< of these distances, squared
@@ -110,10 +110,10 @@ class Mixture {
             shares_[i] = share_of(i);
     }
 
-    [[nodiscard]] Share share_of(std::size_t i) const {
+    [[nodiscard]] SpotShare share_of(std::size_t i) const {
         const Profile& px = profiles_[2 * i];
         const Profile& py = profiles_[2 * i + 1];
-        Share share;
+        SpotShare share;
         for (std::size_t y = 0; y < py.values.size(); ++y) {
             const double* const line = &density_[px.first + (py.first + y) * shape_.size];
             double counts = 0;
@@ -139,13 +139,13 @@ class Mixture {
 
     void maximise(bool hidden_peaks_move) {
         std::vector<double> all;
-        for (const Share& share : shares_)
+        for (const SpotShare& share : shares_)
             all.push_back(share.counts);
         const double median = config::median(std::move(all));
         double counts = 0;
         FloodPoint squares;
         for (std::size_t i = 0; i < shares_.size(); ++i) {
-            const Share& share = shares_[i];
+            const SpotShare& share = shares_[i];
             fit_.counts[i] = share.counts;
             if (grid_.found[i] != 0) {
                 usable_[i] = static_cast<std::uint8_t>(grid_.known[i] != 0 || share.counts > weak * median);
@@ -190,7 +190,7 @@ class Mixture {
     FloodPoints predicted_;
     FloodPoints pitch_;
     std::vector<Profile> profiles_;  ///< along x and y of each spot
-    std::vector<Share> shares_;
+    std::vector<SpotShare> shares_;
 };
 
 }  // namespace

@@ -55,14 +55,14 @@ std::optional<PeakShape> shape_of(const std::vector<CrystalPeak>& crystals) {
 }
 
 /// Between which bins the peak of a crystal is searched.
-struct Range {
+struct BinRange {
     double from = 0;
     double to = 0;
 };
 
 /// Twice: the second time it is known what the peaks have in common.
-void fit_crystals(std::span<const std::uint32_t> spectra, std::size_t bins, const std::vector<Range>& ranges,
-                  UnitEnergies& out) {
+void fit_crystals(std::span<const std::uint32_t> spectra, std::size_t bins,
+                  const std::vector<BinRange>& ranges, UnitEnergies& out) {
     std::optional<PeakShape> shape;
     for (const bool first : {true, false}) {
         for (std::size_t i = 0; i < ranges.size(); ++i)
@@ -113,8 +113,8 @@ UnitEnergies derive_unit_energies(std::span<const std::uint32_t> spectra, std::s
     }
     const auto near = highest_bin(even, from, to, 2 * usual_resolution * (from + to) / 2);
     if (near) {
-        const Range range{(1 - spread_in_unit) * *near, (1 + spread_in_unit) * *near};
-        fit_crystals(spectra, bins, std::vector<Range>(count, range), out);
+        const BinRange range{(1 - spread_in_unit) * *near, (1 + spread_in_unit) * *near};
+        fit_crystals(spectra, bins, std::vector<BinRange>(count, range), out);
     }
     out.refused = refusal(spectra, bins, out.crystals);
     return out;
@@ -125,7 +125,7 @@ UnitEnergies derive_second_line(std::span<const std::uint32_t> spectra, std::siz
     constexpr double reach = 0.15;
     UnitEnergies out;
     out.crystals.resize(first.crystals.size());
-    std::vector<Range> ranges;
+    std::vector<BinRange> ranges;
     for (const CrystalPeak& c : first.crystals) {
         const double near = ratio * (c.state == PeakState::fitted ? c.peak.place : first.median_place);
         ranges.push_back({(1 - reach) * near, (1 + reach) * near});

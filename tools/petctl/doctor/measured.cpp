@@ -24,7 +24,7 @@ namespace {
 /// Without a calibration the photopeak is anywhere.
 constexpr double lowest_peak_keV = 511 * 0.85;   // NOLINT(readability-identifier-naming): the unit's spelling
 constexpr double highest_peak_keV = 511 * 1.15;  // NOLINT(readability-identifier-naming)
-/// Beyond these by so much, it is no matter of calibration.
+/// A deviation beyond these is no matter of calibration.
 constexpr double much_off = 1.3;
 constexpr double half = 0.5;
 

@@ -13,7 +13,7 @@
 
 namespace petacq::petctl {
 
-/// One frame in 256 of another format has given markers by chance; so many do not agree by chance.
+/// One frame in 256 of another format has given markers by chance; this many do not agree by chance.
 inline constexpr std::size_t frames_needed = 16;
 
 struct Markers {
@@ -22,7 +22,7 @@ struct Markers {
     bool operator==(const Markers&) const = default;
 };
 
-/// The bytes of a frame: as in the wire format, or in groups of so many bytes, each reversed.
+/// The bytes of a frame: as in the wire format, or in groups of bytes, each reversed.
 enum class FrameOrder : std::uint8_t { as_specified = 1, of_2 = 2, of_4 = 4, of_8 = 8, of_16 = 16 };
 
 struct Shape {

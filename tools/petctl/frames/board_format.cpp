@@ -44,8 +44,9 @@ net::Endpoint endpoint_in(const std::string& text) {
     return {net::parse_address(address, "address of a sender"), static_cast<std::uint16_t>(port)};
 }
 
-const BoardFormat::Source* BoardFormat::source_of(net::Endpoint sender, std::optional<unsigned> id) const {
-    const auto found = std::find_if(sources.begin(), sources.end(), [&](const Source& source) {
+const BoardFormat::KnownBoard* BoardFormat::source_of(net::Endpoint sender,
+                                                      std::optional<unsigned> id) const {
+    const auto found = std::find_if(sources.begin(), sources.end(), [&](const KnownBoard& source) {
         if (!source.id) return source.sender == sender;
         return source.id == id && (source.sender.address == 0 || source.sender.address == sender.address);
     });
@@ -69,7 +70,7 @@ BoardFormat format_of_status(const json& status) {
     format.framing = config::from_name<config::Framing>(text_of(at(status, {"reception", "framing"})));
     if (const json& layout = at(status, {"reception", "layout"}); layout.is_string()) format.layout = layout;
     for (const json& entry : at(status, {"reception", "listed"})) {
-        BoardFormat::Source& source = format.sources.emplace_back();
+        BoardFormat::KnownBoard& source = format.sources.emplace_back();
         if (const json& id = at(entry, {"id"}); id.is_number_unsigned()) source.id = id.get<unsigned>();
         const std::string sender = entry.value("address", "");
         if (!source.id) {
@@ -101,7 +102,7 @@ BoardFormat format_of_files(const std::string& file) {
     format.framing = configuration.receive.framing;
     format.layout = configuration.receive.layout.string();
     for (const config::Source& listed : config::listed_sources(configuration, scanner)) {
-        BoardFormat::Source& source = format.sources.emplace_back();
+        BoardFormat::KnownBoard& source = format.sources.emplace_back();
         source.id = listed.id;
         if (!listed.address.empty())
             source.sender = {net::parse_address(listed.address, "address of a source"), listed.port};

@@ -16,7 +16,7 @@
 namespace petacq::petctl {
 
 struct BoardFormat {
-    struct Source {
+    struct KnownBoard {
         std::optional<unsigned> id;
         net::Endpoint sender;  ///< with an id: its address alone, 0 for any
         net::Modules modules;  ///< none: not known
@@ -26,11 +26,11 @@ struct BoardFormat {
     net::FrameCheck check;
     double tick_ps = 0;
     std::string layout;                ///< its file; "": petacqd's own frames
-    std::vector<Source> sources;       ///< empty: any
+    std::vector<KnownBoard> sources;   ///< empty: any
     std::vector<std::uint16_t> ports;  ///< where petacqd receives; empty: any
 
     /// The listed source that a datagram belongs to; nullptr: none. `id`: of sequenced framing.
-    [[nodiscard]] const Source* source_of(net::Endpoint sender, std::optional<unsigned> id) const;
+    [[nodiscard]] const KnownBoard* source_of(net::Endpoint sender, std::optional<unsigned> id) const;
     /// For a capture with datagrams of the layout. Throws config::Error.
     [[nodiscard]] std::shared_ptr<net::ForeignFormat> foreign() const;
 };

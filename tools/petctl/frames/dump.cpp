@@ -133,7 +133,7 @@ bool Dump::asked_for(const SeenDatagram& datagram, const Content& content) const
 }
 
 std::string Dump::head_line(const SeenDatagram& datagram, const Content& content,
-                            const BoardFormat::Source* source) const {
+                            const BoardFormat::KnownBoard* source) const {
     std::string text =
         fmt::format("datagram from {}: {}, {}", net::to_text(datagram.from), config::name_of(format_.framing),
                     daemon::counted_text(datagram.bytes, "byte"));
@@ -185,7 +185,7 @@ std::string Dump::add(const SeenDatagram& datagram) {
     if (!asked_for(datagram, content)) return "";
     ++datagrams_;
     const auto id = content.header ? std::optional<unsigned>(content.header->source) : std::nullopt;
-    const BoardFormat::Source* const source = format_.source_of(datagram.from, id);
+    const BoardFormat::KnownBoard* const source = format_.source_of(datagram.from, id);
     const bool own = format_.layout.empty() || datagram.is_own;
     std::string text = head_line(datagram, content, source) + "\n";
     if (!own || content.malformed != Malformed::none) {

@@ -57,7 +57,7 @@ class Dump {
     Content content_of(const SeenDatagram& datagram);
     [[nodiscard]] bool asked_for(const SeenDatagram& datagram, const Content& content) const;
     [[nodiscard]] std::string head_line(const SeenDatagram& datagram, const Content& content,
-                                        const BoardFormat::Source* source) const;
+                                        const BoardFormat::KnownBoard* source) const;
     [[nodiscard]] std::string frame_line(std::size_t number, const std::byte* frame,
                                          const net::Modules& modules, bool own) const;
 

@@ -13,7 +13,8 @@ namespace petacq::petctl {
 /// `source`: an id, or an address with or without a port; "": all. Throws config::Error.
 DumpOptions dump_options(std::size_t count, const std::string& source, const BoardFormat& format);
 
-/// Samples of what the daemon receives, of which it has the beginnings. Waits so many seconds for them.
+/// Samples of what the daemon receives, of which it has the beginnings. Waits up to that many seconds for
+/// them.
 int show_live_frames(daemon::ControlClient& client, std::size_t count, const std::string& source,
                      double seconds);
 /// Datagrams of a capture. Throws OutputError if it cannot be read.

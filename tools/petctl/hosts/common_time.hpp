@@ -24,7 +24,7 @@ struct TimedStatus {
 std::optional<std::uint64_t> time_ahead(const TimedStatus& status);
 /// Above 0 and finite. Absent if no host tells it.
 std::optional<double> tick_ps(const TimedStatus& status);
-/// Ticks in so many seconds; at least 1. Absent if no host tells its tick.
+/// Ticks in `seconds`; at least 1. Absent if no host tells its tick.
 std::optional<std::uint64_t> ticks_in(double seconds, const TimedStatus& status);
 
 }  // namespace petacq::petctl

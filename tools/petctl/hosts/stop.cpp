@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A slow disk may take so long to close a run.
+/// How long a slow disk may take to close a run.
 constexpr std::chrono::minutes patience_for_disks{10};
 
 bool waits(const HostAnswer& status) {

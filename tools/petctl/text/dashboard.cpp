@@ -84,20 +84,20 @@ void Dashboard::lose() {
     status_ = std::make_shared<const json>(unanswered(*status_));
 }
 
-void Dashboard::press(Key key) {
+void Dashboard::press(KeyPress key) {
     View& v = view();
     const std::size_t columns = columns_of(modules_).size();
-    if (key == Key::sources) modules_ = false;
-    if (key == Key::modules) modules_ = true;
-    if (key == Key::reverse) v.reversed = !v.reversed;
-    if (key == Key::left) v.sorted_by = v.sorted_by.value_or(0) == 0 ? columns - 1 : *v.sorted_by - 1;
-    if (key == Key::right) v.sorted_by = v.sorted_by ? (*v.sorted_by + 1) % columns : 0;
-    if (key == Key::up) v.top -= std::min<std::size_t>(v.top, 1);
-    if (key == Key::down) ++v.top;
-    if (key == Key::page_up) v.top -= std::min(v.top, page_);
-    if (key == Key::page_down) v.top += page_;
-    if (key == Key::home) v.top = 0;
-    if (key == Key::end) v.top = std::numeric_limits<std::size_t>::max() / 2;
+    if (key == KeyPress::sources) modules_ = false;
+    if (key == KeyPress::modules) modules_ = true;
+    if (key == KeyPress::reverse) v.reversed = !v.reversed;
+    if (key == KeyPress::left) v.sorted_by = v.sorted_by.value_or(0) == 0 ? columns - 1 : *v.sorted_by - 1;
+    if (key == KeyPress::right) v.sorted_by = v.sorted_by ? (*v.sorted_by + 1) % columns : 0;
+    if (key == KeyPress::up) v.top -= std::min<std::size_t>(v.top, 1);
+    if (key == KeyPress::down) ++v.top;
+    if (key == KeyPress::page_up) v.top -= std::min(v.top, page_);
+    if (key == KeyPress::page_down) v.top += page_;
+    if (key == KeyPress::home) v.top = 0;
+    if (key == KeyPress::end) v.top = std::numeric_limits<std::size_t>::max() / 2;
 }
 
 Line Dashboard::head_line(double age_s) const {

@@ -15,7 +15,7 @@
 
 namespace petacq::petctl {
 
-enum class Key {
+enum class KeyPress {
     other,
     quit,
     sources,
@@ -37,7 +37,7 @@ class Dashboard {
     void add(nlohmann::json status);
     /// The daemon does not answer: whether data are being recorded is unknown until the next status.
     void lose();
-    void press(Key key);
+    void press(KeyPress key);
     /// Returns at most `height` lines. Lines longer than `width` columns are left for the terminal to cut.
     /// `unicode`: block characters may be used. `age_s`: age of the latest status;
     /// beyond answer_awaited it is lost. Begins with the strip.

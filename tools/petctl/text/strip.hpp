@@ -22,7 +22,7 @@ struct Display {
 Lines strip_lines(const nlohmann::json& status, const Display& display);
 /// Word, run and scanner, for the title of a window: "RECORDING night-3 - petacqd small".
 std::string strip_title(const nlohmann::json& status);
-/// The daemon tells its status every second; after so long without one it does not answer.
+/// The daemon tells its status every second; after this time without one it counts as not answering.
 constexpr std::chrono::seconds answer_awaited{10};
 /// The same status with the recording UNKNOWN, to be shown while the daemon does not answer.
 nlohmann::json unanswered(nlohmann::json status);

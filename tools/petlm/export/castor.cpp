@@ -25,7 +25,7 @@ class Events {
     Events(std::filesystem::path stem, EventKind kind)
         : stem_(std::move(stem)), kind_(kind), data_(stem_.string() + ".cdf") {}
 
-    struct Layout {
+    struct CastorLayout {
         const RecordedTime& time;
         double tick_ps;
         bool tof;
@@ -34,7 +34,7 @@ class Events {
         const LineModel* model;                        ///< for prompts; null: no factors were asked for
     };
 
-    void write(const gpu::Coincidence& c, const Layout& layout) {
+    void write(const gpu::Coincidence& c, const CastorLayout& layout) {
         data_.put(static_cast<std::uint32_t>(layout.time.milliseconds(c.time)));
         const LineModel* const model = model_of(layout);
         if (model != nullptr && model->attenuates())
@@ -56,7 +56,8 @@ class Events {
     }
 
     /// Closes the data file and writes the header. `common`: the lines of both headers.
-    void finish(const std::string& common, const Layout& layout, std::uint64_t window, double resolution_ps) {
+    void finish(const std::string& common, const CastorLayout& layout, std::uint64_t window,
+                double resolution_ps) {
         data_.close();
         std::string text = fmt::format("Data filename: {}\nNumber of events: {}\n{}",
                                        stem_.filename().string() + ".cdf", events_, common);
@@ -83,20 +84,20 @@ class Events {
     [[nodiscard]] std::uint64_t ignored() const { return ignored_; }
 
   private:
-    [[nodiscard]] const LineModel* model_of(const Layout& layout) const {
+    [[nodiscard]] const LineModel* model_of(const CastorLayout& layout) const {
         return kind_ == unknown_event ? layout.model : nullptr;
     }
     // With TOF, CASToR takes the scatter per mm along the line, which is not known.
-    [[nodiscard]] bool has_scatter(const Layout& layout) const {
+    [[nodiscard]] bool has_scatter(const CastorLayout& layout) const {
         const LineModel* const model = model_of(layout);
         return model != nullptr && model->scatters() && !layout.tof;
     }
-    [[nodiscard]] bool has_randoms(const Layout& layout) const {
+    [[nodiscard]] bool has_randoms(const CastorLayout& layout) const {
         return kind_ == unknown_event && layout.randoms.has_value();
     }
     // Arrival at ID1 minus arrival at ID2: positive when the annihilation was closer to ID2. ID1 is the
     // earlier photon.
-    static float tof_of(const gpu::Coincidence& c, const Layout& layout) {
+    static float tof_of(const gpu::Coincidence& c, const CastorLayout& layout) {
         return static_cast<float>(-static_cast<double>(c.dt) * layout.tick_ps);
     }
 
@@ -256,12 +257,12 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         check_castor_lines(source, scanner, options);
         model = std::make_unique<const LineModel>(source, scanner, options, pool);
     }
-    const Events::Layout layout{time,
-                                scanner.tick_ps,
-                                options.tof_resolution_ps.has_value(),
-                                options.event_kind,
-                                options.randoms,
-                                model.get()};
+    const Events::CastorLayout layout{time,
+                                      scanner.tick_ps,
+                                      options.tof_resolution_ps.has_value(),
+                                      options.event_kind,
+                                      options.randoms,
+                                      model.get()};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;
     const auto open_delayeds = [&] {

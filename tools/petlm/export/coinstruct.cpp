@@ -16,9 +16,9 @@ std::filesystem::path delayeds_beside(const std::filesystem::path& pairs) {
     return pairs.parent_path() / (pairs.stem().string() + ".delayeds" + pairs.extension().string());
 }
 
-class Pairs {
+class CoinStructFile {
   public:
-    Pairs(const std::filesystem::path& file, std::uint64_t origin) : out_(file), origin_(origin) {}
+    CoinStructFile(const std::filesystem::path& file, std::uint64_t origin) : out_(file), origin_(origin) {}
     void write(const gpu::Coincidence& c) {
         // Added as integers, which is exact, unless the sum overflows.
         const std::uint64_t first = c.time - std::min(c.time, origin_);
@@ -48,14 +48,14 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
     outputs.claim(options.output);
     outputs.claim(beside);
     const std::uint64_t origin = options.time_from_start ? completed_coverage(source).reference_ticks() : 0;
-    Pairs prompts(options.output, origin);
-    std::unique_ptr<Pairs> delayeds;
+    CoinStructFile prompts(options.output, origin);
+    std::unique_ptr<CoinStructFile> delayeds;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
             if (c.kind == gpu::Kind::prompt) {
                 prompts.write(c);
             } else {
-                if (!delayeds) delayeds = std::make_unique<Pairs>(beside, origin);
+                if (!delayeds) delayeds = std::make_unique<CoinStructFile>(beside, origin);
                 delayeds->write(c);
             }
         }

@@ -90,7 +90,7 @@ std::string depth_sentence(const ExportOptions& options, const config::Scanner& 
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry);
 /// A sentence for each limit (module difference, ring difference) of the records, followed by `how`.
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how);
-/// Throws UsageError if files of so many bytes about `lines` lines are more than the options allow.
+/// Throws UsageError if files of `bytes` bytes about `lines` lines are more than the options allow.
 void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std::uint64_t bytes);
 /// The name of the scanner, with '_' for everything but letters, digits, '_' and '-'.
 std::string file_name_of(const config::Scanner& scanner);

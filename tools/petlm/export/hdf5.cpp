@@ -30,9 +30,9 @@ using config::Hdf5Type;
 constexpr std::size_t largest_attribute = 32768;  // the oldest file layout allows less than 64 KiB
 
 /// A data set that grows by chunks.
-class Column {
+class Hdf5Column {
   public:
-    Column(hid_t group, const char* name, hid_t file_type, const char* units) {
+    Hdf5Column(hid_t group, const char* name, hid_t file_type, const char* units) {
         const hsize_t none = 0;
         const hsize_t any = H5S_UNLIMITED;
         const hsize_t size = Hdf5Chunk::records;
@@ -69,10 +69,10 @@ struct PackedRecords {
 
 /// Writes records to columns in chunks. All cores share the packing, which takes the time.
 template <class Record>
-class Table {
+class RecordTable {
   public:
     using Pack = PackedRecords (*)(const std::vector<Record>&);
-    Table(std::vector<Column> columns, Pack pack)
+    RecordTable(std::vector<Hdf5Column> columns, Pack pack)
         : columns_(std::move(columns)), pack_(pack), packed_([this](const PackedRecords& p) {
               for (std::size_t i = 0; i < columns_.size(); ++i)
                   columns_[i].write(p.columns[i], p.count);
@@ -88,7 +88,7 @@ class Table {
     void close() {
         if (!chunk_.empty()) pack_chunk();
         packed_.finish();
-        for (Column& column : columns_)
+        for (Hdf5Column& column : columns_)
             column.close();
     }
 
@@ -97,7 +97,7 @@ class Table {
         packed_.add([records = std::exchange(chunk_, {}), pack = pack_] { return pack(records); });
     }
 
-    std::vector<Column> columns_;
+    std::vector<Hdf5Column> columns_;
     Pack pack_;
     std::vector<Record> chunk_;
     InOrder<PackedRecords> packed_;
@@ -139,13 +139,13 @@ struct Field {
 /// Writes all records to a group with a column for each field.
 template <class Record>
 Exported write_group(hid_t file, const char* name, std::initializer_list<Field> fields,
-                     typename Table<Record>::Pack pack, const ExportSource& source) {
+                     typename RecordTable<Record>::Pack pack, const ExportSource& source) {
     const Hdf5Group group(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(group));
-    std::vector<Column> columns;
+    std::vector<Hdf5Column> columns;
     for (const Field& field : fields)
         columns.emplace_back(group.id(), field.name, field.type, field.units);
-    Table<Record> table(std::move(columns), pack);
+    RecordTable<Record> table(std::move(columns), pack);
     Exported exported;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
         table.add(records_of<Record>(reader));

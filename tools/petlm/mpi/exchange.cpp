@@ -193,7 +193,7 @@ void Exchange::extend(Inputs& inputs, std::size_t run) {
     inputs.ended[run] = told[0].get<bool>();
     if (!told[1].is_null()) inputs.documents[run] = told[1];
     inputs.coverages[run] = daemon::coverage_from_json(told[2]);
-    const auto added = values_of<SinglesFiles::Block>(blocks);
+    const auto added = values_of<SinglesFiles::SinglesBlock>(blocks);
     told_[run] += added.size();
     if (!can_read(run, ranks_.rank())) files.append(added);
     const auto late = std::chrono::steady_clock::now() + max_late;
@@ -215,13 +215,13 @@ std::vector<Exchange::Shipped> Exchange::shipped(const Inputs& inputs, gpu::Tick
     if (range.start >= range.end) return all;
     for (std::size_t run = 0; run < runs_.size(); ++run) {
         if (can_read(run, to) || provider(run, to) != from) continue;
-        for (const SinglesFiles::Block& block : inputs.singles[run].blocks_in(range))
+        for (const SinglesFiles::SinglesBlock& block : inputs.singles[run].blocks_in(range))
             all.push_back({run, &block});
     }
     return all;
 }
 
-// In each step a rank sends to the one so many places after it, and receives from the one so many before it:
+// In step s a rank sends to the one s places after it, and receives from the one s places before it:
 // all links are busy at once, and no ranks wait for each other in a circle.
 void Exchange::singles(Inputs& inputs, std::span<const gpu::TickRange> wanted) {
     const int ranks = ranks_.size();

@@ -44,7 +44,7 @@ class Exchange {
     [[nodiscard]] int provider(std::size_t run, int for_rank) const;
     struct Shipped {
         std::size_t run;
-        const SinglesFiles::Block* block;
+        const SinglesFiles::SinglesBlock* block;
     };
     /// What one rank sends to another, which is about to search this range.
     [[nodiscard]] std::vector<Shipped> shipped(const Inputs& inputs, gpu::TickRange range, int from,

@@ -32,7 +32,7 @@ constexpr int begin_tag = 1;
 constexpr int part_tag = 4;
 constexpr const char* inputs_directory = "inputs";
 
-/// Of ranks that have nothing to do while the runs go on.
+/// Of ranks that have nothing to do while the runs are still written.
 constexpr std::chrono::milliseconds idle_interval(200);
 
 using Clock = std::chrono::steady_clock;

@@ -32,7 +32,7 @@ namespace {
 std::uint64_t singles_in(std::span<const SinglesFiles> runs, gpu::TickRange range) {
     std::uint64_t singles = 0;
     for (const SinglesFiles& run : runs)
-        for (const SinglesFiles::Block& block : run.blocks_in(range))
+        for (const SinglesFiles::SinglesBlock& block : run.blocks_in(range))
             singles += block.records;
     return singles;
 }

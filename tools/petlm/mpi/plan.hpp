@@ -39,7 +39,7 @@ class Plan {
     [[nodiscard]] std::optional<std::uint64_t> begin_of(const Inputs& inputs) const;
 
     const InputOptions& options_;
-    const std::uint64_t reach_;  ///< singles so long after a shard belong to its search
+    const std::uint64_t reach_;  ///< ticks after a shard whose singles belong to its search
     ShardLimits limits_;
     std::optional<std::uint64_t> begin_;  ///< of the first shard
     std::uint64_t position_ = 0;

@@ -89,7 +89,7 @@ int count_rate(const CountRateOptions& options) {
         "with "
         "loss_factor for the data of the boards that did not.");
 
-    Table table{"rates", "Rates, per second", {}, {}};
+    ResultTable table{"rates", "Rates, per second", {}, {}};
     table.columns = {"run",
                      "duration_s",
                      "activity_MBq",

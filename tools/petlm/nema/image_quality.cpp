@@ -44,9 +44,9 @@ Chart map_of(const Image& image, const IqValues& values, std::size_t number) {
     return chart;
 }
 
-void add(Report& report, Table& uniformity, Table& recovery, Table& spill, const std::string& name,
-         const IqValues& values, bool with_figures) {
-    const Statistics& u = values.uniform;
+void add(Report& report, ResultTable& uniformity, ResultTable& recovery, ResultTable& spill,
+         const std::string& name, const IqValues& values, bool with_figures) {
+    const VoxelStatistics& u = values.uniform;
     uniformity.rows.push_back({name, u.mean, u.most, u.least, u.percent(), static_cast<double>(u.voxels)});
     for (const auto& rod : values.rods)
         recovery.rows.push_back(
@@ -75,15 +75,15 @@ int image_quality(const ImageQualityOptions& options) {
     check_output(options.output, options.force);
     Report report{"image-quality", "Image quality",
                   "6 (Image quality, accuracy of attenuation and scatter corrections)"};
-    Table uniformity{"uniformity",
-                     "Uniformity: 22.5 mm in diameter, 10 mm long",
-                     {"image", "mean", "maximum", "minimum", "percent_std", "voxels"},
-                     {}};
-    Table recovery{"recovery",
-                   "Recovery coefficients",
-                   {"image", "diameter_mm", "x_mm", "y_mm", "recovery", "percent_std"},
-                   {}};
-    Table spill{
+    ResultTable uniformity{"uniformity",
+                           "Uniformity: 22.5 mm in diameter, 10 mm long",
+                           {"image", "mean", "maximum", "minimum", "percent_std", "voxels"},
+                           {}};
+    ResultTable recovery{"recovery",
+                         "Recovery coefficients",
+                         {"image", "diameter_mm", "x_mm", "y_mm", "recovery", "percent_std"},
+                         {}};
+    ResultTable spill{
         "spill-over", "Spill-over ratios", {"image", "x_mm", "y_mm", "spill_over", "percent_std"}, {}};
     Chart chart{"recovery", "Recovery coefficients", "diameter of the rod (mm)", "recovery coefficient"};
     constexpr std::size_t max_curves = 4;

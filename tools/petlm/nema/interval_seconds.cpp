@@ -35,7 +35,7 @@ void for_pairs(std::uint32_t crystals, const Use& use) {
 
 }  // namespace
 
-IntervalSeconds::IntervalSeconds(const Run& run, const petlm::Interval& interval)
+IntervalSeconds::IntervalSeconds(const NemaRun& run, const petlm::Interval& interval)
     : crystals_(run.scanner().geometry.crystal_count()) {
     std::string why;
     of_pairs_ = petlm::RunRandoms::of(run.source(), run.part(interval), run.scanner(), why);

@@ -58,8 +58,8 @@ void in_circle(const Image& image, const std::array<double, 2>& middle, double d
     }
 }
 
-Statistics statistics_of(const std::vector<double>& values) {
-    Statistics s;
+VoxelStatistics statistics_of(const std::vector<double>& values) {
+    VoxelStatistics s;
     s.voxels = values.size();
     if (values.empty())
         throw petlm::BadInput("a region of the phantom holds no voxel: the voxels are too large");
@@ -76,8 +76,8 @@ Statistics statistics_of(const std::vector<double>& values) {
     return s;
 }
 
-Statistics in_cylinder(const Image& image, const std::array<double, 2>& middle, double diameter,
-                       const Planes& planes) {
+VoxelStatistics in_cylinder(const Image& image, const std::array<double, 2>& middle, double diameter,
+                            const Planes& planes) {
     std::vector<double> values;
     for (std::size_t z = planes.from; z < planes.to; ++z)
         in_circle(image, middle, diameter,
@@ -194,7 +194,7 @@ IqValues values_of(const Image& image, const IqPlace& place) {
         std::vector<double> line;
         for (std::size_t z = planes.from; z < planes.to; ++z)
             line.push_back(image.values[z * plane.size() + largest]);
-        const Statistics along = statistics_of(line);
+        const VoxelStatistics along = statistics_of(line);
         values.rods.push_back({iq::rod_diameters[number],
                                {image.centre(0, largest % image.n[0]), image.centre(1, largest / image.n[0])},
                                along.mean / values.uniform.mean,
@@ -202,7 +202,7 @@ IqValues values_of(const Image& image, const IqPlace& place) {
     }
     const auto cold_planes = planes_of(image, place.z_of(iq::cold_middle), cold_length);
     for (std::size_t number = 0; number < 2; ++number) {
-        const Statistics inside = in_cylinder(image, place.cold(number), cold_diameter, cold_planes);
+        const VoxelStatistics inside = in_cylinder(image, place.cold(number), cold_diameter, cold_planes);
         values.cold.push_back({place.cold(number), inside.mean / values.uniform.mean,
                                inside.mean == 0 ? unknown : std::hypot(inside.percent(), noise)});
     }

@@ -52,7 +52,7 @@ struct IqPlace {
 /// Throws petlm::BadInput when the image does not cover the phantom or shows no rods.
 IqPlace find_phantom(const Image& image, const std::array<double, 3>& middle_mm);
 
-struct Statistics {
+struct VoxelStatistics {
     std::size_t voxels = 0;
     double mean = unknown;
     double deviation = unknown;  ///< standard deviation of a voxel
@@ -63,7 +63,7 @@ struct Statistics {
 };
 
 struct IqValues {
-    Statistics uniform;
+    VoxelStatistics uniform;
     struct Rod {
         double diameter_mm = 0;
         std::array<double, 2> at_mm{};  ///< of the largest voxel

@@ -155,7 +155,7 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
     }
     if (options.background) {
         const auto background = background_of(*options.background, options, *runs.front());
-        const Run& run = *background;
+        const NemaRun& run = *background;
         run.for_each({run.whole()}, bins, [&](std::size_t, const Sinograms& sinograms) {
             const auto [first, last] = columns_within(bins, radius);
             for (std::size_t i = 0; i < measured.intrinsic_per_s.size(); ++i) {

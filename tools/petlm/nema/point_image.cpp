@@ -86,7 +86,7 @@ std::optional<PointWidths> measured(const Volume& volume) {
 
 }  // namespace
 
-PointImage::PointImage(const Run& run, double depth_mm, std::uint32_t max_ring_difference)
+PointImage::PointImage(const NemaRun& run, double depth_mm, std::uint32_t max_ring_difference)
     : bins_(run.scanner(), depth_mm, run.scanner().dimensions.crystal_pitch_y_mm / bins_per_pitch,
             max_ring_difference),
       pitch_(
@@ -102,7 +102,7 @@ PointImage::PointImage(const Run& run, double depth_mm, std::uint32_t max_ring_d
     });
 }
 
-void PointImage::count_lines(const Run& run) {
+void PointImage::count_lines(const NemaRun& run) {
     const config::Geometry& geometry = run.scanner().geometry;
     const gpu::PairRule rule = petlm::pair_rule(run.source(), geometry);
     lines_of_bin_.resize(bins_.in_slice());

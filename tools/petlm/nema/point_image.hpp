@@ -34,7 +34,7 @@ struct PointWidths {
 class PointImage {
   public:
     /// Finds the source in the run. Throws petlm::BadInput when there is no peak.
-    PointImage(const Run& run, double depth_mm, std::uint32_t max_ring_difference);
+    PointImage(const NemaRun& run, double depth_mm, std::uint32_t max_ring_difference);
 
     [[nodiscard]] const config::Vector3& place_mm() const { return place_; }
     /// That were used.
@@ -47,7 +47,7 @@ class PointImage {
     /// [slice][along the tangent][along the radius]
     [[nodiscard]] std::vector<double> volume_of(const std::vector<double>& counts) const;
     void find_source(const Sinograms& sinograms);
-    void count_lines(const Run& run);
+    void count_lines(const NemaRun& run);
 
     SliceBins bins_;
     double pitch_;

@@ -30,7 +30,7 @@ nlohmann::ordered_json json_of(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
-nlohmann::ordered_json json_of(const Table& table) {
+nlohmann::ordered_json json_of(const ResultTable& table) {
     nlohmann::ordered_json json = {{"columns", table.columns}, {"rows", nlohmann::ordered_json::array()}};
     for (const auto& row : table.rows) {
         nlohmann::ordered_json cells = nlohmann::ordered_json::array();
@@ -52,7 +52,7 @@ std::string quoted_for_csv(const std::string& text) {
     return out + '"';
 }
 
-std::string csv_of(const Table& table) {
+std::string csv_of(const ResultTable& table) {
     std::string out;
     const auto line = [&](const auto& cells, const auto& text) {
         for (std::size_t i = 0; i < cells.size(); ++i)
@@ -66,7 +66,7 @@ std::string csv_of(const Table& table) {
 }
 
 /// With columns as wide as their widest cell.
-std::string text_of(const Table& table) {
+std::string text_of(const ResultTable& table) {
     std::vector<std::size_t> widths;
     for (const auto& name : table.columns)
         widths.push_back(name.size());
@@ -94,7 +94,7 @@ std::string list_of(const char* title, const std::vector<std::string>& sentences
     return out + "</ul>\n";
 }
 
-std::string html_of(const Table& table) {
+std::string html_of(const ResultTable& table) {
     report::Table shown{{}, table.columns, {}};
     for (const auto& row : table.rows) {
         auto& cells = shown.rows.emplace_back();
@@ -128,7 +128,7 @@ nlohmann::ordered_json json_of(const Report& report) {
         json["figures"][figure.key] = {
             {"value", json_of(figure.value)}, {"error", json_of(figure.error)}, {"unit", figure.unit}};
     }
-    for (const Table& table : report.tables)
+    for (const ResultTable& table : report.tables)
         json["tables"][table.name] = json_of(table);
     return json;
 }
@@ -155,7 +155,7 @@ std::string html_of(const Report& found) {
         }
         page.body += "</div>\n";
     }
-    for (const Table& table : found.tables)
+    for (const ResultTable& table : found.tables)
         page.body += html_of(table);
     page.body += list_of("Input", found.inputs) + list_of("Procedure", found.procedure) +
                  list_of("Deviations from the standard", found.deviations);
@@ -167,14 +167,14 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
     outputs.make_directory(directory);
     outputs.claim(directory / "results.json");
     outputs.claim(directory / "report.html");
-    for (const Table& table : report.tables)
+    for (const ResultTable& table : report.tables)
         outputs.claim(directory / (table.name + ".csv"));
     for (const Chart& chart : report.charts)
         outputs.claim(directory / (chart.name + ".png"));
 
     petlm::write_text(directory / "results.json", json_of(report).dump(1) + '\n');
     petlm::write_text(directory / "report.html", html_of(report));
-    for (const Table& table : report.tables)
+    for (const ResultTable& table : report.tables)
         petlm::write_text(directory / (table.name + ".csv"), csv_of(table));
     if constexpr (report::with_cairo) {
         for (const Chart& chart : report.charts)

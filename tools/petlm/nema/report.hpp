@@ -24,7 +24,7 @@ struct Figure {
 
 /// NaN is written as an empty cell.
 using Cell = std::variant<double, std::string>;
-struct Table {
+struct ResultTable {
     std::string name;  ///< stem of the CSV file
     std::string title;
     std::vector<std::string>
@@ -67,7 +67,7 @@ struct Report {
     std::vector<std::string> deviations = {};  ///< from the standard, sentences
     std::vector<std::string> warnings = {};    ///< sentences
     std::vector<Figure> figures = {};
-    std::vector<Table> tables = {};
+    std::vector<ResultTable> tables = {};
     std::vector<Chart> charts = {};
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t max_charts = 8;
 constexpr double min_prompts = 100'000;
 
-void add_row(Table& table, const Run& run, const PointImage& image, const PointWidths& w) {
+void add_row(ResultTable& table, const NemaRun& run, const PointImage& image, const PointWidths& w) {
     const auto& at = image.place_mm();
     std::vector<Cell> row = {run.name(), at[0], at[1], at[2], std::hypot(at[0], at[1]), image.prompts()};
     for (const auto width : {&Widths::fwhm, &Widths::fwtm}) {
@@ -28,7 +28,7 @@ void add_row(Table& table, const Run& run, const PointImage& image, const PointW
     table.rows.push_back(std::move(row));
 }
 
-Chart chart_of(const Run& run, const PointImage& image, const PointWidths& w, std::size_t number) {
+Chart chart_of(const NemaRun& run, const PointImage& image, const PointWidths& w, std::size_t number) {
     const auto& at = image.place_mm();
     Chart chart{
         fmt::format("response-{}", number),
@@ -47,7 +47,7 @@ Chart chart_of(const Run& run, const PointImage& image, const PointWidths& w, st
 }
 
 /// What the boards lost; a warning if it may change the widths.
-std::string named_loss(const Run& run, std::vector<std::string>& warnings) {
+std::string named_loss(const NemaRun& run, std::vector<std::string>& warnings) {
     std::string why;
     const auto losses = petlm::PairLosses::of(run.source(), run.source().coverage(), run.scanner(), why);
     if (!losses || losses->loss().arrived.empty()) {
@@ -72,7 +72,7 @@ int resolution(const ResolutionOptions& options) {
     const auto runs = runs_of(options);
     const config::Scanner& scanner = runs.front()->scanner();
     const double depth = petlm::depth_of_interaction(options.depth_mm, scanner);
-    Table table{"widths", "Widths, mm", {"run", "x_mm", "y_mm", "z_mm", "radial_mm", "prompts"}, {}};
+    ResultTable table{"widths", "Widths, mm", {"run", "x_mm", "y_mm", "z_mm", "radial_mm", "prompts"}, {}};
     for (const char* width : {"fwhm", "fwtm"}) {
         for (const char* direction : direction_names) {
             table.columns.push_back(fmt::format("{}_{}_mm", direction, width));

@@ -26,8 +26,8 @@ const petlm::ExportSource& checked(const petlm::ExportSource& source) {
 }
 
 /// The stated activity, or that of the options.
-Activity activity_of(const RunOptions& options, const petlm::ExportSource& source, std::size_t number) {
-    Activity activity;
+RunActivity activity_of(const RunOptions& options, const petlm::ExportSource& source, std::size_t number) {
+    RunActivity activity;
     if (const auto nuclide = corrections::nuclide_of(source.coverage(), options)) {
         activity.nuclide = nuclide->nuclide;
         activity.half_life_s = nuclide->half_life_s;
@@ -45,14 +45,14 @@ Activity activity_of(const RunOptions& options, const petlm::ExportSource& sourc
 }
 
 /// Throws petlm::UsageError unless both can be compared.
-void check_alike(const Run& first, const Run& other) {
+void check_alike(const NemaRun& first, const NemaRun& other) {
     const auto refuse = [&](const std::string& what) {
         throw petlm::UsageError(other.source().target().string() + ": " + what + " that of " +
                                 first.source().target().string());
     };
     if (config::to_json(first.scanner()) != config::to_json(other.scanner())) refuse("its scanner is not");
-    const auto rules = [](const Run& run) { return daemon::to_json(run.coverage()).at("rules"); };
-    const auto known = [](const Run& run) {
+    const auto rules = [](const NemaRun& run) { return daemon::to_json(run.coverage()).at("rules"); };
+    const auto known = [](const NemaRun& run) {
         return run.coverage().rules.coincidence && run.coverage().rules.energy;
     };
     if (known(first) && known(other) && rules(first) != rules(other)) {
@@ -65,46 +65,46 @@ void check_alike(const Run& first, const Run& other) {
 
 }  // namespace
 
-double Activity::mean_MBq(const daemon::Coverage& coverage) const {
+double RunActivity::mean_MBq(const daemon::Coverage& coverage) const {
     if (!at_start_MBq) return std::nan("");
     return half_life_s ? *at_start_MBq / coverage.decay_factor(*half_life_s) : *at_start_MBq;
 }
 
-double branching_of(const Activity& activity) {
+double branching_of(const RunActivity& activity) {
     constexpr double of_standard = 0.9060;
     return activity.nuclide.empty() || activity.nuclide == "Na-22" ? of_standard : activity.branching_ratio;
 }
 
-Run::Run(const RunOptions& options, std::size_t number)
+NemaRun::NemaRun(const RunOptions& options, std::size_t number)
     : source_(options.runs.at(number)),
       coverage_(petlm::completed_coverage(checked(source_))),
       scanner_(source_.scanner(options.scanner)),
       activity_(activity_of(options, source_, number)) {}
 
-daemon::Coverage Run::part(const petlm::Interval& interval) const {
+daemon::Coverage NemaRun::part(const petlm::Interval& interval) const {
     return daemon::part_of(coverage_, gpu::TickRange{interval.from, interval.to});
 }
 
-petlm::Interval Run::whole() const {
+petlm::Interval NemaRun::whole() const {
     const gpu::TickRange span = coverage_.span();
     if (source_.records() == 0) return {span.start, span.end};
     return {std::min(span.start, source_.first_time()), std::max(span.end, source_.last_time() + 1)};
 }
 
-std::string Run::name() const {
+std::string NemaRun::name() const {
     const auto path = source_.target().lexically_normal();
     return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
-double Run::seconds_of(const petlm::Interval& interval) const {
+double NemaRun::seconds_of(const petlm::Interval& interval) const {
     return part(interval).seconds();
 }
 
-double Run::mean_MBq(const petlm::Interval& interval) const {
+double NemaRun::mean_MBq(const petlm::Interval& interval) const {
     return activity_.mean_MBq(part(interval));
 }
 
-std::string Run::sentence() const {
+std::string NemaRun::sentence() const {
     std::string text = fmt::format("{}: {} records in {:.6g} s", source_.target().string(), source_.records(),
                                    coverage_.seconds());
     if (const double from = coverage_.since_reference_s(coverage_.span().start); from != 0)
@@ -119,7 +119,7 @@ std::string Run::sentence() const {
     return text;
 }
 
-std::vector<petlm::Interval> Run::frames(double seconds) const {
+std::vector<petlm::Interval> NemaRun::frames(double seconds) const {
     const petlm::Interval all = whole();
     const double length = seconds / (scanner_.tick_ps * 1e-12);
     const double count = std::floor(static_cast<double>(all.to - all.from) / length + 0.5);
@@ -139,7 +139,7 @@ std::vector<petlm::Interval> Run::frames(double seconds) const {
     return frames;
 }
 
-std::vector<Run::AtPosition> Run::positions(unsigned channel) const {
+std::vector<NemaRun::AtPosition> NemaRun::positions(unsigned channel) const {
     std::vector<gpu::Tag> moves;
     for (const petlm::RunPlace& place : petlm::places_of_runs(source_.target(), coverage_)) {
         if (place.directory.empty())
@@ -169,8 +169,8 @@ std::vector<Run::AtPosition> Run::positions(unsigned channel) const {
     return found;
 }
 
-void Run::for_each(const std::vector<petlm::Interval>& intervals, const SliceBins& bins,
-                   const std::function<void(std::size_t, const Sinograms&)>& use) const {
+void NemaRun::for_each(const std::vector<petlm::Interval>& intervals, const SliceBins& bins,
+                       const std::function<void(std::size_t, const Sinograms&)>& use) const {
     std::size_t current = 0;
     Sinograms sinograms(bins);
     const auto finish = [&] {
@@ -193,15 +193,15 @@ void Run::for_each(const std::vector<petlm::Interval>& intervals, const SliceBin
         finish();
 }
 
-std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_may_move) {
+std::vector<std::unique_ptr<NemaRun>> runs_of(const RunOptions& options, bool bed_may_move) {
     if (options.activity_MBq.size() > 1 && options.activity_MBq.size() != options.runs.size()) {
         throw petlm::UsageError(
             fmt::format("--activity-mbq: expected 1 value or {}, one for each run, found {}",
                         options.runs.size(), options.activity_MBq.size()));
     }
-    std::vector<std::unique_ptr<Run>> runs;
+    std::vector<std::unique_ptr<NemaRun>> runs;
     for (std::size_t i = 0; i < options.runs.size(); ++i) {
-        runs.push_back(std::make_unique<Run>(options, i));
+        runs.push_back(std::make_unique<NemaRun>(options, i));
         check_alike(*runs.front(), *runs.back());
         if (bed_may_move) continue;
         if (const auto bed = corrections::bed_movement(runs.back()->source()); bed.moved()) {
@@ -213,17 +213,17 @@ std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_ma
     return runs;
 }
 
-std::unique_ptr<Run> background_of(const std::filesystem::path& target, const RunOptions& options,
-                                   const Run& run) {
+std::unique_ptr<NemaRun> background_of(const std::filesystem::path& target, const RunOptions& options,
+                                       const NemaRun& run) {
     RunOptions only;
     only.runs = {target};
     only.scanner = options.scanner;
-    auto background = std::make_unique<Run>(only, 0);
+    auto background = std::make_unique<NemaRun>(only, 0);
     check_alike(run, *background);
     return background;
 }
 
-void add_warnings(const Run& run, std::vector<std::string>& warnings) {
+void add_warnings(const NemaRun& run, std::vector<std::string>& warnings) {
     for (const std::string& what : run.source().coverage().unknown)
         warnings.push_back(fmt::format("{}: not known: {}.", run.name(), what));
     const std::string bed = corrections::bed_movement(run.source()).unknown_text();

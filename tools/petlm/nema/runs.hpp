@@ -19,7 +19,7 @@
 namespace petacq::nema {
 
 /// The activity of the source in a run.
-struct Activity {
+struct RunActivity {
     std::optional<double> at_start_MBq;  // NOLINT(readability-identifier-naming)
     std::string nuclide;                 ///< "" unknown
     std::optional<double> half_life_s;   ///< none: taken as constant
@@ -30,19 +30,19 @@ struct Activity {
         const daemon::Coverage& coverage) const;  // NOLINT(readability-identifier-naming)
 };
 /// Positrons per decay by which clause 5 divides: 0.9060 for Na-22 and unknown nuclides, otherwise its own.
-double branching_of(const Activity& activity);
+double branching_of(const RunActivity& activity);
 
 /// Not thread-safe.
-class Run {
+class NemaRun {
   public:
     /// Throws petlm::UsageError for a target that holds no coincidences and for contradictory options, and
     /// as ExportSource does. `number`: which of the options'
     /// runs.
-    Run(const RunOptions& options, std::size_t number);
+    NemaRun(const RunOptions& options, std::size_t number);
 
     [[nodiscard]] const petlm::ExportSource& source() const { return source_; }
     [[nodiscard]] const config::Scanner& scanner() const { return scanner_; }
-    [[nodiscard]] const Activity& activity() const { return activity_; }
+    [[nodiscard]] const RunActivity& activity() const { return activity_; }
     [[nodiscard]] std::string name() const;
     /// What it covers.
     [[nodiscard]] const daemon::Coverage& coverage() const { return coverage_; }
@@ -77,17 +77,17 @@ class Run {
     petlm::ExportSource source_;
     daemon::Coverage coverage_;
     config::Scanner scanner_;
-    Activity activity_;
+    RunActivity activity_;
 };
 
 /// All runs of the options. Throws petlm::UsageError when their scanners or the rules of their records
 /// differ, petlm::BadInput when the bed moved unless it may.
-std::vector<std::unique_ptr<Run>> runs_of(const RunOptions& options, bool bed_may_move = false);
+std::vector<std::unique_ptr<NemaRun>> runs_of(const RunOptions& options, bool bed_may_move = false);
 /// The run without a source that is compared with `run`. Throws as runs_of() does.
-std::unique_ptr<Run> background_of(const std::filesystem::path& target, const RunOptions& options,
-                                   const Run& run);
+std::unique_ptr<NemaRun> background_of(const std::filesystem::path& target, const RunOptions& options,
+                                       const NemaRun& run);
 /// What a report must name of a run: what it does not tell, and if nobody knows whether the bed moved.
-void add_warnings(const Run& run, std::vector<std::string>& warnings);
+void add_warnings(const NemaRun& run, std::vector<std::string>& warnings);
 /// Throws petlm::UsageError when the directory has results already and they are not to be replaced.
 void check_output(const std::filesystem::path& directory, bool force);
 
@@ -95,7 +95,7 @@ void check_output(const std::filesystem::path& directory, bool force);
 class IntervalSeconds {
   public:
     /// Throws petlm::BadInput when there are no seconds that can be used.
-    IntervalSeconds(const Run& run, const petlm::Interval& interval);
+    IntervalSeconds(const NemaRun& run, const petlm::Interval& interval);
 
     /// To be expected among the prompts, of all pairs.
     [[nodiscard]] double randoms() const { return of_pairs_->total(); }

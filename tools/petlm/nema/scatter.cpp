@@ -12,8 +12,8 @@ namespace {
 constexpr double max_randoms_of_scatter = 0.01;  ///< of the trues
 constexpr double min_prompts_of_scatter = 500'000;
 
-Table table_of_acquisitions(const LineMeasurement& measured) {
-    Table table{"acquisitions", "Acquisitions", {}, {}};
+ResultTable table_of_acquisitions(const LineMeasurement& measured) {
+    ResultTable table{"acquisitions", "Acquisitions", {}, {}};
     table.columns = {"run",   "duration_s",          "activity_MBq",          "prompts",
                      "trues", "scatter_and_randoms", "randoms_expected",      "randoms_per_true",
                      "used",  "scatter_fraction",    "scatter_fraction_error"};
@@ -79,10 +79,11 @@ int scatter_fraction(const CountRateOptions& options) {
         {"randoms_per_true", "Randoms per true", 100 * randoms / all.trues(), unknown, "%"}};
 
     report.tables.push_back(table_of_acquisitions(measured));
-    Table by_slice{"slices",
-                   "By slice",
-                   {"z_mm", "prompts", "scatter_and_randoms", "scatter_fraction", "scatter_fraction_error"},
-                   {}};
+    ResultTable by_slice{
+        "slices",
+        "By slice",
+        {"z_mm", "prompts", "scatter_and_randoms", "scatter_fraction", "scatter_fraction_error"},
+        {}};
     Chart chart{"scatter-fraction", "Scatter fraction by slice", "z (mm)", "scatter fraction (%)"};
     Chart::Curve curve{"scatter fraction", {}, {}};
     for (std::size_t i = 0; i < slices.size(); ++i) {

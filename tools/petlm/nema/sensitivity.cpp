@@ -139,7 +139,7 @@ void fill(Report& report, const std::vector<AtPosition>& positions) {
     add_mean(report, "mouse_percent", "mouse", mouse_mm, positions);
     add_mean(report, "rat_percent", "rat", rat_mm, positions);
 
-    Table table{"positions", "Sensitivity by position of the source", {}, {}};
+    ResultTable table{"positions", "Sensitivity by position of the source", {}, {}};
     table.columns = {"run",
                      "bed_mm",
                      "z_mm",
@@ -220,7 +220,7 @@ int sensitivity(const SensitivityOptions& options) {
     double background_s = 0;
     if (options.background) {
         const auto background_run = background_of(*options.background, options, *runs.front());
-        const Run& run = *background_run;
+        const NemaRun& run = *background_run;
         background_s = run.seconds_of(run.whole());
         run.for_each({run.whole()}, bins, [&](std::size_t, const Sinograms& found) { background = found; });
         report.inputs.push_back("Background: " + run.sentence());

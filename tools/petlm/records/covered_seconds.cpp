@@ -40,9 +40,9 @@ std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const std::filesystem::path& 
                   " is neither beside it nor where it was when the file was made";
             return nullptr;
         }
-        Run run{place.directory / daemon::seconds_file, std::nullopt, place.times};
+        CoveredRun run{place.directory / daemon::seconds_file, std::nullopt, place.times};
         const auto same = std::find_if(out->runs_.begin(), out->runs_.end(),
-                                       [&](const Run& other) { return other.file == run.file; });
+                                       [&](const CoveredRun& other) { return other.file == run.file; });
         if (same != out->runs_.end()) {
             same->told = same->told.unite(place.times);
             continue;
@@ -90,7 +90,7 @@ bool CoveredSeconds::open_next() {
 
 std::vector<daemon::SecondField> CoveredSeconds::fields() const {
     std::vector<daemon::SecondField> all;
-    for (const Run& run : runs_) {
+    for (const CoveredRun& run : runs_) {
         const daemon::SecondsReader seconds(run.file);
         for (const daemon::SecondField& field : seconds.fields()) {
             const auto same = std::find_if(all.begin(), all.end(), [&](const daemon::SecondField& other) {
@@ -122,7 +122,7 @@ bool CoveredSeconds::next() {
             continue;
         }
         const gpu::TickRange second{reader_->start(), reader_->start() + reader_->length()};
-        const Run& run = runs_[run_];
+        const CoveredRun& run = runs_[run_];
         if (!covered_) return true;
         const daemon::Intervals recorded =
             run.recorded ? run.recorded->intersect(second) : daemon::Intervals(second);

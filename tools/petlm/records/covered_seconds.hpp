@@ -49,7 +49,7 @@ class CoveredSeconds {
     [[nodiscard]] double known() const;
 
   private:
-    struct Run {
+    struct CoveredRun {
         std::filesystem::path file;
         std::optional<daemon::Intervals> recorded;
         daemon::Intervals told;  ///< within which it has records in the file
@@ -58,7 +58,7 @@ class CoveredSeconds {
     bool open_next();
 
     std::string other_rules_;
-    std::vector<Run> runs_;
+    std::vector<CoveredRun> runs_;
     std::optional<daemon::Intervals> covered_;  ///< absent: all
     double open_ = 1;                           ///< share of the intervals in which records were taken
     std::size_t next_run_ = 0;

@@ -12,7 +12,7 @@ DelayedsWeight::DelayedsWeight(const std::vector<std::filesystem::path>& runs,
                                const daemon::RecordRules& rules) {
     for (const std::filesystem::path& directory : runs) {
         try {
-            Run run{std::make_unique<daemon::SecondsReader>(
+            WeightedRun run{std::make_unique<daemon::SecondsReader>(
                 record_files(directory, daemon::RecordKind::seconds).front())};
             std::string ignored;
             const daemon::Coverage of_run =
@@ -36,7 +36,7 @@ DelayedsWeight::DelayedsWeight(const std::vector<std::filesystem::path>& runs,
     }
 }
 
-void DelayedsWeight::advance(Run& run) {
+void DelayedsWeight::advance(WeightedRun& run) {
     if (run.reader->next()) return;
     const daemon::ListModeReader& file = run.reader->reader();
     if (file.condition().state != daemon::FileState::complete)
@@ -45,7 +45,7 @@ void DelayedsWeight::advance(Run& run) {
 }
 
 double DelayedsWeight::at(std::uint64_t time) {
-    for (Run& run : runs_) {
+    for (WeightedRun& run : runs_) {
         while (run.reader != nullptr && run.reader->start() <= time) {
             if (run.reader->start() >= latest_) weight_ = run.reader->values(*run.field).number();
             latest_ = std::max(latest_, run.reader->start());

@@ -25,13 +25,13 @@ class DelayedsWeight {
     [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
   private:
-    struct Run {
+    struct WeightedRun {
         std::unique_ptr<daemon::SecondsReader> reader;  ///< nullptr: there are no more
         const daemon::SecondField* field = nullptr;
     };
-    void advance(Run& run);
+    void advance(WeightedRun& run);
 
-    std::vector<Run> runs_;
+    std::vector<WeightedRun> runs_;
     std::uint64_t latest_ = 0;  ///< start of the second whose weight it is
     double weight_ = 1;
     std::string trouble_;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::uint32_t max_bins = 64;
 
-struct Bin {
+struct GateBin {
     std::unique_ptr<RecordFile> file;
     std::vector<gpu::Coincidence> waiting;  ///< of one block
     std::uint64_t prompts = 0;
@@ -64,7 +64,7 @@ CycleLimits limits_of(const GateOptions& options, double tick_s) {
 
 /// Counts those outside all cycles.
 std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsWeight& weight,
-                           std::vector<Bin>& bins) {
+                           std::vector<GateBin>& bins) {
     daemon::ProgressLine progress("gating", source.total_bytes());
     std::uint64_t outside = 0;
     while (source.next()) {
@@ -75,7 +75,7 @@ std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsW
                 ++outside;
                 continue;
             }
-            Bin& bin = bins[*number];
+            GateBin& bin = bins[*number];
             bin.waiting.push_back(pair);
             if (pair.kind == gpu::Kind::prompt) {
                 ++bin.prompts;
@@ -84,7 +84,7 @@ std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsW
                 bin.randoms += weight.at(pair.time);
             }
         }
-        for (Bin& bin : bins) {
+        for (GateBin& bin : bins) {
             bin.file->append(std::span<const gpu::Coincidence>(bin.waiting));
             bin.waiting.clear();
         }
@@ -92,13 +92,13 @@ std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsW
     return outside;
 }
 
-std::string table_of(const std::vector<Bin>& bins) {
+std::string table_of(const std::vector<GateBin>& bins) {
     std::string text =
         "bin,phase_from,phase_to,live_s,prompts,delayeds,prompts_per_s,delayeds_per_s,randoms_per_s,net_per_"
         "s\n";
     const auto count = static_cast<double>(bins.size());
     for (std::size_t i = 0; i < bins.size(); ++i) {
-        const Bin& b = bins[i];
+        const GateBin& b = bins[i];
         const auto rate = [&](double pairs) { return b.live_s > 0 ? pairs / b.live_s : 0.0; };
         const auto prompts = static_cast<double>(b.prompts);
         const auto delayeds = static_cast<double>(b.delayeds);
@@ -146,7 +146,7 @@ int gate(const GateOptions& options) {
             {"cycles_rejected", cycles.rejected()},
             {"period_s", cycles.mean_period() * tick_s},
             {"period_spread_s", cycles.spread_of_period() * tick_s}};
-    std::vector<Bin> bins(options.bins);
+    std::vector<GateBin> bins(options.bins);
     for (std::uint32_t i = 0; i < options.bins; ++i) {
         const daemon::Coverage part = daemon::part_of(whole, cycles.times_of(i, options.bins));
         description["coverage"] = daemon::to_json(part);
@@ -159,12 +159,13 @@ int gate(const GateOptions& options) {
     }
     DelayedsWeight weight(run_directories(options.target, whole), whole.rules);
     const std::uint64_t outside = sort_records(source, cycles, weight, bins);
-    for (Bin& bin : bins)
+    for (GateBin& bin : bins)
         bin.file->close();
     const std::string text = table_of(bins);
     write_text(table, text);
     outputs.commit();
-    const bool delayeds = std::any_of(bins.begin(), bins.end(), [](const Bin& b) { return b.delayeds != 0; });
+    const bool delayeds =
+        std::any_of(bins.begin(), bins.end(), [](const GateBin& b) { return b.delayeds != 0; });
     if (const std::string lack = data_that_lack(options.target, whole); !lack.empty())
         std::cerr << "petlm: " << lack << "; the rates are not corrected for that\n";
     if (delayeds && !weight.trouble().empty()) {

@@ -92,19 +92,19 @@ std::vector<std::filesystem::path> record_files(const std::filesystem::path& tar
     const auto refuse = [&](const std::string& why) {
         throw daemon::NotListMode(target.string() + ": " + why);
     };
-    struct Part {
+    struct RecordPart {
         std::filesystem::path path;
         bool is_set;
-        bool operator==(const Part&) const = default;
+        bool operator==(const RecordPart&) const = default;
     };
-    std::optional<Part> whole;
-    std::map<std::uint64_t, Part> parts;
+    std::optional<RecordPart> whole;
+    std::map<std::uint64_t, RecordPart> parts;
     bool has_singles = false;
     for (const auto& entry : std::filesystem::directory_iterator(target)) {
         if (entry.path().extension() != ".plm") continue;
         const std::filesystem::path set = set_of(entry.path());
         if (is_unwritten_part(set)) continue;
-        const Part part{set, set != entry.path()};
+        const RecordPart part{set, set != entry.path()};
         has_singles = has_singles || set.stem().string().starts_with("singles");
         if (set.stem() == name) {
             if (whole && *whole != part)

@@ -31,7 +31,7 @@ const Chunk* ChunkQueue::next() {
         taken_.notify_all();
     }
     if (next_to_take_ == generator_.chunk_count()) return nullptr;
-    Slot& slot = slots_[next_to_take_ % slots_.size()];
+    QueuedChunk& slot = slots_[next_to_take_ % slots_.size()];
     while (!slot.full && !error_)
         made_.wait(lock.native());
     if (error_) std::rethrow_exception(error_);
@@ -43,7 +43,7 @@ void ChunkQueue::make_loop() {
     net::MutexLock lock(mutex_);
     while (!stopping_ && !error_ && next_to_make_ < generator_.chunk_count()) {
         const std::uint64_t index = next_to_make_++;
-        Slot& slot = slots_[index % slots_.size()];
+        QueuedChunk& slot = slots_[index % slots_.size()];
         // The slot of the chunk in use is still full.
         while (!stopping_ && (slot.full || index >= next_to_take_ + slots_.size()))
             taken_.wait(lock.native());

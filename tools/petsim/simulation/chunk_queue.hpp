@@ -25,14 +25,14 @@ class ChunkQueue {
     const Chunk* next();
 
   private:
-    struct Slot {
+    struct QueuedChunk {
         Chunk chunk;        ///< belongs to the maker, or to the taking thread once `full`
         bool full = false;  ///< guarded by mutex_
     };
     void make_loop();
 
     const EventGenerator& generator_;
-    std::vector<Slot> slots_;
+    std::vector<QueuedChunk> slots_;
     net::Mutex mutex_;
     std::condition_variable made_;
     std::condition_variable taken_;

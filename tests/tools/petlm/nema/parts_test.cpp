@@ -216,11 +216,11 @@ TEST_CASE("nema: the mean activity has the decay within the acquisition", "[nema
     daemon::Coverage coverage;
     coverage.tick_ps = 1e12;
     coverage.anchor = daemon::TimeAnchor{1000, {}};
-    const auto mean_over = [&](const nema::Activity& activity, std::vector<gpu::TickRange> ranges) {
+    const auto mean_over = [&](const nema::RunActivity& activity, std::vector<gpu::TickRange> ranges) {
         coverage.intervals = daemon::Intervals(std::move(ranges));
         return activity.mean_MBq(coverage);
     };
-    nema::Activity activity;
+    nema::RunActivity activity;
     CHECK(std::isnan(mean_over(activity, {{1000, 1010}})));
     activity.at_start_MBq = 8;
     CHECK(mean_over(activity, {{1005, 1010}}) == 8);

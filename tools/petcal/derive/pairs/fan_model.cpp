@@ -16,14 +16,14 @@ namespace {
 
 using Row = Eigen::Map<const Eigen::ArrayXd>;
 
-struct Interval {
+struct LineInterval {
     double low = 0;
     double high = 1;
 };
 
 /// The parts of the way from z = a to z = b that lie between two planes.
-Interval between(double a, double b, double low, double high) {
-    if (a == b) return a >= low && a <= high ? Interval{0, 1} : Interval{1, 0};
+LineInterval between(double a, double b, double low, double high) {
+    if (a == b) return a >= low && a <= high ? LineInterval{0, 1} : LineInterval{1, 0};
     const double t0 = (low - a) / (b - a);
     const double t1 = (high - a) / (b - a);
     return {std::max(std::min(t0, t1), 0.0), std::min(std::max(t0, t1), 1.0)};
@@ -155,9 +155,9 @@ void FanModel::add_rings(const config::Scanner& scanner, const CylinderScan& sca
     for (std::uint32_t i = 0; i < rings_; ++i) {
         for (std::uint32_t j = 0; j < rings_; ++j) {
             const bool good = std::max(i, j) - std::min(i, j) <= scan.max_ring_difference;
-            const Interval part = good ? between(z_[i], z_[j], scan.centre_mm[2] - scan.length_mm / 2,
-                                                 scan.centre_mm[2] + scan.length_mm / 2)
-                                       : Interval{1, 0};
+            const LineInterval part = good ? between(z_[i], z_[j], scan.centre_mm[2] - scan.length_mm / 2,
+                                                     scan.centre_mm[2] + scan.length_mm / 2)
+                                           : LineInterval{1, 0};
             enter_.push_back(part.low);
             leave_.push_back(part.high);
             square_.push_back((z_[i] - z_[j]) * (z_[i] - z_[j]));

@@ -61,8 +61,8 @@ class FanModel {
 
     /// Whether the line between two crystals counts, that is g_ij > 0.
     [[nodiscard]] bool counts(std::uint32_t a, std::uint32_t b) const {
-        const Place at_a{a % columns_, a / columns_};
-        const Place at_b{b % columns_, b / columns_};
+        const FanCrystal at_a{a % columns_, a / columns_};
+        const FanCrystal at_b{b % columns_, b / columns_};
         return at_a.column < at_b.column ? counts(at_a, at_b) : counts(at_b, at_a);
     }
     /// Calls use(a, b) for pairs that count: all of them, or an even share of about one in `one_in`.
@@ -91,12 +91,12 @@ class FanModel {
         double square;   // mm^2, the same between the front faces
         double cosines;  // mm^2, product of the angles' cosines times `square`
     };
-    struct Place {
+    struct FanCrystal {
         std::uint32_t column;
         std::uint32_t ring;
     };
     struct Work;
-    [[nodiscard]] bool counts(Place a, Place b) const {
+    [[nodiscard]] bool counts(FanCrystal a, FanCrystal b) const {
         const std::int32_t pair = pair_of_[std::size_t{a.column} * columns_ + b.column];
         if (pair < 0 || !good_[std::size_t{a.ring} * rings_ + b.ring]) return false;
         const double z =
@@ -134,7 +134,7 @@ void FanModel::for_each_pair(std::uint32_t one_in, Use use) const {
             // Begins elsewhere in each row, so that all rings have their turn.
             for (auto ring_b = static_cast<std::uint32_t>((i + ring_a) % one_in); ring_b < rings_;
                  ring_b += one_in) {
-                if (!counts(Place{pair.a, ring_a}, Place{pair.b, ring_b})) continue;
+                if (!counts(FanCrystal{pair.a, ring_a}, FanCrystal{pair.b, ring_b})) continue;
                 use(pair.a + ring_a * columns_, pair.b + ring_b * columns_);
             }
         }

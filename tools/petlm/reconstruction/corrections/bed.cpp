@@ -16,12 +16,12 @@ namespace petacq::corrections {
 namespace {
 
 /// From a time on, the bed is somewhere else.
-struct Step {
+struct BedStep {
     std::uint64_t time;
     double mm;
 };
 /// [source << 8 | channel]
-using Steps = std::map<std::uint32_t, std::vector<Step>>;
+using Steps = std::map<std::uint32_t, std::vector<BedStep>>;
 
 Steps steps_in(petlm::RecordSource& tags) {
     Steps steps;
@@ -29,7 +29,7 @@ Steps steps_in(petlm::RecordSource& tags) {
         for (const gpu::Tag& tag : tags.reader().tags()) {
             if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::position)) continue;
             const double mm = static_cast<std::int32_t>(tag.value) * 1e-3;
-            std::vector<Step>& of_channel = steps[std::uint32_t{tag.source} << 8U | tag.channel];
+            std::vector<BedStep>& of_channel = steps[std::uint32_t{tag.source} << 8U | tag.channel];
             if (of_channel.empty() || std::abs(of_channel.back().mm - mm) > BedMovement::min_step_mm)
                 of_channel.push_back({tag.time, mm});
         }
@@ -44,7 +44,8 @@ struct Stay {
     bool still;
 };
 
-std::vector<Stay> stays_of(const std::vector<Step>& steps, const daemon::Intervals& covered, double tick_ps) {
+std::vector<Stay> stays_of(const std::vector<BedStep>& steps, const daemon::Intervals& covered,
+                           double tick_ps) {
     std::vector<Stay> out;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         const gpu::TickRange there{i == 0 ? 0 : steps[i].time,

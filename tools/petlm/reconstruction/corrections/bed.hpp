@@ -18,7 +18,7 @@ struct BedPosition {
 struct BedMovement {
     /// Positions closer to each other are one.
     static constexpr double min_step_mm = 0.1;
-    /// The bed is still at a position from which it does not move for so long.
+    /// The bed is still at a position from which it does not move for that long.
     static constexpr double still_s = 0.5;
     /// Step and shoot: it is still for at least this share of the time, on the way for the rest.
     static constexpr double min_still_share = 0.8;

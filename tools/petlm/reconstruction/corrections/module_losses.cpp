@@ -40,8 +40,8 @@ ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
         if (boards[m] != 1) board_[m] = m;
 }
 
-ModuleLosses::Moment ModuleLosses::none() const {
-    Moment moment;
+ModuleLosses::LossMoment ModuleLosses::none() const {
+    LossMoment moment;
     for (std::vector<double>* of_modules : {&moment.live, &moment.seen, &moment.silent})
         of_modules->resize(modules_);
     return moment;
@@ -173,7 +173,7 @@ std::vector<double> ModuleLosses::all_trues() const {
 
 void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
     if (!dead_time_known_) {
-        for (Moment& moment : moments_)
+        for (LossMoment& moment : moments_)
             std::fill(moment.seen.begin(), moment.seen.end(), 1);
     }
     std::vector<double> trues = all_trues();
@@ -220,7 +220,7 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
     if (!live_known_) return;
     double covered = 0;
     double lost = 0;
-    for (const Moment& moment : moments_) {
+    for (const LossMoment& moment : moments_) {
         covered += moment.covered;
         for (const double live : moment.live)
             lost += moment.covered * (1 - live) / static_cast<double>(modules_);

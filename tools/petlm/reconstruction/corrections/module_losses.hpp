@@ -68,7 +68,7 @@ class ModuleLosses {
 
   private:
     /// One second, or a few that are short.
-    struct Moment {
+    struct LossMoment {
         double ticks = 0;          ///< recorded
         double covered = 0;        ///< of these, in the file
         double trues = 0;          ///< covered
@@ -78,13 +78,13 @@ class ModuleLosses {
         /// not live.
         std::vector<double> silent;
     };
-    [[nodiscard]] Moment none() const;
+    [[nodiscard]] LossMoment none() const;
     void close_moment(bool dead_time_told);
-    [[nodiscard]] double arrived(const Moment& moment, std::size_t m, std::size_t n) const {
+    [[nodiscard]] double arrived(const LossMoment& moment, std::size_t m, std::size_t n) const {
         return board_[m] == board_[n] ? std::min(moment.live[m], moment.live[n])
                                       : moment.live[m] * moment.live[n];
     }
-    [[nodiscard]] double delivered(const Moment& moment, std::size_t m, std::size_t n) const {
+    [[nodiscard]] double delivered(const LossMoment& moment, std::size_t m, std::size_t n) const {
         return arrived(moment, m, n) * moment.seen[m] * moment.seen[n];
     }
     /// [moment] true pairs, as if nothing were lost.
@@ -98,8 +98,8 @@ class ModuleLosses {
     bool dead_time_known_ = true;
     bool live_known_ = false;
     bool live_unknown_ = false;
-    Moment open_;
-    std::vector<Moment> moments_;
+    LossMoment open_;
+    std::vector<LossMoment> moments_;
     std::size_t run_start_ = 0;
     std::vector<double> prompts_;  ///< [m * modules + n], m <= n
 };

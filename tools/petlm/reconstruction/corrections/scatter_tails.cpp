@@ -123,8 +123,8 @@ std::vector<std::size_t> ScatterTails::tails() const {
     return out;
 }
 
-ScatterTails::Counts ScatterTails::counts(double share) const {
-    Counts out;
+ScatterTails::TailCounts ScatterTails::counts(double share) const {
+    TailCounts out;
     double prompts = 0;
     for (const std::size_t i : tails()) {
         prompts += bins_[i].prompts;
@@ -137,7 +137,7 @@ ScatterTails::Counts ScatterTails::counts(double share) const {
 }
 
 double ScatterTails::scale(double share) const {
-    const Counts tail = counts(share);
+    const TailCounts tail = counts(share);
     if (!(tail.expected > 0)) return 1;
     const double noise = tail.noise / tail.expected;
     const double of_tails = 1 / (noise * noise + shape_sigma * shape_sigma);

@@ -28,7 +28,7 @@ class ScatterTails {
     static constexpr double shape_sigma = 0.15;
 
     /// `lines` has the object. Sums are those of all pairs if there are at most `max_pairs`, else of an even
-    /// sample of so many. `expected`: the scatter of a pair, 0 for dead ones. All must outlive it.
+    /// sample of `max_pairs`. `expected`: the scatter of a pair, 0 for dead ones. All must outlive it.
     ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule, const LineFactors& lines,
                  OfPair expected, OfPair randoms, net::WorkerPool& pool, std::size_t max_pairs = 8'000'000);
 
@@ -40,12 +40,12 @@ class ScatterTails {
     /// Expected of all pairs, before the scale.
     [[nodiscard]] double total() const;
     /// Prompts less randoms in the tails, over all pairs, and their standard deviation.
-    struct Counts {
+    struct TailCounts {
         double trues = 0;
         double noise = 0;
         double expected = 0;
     };
-    [[nodiscard]] Counts counts(double share = 1) const;
+    [[nodiscard]] TailCounts counts(double share = 1) const;
     /// Least distance between a line in the tails and the object, mm.
     [[nodiscard]] double margin_mm() const { return margin_mm_; }
 

@@ -69,7 +69,7 @@ std::uint64_t MatrixPieces::nonzeros() const {
     return std::accumulate(cells_.begin(), cells_.end(), std::uint64_t{0});
 }
 
-SystemMatrix& MatrixPieces::matrix(const Piece& piece) {
+SystemMatrix& MatrixPieces::matrix(const LineRange& piece) {
     const auto index = static_cast<std::size_t>(&piece - pieces_.data());
     if (matrices_[index]) return *matrices_[index];
     if (!kept_) matrices_[latest_].reset();

@@ -22,15 +22,15 @@ class MatrixPieces {
     MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
                  net::WorkerPool& pool);
 
-    struct Piece {
+    struct LineRange {
         std::size_t begin;  ///< lines
         std::size_t end;
     };
-    [[nodiscard]] std::span<const Piece> of_subset(std::size_t subset) const {
+    [[nodiscard]] std::span<const LineRange> of_subset(std::size_t subset) const {
         return std::span(pieces_).subspan(first_[subset], first_[subset + 1] - first_[subset]);
     }
     /// Valid until the next call, unless all are kept.
-    SystemMatrix& matrix(const Piece& piece);
+    SystemMatrix& matrix(const LineRange& piece);
 
     [[nodiscard]] bool kept() const { return kept_; }
     /// Sum over all matrices.
@@ -42,7 +42,7 @@ class MatrixPieces {
     Projector& projector_;
     const Lines& lines_;
     std::vector<std::uint16_t> cells_;  // [line] number of nonzeros
-    std::vector<Piece> pieces_;
+    std::vector<LineRange> pieces_;
     std::vector<std::size_t> first_;                       // [subset] first piece, and the end
     std::vector<std::unique_ptr<SystemMatrix>> matrices_;  // [piece]
     std::size_t latest_ = 0;

@@ -65,7 +65,7 @@ void check_options(const ImageOptions& o) {
 }
 
 /// Half of the available memory, but at most 4 GB: the daemon may be running on the same host, and building
-/// the matrix again for every use costs little more than touching so much memory for the first time.
+/// the matrix again for every use costs little more than touching that memory for the first time.
 std::uint64_t memory_by_default() {
     constexpr std::uint64_t most = 4'000'000'000;
     std::ifstream in("/proc/meminfo");
@@ -108,15 +108,15 @@ std::vector<std::string> doubts_about(const ExportSource& source) {
 }
 
 /// Counts of the records, which are read once.
-struct Counts {
+struct ImageCounts {
     image::PairCounts pairs;
     image::RandomsByModules delayeds;
     corrections::PhotopeakWidth photopeak;
     std::uint64_t prompts = 0;  ///< all, whether or not they are used
     double seconds = 0;
 
-    Counts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
-           net::WorkerPool& pool)
+    ImageCounts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
+                net::WorkerPool& pool)
         : pairs(geometry.crystal_count(), capacity, pool), delayeds(geometry, rule) {}
 
     /// Those with times in `within`; absent: all.
@@ -159,7 +159,7 @@ struct MadePart {
     double scale = 1;  ///< by which the image was multiplied since EM
 };
 
-std::vector<std::string> sentences_about(const Counts& counts, const image::Report& report,
+std::vector<std::string> sentences_about(const ImageCounts& counts, const image::Report& report,
                                          const image::QuickLook& look) {
     std::vector<std::string> lines;
     lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
@@ -259,7 +259,7 @@ MadePart make(const Making& m, const image::Part& part, bool whole, image::Quick
     MadePart out;
     if (factors.normalised())
         out.sentences = check_fit(factors, *lines.normalisation, part.coverage, m.scanner);
-    Counts counts(m.scanner.geometry, m.rule, image::pair_capacity(how.max_memory), m.pool);
+    ImageCounts counts(m.scanner.geometry, m.rule, image::pair_capacity(how.max_memory), m.pool);
     counts.read(m.source, m.scanner, whole ? std::nullopt : part.coverage.intervals);
     read_s += counts.seconds;
     const image::Corrections corrections = within_memory([&] {

@@ -39,7 +39,7 @@ nlohmann::json corrections_json(const Report& report) {
 Report report_of_all(const Statement& s) {
     Report all = s.parts.front().report;
     if (s.coverage.intervals) all.quantity.seconds = s.coverage.seconds();
-    for (const Statement::Part& part : s.parts) {
+    for (const Statement::PositionReport& part : s.parts) {
         for (std::size_t i = 0; i < all.list.size(); ++i)
             all.list[i].made = all.list[i].made && part.report.list[i].made;
     }
@@ -99,7 +99,7 @@ std::string json_text(const Statement& s) {
         {"activity_factor", activity_factor.is_null() ? nlohmann::json(1.0) : activity_factor},
         {"corrections", corrections},
         {"coverage", daemon::to_json(s.coverage)}};
-    for (const Statement::Part& part : s.parts) {
+    for (const Statement::PositionReport& part : s.parts) {
         if (s.parts.size() == 1) break;
         document["positions"].push_back(
             {{"bed_mm", part.bed_mm},

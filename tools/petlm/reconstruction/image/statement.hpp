@@ -12,14 +12,14 @@
 namespace petacq::image {
 
 struct Statement {
-    struct Part {
+    struct PositionReport {
         double bed_mm;  ///< from the middle of the positions of the bed
         const Report& report;
     };
     const std::filesystem::path& target;
     const daemon::Coverage& coverage;
     const Grid& grid;
-    std::vector<Part> parts;                ///< at least one; several if the bed moved
+    std::vector<PositionReport> parts;      ///< at least one; several if the bed moved
     const std::vector<std::string>& lines;  ///< sentences about input, settings and corrections
     bool pictures;
 };

@@ -32,12 +32,12 @@ class HugeArray {
 };
 
 /// Voxels and lengths of a matrix.
-struct Storage {
+struct ForwardScratch {
     std::size_t capacity;
     HugeArray<std::uint32_t> voxel;
     HugeArray<float> length;
 
-    explicit Storage(std::size_t nonzeros) : capacity(nonzeros), voxel(nonzeros), length(nonzeros) {}
+    explicit ForwardScratch(std::size_t nonzeros) : capacity(nonzeros), voxel(nonzeros), length(nonzeros) {}
 };
 
 class HostProjector final : public Projector {
@@ -83,10 +83,10 @@ class HostProjector final : public Projector {
     friend class HostMatrix;
     /// Reuses the storage of the last matrix if it is large enough: getting fresh memory takes longer than
     /// tracing the rows.
-    std::unique_ptr<Storage> storage(std::size_t nonzeros) {
+    std::unique_ptr<ForwardScratch> storage(std::size_t nonzeros) {
         if (spare_ && spare_->capacity >= nonzeros) return std::move(spare_);
         spare_.reset();
-        return std::make_unique<Storage>(nonzeros);
+        return std::make_unique<ForwardScratch>(nonzeros);
     }
 
     std::size_t voxels_;
@@ -95,7 +95,7 @@ class HostProjector final : public Projector {
     net::WorkerPool& pool_;
     std::uint64_t budget_;
     net::HugeVector<float> image_;
-    std::unique_ptr<Storage> spare_;
+    std::unique_ptr<ForwardScratch> spare_;
     net::HugeVector<float> sums_;  // [volume][voxel]
 };
 
@@ -118,7 +118,7 @@ class HostMatrix final : public SystemMatrix {
     ~HostMatrix() override { of_.spare_ = std::move(storage_); }
 
     void forward(std::span<float> lines) override {
-        const Storage& at = *storage_;
+        const ForwardScratch& at = *storage_;
         const float* image = of_.image_.data();
         for_each_piece(of_.pool_, lines.size(), lines_at_a_time, [&](std::size_t begin, std::size_t end) {
             for (std::size_t line = begin; line < end; ++line) {
@@ -131,7 +131,7 @@ class HostMatrix final : public SystemMatrix {
     }
 
     void back(std::span<const float> lines) override {
-        const Storage& at = *storage_;
+        const ForwardScratch& at = *storage_;
         const std::size_t pieces = (lines.size() + lines_at_a_time - 1) / lines_at_a_time;
         for_each_on(of_.pool_, std::min(volumes, pieces), [&](std::size_t volume) {
             float* sums = of_.sums_.data() + volume * of_.voxels_;
@@ -150,7 +150,7 @@ class HostMatrix final : public SystemMatrix {
   private:
     HostProjector& of_;
     std::vector<std::uint32_t> row_start_;
-    std::unique_ptr<Storage> storage_;
+    std::unique_ptr<ForwardScratch> storage_;
 };
 
 std::unique_ptr<SystemMatrix> HostProjector::build(std::span<const Pair> pairs,

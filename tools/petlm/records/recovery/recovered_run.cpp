@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 /// The records of all files.
-struct Held {
+struct RecordTotals {
     std::uint64_t prompts = 0;
     std::uint64_t delayeds = 0;
     std::uint64_t singles = 0;
@@ -29,8 +29,8 @@ struct Held {
     std::uint64_t tags = 0;
 };
 
-Held held_in(const std::vector<RecoveredFile>& files) {
-    Held held;
+RecordTotals held_in(const std::vector<RecoveredFile>& files) {
+    RecordTotals held;
     for (const RecoveredFile& file : files) {
         if (file.kind == daemon::RecordKind::singles) {
             held.has_singles = true;
@@ -58,7 +58,7 @@ json or_null(const std::optional<std::uint64_t>& value) {
 }
 
 /// The ledger of an interrupted run, as far as ledger.csv and the files tell.
-json ledger_of_rows(const LedgerOverTime& over_time, const Held& held) {
+json ledger_of_rows(const LedgerOverTime& over_time, const RecordTotals& held) {
     json ledger;
     for (const daemon::LedgerCounter& counter : daemon::ledger_counters()) {
         ledger[counter.section][counter.name] =
@@ -82,7 +82,7 @@ json ledger_of_rows(const LedgerOverTime& over_time, const Held& held) {
 }
 
 /// Records that were found and are in no file have not been written.
-void count_records(json& ledger, const Held& held) {
+void count_records(json& ledger, const RecordTotals& held) {
     json& pairs = ledger["pairs"];
     if (!pairs.is_object()) return;
     const std::uint64_t written = held.prompts + held.delayeds;
@@ -212,7 +212,7 @@ json recovered_description(const std::filesystem::path& run, const json& origina
     json content = original.is_object() ? original : json{{"run_id", run.filename().string()}};
     const json state = content.value("state", json());
     const bool interrupted = !original.is_object() || state == "running" || state == "interrupted";
-    const Held held = held_in(files);
+    const RecordTotals held = held_in(files);
     json recovered = {{"from", std::filesystem::absolute(run).string()},
                       {"utc", daemon::utc_text(std::chrono::system_clock::now())},
                       {"state", interrupted ? json("interrupted") : state},

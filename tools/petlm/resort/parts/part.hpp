@@ -1,6 +1,6 @@
 // The part of the result that comes from one shard: a file of coincidences and, beside it, what else the
 // shard adds to the run. Both have their names only once they are on the disk: a job that is started again
-// goes on after the parts that are there.
+// continues after the parts that are there.
 #pragma once
 
 #include <cstddef>

@@ -25,8 +25,8 @@ namespace petacq::petlm {
 namespace {
 
 /// The work of all processes.
-struct Job {
-    explicit Job(const ResortOptions& options)
+struct PartsJob {
+    explicit PartsJob(const ResortOptions& options)
         : directory(options.output),
           engines(engines_for(run_document(options.input.runs.front()), options)),
           inputs(open_inputs(options.input)),
@@ -57,14 +57,14 @@ struct Job {
 };
 
 /// Where a shard begins. Without the part before it, the singles before it tell, however far back that is.
-std::uint64_t begin_of(const Job& job, std::size_t shard, GroupStarts& starts) {
+std::uint64_t begin_of(const PartsJob& job, std::size_t shard, GroupStarts& starts) {
     if (shard == 0) return job.shards.front().start;
     if (const auto before = job.part(shard - 1)) return before->end;
     return starts.next(job.shards[shard - 1], [&] { return begin_of(job, shard - 1, starts); });
 }
 
 /// Makes the parts of these shards. Returns the back-end.
-std::string search(const Job& job, std::size_t from, std::size_t to, daemon::ProgressLine& progress) {
+std::string search(const PartsJob& job, std::size_t from, std::size_t to, daemon::ProgressLine& progress) {
     GroupStarts starts(job.inputs.singles, job.engines.rules, job.engines.energies());
     const auto seconds = second_ranges(job.inputs.searched, job.inputs.singles, job.engines.ticks_per_s());
     Workers workers(job.engines,
@@ -94,7 +94,7 @@ std::string numbers(const std::vector<std::size_t>& sorted) {
 }  // namespace
 
 int make_parts(const ResortOptions& options) {
-    const Job job(options);
+    const PartsJob job(options);
     std::filesystem::create_directories(job.directory);
     job.agree();
     const std::size_t from = job.shards.size() * (options.part->number - 1) / options.part->of;
@@ -116,7 +116,7 @@ int make_parts(const ResortOptions& options) {
 }
 
 int join_parts(const ResortOptions& options) {
-    const Job job(options);
+    const PartsJob job(options);
     if (!std::filesystem::exists(job.directory / job_file))
         throw BadInput(job.directory.string() + ": holds no parts; petlm resort --part makes them");
     job.agree();

@@ -26,7 +26,7 @@ std::uint64_t GroupStarts::next(gpu::TickRange shard, const std::function<std::u
 std::span<const std::uint64_t> GroupStarts::times_in(gpu::TickRange range) {
     times_.clear();
     for (const SinglesFiles& run : runs_) {
-        for (const SinglesFiles::Block& block : run.blocks_in(range)) {
+        for (const SinglesFiles::SinglesBlock& block : run.blocks_in(range)) {
             const auto singles = run.kept(run.read(block, block_), kept_);
             const auto begin = std::partition_point(
                 singles.begin(), singles.end(), [&](const gpu::Single& s) { return s.time < range.start; });

@@ -10,7 +10,7 @@
 
 namespace petacq::petlm {
 
-/// The number-th of so many equal shares, from 1.
+/// One of several equal shares, counted from 1.
 struct Share {
     std::uint32_t number = 1;
     std::uint32_t of = 1;

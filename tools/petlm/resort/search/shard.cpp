@@ -9,17 +9,17 @@ std::vector<gpu::TickRange> next_shards(std::span<const SinglesFiles> runs, gpu:
     std::vector<gpu::TickRange> shards;
     std::uint64_t start = range.start;
     std::uint64_t passed = 0;
-    std::vector<std::span<const SinglesFiles::Block>> left;
+    std::vector<std::span<const SinglesFiles::SinglesBlock>> left;
     for (const SinglesFiles& run : runs)
         left.push_back(run.blocks_in(range));
-    const auto first_time = [](std::span<const SinglesFiles::Block> blocks) {
+    const auto first_time = [](std::span<const SinglesFiles::SinglesBlock> blocks) {
         return blocks.empty() ? UINT64_MAX : blocks.front().first_time;
     };
     while (shards.size() < limits.shards) {
         const auto next = std::min_element(left.begin(), left.end(),
                                            [&](auto a, auto b) { return first_time(a) < first_time(b); });
         if (next == left.end() || next->empty()) break;
-        const SinglesFiles::Block& block = next->front();
+        const SinglesFiles::SinglesBlock& block = next->front();
         if (passed >= limits.singles && block.first_time > start) {
             shards.push_back({start, block.first_time});
             start = block.first_time;

@@ -26,7 +26,7 @@ constexpr std::uint64_t part_singles = 16U << 20U;
 /// How far shards go.
 struct ShardLimits {
     std::uint64_t singles = 0;         ///< in a shard, about
-    std::uint64_t ticks = UINT64_MAX;  ///< a shard with fewer singles must be so long, at least
+    std::uint64_t ticks = UINT64_MAX;  ///< the least length of a shard with fewer singles
     std::size_t shards = SIZE_MAX;     ///< at most
 };
 

@@ -60,7 +60,7 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
     const auto order = blocks_in_order(runs, {shard.start, seen_to});
     for (std::size_t i = 0; i < order.size(); ++i) {
         const SinglesFiles& run = *order[i].run;
-        const SinglesFiles::Block& block = *order[i].block;
+        const SinglesFiles::SinglesBlock& block = *order[i].block;
         // Singles after the shard wait, and with them the watermark.
         const std::uint64_t watermark =
             std::min(i + 1 < order.size() ? order[i + 1].block->first_time : UINT64_MAX, shard.end);
@@ -97,7 +97,7 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
 }
 
 /// Reads a block whose singles all belong to the shard to where the pipeline takes them.
-void ShardSearch::read_whole(const SinglesFiles& run, const SinglesFiles::Block& block) {
+void ShardSearch::read_whole(const SinglesFiles& run, const SinglesFiles::SinglesBlock& block) {
     if (block.records > slice_singles_ - filled_) submit(block.first_time, {true, {}});
     run.read(block, block_, std::span(buffers_[filling_] + filled_, block.records));
     filled_ += block.records;

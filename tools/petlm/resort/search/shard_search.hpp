@@ -40,7 +40,7 @@ class ShardSearch {
         bool counts = true;                   ///< its singles belong to the shard
         std::optional<std::uint64_t> second;  ///< whose part in the shard it ends
     };
-    void read_whole(const SinglesFiles& run, const SinglesFiles::Block& block);
+    void read_whole(const SinglesFiles& run, const SinglesFiles::SinglesBlock& block);
     void add(std::span<const gpu::Single> singles, std::uint64_t watermark, bool counts);
     void submit_before(std::uint64_t end, Submitted what);
     void submit(std::uint64_t watermark, Submitted what, std::optional<std::uint64_t> close_at = {},

@@ -11,7 +11,7 @@ namespace petacq::petlm {
 
 struct OrderedBlock {
     const SinglesFiles* run = nullptr;
-    const SinglesFiles::Block* block = nullptr;
+    const SinglesFiles::SinglesBlock* block = nullptr;
 };
 
 /// The blocks of all runs that may have singles in the range, by the time of their first single: when a block

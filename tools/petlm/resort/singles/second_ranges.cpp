@@ -45,11 +45,11 @@ class Times {
 
   private:
     struct Read {
-        const SinglesFiles::Block* block = nullptr;
+        const SinglesFiles::SinglesBlock* block = nullptr;
         daemon::LoadedBlock memory;
         std::span<const gpu::Single> singles;
     };
-    std::uint64_t next_in(std::size_t run, const SinglesFiles::Block& block, std::uint64_t time) {
+    std::uint64_t next_in(std::size_t run, const SinglesFiles::SinglesBlock& block, std::uint64_t time) {
         if (time <= block.first_time) return block.first_time;
         if (block.last_time - block.first_time <= long_time_ || !runs_[run].is_here()) return time;
         Read& read = read_[run];
@@ -106,7 +106,7 @@ std::vector<gpu::TickRange> second_ranges(const daemon::Intervals& times,
 /// The share of a second for which the data of the modules arrived in one run.
 class BoardReports::Live {
   public:
-    Live(const Run& run, gpu::TickRange second)
+    Live(const RunSeconds& run, gpu::TickRange second)
         : run_(run), second_(second), shares_(run.told.size()), unknown_(run.told.size()) {}
 
     /// Of the second of the run that the reader is at.
@@ -146,7 +146,7 @@ class BoardReports::Live {
     }
 
   private:
-    const Run& run_;
+    const RunSeconds& run_;
     const gpu::TickRange second_;
     std::vector<double> shares_;  ///< those of one record as they stand there: the same bytes
     std::vector<bool> unknown_;
@@ -171,7 +171,7 @@ BoardReports::BoardReports(std::span<const ReportingRun> runs, const config::Geo
 daemon::BoardReport BoardReports::of(gpu::TickRange second) {
     daemon::BoardReport all = daemon::BoardReport::none(geometry_);
     all.lost = 0;
-    for (Run& run : runs_) {
+    for (RunSeconds& run : runs_) {
         auto& reader = run.reader;
         Live live(run, second);
         while (reader && range_of(*reader).end < second.end) {

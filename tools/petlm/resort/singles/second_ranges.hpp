@@ -41,7 +41,7 @@ class BoardReports {
     daemon::BoardReport of(gpu::TickRange second);
 
   private:
-    struct Run {
+    struct RunSeconds {
         std::unique_ptr<daemon::SecondsReader> reader;  ///< nullptr: no more seconds
         daemon::Intervals times;
         std::vector<bool> told;  ///< [bdm] a second has its share
@@ -49,7 +49,7 @@ class BoardReports {
     class Live;
 
     const config::Geometry geometry_;
-    std::vector<Run> runs_;
+    std::vector<RunSeconds> runs_;
 };
 
 }  // namespace petacq::petlm

@@ -70,7 +70,7 @@ void SinglesFiles::open(const daemon::ListModeReader& part) {
     }
 }
 
-void SinglesFiles::take(const Block& block) {
+void SinglesFiles::take(const SinglesBlock& block) {
     const bool in_order = blocks_.empty() || blocks_.back().last_time <= block.first_time;
     if (!in_order || block.first_time > block.last_time)
         refuse(files_[block.file]->path(), "its blocks are not in order of time");
@@ -126,15 +126,15 @@ bool SinglesFiles::take_whole_blocks(std::size_t most) {
     return true;
 }
 
-void SinglesFiles::append(std::span<const Block> blocks) {
+void SinglesFiles::append(std::span<const SinglesBlock> blocks) {
     received_blocks_ = {};  // the blocks may move
     blocks_.insert(blocks_.end(), blocks.begin(), blocks.end());
 }
 
-std::span<const SinglesFiles::Block> SinglesFiles::blocks_in(gpu::TickRange range) const {
+std::span<const SinglesFiles::SinglesBlock> SinglesFiles::blocks_in(gpu::TickRange range) const {
     const auto begin = std::partition_point(blocks_.begin(), blocks_.end(),
-                                            [&](const Block& b) { return b.last_time < range.start; });
-    const auto end = std::partition_point(begin, blocks_.end(), [&](const Block& b) {
+                                            [&](const SinglesBlock& b) { return b.last_time < range.start; });
+    const auto end = std::partition_point(begin, blocks_.end(), [&](const SinglesBlock& b) {
         return b.first_time < range.end || range.end == UINT64_MAX;
     });
     return {begin, end};
@@ -149,15 +149,16 @@ std::span<const gpu::Single> SinglesFiles::kept(std::span<const gpu::Single> of_
     return memory;
 }
 
-void SinglesFiles::receive(std::span<const Block> blocks, std::vector<gpu::Single> singles) {
+void SinglesFiles::receive(std::span<const SinglesBlock> blocks, std::vector<gpu::Single> singles) {
     received_blocks_ = blocks;
     received_ = std::move(singles);
 }
 
-std::span<const gpu::Single> SinglesFiles::read(const Block& block, daemon::LoadedBlock& memory) const {
+std::span<const gpu::Single> SinglesFiles::read(const SinglesBlock& block,
+                                                daemon::LoadedBlock& memory) const {
     if (files_.empty()) {
         std::size_t before = 0;
-        for (const Block& b : received_blocks_) {
+        for (const SinglesBlock& b : received_blocks_) {
             if (&b == &block) return std::span(received_).subspan(before, block.records);
             before += b.records;
         }
@@ -172,7 +173,7 @@ std::span<const gpu::Single> SinglesFiles::read(const Block& block, daemon::Load
     return singles;
 }
 
-void SinglesFiles::read(const Block& block, daemon::LoadedBlock& memory,
+void SinglesFiles::read(const SinglesBlock& block, daemon::LoadedBlock& memory,
                         std::span<gpu::Single> singles) const {
     if (files_.empty()) {
         std::ranges::copy(read(block, memory), singles.begin());
@@ -184,7 +185,7 @@ void SinglesFiles::read(const Block& block, daemon::LoadedBlock& memory,
     check(block, singles);
 }
 
-void SinglesFiles::check(const Block& block, std::span<const gpu::Single> singles) const {
+void SinglesFiles::check(const SinglesBlock& block, std::span<const gpu::Single> singles) const {
     if (singles.size() != block.records || singles.front().time != block.first_time ||
         singles.back().time != block.last_time) {
         refuse(files_[block.file]->path(), "a block and its header or entry in the index disagree");

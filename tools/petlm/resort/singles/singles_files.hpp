@@ -26,7 +26,7 @@ namespace petacq::petlm {
 /// receive().
 class SinglesFiles {
   public:
-    struct Block {
+    struct SinglesBlock {
         std::uint64_t offset = 0;      ///< in its file
         std::uint64_t first_time = 0;  ///< ticks
         std::uint64_t last_time = 0;
@@ -49,26 +49,26 @@ class SinglesFiles {
     [[nodiscard]] const nlohmann::json& description() const { return *description_; }
     [[nodiscard]] std::uint32_t block_bytes() const { return block_bytes_; }
     /// In the order of their records.
-    [[nodiscard]] std::span<const Block> blocks() const { return blocks_; }
+    [[nodiscard]] std::span<const SinglesBlock> blocks() const { return blocks_; }
     /// Those that may have singles in the range.
-    [[nodiscard]] std::span<const Block> blocks_in(gpu::TickRange range) const;
+    [[nodiscard]] std::span<const SinglesBlock> blocks_in(gpu::TickRange range) const;
 
     /// Of files that are followed: takes the whole blocks that have been written since, until there are
     /// `most` in all. Returns whether all files that are there are complete, so that no block follows if the
     /// run has ended. Throws as the constructor does.
     bool extend(std::size_t most = SIZE_MAX);
     /// Of files on another host: these blocks follow.
-    void append(std::span<const Block> blocks);
+    void append(std::span<const SinglesBlock> blocks);
     /// Singles that have come from the other host: those of these blocks, one after the other. They replace
     /// earlier ones.
-    void receive(std::span<const Block> blocks, std::vector<gpu::Single> singles);
+    void receive(std::span<const SinglesBlock> blocks, std::vector<gpu::Single> singles);
     /// Whether they are files of this host.
     [[nodiscard]] bool is_here() const { return !files_.empty(); }
     /// Reads the singles of a block; valid until `memory` is used again. Throws BadInput when it is damaged.
     /// REQUIRES: of files on another host, that the block has been received.
-    std::span<const gpu::Single> read(const Block& block, daemon::LoadedBlock& memory) const;
+    std::span<const gpu::Single> read(const SinglesBlock& block, daemon::LoadedBlock& memory) const;
     /// The same into memory of the caller. REQUIRES: as many singles as the block has.
-    void read(const Block& block, daemon::LoadedBlock& memory, std::span<gpu::Single> singles) const;
+    void read(const SinglesBlock& block, daemon::LoadedBlock& memory, std::span<gpu::Single> singles) const;
 
     /// Singles at other times do not count: kept() leaves them out.
     void keep_only(daemon::Intervals times) { only_ = std::move(times); }
@@ -83,15 +83,15 @@ class SinglesFiles {
     void open(const daemon::ListModeReader& part);
     bool open_next_part();
     bool take_whole_blocks(std::size_t most);
-    void take(const Block& block);
-    void check(const Block& block, std::span<const gpu::Single> singles) const;
+    void take(const SinglesBlock& block);
+    void check(const SinglesBlock& block, std::span<const gpu::Single> singles) const;
 
     std::vector<std::unique_ptr<daemon::ListModeFileReader>> files_;
     std::unique_ptr<nlohmann::json> description_;
     std::uint32_t block_bytes_ = 0;
-    std::vector<Block> blocks_;
+    std::vector<SinglesBlock> blocks_;
     std::optional<daemon::Intervals> only_;
-    std::span<const Block> received_blocks_;
+    std::span<const SinglesBlock> received_blocks_;
     std::vector<gpu::Single> received_;
 
     // Of files that are followed.

@@ -22,14 +22,14 @@ constexpr std::array<char, 8> magic{'P', 'E', 'T', 'T', 'R', 'U', 'T', 'H'};
 constexpr std::size_t header_alignment = 64;
 constexpr std::size_t records_per_write = 1U << 17;
 
-struct FileHeader {
+struct TruthHeader {
     std::array<char, 8> magic;
     std::uint32_t version;
     std::uint32_t record_bytes;
     std::uint32_t header_bytes;  ///< offset of the first record
     std::uint32_t description_bytes;
 };
-static_assert(sizeof(FileHeader) == 24);
+static_assert(sizeof(TruthHeader) == 24);
 
 }  // namespace
 
@@ -37,9 +37,9 @@ TruthWriter::TruthWriter(const std::filesystem::path& file, const nlohmann::json
     : file_(file, daemon::IfExists::overwrite), with_hits_(with_hits) {
     const std::string text = description.dump();
     std::string header(
-        (sizeof(FileHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment,
+        (sizeof(TruthHeader) + text.size() + header_alignment - 1) / header_alignment * header_alignment,
         '\0');
-    const FileHeader fields{
+    const TruthHeader fields{
         magic, with_hits ? 2U : 1U, static_cast<std::uint32_t>(with_hits ? truth_bytes_2 : truth_bytes_1),
         static_cast<std::uint32_t>(header.size()), static_cast<std::uint32_t>(text.size())};
     std::memcpy(header.data(), &fields, sizeof fields);
@@ -125,7 +125,7 @@ std::vector<TruthRecord> read_truth(const std::filesystem::path& file, nlohmann:
     };
     std::ifstream in(file, std::ios::binary);
     if (!in) throw wrong(std::strerror(errno));
-    FileHeader header{};
+    TruthHeader header{};
     if (!in.read(reinterpret_cast<char*>(&header), sizeof header) || header.magic != magic) {
         throw wrong("does not begin with \"PETTRUTH\"");
     }

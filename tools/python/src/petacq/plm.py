@@ -49,7 +49,7 @@ class PlmFile(RecordBlocks):
     """One list-mode file.
 
     Opening checks the header and the index, not the records: those are only mapped. ``verify=True`` reads and checks
-    everything. A file without a sound index was not closed properly (crash, power cut, a run that still goes on): it
+    everything. A file without a sound index was not closed properly (crash, power cut, a run that is still written): it
     is read once through, every CRC checked, and holds what comes before the first block that is not whole;
     ``complete`` is False then, ``missing`` says what is not there, and an IncompleteWarning is issued.
 

@@ -66,7 +66,7 @@ class Tap:
         """Connects to the socket of ``tap.socket``.
 
         path: None: as the status of the daemon tells it, which is asked as Daemon() does.
-        one_run: iteration ends when a run has ended; otherwise it goes on with the next run.
+        one_run: iteration ends when a run has ended; otherwise it continues with the next run.
         timeout: seconds without any message after which iteration raises TimeoutError, and the connection is closed;
         None: waits for ever.
 
@@ -109,7 +109,7 @@ class Tap:
 
     def __iter__(self) -> Iterator[Records]:
         """Ends when the daemon does, or with the run if ``one_run``; the connection is then closed. It stays open if
-        the loop is left earlier: another loop goes on with the next records."""
+        the loop is left earlier: another loop continues with the next records."""
         while True:
             try:
                 header = self._read(_HEADER.size)
