@@ -224,6 +224,8 @@ def check_links(tree):
         if any(not unit.startswith(units[0] + "/") for unit in units[1:]) and not target["program"]:
             yield f"library {name} has sources of several folders: {', '.join(units)}"
         for link in sorted(tree.links()[name]):
+            if not target["program"] and units and units[0].startswith("tools/") and "daemon" in tree.units_of(tree.targets[link]):
+                yield f"library {name} links {link}: what a tool and the daemon need lies below both"
             highest = {side: max(tree.units_of(tree.targets[side]), key=lambda unit: tree.rank.get(unit, -1), default=None)
                        for side in (name, link)}
             if None not in highest.values() and (why := upward(tree, highest[name], highest[link])):

@@ -94,6 +94,9 @@ class MadeUpTrees(unittest.TestCase):
         self.assert_found(check, good | {"daemon/run/CMakeLists.txt": both}, "petacq_run has sources of several folders")
         within = {"daemon/CMakeLists.txt": "add_library(petacq_daemon main.cpp run/run.cpp)", "daemon/main.cpp": ""}
         self.assertEqual(self.problems(check, sources | within), [])
+        tool = {"tools/petcal/CMakeLists.txt": "add_library(petacq_petcal main.cpp)\ntarget_link_libraries(petacq_petcal petacq_daemon)",
+                "tools/petcal/main.cpp": ""}
+        self.assert_found(check, sources | within | tool, "petacq_petcal links petacq_daemon", "below both")
 
     def test_folders_are_listed(self):
         check = structure.check_folders_are_listed
