@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "daemon/status/lasting_reasons.hpp"
 #include "daemon/status/problems.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/system/quantity_text.hpp"
