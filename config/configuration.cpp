@@ -70,6 +70,7 @@ void read_key(const json& section, const char* key, T& member) {
 }  // namespace
 
 // A key of the schema that is in no list fails tests/config/configuration_test.cpp.
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none
 #define PETACQ_WRITE_KEY(type, key) j[#key] = section.key;
 #define PETACQ_READ_KEY(type, key) read_key(j, #key, section.key);
 #define PETACQ_SECTION_JSON(Section, KEYS)            \
@@ -79,6 +80,7 @@ void read_key(const json& section, const char* key, T& member) {
     void from_json(const json& j, Section& section) { \
         KEYS(PETACQ_READ_KEY)                         \
     }
+// NOLINTEND(bugprone-macro-parentheses)
 PETACQ_SECTION_JSON(Socket, PETACQ_SOCKET_KEYS)
 PETACQ_SECTION_JSON(Receive, PETACQ_RECEIVE_KEYS)
 PETACQ_SECTION_JSON(Sources, PETACQ_SOURCES_KEYS)
