@@ -45,39 +45,63 @@ void from_json(const json& j, Texts& texts) {
     }
 }
 
-// The keys of each section. A key of the schema that is missing here fails
-// tests/config/configuration_test.cpp.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Socket, address, port, count, multicast_group, multicast_interface,
-                                   multicast_sources, free_bind, cpus)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Receive, framing, layout, sockets, receive_buffer_bytes, gro, batch_bytes,
-                                   batch_count, huge_pages, lock_memory, flush_interval_ms)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Sources, ids, addresses, accept_any)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FrameMarkers, head_marker, tail_marker, tag_marker)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watermark, max_disorder_us, max_lag_ms, max_jump_ms, jump_confirmations,
-                                   source_timeout_ms)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Energy, filter, lower_keV, upper_keV)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Coincidence, window_ticks, window_mode, multiples_policy, max_multiplicity,
-                                   min_module_difference, max_ring_difference, delay_ticks, delayeds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Pipeline, backend, devices, sort, threads, slice_frames, slice_interval_ms,
-                                   max_pending_singles)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ListMode, block_bytes, sync_interval_ms, queue_blocks, files, compression,
-                                   write_singles, write_coincidences, split_bytes, split_s, write_raw)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SpectraSettings, enabled)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Control, socket, socket_mode, group, max_clients, max_request_bytes,
-                                   send_buffer_bytes)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Http, listen, allow_control, allow_remote_control, control_token_file,
-                                   host_names, max_connections, request_timeout_ms, idle_timeout_ms,
-                                   max_request_bytes, chart_library)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TapSettings, socket, max_clients)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuickLookSettings, interval_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Health, max_loss_fraction, max_temperature_C, min_disk_free_bytes,
-                                   min_disk_time_s, max_latency_ms)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Alarm, command, min_interval_s)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Estimates, scatter_fraction, dead_time_ns)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Configuration, scanner, calibration, clock, data_dir, receive, sources,
-                                   frame, watermark, energy, coincidence, pipeline, listmode, spectra,
-                                   control, http, tap, quick_look, health, alarm, estimates,
-                                   detector_reference, placement, log_level)
+namespace {
+
+template <class T>
+constexpr bool may_be_null = false;
+template <class T>
+constexpr bool may_be_null<std::optional<T>> = true;
+
+template <class T>
+void read_key(const json& section, const char* key, T& member) {
+    const std::string path = std::string("/") + key;
+    const auto found = section.find(key);
+    if (found == section.end() || (found->is_null() && !may_be_null<T>))
+        throw Error(path + ": missing, and it has no default");
+    try {
+        found->get_to(member);
+    } catch (const json::exception& error) {
+        throw Error(path + ": " + error.what());
+    } catch (const std::invalid_argument& error) {
+        throw Error(path + ": " + error.what());
+    }
+}
+
+}  // namespace
+
+// A key of the schema that is in no list fails tests/config/configuration_test.cpp.
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none
+#define PETACQ_WRITE_KEY(type, key) j[#key] = section.key;
+#define PETACQ_READ_KEY(type, key) read_key(j, #key, section.key);
+#define PETACQ_SECTION_JSON(Section, KEYS)            \
+    void to_json(json& j, const Section& section) {   \
+        KEYS(PETACQ_WRITE_KEY)                        \
+    }                                                 \
+    void from_json(const json& j, Section& section) { \
+        KEYS(PETACQ_READ_KEY)                         \
+    }
+// NOLINTEND(bugprone-macro-parentheses)
+PETACQ_SECTION_JSON(Socket, PETACQ_SOCKET_KEYS)
+PETACQ_SECTION_JSON(Receive, PETACQ_RECEIVE_KEYS)
+PETACQ_SECTION_JSON(Sources, PETACQ_SOURCES_KEYS)
+PETACQ_SECTION_JSON(FrameMarkers, PETACQ_FRAME_MARKER_KEYS)
+PETACQ_SECTION_JSON(Watermark, PETACQ_WATERMARK_KEYS)
+PETACQ_SECTION_JSON(Energy, PETACQ_ENERGY_KEYS)
+PETACQ_SECTION_JSON(Coincidence, PETACQ_COINCIDENCE_KEYS)
+PETACQ_SECTION_JSON(Pipeline, PETACQ_PIPELINE_KEYS)
+PETACQ_SECTION_JSON(ListMode, PETACQ_LISTMODE_KEYS)
+PETACQ_SECTION_JSON(SpectraSettings, PETACQ_SPECTRA_KEYS)
+PETACQ_SECTION_JSON(Control, PETACQ_CONTROL_KEYS)
+PETACQ_SECTION_JSON(Http, PETACQ_HTTP_KEYS)
+PETACQ_SECTION_JSON(TapSettings, PETACQ_TAP_KEYS)
+PETACQ_SECTION_JSON(QuickLookSettings, PETACQ_QUICK_LOOK_KEYS)
+PETACQ_SECTION_JSON(Health, PETACQ_HEALTH_KEYS)
+PETACQ_SECTION_JSON(Alarm, PETACQ_ALARM_KEYS)
+PETACQ_SECTION_JSON(Estimates, PETACQ_ESTIMATE_KEYS)
+PETACQ_SECTION_JSON(Configuration, PETACQ_CONFIGURATION_KEYS)
+#undef PETACQ_SECTION_JSON
+#undef PETACQ_READ_KEY
+#undef PETACQ_WRITE_KEY
 
 namespace {
 
@@ -391,11 +415,14 @@ json to_json(const Configuration& configuration) {
 namespace {
 
 template <class Section>
-Section section_from(const json& section, const char* name) {
+Section section_from(json section, const std::string& name) {
+    const json& declared = configuration_schema().at("properties").at(name).at("properties");
+    for (const auto& [key, declaration] : declared.items())
+        if (!section.contains(key) && declaration.contains("default")) section[key] = declaration["default"];
     try {
         return section.get<Section>();
-    } catch (const std::exception& error) {
-        throw Error(std::string("/") + name + ": " + error.what());
+    } catch (const Error& error) {
+        throw Error("/" + name + error.what());
     }
 }
 template <class Section>

@@ -1,6 +1,7 @@
 // The daemon's configuration: one JSON file. config/petacqd.schema.json declares and describes every key,
-// with its type, default and range. The members here have the names of the keys. They have no defaults of
-// their own: values come from the document after the schema's defaults have been filled in.
+// with its type, default and range. The lists here give each key its type in the program: X(type, key). The
+// members, which have the names of the keys, and their JSON derive from the lists. Members have no defaults
+// of their own: values come from the document after the schema's defaults have been filled in.
 #pragma once
 
 #include <cstdint>
@@ -16,96 +17,117 @@
 
 namespace petacq::config {
 
+/// The member that a key is in the struct of its section.
+#define PETACQ_KEY_MEMBER(type, key) type key;
+
 /// In JSON a text, "" for none, or a list of texts.
 struct Texts {
     std::vector<std::string> all;
 };
 
+#define PETACQ_SOCKET_KEYS(X)                      \
+    X(std::string, address)                        \
+    X(std::uint16_t, port)                         \
+    X(std::uint32_t, count)                        \
+    X(Texts, multicast_group)                      \
+    X(std::string, multicast_interface)            \
+    X(std::vector<std::string>, multicast_sources) \
+    X(bool, free_bind)                             \
+    X(std::vector<int>, cpus)
 struct Socket {
-    std::string address;
-    std::uint16_t port;
-    std::uint32_t count;
-    Texts multicast_group;
-    std::string multicast_interface;
-    std::vector<std::string> multicast_sources;
-    bool free_bind;
-    std::vector<int> cpus;
+    PETACQ_SOCKET_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_RECEIVE_KEYS(X)                                         \
+    X(Framing, framing)                                                \
+    X(std::filesystem::path, layout) /* empty: petacqd's own frames */ \
+    X(std::vector<Socket>, sockets)                                    \
+    X(std::uint64_t, receive_buffer_bytes)                             \
+    X(bool, gro)                                                       \
+    X(std::uint64_t, batch_bytes)                                      \
+    X(std::uint32_t, batch_count)                                      \
+    X(bool, huge_pages)                                                \
+    X(bool, lock_memory)                                               \
+    X(std::uint32_t, flush_interval_ms)
 struct Receive {
-    Framing framing;
-    std::filesystem::path layout;  ///< empty: petacqd's own frames
-    std::vector<Socket> sockets;
-    std::uint64_t receive_buffer_bytes;
-    bool gro;
-    std::uint64_t batch_bytes;
-    std::uint32_t batch_count;
-    bool huge_pages;
-    bool lock_memory;
-    std::uint32_t flush_interval_ms;
+    PETACQ_RECEIVE_KEYS(PETACQ_KEY_MEMBER)
 };
 
 /// Whether two sockets would receive on one address and port, be it only some of their addresses.
 bool share_port(const Socket& a, const Socket& b);
 
+#define PETACQ_SOURCES_KEYS(X)             \
+    X(std::vector<std::uint16_t>, ids)     \
+    X(std::vector<std::string>, addresses) \
+    X(bool, accept_any)
 struct Sources {
-    std::vector<std::uint16_t> ids;
-    std::vector<std::string> addresses;
-    bool accept_any;
+    PETACQ_SOURCES_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_FRAME_MARKER_KEYS(X) \
+    X(std::uint8_t, head_marker)    \
+    X(std::uint8_t, tail_marker)    \
+    X(std::uint8_t, tag_marker)
 struct FrameMarkers {
-    std::uint8_t head_marker;
-    std::uint8_t tail_marker;
-    std::uint8_t tag_marker;
+    PETACQ_FRAME_MARKER_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_WATERMARK_KEYS(X)         \
+    X(std::uint64_t, max_disorder_us)    \
+    X(std::uint64_t, max_lag_ms)         \
+    X(std::uint64_t, max_jump_ms)        \
+    X(std::uint32_t, jump_confirmations) \
+    X(std::uint32_t, source_timeout_ms)
 struct Watermark {
-    std::uint64_t max_disorder_us;
-    std::uint64_t max_lag_ms;
-    std::uint64_t max_jump_ms;
-    std::uint32_t jump_confirmations;
-    std::uint32_t source_timeout_ms;
+    PETACQ_WATERMARK_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_ENERGY_KEYS(X) \
+    X(bool, filter)           \
+    X(double, lower_keV)      \
+    X(double, upper_keV)
 struct Energy {
-    bool filter;
-    double lower_keV;  // NOLINT(readability-identifier-naming): the unit's own spelling
-    double upper_keV;  // NOLINT(readability-identifier-naming)
+    PETACQ_ENERGY_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_COINCIDENCE_KEYS(X)                         \
+    X(std::uint32_t, window_ticks)                         \
+    X(WindowMode, window_mode)                             \
+    X(MultiplesPolicy, multiples_policy)                   \
+    X(std::uint32_t, max_multiplicity)                     \
+    X(std::optional<std::uint32_t>, min_module_difference) \
+    X(std::optional<std::uint32_t>, max_ring_difference)   \
+    X(std::optional<std::uint64_t>, delay_ticks)           \
+    X(DelayedRule, delayeds)
 struct Coincidence {
-    std::uint32_t window_ticks;
-    WindowMode window_mode;
-    MultiplesPolicy multiples_policy;
-    std::uint32_t max_multiplicity;
-    std::optional<std::uint32_t> min_module_difference;
-    std::optional<std::uint32_t> max_ring_difference;
-    std::optional<std::uint64_t> delay_ticks;
-    DelayedRule delayeds;
+    PETACQ_COINCIDENCE_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_PIPELINE_KEYS(X)                           \
+    X(Backend, backend)                                   \
+    X(std::optional<std::vector<std::uint32_t>>, devices) \
+    X(SortEngine, sort)                                   \
+    X(std::uint32_t, threads)                             \
+    X(std::uint32_t, slice_frames)                        \
+    X(std::uint32_t, slice_interval_ms)                   \
+    X(std::uint64_t, max_pending_singles)
 struct Pipeline {
-    Backend backend;
-    std::optional<std::vector<std::uint32_t>> devices;
-    SortEngine sort;
-    std::uint32_t threads;
-    std::uint32_t slice_frames;
-    std::uint32_t slice_interval_ms;
-    std::uint64_t max_pending_singles;
+    PETACQ_PIPELINE_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_LISTMODE_KEYS(X)        \
+    X(std::uint32_t, block_bytes)      \
+    X(std::uint32_t, sync_interval_ms) \
+    X(std::uint32_t, queue_blocks)     \
+    X(std::uint32_t, files)            \
+    X(Compression, compression)        \
+    X(bool, write_singles)             \
+    X(bool, write_coincidences)        \
+    X(std::uint64_t, split_bytes)      \
+    X(double, split_s)                 \
+    X(bool, write_raw)
 struct ListMode {
-    std::uint32_t block_bytes;
-    std::uint32_t sync_interval_ms;
-    std::uint32_t queue_blocks;
-    std::uint32_t files;
-    Compression compression;
-    bool write_singles;
-    bool write_coincidences;
-    std::uint64_t split_bytes;
-    double split_s;
-    bool write_raw;
+    PETACQ_LISTMODE_KEYS(PETACQ_KEY_MEMBER)
 
     /// 1 or 2: coincidences, singles.
     [[nodiscard]] std::uint32_t record_kinds() const {
@@ -113,84 +135,100 @@ struct ListMode {
     }
 };
 
+#define PETACQ_SPECTRA_KEYS(X) X(bool, enabled)
 struct SpectraSettings {
-    bool enabled;
+    PETACQ_SPECTRA_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_CONTROL_KEYS(X)              \
+    X(std::string, socket)                  \
+    X(std::string, socket_mode) /* octal */ \
+    X(std::string, group)                   \
+    X(std::uint32_t, max_clients)           \
+    X(std::uint64_t, max_request_bytes)     \
+    X(std::uint64_t, send_buffer_bytes)
 struct Control {
-    std::string socket;
-    std::string socket_mode;  ///< octal
-    std::string group;
-    std::uint32_t max_clients;
-    std::uint64_t max_request_bytes;
-    std::uint64_t send_buffer_bytes;
+    PETACQ_CONTROL_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_HTTP_KEYS(X)                 \
+    X(std::string, listen)                  \
+    X(bool, allow_control)                  \
+    X(bool, allow_remote_control)           \
+    X(std::string, control_token_file)      \
+    X(std::vector<std::string>, host_names) \
+    X(std::uint32_t, max_connections)       \
+    X(std::uint32_t, request_timeout_ms)    \
+    X(std::uint32_t, idle_timeout_ms)       \
+    X(std::uint32_t, max_request_bytes)     \
+    X(std::string, chart_library)
 struct Http {
-    std::string listen;
-    bool allow_control;
-    bool allow_remote_control;
-    std::string control_token_file;
-    std::vector<std::string> host_names;
-    std::uint32_t max_connections;
-    std::uint32_t request_timeout_ms;
-    std::uint32_t idle_timeout_ms;
-    std::uint32_t max_request_bytes;
-    std::string chart_library;
+    PETACQ_HTTP_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_TAP_KEYS(X)                     \
+    X(std::string, socket) /* empty: no tap */ \
+    X(std::uint32_t, max_clients)
 struct TapSettings {
-    std::string socket;  ///< empty: no tap
-    std::uint32_t max_clients;
+    PETACQ_TAP_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_QUICK_LOOK_KEYS(X) X(double, interval_s) /* 0: none */
 struct QuickLookSettings {
-    double interval_s;  ///< 0: none
+    PETACQ_QUICK_LOOK_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_HEALTH_KEYS(X)             \
+    X(double, max_loss_fraction)          \
+    X(double, max_temperature_C)          \
+    X(std::uint64_t, min_disk_free_bytes) \
+    X(std::uint32_t, min_disk_time_s)     \
+    X(std::uint32_t, max_latency_ms)
 struct Health {
-    double max_loss_fraction;
-    double max_temperature_C;  // NOLINT(readability-identifier-naming): the unit's spelling
-    std::uint64_t min_disk_free_bytes;
-    std::uint32_t min_disk_time_s;
-    std::uint32_t max_latency_ms;
+    PETACQ_HEALTH_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_ALARM_KEYS(X)                                                      \
+    X(std::vector<std::string>, command) /* program and arguments; empty: none */ \
+    X(std::uint32_t, min_interval_s)
 struct Alarm {
-    std::vector<std::string> command;  ///< program and arguments; empty: none
-    std::uint32_t min_interval_s;
+    PETACQ_ALARM_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_ESTIMATE_KEYS(X) \
+    X(double, scatter_fraction) \
+    X(std::optional<double>, dead_time_ns)
 struct Estimates {
-    double scatter_fraction;
-    std::optional<double> dead_time_ns;
+    PETACQ_ESTIMATE_KEYS(PETACQ_KEY_MEMBER)
 };
 
+/// All paths are absolute; those in the file are relative to it.
+#define PETACQ_CONFIGURATION_KEYS(X)                               \
+    X(std::filesystem::path, scanner)                              \
+    X(std::filesystem::path, calibration)                          \
+    X(std::string, clock)                                          \
+    X(std::filesystem::path, data_dir)                             \
+    X(Receive, receive)                                            \
+    X(Sources, sources)                                            \
+    X(FrameMarkers, frame)                                         \
+    X(Watermark, watermark)                                        \
+    X(Energy, energy)                                              \
+    X(Coincidence, coincidence)                                    \
+    X(Pipeline, pipeline)                                          \
+    X(ListMode, listmode)                                          \
+    X(SpectraSettings, spectra)                                    \
+    X(Control, control)                                            \
+    X(Http, http)                                                  \
+    X(TapSettings, tap)                                            \
+    X(QuickLookSettings, quick_look)                               \
+    X(Health, health)                                              \
+    X(Alarm, alarm)                                                \
+    X(Estimates, estimates)                                        \
+    X(std::filesystem::path, detector_reference) /* empty: none */ \
+    X(PlacementRule, placement)                                    \
+    X(LogLevel, log_level)
 struct Configuration {
-    /// All paths are absolute; those in the file are relative to it.
-    std::filesystem::path scanner;
-    std::filesystem::path calibration;
-    std::string clock;
-    std::filesystem::path data_dir;
-    Receive receive;
-    Sources sources;
-    FrameMarkers frame;
-    Watermark watermark;
-    Energy energy;
-    Coincidence coincidence;
-    Pipeline pipeline;
-    ListMode listmode;
-    SpectraSettings spectra;
-    Control control;
-    Http http;
-    TapSettings tap;
-    QuickLookSettings quick_look;
-    Health health;
-    Alarm alarm;
-    Estimates estimates;
-    std::filesystem::path detector_reference;  ///< empty: none
-    PlacementRule placement;
-    LogLevel log_level;
+    PETACQ_CONFIGURATION_KEYS(PETACQ_KEY_MEMBER)
 
     /// The document with defaults filled in and paths absolute, as run.json records it.
     std::shared_ptr<const nlohmann::json> document;
@@ -209,8 +247,9 @@ void check_against_scanner(const Configuration& configuration, const Scanner& sc
 std::vector<Source> listed_sources(const Configuration& configuration, const Scanner& scanner);
 /// Every key with the value of its member: equal to `document`.
 nlohmann::json to_json(const Configuration& configuration);
-/// The sections "coincidence" and "energy" of a document, and back. The latter throw config::Error if keys
-/// are missing or have wrong types.
+/// The sections "coincidence" and "energy" of a document, and back. In reading, a key that is missing has its
+/// default, and one that is not known is ignored: another version may have written the section. Throws
+/// config::Error for a missing key without default, and for a wrong type.
 nlohmann::json to_json(const Coincidence& coincidence);
 nlohmann::json to_json(const Energy& energy);
 Coincidence coincidence_from_json(const nlohmann::json& section);

@@ -28,10 +28,8 @@ ReceiverTotals read_totals_at_one_moment(const net::ReceiverCounters& c) {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (true) {
         const ReceiverTotals t = read_totals(c);
-        const std::uint64_t parts = t.datagrams_delivered + t.datagrams_malformed +
-                                    t.datagrams_unknown_source + t.datagrams_dropped_no_buffer;
         const bool stood_still = c.datagrams_received.value() == t.datagrams_received;
-        if (stood_still && parts == t.datagrams_received) return t;
+        if (stood_still && t.datagrams_delivered + t.undelivered() == t.datagrams_received) return t;
         if (std::chrono::steady_clock::now() > give_up) return t;
         std::this_thread::yield();
     }

@@ -7,13 +7,18 @@
 
 namespace petacq::daemon {
 
-/// ReceiverCounters as plain numbers; received = delivered + malformed + unknown_source + dropped_no_buffer.
+/// ReceiverCounters as plain numbers; received = delivered + undelivered().
 struct ReceiverTotals {
 #define PETACQ_RECEIVER_TOTAL(section, name, ...) std::uint64_t datagrams_##name = 0;
     PETACQ_RECEIVER_COUNTERS(PETACQ_RECEIVER_TOTAL)
 #undef PETACQ_RECEIVER_TOTAL
     std::uint64_t datagrams_delivered = 0;
     std::uint64_t bytes_received = 0;
+
+    /// The received datagrams that the acquisition does not get.
+    [[nodiscard]] std::uint64_t undelivered() const {
+        return datagrams_malformed + datagrams_unknown_source + datagrams_dropped_no_buffer;
+    }
 };
 
 ReceiverTotals& operator+=(ReceiverTotals& sum, const ReceiverTotals& more);

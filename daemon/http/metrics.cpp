@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/http/content.hpp"
+#include "daemon/http/resources.hpp"
 #include "daemon/run/ledger.hpp"
 
 namespace petacq::daemon {

@@ -147,7 +147,7 @@ class HttpServer::Implementation {
         });
         thread_.join();
         context_->files.join();
-        const LongHistory& day = context_->content.day();
+        const LongHistory& day = context_->resources.day();
         if (written_ != day.completed() || run_changes_written_ != day.run_changes())
             write_history(context_->options.history_file, day.file_text());
     }
@@ -156,7 +156,7 @@ class HttpServer::Implementation {
         // A handler must be copyable.
         auto shared = std::make_shared<Publication>(std::move(publication));
         boost::asio::post(io_, [this, shared] {
-            context_->content.publish(std::move(*shared));
+            context_->resources.publish(std::move(*shared));
             keep_history();
         });
     }
@@ -182,7 +182,7 @@ class HttpServer::Implementation {
                 throw std::runtime_error("not a history of rates: too large");
             std::ifstream in(file, std::ios::binary);
             const std::string text{std::istreambuf_iterator<char>(in), {}};
-            context_->content.day().read(text, std::chrono::system_clock::now());
+            context_->resources.day().read(text, std::chrono::system_clock::now());
         } catch (const std::exception& error) {
             log_warning("http: {}: {}; the rates of the last day start anew", file.string(), error.what());
         }
@@ -191,7 +191,7 @@ class HttpServer::Implementation {
     /// Has another thread write the rates of the last day about once a minute, and whenever a run starts or
     /// stops, one write at a time.
     void keep_history() {
-        LongHistory& day = context_->content.day();
+        LongHistory& day = context_->resources.day();
         const bool due =
             day.completed() >= written_ + rows_between_writes || day.run_changes() != run_changes_written_;
         if (context_->options.history_file.empty() || *writing_ || !due) return;

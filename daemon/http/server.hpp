@@ -16,7 +16,7 @@
 #include "config/configuration.hpp"
 #include "config/scanner.hpp"
 #include "daemon/control/server.hpp"
-#include "daemon/http/content.hpp"
+#include "daemon/http/resources.hpp"
 
 namespace petacq::daemon {
 

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "daemon/control/gate.hpp"
-#include "daemon/http/content.hpp"
 #include "daemon/http/reports.hpp"
+#include "daemon/http/resources.hpp"
 #include "daemon/http/runs_view.hpp"
 #include "daemon/http/server.hpp"
 #include "daemon/system/logging.hpp"
@@ -35,7 +35,8 @@ struct HttpContext {
                 HttpControl http_control, SpectraSource spectra, QuickLookSource quick_look)
         : options(std::move(http_options)),
           control(std::move(http_control)),
-          content(geometry, options.chart_library, std::move(spectra), std::move(quick_look)),
+          resources(geometry, options.chart_library, control.start != nullptr, std::move(spectra),
+                    std::move(quick_look)),
           gate(std::make_shared<ControlGate>(io)),
           runs(std::make_shared<RunsView>(control.runs, gate, options.request_timeout)) {}
 
@@ -50,7 +51,7 @@ struct HttpContext {
 
     const HttpOptions options;
     const HttpControl control;
-    HttpContent content;
+    HttpResources resources;
     HttpStatistics statistics;
     const std::shared_ptr<ControlGate> gate;  ///< for answers from the control thread
     const std::shared_ptr<RunsView> runs;
@@ -86,7 +87,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     void handle(const Request& request);
     void send_runs();
     void read_and_send(const ReportFile& report);
-    void handle_control(const Request& request, std::string_view path);
+    void handle_control(const Request& request, const char* method);
     /// Another thread finds the answer. If it does not within `time_limit`, the client gets an error and is
     /// disconnected, so that a disk that hangs does not use up the connections.
     void await_answer(std::chrono::milliseconds time_limit);

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/acquisition/active_run.hpp"
+#include "daemon/acquisition/run_control.hpp"
 #include "daemon/control/server.hpp"
 #include "daemon/run/interrupted.hpp"
 #include "daemon/run/list.hpp"

@@ -27,17 +27,15 @@ std::shared_ptr<const AcquisitionSnapshot> with_receivers_of_now(
     for (const net::Receiver* receiver : receivers)
         sum += read_totals(receiver->counters());
     const DatagramLedger& then = snapshot->total.datagrams;
-    DatagramLedger more;
-#define PETACQ_GROWTH(section, name, ...) more.name = growth(sum.datagrams_##name, then.name);
+    ReceiverTotals more;
+#define PETACQ_GROWTH(section, name, ...) more.datagrams_##name = growth(sum.datagrams_##name, then.name);
     PETACQ_RECEIVER_COUNTERS(PETACQ_GROWTH)
 #undef PETACQ_GROWTH
-    more.in_flight_at_end =
-        growth(more.received, more.malformed + more.unknown_source + more.dropped_no_buffer);
     const auto add = [&](DatagramLedger& d) {
-#define PETACQ_ADD(section, name, ...) d.name += more.name;
+#define PETACQ_ADD(section, name, ...) d.name += more.datagrams_##name;
         PETACQ_RECEIVER_COUNTERS(PETACQ_ADD)
 #undef PETACQ_ADD
-        d.in_flight_at_end += more.in_flight_at_end;
+        d.in_flight_at_end += growth(more.datagrams_received, more.undelivered());
     };
     auto result = std::make_shared<AcquisitionSnapshot>(*snapshot);
     add(result->total.datagrams);

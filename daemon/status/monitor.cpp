@@ -10,6 +10,8 @@
 #include "config/base/sha256.hpp"
 #include "config/scanner.hpp"
 #include "daemon/status/held_up.hpp"
+#include "daemon/status/problems.hpp"
+#include "daemon/status/reason_order.hpp"
 #include "daemon/status/status.hpp"
 
 namespace petacq::daemon {

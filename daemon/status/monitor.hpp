@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "daemon/space/disk_space.hpp"
-#include "daemon/status/health.hpp"
+#include "daemon/status/lasting_reasons.hpp"
 #include "daemon/status/reading.hpp"
 #include "daemon/status/stages.hpp"
 #include "daemon/system/progress.hpp"
@@ -66,7 +66,7 @@ class Monitor {
     ProgressWatch progress_;
     std::optional<DiskSpace> space_;
     WriteRate write_rate_;
-    Health health_;
+    LastingReasons health_;
 };
 
 }  // namespace petacq::daemon

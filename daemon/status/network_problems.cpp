@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "daemon/status/problems.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/system/quantity_text.hpp"
 

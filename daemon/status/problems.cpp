@@ -1,4 +1,4 @@
-#include "daemon/status/status.hpp"
+#include "daemon/status/problems.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "daemon/run/problem.hpp"
+#include "daemon/status/document_detector.hpp"
+#include "daemon/status/lasting_reasons.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "net/endpoint.hpp"
 

@@ -104,7 +104,7 @@ struct RunState {
         interrupted;  ///< runs that nobody has acknowledged, in the order of their starts
 };
 
-class Health;
+class LastingReasons;
 
 /// The input of the views: two readings and the state between them. All pointers are valid.
 struct Observation {
@@ -114,7 +114,7 @@ struct Observation {
     const Reading* before = nullptr;  ///< one to two seconds earlier: rates are differences
     const AcquisitionSnapshot* start =
         nullptr;  ///< when the run started, or the daemon: averages count from it
-    const Health* health = nullptr;
+    const LastingReasons* health = nullptr;
 
     [[nodiscard]] const config::Configuration& configuration() const { return *setting->configuration; }
     [[nodiscard]] const config::Scanner& scanner() const { return *setting->scanner; }

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "config/median.hpp"
-#include "daemon/status/status.hpp"
+#include "daemon/status/lasting_reasons.hpp"
+#include "daemon/status/problems.hpp"
 #include "net/endpoint.hpp"
 
 namespace petacq::daemon {

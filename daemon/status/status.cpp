@@ -4,6 +4,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "daemon/status/document_detector.hpp"
+#include "daemon/status/document_reception.hpp"
+#include "daemon/status/document_recording.hpp"
+#include "daemon/status/lasting_reasons.hpp"
+#include "daemon/status/reason_order.hpp"
 #include "daemon/system/utc.hpp"
 #include "daemon/system/version.hpp"
 

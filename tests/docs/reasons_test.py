@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every health reason is documented with what to do, and the tables of mistakes and symptoms name only what there is.
+"""Every health reason stands in their order and is documented with what to do, and the tables of mistakes and symptoms name
+only what there is.
 
 reasons_test.py ROOT
 """
@@ -9,9 +10,12 @@ import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-# Problem{"code", ...}, Place{"code", ...}, add("code", ...): wherever the daemon makes a reason or orders them.
-MADE = re.compile(r"\b(?:Problem|Place|NetworkFault|SourceTrouble|DetectorAdvice|add(?:_source|_share)?)\s*(?:\w+\s*)?"
+# Problem{"code", ...}, add("code", ...), code = ... ? "code" : "code": wherever the daemon makes a reason.
+MADE = re.compile(r"\b(?:Problem|NetworkFault|SourceTrouble|DetectorAdvice|add(?:_source|_share)?)\s*(?:\w+\s*)?"
                   r'[({]\s*"([a-z]+(?:_[a-z]+)+)"')
+CHOSEN = re.compile(r"\bcode = [^;]*;")
+WORD = re.compile(r'"([a-z]+(?:_[a-z]+)+)"')
+ORDERED = re.compile(r'\bCodeRank\{"([a-z_]+)"')
 CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
 
 
@@ -30,15 +34,24 @@ def codes_of(cells):
     return {code for cell in cells for code in CODE.findall(cell)}
 
 
-made = {code for folder in ("daemon/status", "daemon/run", "daemon/system", "daemon") for file in (root / folder).glob("*.[ch]pp")
-        for code in MADE.findall(file.read_text(encoding="utf-8"))}
+def made_in(file):
+    text = file.read_text(encoding="utf-8")
+    return set(MADE.findall(text)) | {code for choice in CHOSEN.findall(text) for code in WORD.findall(choice)}
+
+
+files = [file for folder in ("daemon/status", "daemon/run", "daemon/system", "daemon") for file in (root / folder).glob("*.[ch]pp")]
+made = set().union(*map(made_in, files))
+raised = set().union(*(made_in(file) for file in files if file.name != "verdict.cpp"))
+ordered = set(ORDERED.findall((root / "daemon/status/reason_order.cpp").read_text(encoding="utf-8")))
 health = {row[0].strip("`"): row for row in rows(page("reference/status.md"), "Health reasons")[2:]}
 verdict = codes_of([page("reference/ledger.md").split("## The verdict on a run")[1].split("\n## ")[0]])
 mistakes = rows(page("how-to/board.md"), "From the mistake to its cause")[2:]
 symptoms = [row for heading in ("Nothing arrives", "Multicast and broadcast", "Some are lost")
             for row in rows(page("how-to/network.md"), heading)[2:]]
 
-problems = [f"{code}: not in reference/status.md" for code in sorted(made - set(health) - verdict)]
+problems = [f"{code}: not in the order of daemon/status/reason_order.cpp" for code in sorted(raised - ordered)]
+problems += [f"{code}: in the order of reasons, and nothing makes it" for code in sorted(ordered - raised)]
+problems += [f"{code}: not in reference/status.md" for code in sorted(made - set(health) - verdict)]
 problems += [f"{code}: in status.md, and nothing makes it" for code in sorted(set(health) - made)]
 problems += [f"{code}: status.md does not say what to do" for code, row in health.items() if len(row) != 4 or not all(row)]
 problems += [f"board.md: {row[0]}: {len(row)} cells, or an empty one" for row in mistakes if len(row) != 5 or not all(row)]

@@ -215,6 +215,45 @@ TEST_CASE("coverage: its JSON form reads back") {
         CHECK_THROWS_AS(coverage_from_json(json::parse(bad)), std::invalid_argument);
 }
 
+TEST_CASE("coverage: a rule that is not stated has the default of its key") {
+    // Another value than the default for each key.
+    config::Coincidence coincidence = some_rules();
+    coincidence.window_mode = config::WindowMode::every;
+    coincidence.multiples_policy = config::MultiplesPolicy::take_all_goods;
+    coincidence.max_multiplicity = 8;
+    coincidence.max_ring_difference = 5;
+    coincidence.delayeds = config::DelayedRule::delayed_window;
+    Coverage coverage = some_coverage(gpu::TickRange{1000, 2000});
+    coverage.rules = {coincidence, config::Energy{false, 400, 600}};
+    const json document = to_json(coverage);
+    int without_default = 0;
+    for (const char* section : {"coincidence", "energy"}) {
+        const json& declared = config::configuration_schema().at("properties").at(section).at("properties");
+        for (const auto& [key, value] : document.at("rules").at(section).items()) {
+            CAPTURE(section, key);
+            json lacking = document;
+            lacking["rules"][section].erase(key);
+            if (key == "window_ticks") {
+                ++without_default;
+                CHECK_THROWS_WITH(coverage_from_json(lacking),
+                                  "coverage: /coincidence/window_ticks: missing, and it has no default");
+                continue;
+            }
+            json expected = document;
+            expected["rules"][section][key] = declared.at(key).at("default");
+            CHECK(value != declared.at(key).at("default"));
+            CHECK(to_json(coverage_from_json(lacking)) == expected);
+        }
+    }
+    CHECK(without_default == 1);
+    json newer = document;
+    newer["rules"]["coincidence"]["of_a_later_version"] = 1;
+    CHECK(to_json(coverage_from_json(newer)) == document);
+    json wrong = document;
+    wrong["rules"]["energy"]["lower_keV"] = "low";
+    CHECK_THROWS_WITH(coverage_from_json(wrong), contains("coverage: /energy/lower_keV: "));
+}
+
 TEST_CASE("coverage: what files of 1.0 say") {
     // As a file is read: whole numbers without a sign.
     const auto parsed = [](const json& document) { return json::parse(document.dump()); };

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "daemon/http/metrics.hpp"
-#include "daemon/status/health.hpp"
+#include "daemon/status/lasting_reasons.hpp"
 #include "daemon/status/status.hpp"
 #include "tests/daemon/http/exposition.hpp"
 #include "tests/daemon/status/helpers.hpp"
@@ -27,7 +27,7 @@ json status_of(const AcquisitionSnapshot& snapshot) {
     reading.taken = at(1);
     reading.acquisition = std::make_shared<const AcquisitionSnapshot>(snapshot);
     const RunState run;
-    const Health health;
+    const LastingReasons health;
     return make_status({&setting, &run, &reading, &reading, &snapshot, &health}, {});
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "daemon/status/reason_order.hpp"
 #include "tests/daemon/status/patient.hpp"
 #include "tests/daemon/tracking/helpers.hpp"
 #include "tests/support/catch.hpp"
@@ -130,7 +131,7 @@ TEST_CASE("many reasons of one kind are one, with the worst") {
 }
 
 TEST_CASE("the units of a silent board do not count because it is silent") {
-    Health health;
+    LastingReasons health;
     health.observe({{"detector_unit_silent", 3, "module 3: 4 detector units do not count", "look"},
                     {"source_silent", 3, "source 3 is silent", "look"}},
                    at(0));

@@ -24,7 +24,7 @@ TEST_CASE("counters of an earlier run do not hide the problems of the next one")
 }
 
 TEST_CASE("a problem that comes and goes is one reason") {
-    Health health;
+    LastingReasons health;
     int told = 0;
     for (int i = 0; i < 30; ++i) {
         std::vector<Problem> problems;
@@ -36,7 +36,7 @@ TEST_CASE("a problem that comes and goes is one reason") {
 }
 
 TEST_CASE("a problem that does not last disappears at once") {
-    Health health;
+    LastingReasons health;
     Problem now_or_never = problem("run_failed");
     now_or_never.lasts = {};
     CHECK(health.observe({now_or_never}, at(1)).size() == 1);
@@ -45,7 +45,7 @@ TEST_CASE("a problem that does not last disappears at once") {
 }
 
 TEST_CASE("the same problem of two sources is two reasons, the worst is the state") {
-    Health health;
+    LastingReasons health;
     CHECK(health.observe({problem("source_silent", 1), problem("source_silent", 2)}, at(1)).size() == 2);
     CHECK(std::string(health.state()) == "degraded");
     CHECK(health.find("source_silent", 2) != nullptr);

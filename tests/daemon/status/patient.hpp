@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "daemon/status/health.hpp"
-#include "daemon/status/status.hpp"
+#include "daemon/status/lasting_reasons.hpp"
+#include "daemon/status/problems.hpp"
 #include "tests/daemon/status/helpers.hpp"
 
 namespace petacq::test {
@@ -71,7 +71,7 @@ class Patient {
     AcquisitionSnapshot now;
     AcquisitionSnapshot before;
     Reading reading;
-    Health health;
+    LastingReasons health;
     double time = 0;
 };
 

@@ -2,7 +2,8 @@
 #include <cmath>
 
 #include "daemon/space/disk_space.hpp"
-#include "daemon/status/health.hpp"
+#include "daemon/status/document_detector.hpp"
+#include "daemon/status/lasting_reasons.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/system/progress.hpp"
 #include "tests/daemon/status/helpers.hpp"
@@ -214,7 +215,7 @@ TEST_CASE("sources and modules of the document") {
     Reading reading_before;
     reading_before.taken = at(0);
     reading_before.acquisition = before;
-    Health health;
+    LastingReasons health;
     health.observe({{"source_silent", 1, "source 8 is silent", "look"}, {"temperature_high", 3, "hot", ""}},
                    at(2));
     const RunState run;
@@ -242,7 +243,7 @@ TEST_CASE("sources and modules of the document") {
     for (const char* code : {"source_silent", "source_lagging", "source_leading", "source_jumping",
                              "source_clock", "source_stepped_back", "source_restarted"}) {
         INFO(code);
-        Health other;
+        LastingReasons other;
         other.observe({{code, 1, "source 8 is not well", "look"}}, at(2));
         seen.health = &other;
         CHECK(make_sources(seen)[0]["health"] == "degraded");

@@ -1,6 +1,7 @@
 // `recording`: the word for the first glance, and what stands beside it.
 #include <cmath>
 
+#include "daemon/status/document_recording.hpp"
 #include "daemon/system/utc.hpp"
 #include "tests/daemon/status/patient.hpp"
 #include "tests/support/catch.hpp"

@@ -1,5 +1,7 @@
 // Who sends, in health and in the status document: unknown senders, too many, sources that were never heard.
-#include "daemon/status/status.hpp"
+#include "daemon/status/document_detector.hpp"
+#include "daemon/status/lasting_reasons.hpp"
+#include "daemon/status/problems.hpp"
 #include "tests/daemon/status/helpers.hpp"
 #include "tests/support/catch.hpp"
 
@@ -49,7 +51,7 @@ struct Readings {
     AcquisitionSnapshot before = snapshot_at(1);
     AcquisitionSnapshot now = snapshot_at(2);
     Reading reading;
-    Health health;
+    LastingReasons health;
 };
 
 using Texts = std::vector<std::string>;

@@ -1,4 +1,5 @@
-// What the daemon expects of the boards, and what arrives: for petctl doctor.
+#include "daemon/status/document_reception.hpp"
+
 #include <algorithm>
 #include <bitset>
 #include <cstddef>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "config/configuration.hpp"
-#include "daemon/status/status.hpp"
+#include "daemon/status/document_detector.hpp"
 #include "net/endpoint.hpp"
 
 namespace petacq::daemon {

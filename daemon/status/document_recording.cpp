@@ -1,4 +1,5 @@
-// `recording` of the status document: are data being recorded now, and if not, why?
+#include "daemon/status/document_recording.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/status/problems.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "daemon/system/utc.hpp"

@@ -1,5 +1,5 @@
-// The live page and the documents behind it. Each document is made at most once from each published status,
-// however many clients ask for it.
+// What is at each path: the live page and the documents behind it. Each document is made at most once from
+// each published status, however many clients ask for it.
 #pragma once
 
 #include <chrono>
@@ -60,12 +60,17 @@ struct HttpResource {
 /// server; it must not block. Empty: none.
 using QuickLookSource = std::function<std::shared_ptr<const QuickLookDocuments>()>;
 
+/// What a path stands for: a resource; the list of runs or a command, which the control thread answers.
+enum class HttpTarget : std::uint8_t { resource, runs, start, stop };
+
 /// Belongs to one thread.
-class HttpContent {
+class HttpResources {
   public:
-    /// `chart_library`: its text; empty: none.
-    HttpContent(const config::Geometry& geometry, std::string chart_library, SpectraSource spectra = {},
-                QuickLookSource quick_look = {});
+    /// `chart_library`: its text; empty: none. `commands_allowed`: whether there is control over HTTP.
+    HttpResources(const config::Geometry& geometry, std::string chart_library, bool commands_allowed,
+                  SpectraSource spectra = {}, QuickLookSource quick_look = {});
+
+    static HttpTarget target_of(std::string_view path);
 
     void publish(Publication publication);
     /// The resource at a path (without query), if there is one.
@@ -76,12 +81,22 @@ class HttpContent {
   private:
     using Text = std::shared_ptr<const std::string>;
 
-    HttpResource health() const;
-    /// The document at a path, made from now_; empty: there is none.
-    std::string make(std::string_view path) const;
+    struct Row;
+    static const Row rows[];
+    static const Row* row_of(std::string_view path);
+
+    /// The document at a path, made by `make` unless it has been made from now_.
+    template <class Make>
+    HttpResource document(std::string_view path, const Make& make);
+    [[nodiscard]] double age_s() const;
+    HttpResource health(std::string_view path, const HttpStatistics& statistics);
+    HttpResource metrics(std::string_view path, const HttpStatistics& statistics);
+    [[nodiscard]] std::string quick_look_text(std::string QuickLookDocuments::*which) const;
+    [[nodiscard]] std::string singles() const;
 
     const config::Geometry geometry_;
     const Text chart_library_;
+    const bool commands_allowed_;
     const SpectraSource spectra_;
     const QuickLookSource quick_look_;
     Publication now_;

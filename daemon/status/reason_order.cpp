@@ -1,4 +1,5 @@
-// Reasons as people read them: those of one kind together, causes first.
+#include "daemon/status/reason_order.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,8 +8,6 @@
 #include <initializer_list>
 #include <optional>
 #include <utility>
-
-#include "daemon/status/health.hpp"
 
 namespace petacq::daemon {
 
@@ -101,7 +100,7 @@ constexpr bool causes_stand_above() {
 }
 static_assert(causes_stand_above());
 
-/// An unknown code comes last.
+/// A code that is not in the order comes last. tests/docs/reasons_test.py finds it.
 std::size_t place_of(std::string_view code) {
     const auto* const found =
         std::find_if(order.begin(), order.end(), [&](const CodeRank& place) { return place.code == code; });

@@ -1,3 +1,5 @@
+#include "daemon/status/document_detector.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 
 #include "config/energy_bins.hpp"
 #include "daemon/detector/module_sums.hpp"
+#include "daemon/status/lasting_reasons.hpp"
 #include "daemon/status/status.hpp"
 #include "net/endpoint.hpp"
 
@@ -75,7 +78,7 @@ std::vector<double> unit_rates(const RecentHistograms& recent, const config::Geo
     return rates;
 }
 
-bool in_trouble(const Health& health, std::uint32_t bdm) {
+bool in_trouble(const LastingReasons& health, std::uint32_t bdm) {
     constexpr std::array codes{"temperature_high",     "detector_time_step",     "detector_gain_step",
                                "detector_few_prompts", "detector_time_off",      "detector_gain_off",
                                "detector_prompts_off", "detector_unit_silent",   "detector_noisy",

@@ -1,4 +1,5 @@
-// Answers a request: finds the document that it names, or checks its right to control and passes it on.
+// Answers a request: with a resource, or with what the control thread or a file of a run answers, after
+// checking the right to control.
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -57,17 +58,14 @@ void HttpSession::handle(const Request& request) {
         return send_error(403, "this host name is not in http.host_names");
     }
     const std::string_view path = path_of(view(request.target()));
-    if (path == "/control/start" || path == "/control/stop") return handle_control(request, path);
+    const HttpTarget target = HttpResources::target_of(path);
+    const bool starts = target == HttpTarget::start;
+    if (starts || target == HttpTarget::stop) return handle_control(request, starts ? "start" : "stop");
     const bool reads = request.method() == http::verb::get || head_;
-    const bool lists_runs = path == "/runs" && context_->runs->known();
+    const bool lists_runs = target == HttpTarget::runs && context_->runs->known();
     const auto report = context_->options.data_dir.empty() ? std::nullopt : report_file(path);
-    auto resource = lists_runs || report ? std::nullopt : context_->content.get(path, context_->statistics);
-    if (path == "/control") {
-        const bool allowed = context_->control.start != nullptr;
-        resource =
-            HttpResource{200, "application/json",
-                         std::make_shared<const std::string>(json_text({{"allowed", allowed}})), false};
-    }
+    const auto resource =
+        lists_runs || report ? std::nullopt : context_->resources.get(path, context_->statistics);
     if (!resource && !lists_runs && !report) return send_error(404, "no such resource");
     if (!reads) return send_error(405, "only GET and HEAD are allowed here", "GET, HEAD");
     if (lists_runs) return send_runs();
@@ -131,7 +129,7 @@ void HttpSession::read_and_send(const ReportFile& report) {
     });
 }
 
-void HttpSession::handle_control(const Request& request, std::string_view path) {
+void HttpSession::handle_control(const Request& request, const char* method) {
     const HttpControl& control = context_->control;
     if (!control.start || !control.stop) {
         return send_error(403, "control over HTTP is switched off (http.allow_control)");
@@ -142,7 +140,8 @@ void HttpSession::handle_control(const Request& request, std::string_view path) 
                                    : std::string_view();
     if (!is_authorised(authorization, context_->options.control_token)) {
         context_->log_limit.log(LogLevel::warning, "token",
-                                "http: a request to {} without the right token was refused", path);
+                                "http: a request to {} without the right token was refused",
+                                path_of(view(request.target())));
         return send_error(
             401,
             "expected the header Authorization: Bearer TOKEN, with the token of http.control_token_file");
@@ -165,7 +164,7 @@ void HttpSession::handle_control(const Request& request, std::string_view path) 
     await_answer(context_->options.control_timeout);
     try {
         RpcCall call;
-        call.method = path == "/control/start" ? "start" : "stop";
+        call.method = method;
         if (!request.body().empty()) {
             if (config::json_nested_deeper(request.body(), rpc_max_depth))
                 throw RpcError(rpc_invalid_params, "body: nested too deeply");
