@@ -1,6 +1,7 @@
 #include "tools/petlm/export/export.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -39,7 +40,9 @@ const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {
         if (name == format.name) return format;
     }
-    throw UsageError("format '" + name + "': expected castor, stir, coinstruct, csv or hdf5");
+    const std::vector<std::string> names = export_formats();
+    throw UsageError(fmt::format("format '{}': expected {} or {}", name,
+                                 fmt::join(names.begin(), names.end() - 1, ", "), names.back()));
 }
 
 void check_options(const ExportOptions& o) {
@@ -198,6 +201,13 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
 }
 
 }  // namespace
+
+std::vector<std::string> export_formats() {
+    std::vector<std::string> names;
+    for (const Format& format : formats)
+        names.emplace_back(format.name);
+    return names;
+}
 
 void Exported::count(const daemon::ListModeReader& reader) {
     if (reader.kind() == daemon::RecordKind::singles) {
