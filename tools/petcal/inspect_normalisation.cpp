@@ -8,6 +8,7 @@
 
 #include "config/base/printable.hpp"
 #include "config/hdf5/table.hpp"
+#include "config/moments.hpp"
 #include "tools/petcal/base/dead_units.hpp"
 #include "tools/petcal/base/text.hpp"
 #include "tools/petcal/base/units.hpp"
@@ -20,24 +21,19 @@ using nlohmann::json;
 
 /// Of the values above 0.
 json statistics(const std::vector<float>& values) {
-    double n = 0;
-    double sum = 0;
-    double squares = 0;
+    config::Moments moments;
     double low = INFINITY;
     double high = 0;
     for (const double value : values) {
         if (!(value > 0)) continue;
-        n += 1;
-        sum += value;
-        squares += value * value;
+        moments.add(value);
         low = std::min(low, value);
         high = std::max(high, value);
     }
-    if (n == 0) return {{"count", 0}, {"mean", 0}, {"spread", 0}, {"min", 0}, {"max", 0}};
-    const double mean = sum / n;
-    return {{"count", n},
-            {"mean", mean},
-            {"spread", std::sqrt(std::max(0.0, squares / n - mean * mean))},
+    if (moments.n == 0) return {{"count", 0}, {"mean", 0}, {"spread", 0}, {"min", 0}, {"max", 0}};
+    return {{"count", moments.n},
+            {"mean", moments.mean()},
+            {"spread", moments.spread()},
             {"min", low},
             {"max", high}};
 }

@@ -10,6 +10,7 @@
 #include "config/base/error.hpp"
 #include "config/base/json_file.hpp"
 #include "config/calibration.hpp"
+#include "config/moments.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petcal/results/results.hpp"
@@ -67,18 +68,6 @@ AboutImage about_image(const DeriveActivityOptions& o, const normalisation::Norm
     return {applied, text("time_of_activity_utc")};
 }
 
-struct Region {
-    double n = 0;
-    double sum = 0;
-    double squares = 0;
-    void add(double value) {
-        n += 1;
-        sum += value;
-        squares += value * value;
-    }
-    [[nodiscard]] double mean() const { return n > 0 ? sum / n : 0; }
-};
-
 void check(const DeriveActivityOptions& o, const nifti::Volume& image) {
     for (const double value : o.cylinder) {
         if (!std::isfinite(value)) throw config::Error("--cylinder: expected finite numbers");
@@ -112,8 +101,8 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     check(o, image);
     const double radius = o.cylinder[3] - o.margin_mm;
     const double half_length = o.cylinder[4] / 2 - o.margin_mm;
-    Region all;
-    std::array<Region, part_names.size()> parts;
+    config::Moments all;
+    std::array<config::Moments, part_names.size()> parts;
     std::size_t index = 0;
     for (std::uint32_t k = 0; k < image.n[2]; ++k) {
         for (std::uint32_t j = 0; j < image.n[1]; ++j) {
@@ -143,7 +132,7 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     if (!(out.mean > 0))
         throw config::Error(
             fmt::format("the image has a mean of {:g} in the cylinder; expected more than 0", out.mean));
-    out.spread = std::sqrt(std::max(0.0, all.squares / all.n - out.mean * out.mean)) / out.mean;
+    out.spread = all.spread() / out.mean;
     for (std::size_t part = 0; part < parts.size(); ++part) {
         out.parts[part] = parts[part].mean() / out.mean;
         if (std::abs(out.parts[part] - 1) <= max_uneven) continue;
