@@ -60,10 +60,7 @@ void check_options(const ExportOptions& o) {
     only(o.nuclide && !reconstruction, "--nuclide", "castor and stir");
     only((o.half_life_s || o.branching_ratio) && !reconstruction, "--half-life-s, --branching-ratio",
          "castor and stir");
-    if (o.scatter && *o.scatter != "simulation" && *o.scatter != "none")
-        throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
-    if (o.scatter == "simulation" && o.lines.attenuation.empty())
-        throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
+    corrections::check_scatter(o.scatter, o.lines);
     if (!(o.max_lines_gb > 0 && o.max_lines_gb <= 1e6)) {
         throw UsageError(fmt::format("--max-lines-gb: expected more than 0, found {}", o.max_lines_gb));
     }
