@@ -1,9 +1,9 @@
 #include "tools/petcal/estimate/crystal_map.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numeric>
 
@@ -16,9 +16,7 @@ namespace petacq::petcal {
 namespace {
 
 std::string number(double value, int decimals) {
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-    return text.data();
+    return fmt::format("{:.{}f}", value, decimals);
 }
 
 /// An outermost row or column without a peak: nobody knows then where the grid of crystals begins.
