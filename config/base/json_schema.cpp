@@ -247,9 +247,9 @@ class Application {
         }
         for (const auto& [key, property] : properties.items()) {
             if (!value.contains(key)) {
-                const json& target = resolved(property);
-                if (!target.contains("default")) continue;
-                value[key] = target.at("default");
+                const json& holder = property.contains("default") ? property : resolved(property);
+                if (!holder.contains("default")) continue;
+                value[key] = holder.at("default");
             }
             apply(property, value[key], path + pointer_step(key));
         }

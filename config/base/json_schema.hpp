@@ -2,8 +2,9 @@
 //
 // It knows a subset of JSON Schema: type (one or several), properties, required, additionalProperties false,
 // enum, const, minimum, maximum, exclusiveMinimum, multipleOf, minLength, format ip, items, minItems,
-// maxItems, uniqueItems, default, and $ref within the document. A string with a pattern beside an integer is
-// hexadecimal text, such as "0x1F". It ignores every other keyword.
+// maxItems, uniqueItems, default, and $ref within the document, beside which a key may have a default of its
+// own. A string with a pattern beside an integer is hexadecimal text, such as "0x1F". It ignores every other
+// keyword.
 #pragma once
 
 #include <cstdint>

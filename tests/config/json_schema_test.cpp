@@ -108,6 +108,21 @@ TEST_CASE("defaults are filled in, sections and array items included") {
     CHECK(document == json::parse(R"({"section": {"n": 8}, "items": [{"on": true}, {"on": false}]})"));
 }
 
+TEST_CASE("a key may have a default beside its reference") {
+    const json schema = json::parse(R"({
+        "type": "object", "additionalProperties": false,
+        "properties": {"own": {"$ref": "#/$defs/count", "default": 3}, "shared": {"$ref": "#/$defs/count"},
+                       "none": {"$ref": "#/$defs/text"}},
+        "$defs": {"count": {"type": "integer", "maximum": 9, "default": 5}, "text": {"type": "string"}}
+    })");
+    json document = json::object();
+    config::apply_schema(schema, document);
+    CHECK(document == json::parse(R"({"own": 3, "shared": 5})"));
+    document = json::parse(R"({"own": 10})");
+    CHECK(complaint([&] { config::apply_schema(schema, document); }) ==
+          "/own: expected an integer of at most 9, found 10");
+}
+
 TEST_CASE("unknown and missing keys") {
     const json schema = json::parse(R"({
         "type": "object", "additionalProperties": false, "required": ["lower_keV"],

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "tests/support/catch.hpp"
-#include "tests/tools/petcal/derive/simulated_scan.hpp"
+#include "tests/tools/petcal/estimate/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"
-#include "tools/petcal/derive/pairs/normalise.hpp"
+#include "tools/petcal/estimate/pairs/normalise.hpp"
 
 using namespace petacq;
 
@@ -14,7 +14,7 @@ constexpr double absorption_per_mm = 0.083;
 
 /// Pairs of a source in a scanner whose crystals absorb by path.
 std::vector<test::SimulatedPair> scan(const config::Scanner& scanner, const sim::Detector& detector,
-                                      const derive::CylinderScan& source, double mbq) {
+                                      const estimate::CylinderScan& source, double mbq) {
     sim::Options o = test::cylinder_scan(source.radius_mm, source.length_mm, mbq, 12, 0.65);
     o.activity[0].at = source.centre_mm;
     o.physics.scatter = 0;
@@ -23,8 +23,9 @@ std::vector<test::SimulatedPair> scan(const config::Scanner& scanner, const sim:
     return test::simulate_pairs(scanner, o, detector, 300);
 }
 
-derive::LineCounts counts_of(const derive::FanModel& model, const std::vector<test::SimulatedPair>& pairs) {
-    derive::LineCounts counts(model);
+estimate::LineCounts counts_of(const estimate::FanModel& model,
+                               const std::vector<test::SimulatedPair>& pairs) {
+    estimate::LineCounts counts(model);
     for (const test::SimulatedPair& p : pairs) {
         if (!p.random && model.counts(p.a, p.b)) counts.add(p.a, p.b, 1, 1);
     }
@@ -33,7 +34,7 @@ derive::LineCounts counts_of(const derive::FanModel& model, const std::vector<te
 }
 
 /// Deviation of the counts from those expected beyond their noise, rms, relative, for classes of that many.
-double deviation(const derive::NetCounts& counts, const std::vector<double>& sums, double least) {
+double deviation(const estimate::NetCounts& counts, const std::vector<double>& sums, double least) {
     double net = 0;
     double all = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -62,7 +63,7 @@ TEST_CASE("normalisation: that of a large cylinder predicts the counts of a smal
     model.time_spread_ps = 0;
     const sim::Detector detector = sim::make_detector(scanner, model);
     const auto cylinder = [](config::Vector3 at, double radius, double length) {
-        derive::CylinderScan c{at, radius, length};
+        estimate::CylinderScan c{at, radius, length};
         c.depth_mm = 5;
         c.edge_mm = 1.6;
         c.min_module_difference = 2;
@@ -70,8 +71,8 @@ TEST_CASE("normalisation: that of a large cylinder predicts the counts of a smal
     };
     const auto large = cylinder({0, 0, 0}, 20, 60);
     const auto small = cylinder({8, 0, 5}, 8, 30);
-    const derive::FanModel of_large(scanner, large);
-    derive::NormalisationFitOptions options;
+    const estimate::FanModel of_large(scanner, large);
+    estimate::NormalisationFitOptions options;
     options.threads = 2;
     const auto fit =
         fit_normalisation(of_large, counts_of(of_large, scan(scanner, detector, large, 3)), options);
@@ -79,11 +80,11 @@ TEST_CASE("normalisation: that of a large cylinder predicts the counts of a smal
     CHECK(fit.chi_square > 0.8);
     CHECK(fit.chi_square < 1.1);
 
-    const derive::FanModel of_small(scanner, small);
+    const estimate::FanModel of_small(scanner, small);
     const auto counts = counts_of(of_small, scan(scanner, detector, small, 3));
     const auto sums = of_small.sums(fit.crystals.efficiency, fit.factors, 2);
     const auto none =
-        of_small.sums(fit.crystals.efficiency, derive::GeometricFactors::even(scanner.geometry));
+        of_small.sums(fit.crystals.efficiency, estimate::GeometricFactors::even(scanner.geometry));
     const double without = deviation(counts.axial, none.axial, 1000);
     const double axial = deviation(counts.axial, sums.axial, 1000);
     const double transaxial = deviation(counts.transaxial, sums.transaxial, 1000);

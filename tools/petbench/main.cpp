@@ -90,7 +90,6 @@ void check(const PipelineSuite& s) {
 }
 
 void add_options(CLI::App& app, PipelineSuite& s) {
-    const auto& policies = config::words<config::MultiplesPolicy>.names;
     app.add_option("--scanner", s.scanner, "Scanner description (JSON)")
         ->required()
         ->check(CLI::ExistingFile);
@@ -113,10 +112,11 @@ void add_options(CLI::App& app, PipelineSuite& s) {
     option(app, "--window-ns", s.window_ns, "Coincidence window");
     option(app, "--delay-ns", s.delay_ns, "Delay of the window for randoms; 0: none");
     option(app, "--delayeds", s.delayeds, "How delayeds are found")
-        ->check(CLI::IsMember({"shifted_group", "delayed_window"}));
+        ->check(CLI::IsMember(config::words<config::DelayedRule>.names));
     option(app, "--policy", s.policy, "Multiples policy: how groups of more than two singles are handled")
-        ->check(CLI::IsMember(std::vector<std::string>(policies.begin(), policies.end())));
-    option(app, "--mode", s.mode, "Window mode")->check(CLI::IsMember({"single", "every"}));
+        ->check(CLI::IsMember(config::words<config::MultiplesPolicy>.names));
+    option(app, "--mode", s.mode, "Window mode")
+        ->check(CLI::IsMember(config::words<config::WindowMode>.names));
     option(app, "--bins", s.bins, "Energy bins of the calibration")->check(CLI::Range(1, 6554));
     option(app, "--nonlinearity", s.nonlinearity, "Makes factors differ from bin to bin");
     app.add_option("--threads", s.threads,

@@ -1,9 +1,9 @@
 #include "tools/petcal/compare.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
@@ -114,13 +114,6 @@ json compare_times(const config::Scanner& scanner, const config::Calibration& a,
     return figures;
 }
 
-template <class... Arguments>
-std::string text_line(const char* format, Arguments... arguments) {
-    std::array<char, 256> text{};
-    std::snprintf(text.data(), text.size(), format, arguments...);
-    return text.data();
-}
-
 }  // namespace
 
 json compare(const config::Scanner& scanner, const config::Calibration& a, const config::Calibration& b) {
@@ -134,31 +127,32 @@ json compare(const config::Scanner& scanner, const config::Calibration& a, const
 std::string compare_text(const json& f) {
     const auto value = [](const json& part, const char* key) { return part.at(key).get<double>(); };
     const json& map = f.at("position_table");
-    std::string text = text_line("position_table  other crystal: %.3f %% of positions\n",
-                                 100 * value(map, "differing_fraction"));
+    std::string text = fmt::format("position_table  other crystal: {:.3f} % of positions\n",
+                                   100 * value(map, "differing_fraction"));
     std::vector<std::pair<double, std::string>> units;
     for (const json& unit : map.at("units")) {
         const double share = value(unit, "differing_fraction");
         if (share == 0) continue;
         units.emplace_back(
-            share, text_line("                module %u, unit %u: %.3f %%\n", unit.at("bdm").get<unsigned>(),
-                             unit.at("du").get<unsigned>(), 100 * share));
+            share, fmt::format("                module {}, unit {}: {:.3f} %\n",
+                               unit.at("bdm").get<unsigned>(), unit.at("du").get<unsigned>(), 100 * share));
     }
     const auto larger = [](const auto& one, const auto& other) { return one.first > other.first; };
     std::stable_sort(units.begin(), units.end(), larger);
     constexpr std::size_t most = 10;
     for (std::size_t i = 0; i < units.size() && i < most; ++i)
         text += units[i].second;
-    if (units.size() > most) text += text_line("                and %zu more\n", units.size() - most);
+    if (units.size() > most) text += fmt::format("                and {} more\n", units.size() - most);
     const json& e = f.at("energy_factor");
-    text += text_line("energy_factor   at 511 keV, B to A: mean %+.3f %%, rms %.3f %%, largest %.3f %%\n",
-                      value(e, "mean_percent"), value(e, "rms_percent"), value(e, "max_percent"));
+    text +=
+        fmt::format("energy_factor   at 511 keV, B to A: mean {:+.3f} %, rms {:.3f} %, largest {:.3f} %\n",
+                    value(e, "mean_percent"), value(e, "rms_percent"), value(e, "max_percent"));
     if (e.at("incomparable") != 0)
-        text += text_line("                crystals that never reach 511 keV in A: %zu\n",
-                          e.at("incomparable").get<std::size_t>());
+        text += fmt::format("                crystals that never reach 511 keV in A: {}\n",
+                            e.at("incomparable").get<std::size_t>());
     const json& t = f.at("time_offset");
-    text += text_line(
-        "time_offset     B minus A: mean %+.2f ticks, rms %.2f ticks (%.1f ps), largest %.0f ticks\n",
+    text += fmt::format(
+        "time_offset     B minus A: mean {:+.2f} ticks, rms {:.2f} ticks ({:.1f} ps), largest {:.0f} ticks\n",
         value(t, "mean_ticks"), value(t, "rms_ticks"), value(t, "rms_ps"), value(t, "max_ticks"));
     return text;
 }

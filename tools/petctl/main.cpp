@@ -13,6 +13,7 @@
 
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
+#include "config/choices.hpp"
 #include "config/command_line/command_line.hpp"
 #include "daemon/control/client.hpp"
 #include "tools/petctl/commands.hpp"
@@ -281,7 +282,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* level = app.add_subcommand("log-level", "Show or set the log level of the running daemon");
     level->add_option("LEVEL", a.level, "Least important messages to log")
-        ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error"}));
+        ->check(CLI::IsMember(petacq::config::words<petacq::config::LogLevel>.names));
     level->callback(with_client([&a](ControlClient& client) { return petctl::log_level(client, a.level); }));
 
     CLI::App* relay = app.add_subcommand(

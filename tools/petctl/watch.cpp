@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/base/seconds_since.hpp"
 #include "tools/petctl/terminal.hpp"
 #include "tools/petctl/text/status_text.hpp"
 #include "tools/petctl/text/strip.hpp"
@@ -106,7 +107,7 @@ int watch_dashboard(ControlClient& first, const std::string& socket) {
     const Signals signals;
     Terminal terminal;
     while (stop_requested == 0) {
-        const double age_s = std::chrono::duration<double>(Clock::now() - taken).count();
+        const double age_s = config::seconds_since(taken);
         terminal.show(dashboard.draw(terminal.width(), terminal.height(), terminal.unicode(), age_s));
         terminal.title(dashboard.title());
         if (!signals.wait(client != nullptr ? client->descriptor() : -1)) break;

@@ -107,7 +107,7 @@ void add_export(CLI::App& app, int& status) {
         add(app, status, "export", "Writes the records in the format of other software", export_records);
     sub.add_option("--format", o.format, "Of the other software")
         ->required()
-        ->check(CLI::IsMember({"castor", "stir", "coinstruct", "csv", "hdf5"}));
+        ->check(CLI::IsMember(export_formats()));
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, "Directory to write to (castor, stir), or file");
     sub.add_option("--scanner", o.scanner, std::string(scanner_help) + " (castor, stir)");

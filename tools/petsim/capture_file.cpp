@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/base/json_schema.hpp"
+#include "config/base/seconds_since.hpp"
 #include "net/pcap/pcap_reader.hpp"
 
 namespace petacq::sim {
@@ -102,9 +103,7 @@ SentCapture send_capture(const SendCaptureOptions& options, const std::atomic<bo
                                   : 1);
     }
     transmitter.flush();
-    return {transmitter.datagrams_sent(),
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count(),
-            transmitter.worst_delay_s()};
+    return {transmitter.datagrams_sent(), config::seconds_since(began), transmitter.worst_delay_s()};
 }
 
 }  // namespace petacq::sim

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "config/choices.hpp"
 #include "config/command_line/command_line.hpp"
 
 namespace petacq::sim {
@@ -30,7 +31,7 @@ void add_physics(CLI::App& app, Command& c) {
     Crystals& crystals = c.options.crystals;
     option("--crystals", c.crystals,
            "Photons are absorbed at the surface or at a depth, or scatter between crystals")
-        ->check(CLI::IsMember({"surface", "depth", "scatter"}));
+        ->check(CLI::IsMember(config::words<CrystalModel>.names));
     option("--crystal-attenuation-per-cm", crystals.attenuation_per_cm,
            "Of depth and scatter: attenuation at 511 keV");
     option("--photo-share", crystals.photo_share, "Of scatter: photoelectric share of it");
@@ -76,7 +77,8 @@ void add_wire(CLI::App& app, Command& c) {
     const auto option = [&](const char* name, auto& value, const char* help) {
         return app.add_option(name, value, help)->group("Wire")->capture_default_str();
     };
-    option("--framing", c.framing, "sequenced or bare")->check(CLI::IsMember({"sequenced", "bare"}));
+    option("--framing", c.framing, "sequenced or bare")
+        ->check(CLI::IsMember(config::words<config::Framing>.names));
     option("--sources", w.sources,
            "Sources that share the modules; 0: those of the scanner description, else one per module");
     option("--payload", w.payload, "Largest datagram, bytes (up to 65507)");

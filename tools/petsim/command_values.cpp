@@ -281,7 +281,7 @@ void interpret(Command& command) {
     read_tags(command);
     if (command.fast) command.pace = 0;
     command.options.physics.paralysable = command.dead_time_model == "paralysable";
-    command.options.crystals.model = crystal_model_from_name(command.crystals);
+    command.options.crystals.model = config::from_name<CrystalModel>(command.crystals);
     command.options.wire.end_of_stream = !command.no_end_of_stream;
     command.options.wire.framing = config::from_name<net::Framing>(command.framing);
 }

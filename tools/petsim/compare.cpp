@@ -5,6 +5,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "config/moments.hpp"
 #include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
@@ -186,26 +187,10 @@ void compare_whole_list(const std::vector<TruthRecord>& singles, const Groups& g
     out.prompts_surplus = missing_in(expected, prompts);
 }
 
-/// Mean, and standard deviation around it.
-struct Spread {
-    double n = 0;
-    double sum = 0;
-    double squares = 0;
-    void add(double v) {
-        n += 1;
-        sum += v;
-        squares += v * v;
-    }
-    [[nodiscard]] double mean() const { return n > 0 ? sum / n : 0; }
-    [[nodiscard]] double rms() const {
-        return n > 0 ? std::sqrt(std::max(0.0, squares / n - mean() * mean())) : 0;
-    }
-};
-
 CalibrationErrors calibration_errors(const std::vector<TruthRecord>& truth, const PairingRules& rules) {
     CalibrationErrors out;
-    Spread energy;
-    Spread time;
+    config::Moments energy;
+    config::Moments time;
     for (const TruthRecord& t : truth) {
         if (t.hits != 1 || (t.flags & (truth_corrupted | truth_clock_jump | truth_reset)) != 0) continue;
         ++out.frames;
@@ -218,9 +203,9 @@ CalibrationErrors calibration_errors(const std::vector<TruthRecord>& truth, cons
             energy.add(static_cast<double>(t.energy) / static_cast<double>(t.true_energy) - 1);
     }
     out.energy_mean = energy.mean();
-    out.energy_rms = energy.rms();
+    out.energy_rms = energy.spread();
     out.time_mean = time.mean();
-    out.time_rms = time.rms();
+    out.time_rms = time.spread();
     return out;
 }
 

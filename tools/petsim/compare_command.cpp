@@ -1,5 +1,6 @@
 // `petsim compare`: reads the files and prints the comparison.
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -83,12 +84,7 @@ nlohmann::json to_json(const Comparison& c, double decays) {
 
 std::string to_text(const Comparison& c, double decays) {
     const auto n = [](std::uint64_t v) { return std::to_string(v); };
-    const auto formatted = [](const char* format, double v) {
-        char text[32];
-        std::snprintf(text, sizeof text, format, v);
-        return std::string(text);
-    };
-    const auto percent = [&](double v) { return formatted("%.4f %%", 100 * v); };
+    const auto percent = [](double v) { return fmt::format("{:.4f} %", 100 * v); };
     std::string out;
     out += "frames             " + n(c.frames) + ", accepted as singles " + n(c.singles) + ", and " +
            n(c.tags) + " tags\n";
@@ -118,8 +114,7 @@ std::string to_text(const Comparison& c, double decays) {
         out += "calibration        " + percent(share(e.right, e.frames)) + " of frames in their crystal, " +
                percent(share(e.outside, e.frames)) + " outside any; of the former\n";
         out += "                   energy " + percent(e.energy_mean) + ", rms " + percent(e.energy_rms) +
-               "; time " + formatted("%.2f", e.time_mean) + " ticks, rms " + formatted("%.2f", e.time_rms) +
-               "\n";
+               "; time " + fmt::format("{:.2f} ticks, rms {:.2f}\n", e.time_mean, e.time_rms);
     }
     if (c.moved > 0) {
         out += "note               " + n(c.moved) +

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/base/seconds_since.hpp"
 #include "config/median.hpp"
 
 namespace petacq::bench {
@@ -24,7 +25,7 @@ template <class Work>
 double seconds_of(Work&& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return config::seconds_since(start);
 }
 
 /// Seconds of processor time used so far by this program and the children it waited for: all threads, and the

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "config/base/seconds_since.hpp"
 #include "net/sender.hpp"
 #include "tools/petbench/base/measure.hpp"
 
@@ -97,7 +98,7 @@ class PartSender {
     }
 
     Sent finish(const StreamPart& part, SendClock::time_point start) {
-        sent_.seconds = std::chrono::duration<double>(SendClock::now() - start).count();
+        sent_.seconds = config::seconds_since(start);
         for (const std::vector<std::byte>& datagram : part.ends(next_number_)) {
             const std::span<const std::byte> payload = datagram;
             sender_.send({&payload, 1});

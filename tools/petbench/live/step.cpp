@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/base/seconds_since.hpp"
 #include "tools/petbench/base/daemon_process.hpp"
 #include "tools/petbench/live/faults.hpp"
 #include "tools/petbench/live/tap_reader.hpp"
@@ -70,7 +71,7 @@ void measure(LiveStep& step, DaemonProcess& daemon, LiveStream& stream, double s
     const auto started = SendClock::now();
     const Phase phase{&stream, step.rate, seconds};
     step.sent = send({&phase, 1}, ports, started + every_thread_has_begun, Behind::catch_up);
-    const double watched = std::chrono::duration<double>(SendClock::now() - started).count();
+    const double watched = config::seconds_since(started);
     step.threads = thread_groups(before, thread_times(daemon.pid()), watched);
     take_waits(step, daemon.call("status"));
     const auto processed = daemon.call("status")["total"]["frames"]["received"].get<std::uint64_t>();

@@ -10,8 +10,8 @@
 #include "config/median.hpp"
 #include "tools/petcal/base/units.hpp"
 #include "tools/petcal/check/module_times.hpp"
-#include "tools/petcal/derive/flood_shift.hpp"
-#include "tools/petcal/derive/unit_energies.hpp"
+#include "tools/petcal/estimate/flood_shift.hpp"
+#include "tools/petcal/estimate/unit_energies.hpp"
 
 namespace petacq::petcal {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/geometry.hpp"
-#include "tools/petcal/derive/flood.hpp"
+#include "tools/petcal/estimate/flood.hpp"
 #include "tools/report/figures.hpp"
 
 namespace petacq::petcal {

@@ -7,7 +7,8 @@
 
 #include "config/scanner.hpp"
 #include "config/spectra.hpp"
-#include "tools/petcal/derive/crystal_map.hpp"
+#include "tools/petcal/estimate/crystal_map.hpp"
+#include "tools/petcal/results/derived_normalisation.hpp"
 #include "tools/petcal/results/derived_times.hpp"
 #include "tools/petcal/results/energy_factors.hpp"
 
@@ -36,5 +37,9 @@ void write_energy_report(const std::filesystem::path& file, const config::Scanne
 /// without an offset. Throws std::system_error.
 void write_time_report(const std::filesystem::path& file, const config::Scanner& scanner,
                        const DerivedTimes& times);
+
+/// Figures, pictures of efficiencies and factors, dead and unseen crystals. Throws config::IoError.
+void write_normalisation_report(const std::filesystem::path& file, const config::Scanner& scanner,
+                                const DerivedNormalisation& derived);
 
 }  // namespace petacq::petcal

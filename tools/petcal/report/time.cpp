@@ -34,7 +34,7 @@ Curve histogram(const std::vector<double>& values, double range) {
 }
 
 /// Mean change and undetermined crystals of each module.
-std::string modules_html(const config::Geometry& g, const derive::TimeOffsets& found, double tick_ps) {
+std::string modules_html(const config::Geometry& g, const estimate::TimeOffsets& found, double tick_ps) {
     report::Table table{
         {}, {"module", "mean change, ps", "rms of the change, ps", "crystals without an offset"}, {}};
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
@@ -80,7 +80,7 @@ std::string undetermined_html(const std::vector<std::uint32_t>& crystals) {
 void write_time_report(const std::filesystem::path& file, const config::Scanner& scanner,
                        const DerivedTimes& times) {
     const config::Geometry& g = scanner.geometry;
-    const derive::TimeOffsets& found = times.offsets;
+    const estimate::TimeOffsets& found = times.offsets;
     std::vector<double> changes;
     double squares = 0;
     for (std::size_t i = 0; i < found.ticks.size(); ++i) {

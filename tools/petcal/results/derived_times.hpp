@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/petcal/derive/pairs/time_offsets.hpp"
+#include "tools/petcal/estimate/pairs/time_offsets.hpp"
 
 namespace petacq::petcal {
 
 struct DerivedTimes {
-    derive::TimeOffsets offsets;
+    estimate::TimeOffsets offsets;
     std::uint64_t prompts = 0;  ///< read; no more than are of use
     std::uint64_t missed = 0;   ///< of these, their line misses the source
     double tick_ps = 0;

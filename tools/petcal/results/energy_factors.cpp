@@ -9,7 +9,7 @@
 #include "config/energy_bins.hpp"
 #include "config/median.hpp"
 #include "config/spectra.hpp"
-#include "tools/petcal/derive/response.hpp"
+#include "tools/petcal/estimate/response.hpp"
 
 namespace petacq::petcal {
 

@@ -8,7 +8,7 @@
 
 #include "config/calibration.hpp"
 #include "config/geometry.hpp"
-#include "tools/petcal/derive/unit_energies.hpp"
+#include "tools/petcal/estimate/unit_energies.hpp"
 #include "tools/petcal/results/results.hpp"
 
 namespace petacq::petcal {

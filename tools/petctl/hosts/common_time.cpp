@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "config/base/seconds_since.hpp"
 #include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
@@ -29,7 +30,7 @@ std::optional<double> tick_ps(const TimedStatus& status) {
 TimedStatus TimedStatus::of(HostGroup& group, const std::vector<std::string>& hosts) {
     const auto asked = std::chrono::steady_clock::now();
     TimedStatus status{group.ask_status(hosts), 0};
-    status.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    status.seconds = config::seconds_since(asked);
     return status;
 }
 

@@ -20,9 +20,7 @@ void add_to(json& sum, const json& ledger) {
     for (const auto& [section, counters] : ledger.items()) {
         if (!counters.is_object()) continue;
         for (const auto& [name, value] : counters.items()) {
-            if (!value.is_number_unsigned()) continue;
-            json& total = sum[section][name];
-            total = (total.is_null() ? 0 : total.get<std::uint64_t>()) + value.get<std::uint64_t>();
+            if (value.is_number_unsigned()) add_count(sum[section][name], value);
         }
     }
 }
@@ -33,14 +31,22 @@ Span verdict(const json& closes) {
 
 }  // namespace
 
+void add_count(json& sum, const json& count) {
+    if (!count.is_number_unsigned()) return;
+    sum = (sum.is_null() ? 0 : sum.get<std::uint64_t>()) + count.get<std::uint64_t>();
+}
+
+void add_closed(json& all, const json& own) {
+    if (own == false || (own != true && all == true)) all = own;
+}
+
 json group_ledger(const std::vector<HostAnswer>& ledgers) {
     json hosts = json::object();
     json sum = json::object();
     json closes = true;
     for (const HostAnswer& answer : ledgers) {
         const json& ledger = at(answer.result(), {"ledger"});
-        const json& own = at(ledger, {"closed"});
-        if (own == false || (own != true && closes == true)) closes = own;
+        add_closed(closes, at(ledger, {"closed"}));
         add_to(sum, ledger);
         hosts[answer.host] = answer.good() ? answer.result() : json{{"failure", answer.failure}};
     }

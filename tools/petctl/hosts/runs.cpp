@@ -38,26 +38,6 @@ std::string start_of(const json& run) {
     return start.is_string() ? start.get<std::string>() : "";
 }
 
-/// Null if none of them has it.
-json sum_of(const OnHosts& runs, const char* field) {
-    json sum;
-    for (const auto& [host, run] : runs) {
-        if (const json& count = at(*run, {field}); count.is_number_unsigned())
-            sum = (sum.is_null() ? 0 : sum.get<std::uint64_t>()) + count.get<std::uint64_t>();
-    }
-    return sum;
-}
-
-/// False if one does not close; null if one is not known.
-json closes(const OnHosts& runs) {
-    json all = true;
-    for (const auto& [host, run] : runs) {
-        const json& own = at(*run, {"ledger_closed"});
-        if (own == false || (own != true && all == true)) all = own;
-    }
-    return all;
-}
-
 /// The reason that all have, or how the run ended on each.
 std::string reason_of(const OnHosts& runs) {
     const auto end_of = [](const json& run) {
@@ -76,10 +56,11 @@ std::string reason_of(const OnHosts& runs) {
 }
 
 json row_of(const std::string& id, const OnHosts& runs) {
-    json row = {{"run", id}, {"ledger_closed", closes(runs)}, {"reason", reason_of(runs)}};
-    for (const char* count : {"prompts", "delayeds", "singles", "bytes"})
-        row[count] = sum_of(runs, count);
+    json row = {{"run", id}, {"ledger_closed", true}, {"reason", reason_of(runs)}};
     for (const auto& [host, run] : runs) {
+        for (const char* count : {"prompts", "delayeds", "singles", "bytes"})
+            add_count(row[count], at(*run, {count}));
+        add_closed(row["ledger_closed"], at(*run, {"ledger_closed"}));
         row["hosts"].push_back(host);
         const json& verdict = at(*run, {"verdict"});
         if (verdict.is_object() && (!row.contains("verdict") || at(verdict, {"state"}) == "bad" ||

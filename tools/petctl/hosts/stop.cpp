@@ -12,6 +12,7 @@
 #include "config/base/exit_status.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"
+#include "tools/petctl/hosts/summary.hpp"
 #include "tools/petctl/text/status_text.hpp"
 #include "tools/petctl/text/values.hpp"
 
@@ -59,17 +60,6 @@ std::optional<std::uint64_t> common_stop(const TimedStatus& status) {
     return moves ? time_ahead(status) : std::nullopt;
 }
 
-/// Records of all hosts; null if none of them writes such records.
-json sum_of(const std::vector<HostAnswer>& stopped, const char* records) {
-    json sum;
-    for (const HostAnswer& answer : stopped) {
-        const json& count = at(answer.result(), {records});
-        if (count.is_number_unsigned())
-            sum = (sum.is_null() ? 0 : sum.get<std::uint64_t>()) + count.get<std::uint64_t>();
-    }
-    return sum;
-}
-
 /// A line for each host and one for all, or for those of `all` hosts that have stopped a run. Returns the
 /// number of problems.
 std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
@@ -101,8 +91,10 @@ std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
     });
     if (!kept) return problems;
     json total = {{"run", runs.size() == 1 ? *runs.begin() : "-"}, {"ledger_closed", closes}};
-    for (const char* records : {"prompts", "delayeds", "singles"})
-        total[records] = sum_of(stopped, records);
+    for (const HostAnswer& answer : stopped) {
+        for (const char* records : {"prompts", "delayeds", "singles"})
+            add_count(total[records], at(answer.result(), {records}));
+    }
     print((good == all ? "all" : fmt::format("{} of {} hosts", good, all)) + ": " + stop_line(total) + "\n");
     return problems;
 }

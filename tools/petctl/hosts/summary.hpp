@@ -26,6 +26,11 @@ Lines group_status_lines(const nlohmann::json& group);
 /// The same on one line.
 std::string group_status_line(const nlohmann::json& group);
 
+/// Adds a count to a sum that is null until the first; a value that is no count changes nothing.
+void add_count(nlohmann::json& sum, const nlohmann::json& count);
+/// Whether all ledgers close, with `own` added: false if one does not, null if one is not known.
+void add_closed(nlohmann::json& all, const nlohmann::json& own);
+
 /// {"hosts": {name: answer or {"failure"}}, "sum": ledger, "closed": all are there and close; null: none is
 /// open, but not all are there}.
 nlohmann::json group_ledger(const std::vector<HostAnswer>& ledgers);

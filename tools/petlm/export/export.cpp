@@ -1,6 +1,7 @@
 #include "tools/petlm/export/export.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -39,7 +40,9 @@ const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {
         if (name == format.name) return format;
     }
-    throw UsageError("format '" + name + "': expected castor, stir, coinstruct, csv or hdf5");
+    const std::vector<std::string> names = export_formats();
+    throw UsageError(fmt::format("format '{}': expected {} or {}", name,
+                                 fmt::join(names.begin(), names.end() - 1, ", "), names.back()));
 }
 
 void check_options(const ExportOptions& o) {
@@ -57,10 +60,7 @@ void check_options(const ExportOptions& o) {
     only(o.nuclide && !reconstruction, "--nuclide", "castor and stir");
     only((o.half_life_s || o.branching_ratio) && !reconstruction, "--half-life-s, --branching-ratio",
          "castor and stir");
-    if (o.scatter && *o.scatter != "simulation" && *o.scatter != "none")
-        throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
-    if (o.scatter == "simulation" && o.lines.attenuation.empty())
-        throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
+    corrections::check_scatter(o.scatter, o.lines);
     if (!(o.max_lines_gb > 0 && o.max_lines_gb <= 1e6)) {
         throw UsageError(fmt::format("--max-lines-gb: expected more than 0, found {}", o.max_lines_gb));
     }
@@ -198,6 +198,13 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
 }
 
 }  // namespace
+
+std::vector<std::string> export_formats() {
+    std::vector<std::string> names;
+    for (const Format& format : formats)
+        names.emplace_back(format.name);
+    return names;
+}
 
 void Exported::count(const daemon::ListModeReader& reader) {
     if (reader.kind() == daemon::RecordKind::singles) {

@@ -31,7 +31,7 @@ struct RandomsPerPair {
 };
 
 struct ExportOptions : corrections::NuclideOptions {  // castor, stir
-    std::string format;                               ///< castor, stir, coinstruct, csv or hdf5
+    std::string format;                               ///< one of export_formats()
     std::filesystem::path target;                     ///< file or run directory
     std::filesystem::path output;                     ///< directory for castor and stir, otherwise file
     bool force = false;                               ///< replace an earlier export
@@ -67,6 +67,8 @@ struct Exported {
     void count(const daemon::ListModeReader& reader);
 };
 
+/// The names of the formats.
+std::vector<std::string> export_formats();
 /// Writes the coincidences (csv, hdf5: or singles) of the target, and a text that describes the export. A
 /// failed export leaves nothing behind. Throws UsageError, BadInput, daemon::NotListMode, config::Error,
 /// std::system_error.

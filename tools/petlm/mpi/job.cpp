@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "config/base/seconds_since.hpp"
 #include "daemon/tracking/saturate.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/mpi/exchange.hpp"
@@ -131,7 +132,7 @@ class Rank {
                 back_end_ = ", " + search->back_end();
                 const bool last = plan_.finished() && *own + 1 == shards.size();
                 work_on(parts_ + *own, shards[*own], parts_ + *own == first, last, *search, starts);
-                busy_s_ += std::chrono::duration<double>(Clock::now() - at_start).count();
+                busy_s_ += config::seconds_since(at_start);
             }
             parts_ += shards.size();
             show_progress();

@@ -33,7 +33,6 @@ inline constexpr double rods_middle = 15;
 inline constexpr double uniform_middle = -2.5;
 inline constexpr double cold_middle = -17.5;
 inline constexpr double cold_at = 7.5;  ///< from the axis, opposite each other
-inline constexpr double inner_radius = 15;
 }  // namespace iq
 
 /// How the phantom lies: found in the image.

@@ -152,7 +152,7 @@ void AttenuatingObject::move(double mm) {
 double AttenuatingObject::integral(const Vector3& from, const Vector3& to) const {
     double sum = 0;
     for (const AttenuatingCylinder& cylinder : cylinders_) {
-        if (const auto chord = derive::chord_of(cylinder.shape, from, to))
+        if (const auto chord = estimate::chord_of(cylinder.shape, from, to))
             sum += cylinder.per_cm * (chord->end_mm - chord->begin_mm) / 10;
     }
     for (const auto& map : maps_)
@@ -163,7 +163,7 @@ double AttenuatingObject::integral(const Vector3& from, const Vector3& to) const
 double AttenuatingObject::per_cm(const Vector3& point) const {
     double sum = 0;
     for (const AttenuatingCylinder& cylinder : cylinders_) {
-        const derive::KnownSource& shape = cylinder.shape;
+        const estimate::KnownSource& shape = cylinder.shape;
         if (point[2] >= shape.from[2] && point[2] <= shape.to[2] &&
             std::hypot(point[0] - shape.from[0], point[1] - shape.from[1]) <= shape.radius_mm)
             sum += cylinder.per_cm;
@@ -177,7 +177,7 @@ AttenuatingObject::Extent AttenuatingObject::extent() const {
     constexpr double far = std::numeric_limits<double>::infinity();
     Extent out{{far, far, far}, {-far, -far, -far}};
     for (const AttenuatingCylinder& cylinder : cylinders_) {
-        const derive::KnownSource& shape = cylinder.shape;
+        const estimate::KnownSource& shape = cylinder.shape;
         for (std::size_t axis = 0; axis < 3; ++axis) {
             const double beside = axis < 2 ? shape.radius_mm : 0;
             out.low[axis] = std::min(out.low[axis], shape.from[axis] - beside);

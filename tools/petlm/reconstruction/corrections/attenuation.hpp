@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tools/nifti/nifti.hpp"
-#include "tools/petcal/derive/pairs/known_source.hpp"
+#include "tools/petcal/estimate/pairs/known_source.hpp"
 
 namespace petacq::corrections {
 
@@ -18,7 +18,7 @@ inline constexpr double water_per_cm = 0.096;  ///< linear attenuation of water 
 inline constexpr double max_per_cm = 10;
 
 struct AttenuatingCylinder {
-    derive::KnownSource shape;  ///< its axis along z
+    estimate::KnownSource shape;  ///< its axis along z
     double per_cm = water_per_cm;
 };
 

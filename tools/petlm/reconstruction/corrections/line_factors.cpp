@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/petlm/base/status.hpp"
+
 namespace petacq::corrections {
 
 namespace {
@@ -24,6 +26,13 @@ double cosines_over_square(const Vector3& a, const Vector3& outward_a, const Vec
 }
 
 }  // namespace
+
+void check_scatter(const std::optional<std::string>& scatter, const LineOptions& options) {
+    if (scatter && *scatter != "simulation" && *scatter != "none")
+        throw petlm::UsageError("--scatter: expected simulation or none, found '" + *scatter + "'");
+    if (scatter == "simulation" && options.attenuation.empty())
+        throw petlm::UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
+}
 
 LineFactors::LineFactors(const config::Scanner& scanner, double depth_mm, const LineOptions& options)
     : geometry_(scanner.geometry), depth_mm_(depth_mm), object_(AttenuatingObject::of(options.attenuation)) {

@@ -20,6 +20,10 @@ struct LineOptions {
     double object_mm = 0;                  ///< by which the object is moved along the axis
 };
 
+/// `scatter`: simulation, none, or absent. Throws petlm::UsageError for another word, and for a simulation
+/// without anything that scatters.
+void check_scatter(const std::optional<std::string>& scatter, const LineOptions& options);
+
 /// The model of a line is
 ///     true pairs = weight * normalisation * attenuation * live * activity along the line,
 /// where the weight goes with solid_angle(). No function depends on the order of the crystals. Thread-safe.

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "config/base/seconds_since.hpp"
 #include "gpu/device_memory_error.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
 #include "tools/petlm/reconstruction/projector/ray.hpp"
@@ -80,7 +81,7 @@ SystemMatrix& MatrixPieces::matrix(const LineRange& piece) {
     matrices_[index] =
         projector_.build(std::span(lines_.pairs).subspan(piece.begin, piece.end - piece.begin), row_start);
     latest_ = index;
-    build_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    build_s_ += config::seconds_since(start);
     return *matrices_[index];
 }
 

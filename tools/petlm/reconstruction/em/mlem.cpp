@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "config/base/seconds_since.hpp"
 #include "tools/petlm/reconstruction/em/matrix_pieces.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
 
@@ -72,8 +73,7 @@ class Em {
         result_.matrix_bytes = pieces_.bytes();
         result_.matrix_kept = pieces_.kept();
         result_.build_s = pieces_.build_seconds();
-        result_.product_s =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() - result_.build_s;
+        result_.product_s = config::seconds_since(start) - result_.build_s;
         return std::move(result_);
     }
 

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "config/base/seconds_since.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -50,10 +51,7 @@ void check_options(const ImageOptions& o) {
         expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
                *o.max_memory_gb);
     }
-    if (o.scatter && *o.scatter != "simulation" && *o.scatter != "none")
-        throw UsageError("--scatter: expected simulation or none, found '" + *o.scatter + "'");
-    if (o.scatter == "simulation" && o.lines.attenuation.empty())
-        throw UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
+    corrections::check_scatter(o.scatter, o.lines);
     if (o.bed != "combine" && o.bed != "ignore")
         throw UsageError("--bed: expected combine or ignore, found '" + o.bed + "'");
     corrections::nuclide_of({}, o);
@@ -147,7 +145,7 @@ struct ImageCounts {
             },
             "reading");
         pairs.finish();
-        seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        seconds = config::seconds_since(start);
     }
 };
 

@@ -1,5 +1,8 @@
 #include "tools/petsim/simulation/base/options_check.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -40,7 +43,6 @@ namespace {
 
 constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "du",      "x",     "time",
                                                            "energy", "magic", "version", "length"};
-constexpr std::array<const char*, 3> crystal_model_names{"surface", "depth", "scatter"};
 
 void check_crystals(const Crystals& c, const config::Scanner& scanner) {
     within("--crystal-attenuation-per-cm", c.attenuation_per_cm, 0.001, 1000);
@@ -151,19 +153,11 @@ const char* name_of(Field field) {
 Field field_from_name(const std::string& name) {
     const auto* const found = std::find(field_names.begin(), field_names.end(), name);
     if (found == field_names.end()) {
-        throw std::invalid_argument(
-            "field \"" + name +
-            "\" cannot be corrupted; expected marker, bdm, du, x, time, energy, magic, "
-            "version or length");
+        throw std::invalid_argument(fmt::format("field \"{}\" cannot be corrupted; expected {} or {}", name,
+                                                fmt::join(field_names.begin(), field_names.end() - 1, ", "),
+                                                field_names.back()));
     }
     return static_cast<Field>(found - field_names.begin());
-}
-
-CrystalModel crystal_model_from_name(const std::string& name) {
-    const auto* const found = std::find(crystal_model_names.begin(), crystal_model_names.end(), name);
-    if (found == crystal_model_names.end())
-        throw std::invalid_argument('"' + name + "\" is not surface, depth or scatter");
-    return static_cast<CrystalModel>(found - crystal_model_names.begin());
 }
 
 std::vector<config::Source> wire_sources(const Options& options, const config::Scanner& scanner) {
@@ -210,7 +204,7 @@ void check(const Options& options, const config::Scanner& scanner) {
     }
     if (w.sources == 0 && !scanner.sources.empty() &&
         scanner.sources.front().id.has_value() != (w.framing == net::Framing::sequenced)) {
-        refuse("--framing", w.framing == net::Framing::bare ? "bare" : "sequenced",
+        refuse("--framing", name_of(w.framing),
                "that of the sources that the scanner description lists (or --sources)");
     }
     within("--payload", w.payload, w.framing == net::Framing::bare ? 16 : 32, net::max_datagram_bytes);
@@ -243,7 +237,7 @@ nlohmann::json to_json(const Options& o) {
     if (o.object) j["object"] = to_json(*o.object);
     if (o.crystals.model != CrystalModel::surface) {
         j["crystals"] = o.crystals;
-        j["crystals"]["model"] = crystal_model_names.at(static_cast<std::size_t>(o.crystals.model));
+        j["crystals"]["model"] = config::name_of(o.crystals.model);
     }
     j["wire"] = o.wire;
     j["wire"]["framing"] = name_of(o.wire.framing);

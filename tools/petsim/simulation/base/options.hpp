@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "config/base/words.hpp"
 #include "config/scanner.hpp"
 #include "net/wire.hpp"
 #include "tools/petsim/detector/temperature.hpp"
@@ -112,8 +113,6 @@ enum class CrystalModel : std::uint8_t {
     depth,    ///< it is absorbed where it interacts
     scatter,  ///< it is absorbed there, or leaves the energy of a Compton scatter and flies on
 };
-/// Throws std::invalid_argument naming the accepted words.
-CrystalModel crystal_model_from_name(const std::string& name);
 
 struct Crystals {
     CrystalModel model = CrystalModel::surface;
@@ -244,3 +243,10 @@ MotionShape motion_shape_from_name(const std::string& name);
 std::uint8_t axis_from_name(const std::string& name);
 
 }  // namespace petacq::sim
+
+namespace petacq::config {
+
+template <>
+inline constexpr Words<3> words<sim::CrystalModel>{"crystal model", {"surface", "depth", "scatter"}};
+
+}  // namespace petacq::config

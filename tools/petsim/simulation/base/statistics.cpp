@@ -1,6 +1,7 @@
 #include "tools/petsim/simulation/base/statistics.hpp"
 
-#include <cstdio>
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 namespace petacq::sim {
@@ -69,12 +70,6 @@ nlohmann::json to_json(const SourceStatistics& s, bool sequenced) {
     return j;
 }
 
-void line(std::string& out, const char* format, auto... values) {
-    char buffer[256];
-    const int n = std::snprintf(buffer, sizeof buffer, format, values...);
-    out.append(buffer, static_cast<std::size_t>(n > 0 ? n : 0));
-}
-
 }  // namespace
 
 SourceStatistics Statistics::total() const {
@@ -111,38 +106,38 @@ nlohmann::json to_json(const Statistics& s, bool sequenced) {
 
 std::string to_text(const Statistics& s, bool sequenced) {
     const SourceStatistics t = s.total();
-    const auto n = [](std::uint64_t v) { return static_cast<unsigned long long>(v); };
     std::string out;
-    line(out, "detector time      %.6g s, %.6g positrons emitted\n", s.seconds, s.decays);
-    line(out, "photons detected   %llu (%llu pairs)\n", n(s.events.photons_detected),
-         n(s.events.pairs_detected));
-    line(out, "background         %llu intrinsic, %llu dark\n", n(s.events.intrinsic), n(s.events.darks));
-    line(out, "hits               %llu, %llu in dead time, %llu piled up, %llu silenced, %llu unreadable\n",
-         n(t.hits), n(t.dead_time), n(t.piled_up), n(t.silenced), n(s.events.unreadable));
-    line(out, "frames             %llu = %llu sent + %llu lost (%.4g per second)\n", n(t.frames),
-         n(t.frames_sent), n(t.frames_lost), s.seconds > 0 ? static_cast<double>(t.frames) / s.seconds : 0.0);
+    out += fmt::format("detector time      {:.6g} s, {:.6g} positrons emitted\n", s.seconds, s.decays);
+    out +=
+        fmt::format("photons detected   {} ({} pairs)\n", s.events.photons_detected, s.events.pairs_detected);
+    out += fmt::format("background         {} intrinsic, {} dark\n", s.events.intrinsic, s.events.darks);
+    out += fmt::format("hits               {}, {} in dead time, {} piled up, {} silenced, {} unreadable\n",
+                       t.hits, t.dead_time, t.piled_up, t.silenced, s.events.unreadable);
+    out += fmt::format("frames             {} = {} sent + {} lost ({:.4g} per second)\n", t.frames,
+                       t.frames_sent, t.frames_lost,
+                       s.seconds > 0 ? static_cast<double>(t.frames) / s.seconds : 0.0);
     if (t.tags + t.tags_silenced > 0) {
-        line(out, "tags               %llu = %llu sent + %llu lost, %llu silenced\n", n(t.tags),
-             n(t.tags_sent), n(t.tags_lost), n(t.tags_silenced));
+        out += fmt::format("tags               {} = {} sent + {} lost, {} silenced\n", t.tags, t.tags_sent,
+                           t.tags_lost, t.tags_silenced);
     }
-    line(out, "datagrams          %llu = %llu sent + %llu lost (%llu heartbeats)\n", n(t.datagrams),
-         n(t.datagrams_sent), n(t.datagrams_lost), n(t.heartbeats));
-    line(out, "faults             %llu duplicated, %llu held back, %llu with a clock jump, %llu resets\n",
-         n(t.duplicated), n(t.held_back), n(t.clock_jumped), n(t.resets));
+    out += fmt::format("datagrams          {} = {} sent + {} lost ({} heartbeats)\n", t.datagrams,
+                       t.datagrams_sent, t.datagrams_lost, t.heartbeats);
+    out += fmt::format("faults             {} duplicated, {} held back, {} with a clock jump, {} resets\n",
+                       t.duplicated, t.held_back, t.clock_jumped, t.resets);
     for (std::size_t i = 0; i < field_count; ++i) {
         if (t.corrupted[i] > 0) {
-            line(out, "corrupted          %llu datagrams in %s\n", n(t.corrupted[i]),
-                 name_of(static_cast<Field>(i)));
+            out += fmt::format("corrupted          {} datagrams in {}\n", t.corrupted[i],
+                               name_of(static_cast<Field>(i)));
         }
     }
     const Expected& e = t.expected;
-    line(out, "a receiver counts  %llu datagrams, %llu malformed", n(e.received), n(e.malformed));
+    out += fmt::format("a receiver counts  {} datagrams, {} malformed", e.received, e.malformed);
     if (sequenced) {
-        line(out, ", %llu lost, %llu duplicate, %llu reordered", n(e.lost), n(e.duplicate), n(e.reordered));
+        out += fmt::format(", {} lost, {} duplicate, {} reordered", e.lost, e.duplicate, e.reordered);
     }
-    line(out,
-         "\n                   %llu frames, %llu bad marker, %llu bad address, %llu outside any crystal\n",
-         n(e.frames), n(e.bad_marker), n(e.bad_address), n(e.outside_crystal));
+    out +=
+        fmt::format("\n                   {} frames, {} bad marker, {} bad address, {} outside any crystal\n",
+                    e.frames, e.bad_marker, e.bad_address, e.outside_crystal);
     return out;
 }
 

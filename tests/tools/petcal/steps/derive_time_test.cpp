@@ -1,0 +1,116 @@
+// From a run directory and its calibration to the next calibration.
+#include "tools/petcal/steps/derive_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "config/base/error.hpp"
+#include "config/calibration.hpp"
+#include "daemon/listmode/writer.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/files.hpp"
+#include "tests/support/temporary_directory.hpp"
+#include "tests/tools/petcal/estimate/simulated_scan.hpp"
+#include "tests/tools/petsim/common.hpp"
+#include "tools/petcal/report/reports.hpp"
+
+using namespace petacq;
+
+namespace {
+
+/// As the daemon pairs singles with a calibration, without its window; every tenth prompt has a delayed.
+gpu::RecordVector<gpu::Coincidence> records_of(const std::vector<test::SimulatedPair>& pairs,
+                                               const config::Calibration& calibration) {
+    gpu::RecordVector<gpu::Coincidence> out;
+    std::uint64_t time = 1'000'000;
+    for (const test::SimulatedPair& p : pairs) {
+        gpu::Coincidence c;
+        c.time = time += 1000;
+        c.crystal_a = p.a;
+        c.crystal_b = p.b;
+        auto dt =
+            static_cast<std::int64_t>(p.ticks) + calibration.time_offset[p.b] - calibration.time_offset[p.a];
+        if (dt < 0) {
+            std::swap(c.crystal_a, c.crystal_b);
+            dt = -dt;
+        }
+        c.dt = static_cast<std::uint32_t>(dt);
+        out.push_back(c);
+        if (time % 10'000 != 0) continue;
+        c.kind = gpu::Kind::delayed;
+        c.dt = 77;
+        out.push_back(c);
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("derive time: the next calibration has the true offsets") {
+    const test::TemporaryDirectory dir;
+    const config::Scanner scanner = test::small_scanner();
+    config::Calibration old = test::small_calibration(40);
+    config::save_calibration(dir / "old.h5", scanner.geometry, old);
+    old = config::load_calibration(dir / "old.h5", scanner.geometry);
+
+    sim::DetectorModel model;
+    model.time_spread_ps = 1000;
+    const sim::Detector detector = sim::make_detector(scanner, model);
+    sim::Options scan = test::cylinder_scan(10, 50, 5, 0.4, 1);
+    scan.activity[0].at = {10, 0, 0};
+    const auto pairs = test::simulate_pairs(scanner, scan, detector, 640);
+    const auto run = dir / "run";
+    std::filesystem::create_directories(run);
+    test::write_file(run / "run.json", nlohmann::json{{"calibration_sha256", old.sha256}}.dump());
+    {
+        daemon::ListModeWriter writer(run / "coincidences.plm", {}, nlohmann::json::object());
+        writer.append(records_of(pairs, old));
+        writer.finish();
+    }
+
+    petcal::DeriveTimeOptions options{dir / "old.h5", run, dir / "next.h5", {10, 0, 0, 10, 50}, {}};
+    const auto found = petcal::derive_times(scanner, options);
+    CHECK(found.prompts == pairs.size());
+    CHECK(found.missed < found.prompts / 8);
+    CHECK(found.tick_ps == scanner.tick_ps);
+    const auto next = config::load_calibration(dir / "next.h5", scanner.geometry);
+    CHECK(next.origin.at("calibration_sha256") == old.sha256);
+    CHECK(next.position_table == old.position_table);
+    CHECK(next.energy_factor == old.energy_factor);
+    test::Moments error;
+    for (std::size_t i = 0; i < next.time_offset.size(); ++i)
+        error.add(next.time_offset[i] * scanner.tick_ps - double{detector.crystals[i].time_offset_ps});
+    CAPTURE(2 * pairs.size() / next.time_offset.size());
+    CHECK(error.sigma() < 30);
+
+    // The report shows the same. Randoms and scatter lie outside of the peak.
+    const auto in_peak = [](const std::vector<double>& ps) {
+        return std::count_if(ps.begin(), ps.end(), [](double d) { return std::abs(d) < 500; });
+    };
+    CHECK(found.before_ps.size() > 10'000);
+    CHECK(found.after_ps.size() == found.before_ps.size());
+    CHECK(in_peak(found.after_ps) > 2 * in_peak(found.before_ps));
+    petcal::write_time_report(dir / "times.html", scanner, found);
+    const std::string page = test::read_file(dir / "times.html");
+    for (const char* text : {"Time offsets of ", "All crystals have an offset.", "data:image/png;base64,",
+                             "Changes of the offsets"}) {
+        INFO(text);
+        CHECK(page.find(text) != std::string::npos);
+    }
+
+    // A run that was taken with another calibration.
+    options.calibration = dir / "next.h5";
+    CHECK_THROWS_WITH(petcal::derive_times(scanner, options),
+                      petacq::test::contains("taken with the calibration of SHA-256"));
+    options.calibration = dir / "old.h5";
+    options.cylinder[3] = 0;
+    CHECK_THROWS_WITH(petcal::derive_times(scanner, options),
+                      petacq::test::contains("a radius and a length"));
+    options.cylinder.clear();
+    CHECK_THROWS_WITH(petcal::derive_times(scanner, options),
+                      petacq::test::contains("--cylinder or --point"));
+    options.point = {10, 0, 0};
+    std::filesystem::remove(run / "coincidences.plm");
+    CHECK_THROWS_AS(petcal::derive_times(scanner, options), config::Error);
+}

@@ -1,0 +1,260 @@
+#include "tools/petcal/estimate/pairs/fan_model.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+#include "config/base/error.hpp"
+#include "tools/normalisation/normalisation.hpp"
+
+namespace petacq::estimate {
+
+namespace {
+
+using Row = Eigen::Map<const Eigen::ArrayXd>;
+
+struct LineInterval {
+    double low = 0;
+    double high = 1;
+};
+
+/// The parts of the way from z = a to z = b that lie between two planes.
+LineInterval between(double a, double b, double low, double high) {
+    if (a == b) return a >= low && a <= high ? LineInterval{0, 1} : LineInterval{1, 0};
+    const double t0 = (low - a) / (b - a);
+    const double t1 = (high - a) / (b - a);
+    return {std::max(std::min(t0, t1), 0.0), std::min(std::max(t0, t1), 1.0)};
+}
+
+struct Point2 {
+    double x;
+    double y;
+};
+
+/// Half of the chord of a circle of radius 1 around the origin, times the radius.
+double half_chord(Point2 from, Point2 to, double radius) {
+    const double dx = to.x - from.x;
+    const double dy = to.y - from.y;
+    const double across = from.y * dx - from.x * dy;
+    return std::sqrt(std::max(radius * radius - across * across / (dx * dx + dy * dy), 0.0));
+}
+
+/// Where the detections of a crystal lie across the axis, relative to the axis of the cylinder.
+std::vector<Point2> detections(const config::CrystalPlace& place, double pitch, double depth,
+                               const config::Vector3& centre) {
+    std::vector<double> depths{depth};
+    if (depth > 0) depths = {depth / 3, depth, depth * 5 / 3};
+    std::vector<Point2> out;
+    for (const double behind : depths) {
+        const config::Vector3 p = point_at_depth(place, behind);
+        for (const double part : {-1.0 / 3, 0.0, 1.0 / 3}) {
+            out.push_back({p[0] - centre[0] - part * pitch * place.outward[1],
+                           p[1] - centre[1] + part * pitch * place.outward[0]});
+        }
+    }
+    return out;
+}
+
+double mean_half_chord(const std::vector<Point2>& from, const std::vector<Point2>& to, double radius) {
+    double sum = 0;
+    for (const Point2 a : from) {
+        for (const Point2 b : to)
+            sum += half_chord(a, b, radius);
+    }
+    return sum / static_cast<double>(from.size() * to.size());
+}
+
+}  // namespace
+
+/// Of one thread; matrices are [column][ring].
+struct FanModel::Work {
+    Eigen::MatrixXd weights;
+    Eigen::MatrixXd fans;
+    std::vector<double> transaxial;
+    Eigen::MatrixXd axial;  // [ring of b][ring of a]
+    Eigen::MatrixXd units;
+    Eigen::ArrayXd chord;
+    Eigen::ArrayXd square;
+    Eigen::ArrayXd way;
+    Eigen::ArrayXd expected;
+};
+
+GeometricFactors GeometricFactors::even(const config::Geometry& geometry) {
+    const auto even = normalisation::Normalisation::even(geometry);
+    return {{even.transaxial.begin(), even.transaxial.end()}, {even.axial.begin(), even.axial.end()}};
+}
+
+FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
+    : geometry_(scanner.geometry),
+      scan_(scan),
+      columns_(geometry_.crystals_in_ring()),
+      rings_(geometry_.rings()),
+      columns_in_unit_(geometry_.crystals.y),
+      rings_in_unit_(geometry_.crystals.z),
+      units_along_(rings_ / rings_in_unit_),
+      low_(scan.centre_mm[2] - scan.length_mm / 2 + scan.edge_mm),
+      high_(scan.centre_mm[2] + scan.length_mm / 2 - scan.edge_mm) {
+    if (!(scan.radius_mm > 0) || !(scan.length_mm > 0))
+        throw config::Error("efficiencies: a cylinder of radius " + std::to_string(scan.radius_mm) +
+                            " mm and length " + std::to_string(scan.length_mm) +
+                            " mm; expected both above 0");
+    add_columns(scanner, scan);
+    add_rings(scanner, scan);
+    bool any = false;
+    for_each_pair(1, [&](std::uint32_t, std::uint32_t) { any = true; });
+    if (!any)
+        throw config::Error(
+            "efficiencies: no line between two crystals meets the cylinder; expected it inside the ring");
+}
+
+void FanModel::add_columns(const config::Scanner& scanner, const CylinderScan& scan) {
+    std::vector<config::CrystalPlace> front;
+    std::vector<config::Vector3> middle;
+    std::vector<std::vector<Point2>> ends;
+    for (std::uint32_t i = 0; i < columns_; ++i) {
+        front.push_back(crystal_place(scanner, i));
+        middle.push_back(point_at_depth(front.back(), scan.depth_mm));
+        ends.push_back(
+            detections(front.back(), scanner.dimensions.crystal_pitch_y_mm, scan.depth_mm, scan.centre_mm));
+    }
+    const std::uint32_t modules = geometry_.modules_in_ring();
+    const std::uint32_t per_module = geometry_.crystals_per_module_y();
+    pair_of_.assign(std::size_t{columns_} * columns_, -1);
+    for (std::uint32_t i = 0; i < columns_; ++i) {
+        for (std::uint32_t j = i + 1; j < columns_; ++j) {
+            const std::uint32_t apart = j / per_module - i / per_module;
+            if (std::min(apart, modules - apart) < scan.min_module_difference) continue;
+            const double fx = front[j].front_centre_mm[0] - front[i].front_centre_mm[0];
+            const double fy = front[j].front_centre_mm[1] - front[i].front_centre_mm[1];
+            const double cosines = -(front[i].outward[0] * fx + front[i].outward[1] * fy) *
+                                   (front[j].outward[0] * fx + front[j].outward[1] * fy);
+            if (!(cosines > 0)) continue;
+            const double dx = middle[j][0] - middle[i][0];
+            const double dy = middle[j][1] - middle[i][1];
+            const double way = dx * dx + dy * dy;
+            const double ox = scan.centre_mm[0] - middle[i][0];
+            const double oy = scan.centre_mm[1] - middle[i][1];
+            const double nearest = (ox * dx + oy * dy) / way;
+            if (!(std::abs(ox * dy - oy * dx) < (scan.radius_mm - scan.edge_mm) * std::sqrt(way))) continue;
+            if (!(nearest > 0 && nearest < 1)) continue;
+            const double half = mean_half_chord(ends[i], ends[j], scan.radius_mm) / std::sqrt(way);
+            pair_of_[std::size_t{i} * columns_ + j] = static_cast<std::int32_t>(pairs_.size());
+            pairs_.push_back({i, j,
+                              static_cast<std::uint32_t>(normalisation::transaxial_class(geometry_, i, j)),
+                              nearest, nearest - half, nearest + half, way, fx * fx + fy * fy, cosines});
+        }
+    }
+}
+
+void FanModel::add_rings(const config::Scanner& scanner, const CylinderScan& scan) {
+    for (std::uint32_t i = 0; i < rings_; ++i)
+        z_.push_back(crystal_place(scanner, i * columns_).front_centre_mm[2]);
+    for (std::uint32_t i = 0; i < rings_; ++i) {
+        for (std::uint32_t j = 0; j < rings_; ++j) {
+            const bool good = std::max(i, j) - std::min(i, j) <= scan.max_ring_difference;
+            const LineInterval part = good ? between(z_[i], z_[j], scan.centre_mm[2] - scan.length_mm / 2,
+                                                     scan.centre_mm[2] + scan.length_mm / 2)
+                                           : LineInterval{1, 0};
+            enter_.push_back(part.low);
+            leave_.push_back(part.high);
+            square_.push_back((z_[i] - z_[j]) * (z_[i] - z_[j]));
+            good_.push_back(good);
+        }
+    }
+}
+
+void FanModel::add(const ColumnPair& pair, const GeometricFactors& factors, Work& work) const {
+    const auto n = static_cast<Eigen::Index>(rings_);
+    const auto in_unit = static_cast<Eigen::Index>(rings_in_unit_);
+    const double transaxial = factors.transaxial[pair.factor];
+    const Row z(z_.data(), n);
+    double sum = 0;
+    for (std::uint32_t ring = 0; ring < rings_; ++ring) {
+        const std::size_t at = std::size_t{ring} * rings_;
+        const Row enter(&enter_[at], n);
+        const Row leave(&leave_[at], n);
+        const Row along(&square_[at], n);
+        const Row axial(&factors.axial[at], n);
+        work.square = along + pair.square;
+        work.way = (along + pair.way).sqrt();
+        work.chord = (leave.min(pair.leave) - enter.max(pair.enter)).max(0.0) * work.way;
+        work.expected = transaxial * pair.cosines * axial * work.chord / work.square.square();
+        if (scan_.attenuation_per_mm > 0) work.expected *= (-scan_.attenuation_per_mm * work.chord).exp();
+        work.chord = z_[ring] + pair.nearest * (z - z_[ring]);  // z where the line is nearest to the axis
+        work.expected = (work.chord >= low_ && work.chord <= high_).select(work.expected, 0.0);
+        const double weight = work.weights(ring, pair.a);
+        work.fans.col(pair.b).array() += weight * work.expected;
+        work.expected *= work.weights.col(pair.b).array();
+        const auto unit_a = static_cast<Eigen::Index>(unit_of(pair.a + ring * columns_));
+        const auto unit_b = static_cast<Eigen::Index>(unit_of(pair.b));
+        double row = 0;
+        for (Eigen::Index block = 0; block < static_cast<Eigen::Index>(units_along_); ++block) {
+            const double part = work.expected.segment(block * in_unit, in_unit).sum();
+            work.units(unit_b + block, unit_a) += weight * part;
+            row += part;
+        }
+        work.fans(ring, pair.a) += row;
+        work.axial.col(ring).array() += weight * work.expected;
+        sum += weight * row;
+    }
+    work.transaxial[pair.factor] += sum;
+}
+
+namespace {
+
+/// [row][column] of m and its transpose; what joins a place with itself is already complete.
+std::vector<double> both_orders(const Eigen::MatrixXd& m) {
+    Eigen::MatrixXd both = m + m.transpose();
+    both.diagonal() = m.diagonal();
+    return {both.data(), both.data() + both.size()};
+}
+
+}  // namespace
+
+PairSums FanModel::sums(std::span<const double> weights, const GeometricFactors& factors,
+                        unsigned threads) const {
+    if (weights.size() != geometry_.crystal_count())
+        throw std::invalid_argument("sums: expected " + std::to_string(geometry_.crystal_count()) +
+                                    " crystals");
+    // Crystal = column + ring * columns.
+    const auto rings = static_cast<Eigen::Index>(rings_);
+    const auto columns = static_cast<Eigen::Index>(columns_);
+    const auto units = static_cast<Eigen::Index>(unit_count());
+    Work empty;
+    empty.weights = Eigen::Map<const Eigen::MatrixXd>(weights.data(), columns, rings).transpose();
+    empty.fans = Eigen::MatrixXd::Zero(rings, columns);
+    empty.transaxial.assign(factors.transaxial.size(), 0);
+    empty.axial = Eigen::MatrixXd::Zero(rings, rings);
+    empty.units = Eigen::MatrixXd::Zero(units, units);
+    std::vector<Work> parts(std::max(threads, 1U), empty);
+    const auto work = [&](std::size_t first) {  // fixed shares, so that the sums are always the same
+        for (std::size_t i = first; i < pairs_.size(); i += parts.size())
+            add(pairs_[i], factors, parts[first]);
+    };
+    {
+        std::vector<std::jthread> others;
+        for (std::size_t t = 1; t < parts.size(); ++t)
+            others.emplace_back(work, t);
+        work(0);
+    }
+    Work& all = parts[0];
+    for (std::size_t t = 1; t < parts.size(); ++t) {
+        all.fans += parts[t].fans;
+        all.axial += parts[t].axial;
+        all.units += parts[t].units;
+        for (std::size_t i = 0; i < all.transaxial.size(); ++i)
+            all.transaxial[i] += parts[t].transaxial[i];
+    }
+    PairSums out;
+    out.fans.resize(weights.size());
+    Eigen::Map<Eigen::MatrixXd>(out.fans.data(), columns, rings) = all.fans.transpose();
+    out.transaxial = std::move(all.transaxial);
+    out.axial = both_orders(all.axial);
+    out.units = both_orders(all.units);
+    return out;
+}
+
+}  // namespace petacq::estimate

@@ -1,0 +1,335 @@
+#include "tools/petcal/estimate/pairs/time_offsets.hpp"
+
+#include <Eigen/IterativeLinearSolvers>
+#include <Eigen/SparseCore>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "config/base/error.hpp"
+
+namespace petacq::estimate {
+
+namespace {
+
+constexpr double huber = 1.345;      // 95 % efficiency for Gaussian errors
+constexpr double quarter = 0.31864;  // a quarter of Gaussian errors are within this many sigma
+constexpr double min_sigma = 0.3;    // ticks: times are whole
+constexpr double settled = 1e-3;     // rms of a step / sigma
+constexpr double settled_huber = 0.05;
+constexpr std::uint32_t max_huber_steps = 12;
+// 90 % / 25 % of the distances from the peak: 5.2 for Gaussian errors, more with randoms, 3.6 without a peak.
+constexpr double min_peak = 4.3;
+constexpr double max_beside = 0.1;    // of a crystal's hits, in one of its four neighbours
+constexpr double max_stray = 0.9;     // of the pairs
+constexpr double peak_sigmas = 4;     // where the peak ends
+constexpr double worst_error = 0.25;  // of a crystal, in sigma of a pair; beyond that it has no peak
+
+using Matrix = Eigen::SparseMatrix<double, Eigen::RowMajor>;
+
+/// The pairs of crystals that all have enough of them.
+class Fit {
+  public:
+    Fit(std::size_t crystals, std::span<const TimeDifference> differences, const TimeOffsetOptions& options)
+        : options_(options), crystals_(crystals) {
+        if (!options.neighbours.empty() && options.neighbours.size() != crystals)
+            throw std::invalid_argument("time_offsets: neighbours of " +
+                                        std::to_string(options.neighbours.size()) +
+                                        " crystals; expected those of " + std::to_string(crystals));
+        count(differences);
+        select(differences);
+    }
+    TimeOffsets run();
+
+  private:
+    void count(std::span<const TimeDifference> differences);
+    void select(std::span<const TimeDifference> differences);
+    void solve();
+    void measure();
+    bool huber_step();
+    bool own_step();
+    bool move(const Eigen::VectorXd& right, double limit);
+    void weigh(std::size_t i, double weight, Eigen::VectorXd& right);
+    PairOrigin origin(std::size_t i);
+    [[nodiscard]] bool in_peak(std::size_t i) const {
+        return std::abs(residual(i)) < peak_sigmas * model_.sigma;
+    }
+    void find_errors();
+    void centre_groups();
+    [[nodiscard]] double residual(std::size_t i) const {
+        return pairs_[i].ticks - (x_[pairs_[i].b] - x_[pairs_[i].a]);
+    }
+    [[nodiscard]] std::size_t in_use() const {
+        return static_cast<std::size_t>(std::count(used_.begin(), used_.end(), true));
+    }
+
+    const TimeOffsetOptions& options_;
+    std::size_t crystals_;
+    std::vector<bool> used_;
+    std::vector<TimeDifference> pairs_;
+    Matrix matrix_;
+    Eigen::VectorXd x_;
+    std::vector<float> sample_;
+    PairModel model_;
+    std::vector<double> shifts_;
+    double far_over_near_ = 0;
+    TimeOffsets out_;
+};
+
+void Fit::count(std::span<const TimeDifference> differences) {
+    out_.pairs.assign(crystals_, 0);
+    for (const TimeDifference& d : differences) {
+        if (d.a >= crystals_ || d.b >= crystals_ || d.a == d.b)
+            throw std::invalid_argument("time_offsets: a pair of crystals " + std::to_string(d.a) + " and " +
+                                        std::to_string(d.b) + "; expected two of " +
+                                        std::to_string(crystals_));
+        ++out_.pairs[d.a];
+        ++out_.pairs[d.b];
+    }
+}
+
+// Leaving out a crystal takes pairs from others, which then may have too few.
+void Fit::select(std::span<const TimeDifference> differences) {
+    used_.assign(crystals_, true);
+    std::vector<std::uint32_t> left = out_.pairs;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (std::size_t c = 0; c < crystals_; ++c) {
+            if (!used_[c] || left[c] >= options_.min_pairs) continue;
+            used_[c] = false;
+            changed = true;
+        }
+        if (!changed) break;
+        std::fill(left.begin(), left.end(), 0);
+        for (const TimeDifference& d : differences) {
+            if (!used_[d.a] || !used_[d.b]) continue;
+            ++left[d.a];
+            ++left[d.b];
+        }
+    }
+    const auto needed =
+        static_cast<std::size_t>(std::ceil(options_.min_determined * static_cast<double>(crystals_)));
+    if (in_use() < needed || in_use() < 2)
+        throw config::Error("time offsets: " + std::to_string(in_use()) + " of " + std::to_string(crystals_) +
+                            " crystals have " + std::to_string(options_.min_pairs) +
+                            " or more pairs through the source; expected at least " + std::to_string(needed) +
+                            ": measure longer");
+    const auto pairs = std::accumulate(left.begin(), left.end(), std::uint64_t{0}) / 2;
+    if (pairs > std::numeric_limits<int>::max() / 2)
+        throw std::invalid_argument("time_offsets: more than 2^30 pairs");
+    pairs_.reserve(pairs);
+    for (const TimeDifference& d : differences) {
+        if (used_[d.a] && used_[d.b]) pairs_.push_back(d);
+    }
+    matrix_.resize(static_cast<Eigen::Index>(pairs), static_cast<Eigen::Index>(crystals_));
+    matrix_.reserve(static_cast<Eigen::Index>(2 * pairs));
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        const auto row = static_cast<Eigen::Index>(i);
+        matrix_.startVec(row);
+        matrix_.insertBack(row, std::min(pairs_[i].a, pairs_[i].b)) = 0;
+        matrix_.insertBack(row, std::max(pairs_[i].a, pairs_[i].b)) = 0;
+    }
+    matrix_.finalize();
+}
+
+/// The width of the peak, from a sample: the middle of the distribution holds few randoms.
+void Fit::measure() {
+    constexpr std::size_t enough = 1'000'000;
+    const std::size_t stride = std::max<std::size_t>(pairs_.size() / enough, 1);
+    sample_.clear();
+    for (std::size_t i = 0; i < pairs_.size(); i += stride)
+        sample_.push_back(static_cast<float>(std::abs(residual(i))));
+    const auto quantile = [&](double part) {
+        const auto at =
+            sample_.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(sample_.size()));
+        std::nth_element(sample_.begin(), at, sample_.end());
+        return double{*at};
+    };
+    model_.sigma = std::max(quantile(0.25) / quarter, min_sigma);
+    far_over_near_ = quantile(0.9) / (model_.sigma * quarter);
+}
+
+/// Puts a pair into the equations of a step.
+void Fit::weigh(std::size_t i, double weight, Eigen::VectorXd& right) {
+    const double root = std::sqrt(weight);
+    const double sign = pairs_[i].b > pairs_[i].a ? root : -root;
+    double* values = matrix_.valuePtr();
+    values[2 * i] = -sign;
+    values[2 * i + 1] = sign;
+    right[static_cast<Eigen::Index>(i)] = root * residual(i);
+}
+
+/// Solves the equations of a step. Whether it was smaller than `limit` sigma.
+bool Fit::move(const Eigen::VectorXd& right, double limit) {
+    ++out_.steps;
+    if (options_.on_step) options_.on_step(out_.steps);
+    Eigen::LeastSquaresConjugateGradient<Matrix> solver;
+    solver.setTolerance(0.01);  // of a step
+    solver.setMaxIterations(200);
+    solver.compute(matrix_);
+    const Eigen::VectorXd change = solver.solve(right);
+    x_ += change;
+    const double rms = std::sqrt(change.squaredNorm() / static_cast<double>(in_use()));
+    return rms < limit * model_.sigma;
+}
+
+bool Fit::huber_step() {
+    measure();
+    Eigen::VectorXd right(matrix_.rows());
+    for (std::size_t i = 0; i < pairs_.size(); ++i)
+        weigh(i, std::min(1.0, huber * model_.sigma / std::abs(residual(i))), right);
+    return move(right, settled_huber);
+}
+
+/// By the present offsets.
+PairOrigin Fit::origin(std::size_t i) {
+    shifts_.clear();
+    const double r = residual(i);
+    if (!options_.neighbours.empty()) {
+        const auto [a, b, ticks] = pairs_[i];
+        for (const std::uint32_t n : options_.neighbours[a])
+            if (used_[n]) shifts_.push_back(r + (x_[n] - x_[a]));
+        for (const std::uint32_t n : options_.neighbours[b])
+            if (used_[n]) shifts_.push_back(r - (x_[n] - x_[b]));
+    }
+    return origin_of(model_, r, shifts_);
+}
+
+/// One step of expectation and maximisation; a pair counts with the chance that it is one of its crystals.
+bool Fit::own_step() {
+    Eigen::VectorXd right(matrix_.rows());
+    double own = 0;
+    double beside = 0;
+    double places = 0;  // of neighbours
+    double squares = 0;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        const PairOrigin o = origin(i);
+        const double r = residual(i);
+        weigh(i, o.own, right);
+        own += o.own;
+        beside += o.beside;
+        places += (o.own + o.beside) * static_cast<double>(shifts_.size());
+        squares += o.own * r * r;
+    }
+    if (own > 0) model_.sigma = std::max(std::sqrt(squares / own), min_sigma);
+    if (places > 0) model_.beside = std::min(beside / places, max_beside);
+    model_.stray = std::min(1 - (own + beside) / static_cast<double>(pairs_.size()), max_stray);
+    return move(right, settled);
+}
+
+void Fit::solve() {
+    x_ = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(crystals_));
+    while (out_.steps < max_huber_steps && !huber_step()) {
+    }
+    const auto [low, high] = std::minmax_element(
+        pairs_.begin(), pairs_.end(),
+        [](const TimeDifference& p, const TimeDifference& q) { return p.ticks < q.ticks; });
+    model_.range = std::max(1.0F, high->ticks - low->ticks);
+    measure();
+    if (far_over_near_ < min_peak)
+        throw config::Error(
+            "time offsets: the time differences have no peak above the randoms; expected the known source at "
+            "its place, and a coincidence window that contains the offsets");
+    while (!own_step()) {
+        if (out_.steps >= options_.max_steps)
+            throw config::Error("time offsets: no solution after " + std::to_string(out_.steps) +
+                                " steps; expected a source that joins all crystals, and fewer randoms");
+    }
+}
+
+// The sandwich estimate, crystal by crystal: of the function own(r) r and its derivative.
+void Fit::find_errors() {
+    std::vector<double> squares(crystals_, 0);
+    std::vector<double> slopes(crystals_, 0);
+    double sum = 0;
+    std::size_t near = 0;
+    double beside = 0;
+    double known = 0;
+    const double variance = model_.sigma * model_.sigma;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        const double r = residual(i);
+        const PairOrigin o = origin(i);
+        beside += o.beside;
+        known += o.own + o.beside;
+        const double psi = o.own * r;
+        const double slope = o.own * (1 - r * (r - o.expected) / variance);
+        for (const std::uint32_t crystal : {pairs_[i].a, pairs_[i].b}) {
+            squares[crystal] += psi * psi;
+            slopes[crystal] += slope;
+        }
+        if (!in_peak(i)) continue;
+        ++near;
+        sum += r * r;
+    }
+    out_.sigma_ticks = model_.sigma;
+    out_.residual_rms = std::sqrt(sum / static_cast<double>(std::max<std::size_t>(near, 1)));
+    out_.in_peak = static_cast<double>(near) / static_cast<double>(pairs_.size());
+    out_.beside = known > 0 ? beside / known / 2 : 0;
+    out_.error_ticks.assign(crystals_, std::numeric_limits<double>::infinity());
+    for (std::size_t k = 0; k < crystals_; ++k) {
+        if (!used_[k]) continue;
+        const double error =
+            slopes[k] > 0 ? std::sqrt(squares[k]) / slopes[k] : std::numeric_limits<double>::infinity();
+        if (error > worst_error * model_.sigma) {
+            used_[k] = false;
+        } else {
+            out_.error_ticks[k] = error;
+        }
+    }
+}
+
+/// Joins crystals with pairs in the peak, and makes the mean of each group 0.
+void Fit::centre_groups() {
+    std::vector<std::uint32_t> parent(crystals_);
+    std::iota(parent.begin(), parent.end(), 0U);
+    const auto root = [&](std::uint32_t k) {
+        while (parent[k] != k)
+            k = parent[k] = parent[parent[k]];
+        return k;
+    };
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        const auto [a, b, ticks] = pairs_[i];
+        if (used_[a] && used_[b] && in_peak(i)) parent[root(a)] = root(b);
+    }
+    std::vector<double> sum(crystals_, 0);
+    std::vector<double> count(crystals_, 0);
+    for (std::uint32_t k = 0; k < crystals_; ++k) {
+        if (!used_[k]) continue;
+        sum[root(k)] += x_[k];
+        count[root(k)] += 1;
+    }
+    out_.groups =
+        static_cast<std::uint32_t>(std::count_if(count.begin(), count.end(), [](double n) { return n > 0; }));
+    out_.ticks.assign(crystals_, 0);
+    for (std::uint32_t k = 0; k < crystals_; ++k) {
+        if (used_[k]) {
+            // A crystal that is late by x needs x less.
+            out_.ticks[k] = sum[root(k)] / count[root(k)] - x_[k];
+        } else {
+            out_.undetermined.push_back(k);
+        }
+    }
+}
+
+TimeOffsets Fit::run() {
+    solve();
+    find_errors();
+    if (static_cast<double>(in_use()) < options_.min_determined * static_cast<double>(crystals_))
+        throw config::Error("time offsets: only " + std::to_string(in_use()) + " of " +
+                            std::to_string(crystals_) +
+                            " crystals have a peak in time; expected more pairs, or fewer randoms");
+    centre_groups();
+    return std::move(out_);
+}
+
+}  // namespace
+
+TimeOffsets time_offsets(std::size_t crystals, std::span<const TimeDifference> differences,
+                         const TimeOffsetOptions& options) {
+    return Fit(crystals, differences, options).run();
+}
+
+}  // namespace petacq::estimate

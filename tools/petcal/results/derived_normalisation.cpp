@@ -1,0 +1,57 @@
+#include "tools/petcal/results/derived_normalisation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/petcal/base/text.hpp"
+#include "tools/petcal/base/units.hpp"
+
+namespace petacq::petcal {
+
+std::string figures_text(const config::Scanner& scanner, const DerivedNormalisation& d) {
+    const auto& fit = d.fit;
+    std::vector<double> errors;
+    double squares = 0;
+    for (std::size_t i = 0; i < d.normalisation.efficiency.size(); ++i) {
+        if (!std::isfinite(fit.crystals.error[i]) || d.normalisation.efficiency[i] == 0) continue;
+        errors.push_back(fit.crystals.error[i]);
+        squares += std::pow(d.normalisation.efficiency[i] - 1, 2);
+    }
+    std::sort(errors.begin(), errors.end());
+    const double live = static_cast<double>(std::max<std::size_t>(1, errors.size()));
+    const auto prompts = static_cast<double>(d.prompts);
+    std::string text;
+    text += fmt::format("prompts             {}, {:.1f} % on lines through the source\n", d.prompts,
+                        100 * static_cast<double>(d.used) / prompts);
+    text += fmt::format("randoms             {:.2f} % of these, from {}\n",
+                        100 * d.randoms / static_cast<double>(d.used), d.randoms_from);
+    text += d.loss + "\n";
+    if (!d.unknown.empty()) text += fmt::format("not told            {}\n", fmt::join(d.unknown, ", "));
+    text += fmt::format("counts              {:.0f} per crystal (median, net)\n", fit.crystals.median_counts);
+    text +=
+        fmt::format("efficiencies        spread {:.2f} %, error {:.2f} % (median, by counts)\n",
+                    100 * std::sqrt(squares / live), errors.empty() ? 0 : 100 * errors[errors.size() / 2]);
+    text += fmt::format("transaxial factors  {} of {} classes unseen, error {:.2f} % (median)\n",
+                        fit.transaxial.unseen, fit.transaxial.all, 100 * fit.error_transaxial);
+    text += fmt::format("axial factors       {} of {} pairs of rings unseen, error {:.2f} % (median)\n",
+                        fit.axial.unseen, fit.axial.all, 100 * fit.error_axial);
+    text +=
+        fmt::format("fit                 chi-square {:.2f} by pair of units, {:.2f} % rms beyond counts\n",
+                    fit.chi_square, 100 * fit.excess);
+    text += fmt::format("one-sided           {:+.1f} % in x, {:+.1f} % in y, {:+.1f} % in z\n",
+                        100 * fit.one_sided[0], 100 * fit.one_sided[1], 100 * fit.one_sided[2]);
+    constexpr double noticeable = 0.1;
+    if (std::any_of(std::begin(fit.one_sided), std::end(fit.one_sided),
+                    [](double value) { return std::abs(value) > noticeable; }))
+        text += "                    check the place of the source\n";
+    text += fmt::format("dead units          {}\n", d.dead.units.size());
+    for (const std::uint32_t unit : d.dead.units)
+        text += "  " + unit_name(scanner.geometry, unit) + "\n";
+    text += fmt::format("other dead crystals {}\n", d.dead.crystals.size()) + first_lines(d.dead.crystals);
+    return text + fmt::format("unseen crystals     {}\n", fit.crystals.unseen.size());
+}
+
+}  // namespace petacq::petcal

@@ -1,0 +1,30 @@
+// A normalisation that was derived, and how its data and the fit were.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "tools/normalisation/normalisation.hpp"
+#include "tools/petcal/base/dead_units.hpp"
+#include "tools/petcal/estimate/pairs/normalise.hpp"
+
+namespace petacq::petcal {
+
+struct DerivedNormalisation {
+    estimate::NormalisationFit fit;
+    normalisation::Normalisation normalisation;
+    std::uint64_t prompts = 0;
+    std::uint64_t used = 0;  ///< of these, on a line through the source
+    double randoms = 0;      ///< expected among those used
+    std::string randoms_from;
+    std::string loss;                  ///< a sentence
+    std::vector<std::string> unknown;  ///< what the file does not tell
+    DeadCrystals dead;
+};
+
+/// The figures as lines of text.
+std::string figures_text(const config::Scanner& scanner, const DerivedNormalisation& derived);
+
+}  // namespace petacq::petcal

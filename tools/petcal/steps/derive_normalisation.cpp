@@ -1,0 +1,238 @@
+#include "tools/petcal/steps/derive_normalisation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "config/base/error.hpp"
+#include "config/calibration.hpp"
+#include "config/configuration.hpp"
+#include "daemon/backend/pipeline_options.hpp"
+#include "daemon/listmode/reader.hpp"
+#include "daemon/run/directory.hpp"
+#include "daemon/system/progress_line.hpp"
+#include "daemon/system/utc.hpp"
+#include "tools/petcal/report/reports.hpp"
+#include "tools/petcal/results/results.hpp"
+#include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/corrections/fits.hpp"
+#include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
+#include "tools/petlm/records/source.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr double min_share = 0.25;   // of the prompts, on lines through the source
+constexpr double max_randoms = 0.5;  // of the prompts used
+
+/// Throws unless the run was taken with this scanner.
+void check_scanner(const config::Scanner& scanner, const petlm::ExportSource& source) {
+    const json ours = to_json(scanner);
+    for (const char* key : {"geometry", "dimensions", "tick_ps"}) {
+        const json taken = source.run().value(json::json_pointer(std::string("/scanner/") + key), json());
+        if (taken == ours.at(key)) continue;
+        throw config::Error(source.target().string() + ": taken with another scanner: expected " + key + " " +
+                            ours.at(key).dump() + ", found " + taken.dump());
+    }
+}
+
+gpu::CoincidenceRules rules_of(const petlm::ExportSource& source) {
+    const daemon::RecordRules& rules = source.coverage().rules;
+    if (rules.coincidence && rules.energy) return daemon::coincidence_rules(*rules.coincidence);
+    throw config::Error(source.target().string() +
+                        ": expected the rules by which its records were made, found none; a run has them in "
+                        "its configuration");
+}
+
+estimate::CylinderScan scan_of(const config::Scanner& scanner, const DeriveNormalisationOptions& o) {
+    const config::Dimensions& d = scanner.dimensions;
+    for (const double value : o.cylinder) {
+        if (!std::isfinite(value)) throw config::Error("--cylinder: expected finite numbers");
+    }
+    estimate::CylinderScan scan;
+    scan.centre_mm = {o.cylinder.at(0), o.cylinder.at(1), o.cylinder.at(2)};
+    scan.radius_mm = o.cylinder.at(3);
+    scan.length_mm = o.cylinder.at(4);
+    if (!(scan.radius_mm > 0) || !(scan.length_mm > 0))
+        throw config::Error("--cylinder: expected a radius and a length of more than 0 mm");
+    const double reach = std::hypot(scan.centre_mm[0], scan.centre_mm[1]) + scan.radius_mm;
+    if (reach >= d.ring_radius_mm)
+        throw config::Error(
+            fmt::format("--cylinder: reaches {:g} mm from the axis; expected less than the "
+                        "radius of the ring, {:g} mm",
+                        reach, d.ring_radius_mm));
+    if (!(o.attenuation_per_cm >= 0 && o.attenuation_per_cm <= 1))
+        throw config::Error("--attenuation-per-cm: expected 0 to 1");
+    scan.attenuation_per_mm = o.attenuation_per_cm / 10;
+    scan.depth_mm = o.depth_mm.value_or(d.crystal_length_mm / 2);
+    if (!(scan.depth_mm >= 0 && scan.depth_mm <= d.crystal_length_mm / 2))
+        throw config::Error(
+            fmt::format("--depth-mm: expected 0 to half of a crystal, {:g} mm", d.crystal_length_mm / 2));
+    // Near the edge, scattered pairs and a source that is not quite in its place weigh most.
+    const double edge = std::max(0.1 * scan.radius_mm, d.crystal_pitch_y_mm);
+    scan.edge_mm = std::min({edge, scan.radius_mm / 2, scan.length_mm / 4});
+    return scan;
+}
+
+/// The share of the true pairs of two crystals that was recorded, by dead time and loss.
+double live_of(const petlm::RunRandoms* of_run, std::uint32_t a, std::uint32_t b) {
+    const double live = of_run != nullptr ? of_run->live(a, b) : 1;
+    return live > 0 ? live : 1;
+}
+
+/// Counts the prompts on lines that count, each for those that dead time and loss took; calls `delayed` with
+/// the delayeds on such lines.
+void read_records(const petlm::ExportSource& source, const estimate::FanModel& model,
+                  const petlm::RunRandoms* of_run, estimate::LineCounts& counts,
+                  const std::function<void(const gpu::Coincidence&)>& delayed, DerivedNormalisation& out) {
+    source.for_each_block(
+        model.geometry().crystal_count(),
+        [&](const daemon::ListModeReader& reader) {
+            for (const gpu::Coincidence& c : reader.coincidences()) {
+                if (c.crystal_a == c.crystal_b) continue;
+                const bool prompt = c.kind == gpu::Kind::prompt;
+                if (prompt) ++out.prompts;
+                if (!model.counts(c.crystal_a, c.crystal_b)) continue;
+                if (prompt) {
+                    ++out.used;
+                    const double stands_for = 1 / live_of(of_run, c.crystal_a, c.crystal_b);
+                    counts.add(c.crystal_a, c.crystal_b, stands_for, stands_for * stands_for);
+                } else {
+                    delayed(c);
+                }
+            }
+        },
+        "reading");
+}
+
+void subtract_expected(const petlm::RunRandoms& randoms, const estimate::FanModel& model,
+                       estimate::LineCounts& counts, DerivedNormalisation& out) {
+    // Randoms vary slowly from pair to pair: a share of the pairs tells enough.
+    constexpr double max_pairs = 2e7;
+    const auto one_in = static_cast<std::uint32_t>(std::ceil(model.max_pairs() / max_pairs));
+    model.for_each_pair(one_in, [&](std::uint32_t a, std::uint32_t b) {
+        const double expected = one_in * randoms.sum(a, b);
+        counts.add(a, b, -expected / live_of(&randoms, a, b), 0);
+        out.randoms += expected;
+    });
+}
+
+estimate::LineCounts read_counts(const config::Scanner& scanner, const petlm::ExportSource& source,
+                                 const estimate::FanModel& model, DerivedNormalisation& out) {
+    const std::string name = source.target().string();
+    std::string why;
+    const auto expected = petlm::RunRandoms::of(source, scanner, why);
+    const double weight = expected ? 0 : petlm::mean_weight_of_delayeds(source).value_or(0);
+    if (!expected && weight == 0)
+        throw config::Error(name +
+                            ": nothing tells its randoms: expected seconds.plm or delayeds with their weight "
+                            "in run.json, but " +
+                            why);
+    estimate::LineCounts counts(model);
+    const auto delayed = [&](const gpu::Coincidence& c) {
+        if (expected) return;
+        counts.add(c.crystal_a, c.crystal_b, -weight, weight * weight);
+        out.randoms += weight;
+    };
+    read_records(source, model, expected.get(), counts, delayed, out);
+    if (out.prompts == 0)
+        throw config::Error(fmt::format("{}: expected prompts of the cylinder, found none in {:.6g} s", name,
+                                        source.coverage().seconds()));
+    if (static_cast<double>(out.used) < min_share * static_cast<double>(out.prompts))
+        throw config::Error(fmt::format(
+            "{}: {} of {} prompts lie on lines through the source; expected at least {:.0f} %: check "
+            "--cylinder",
+            name, out.used, out.prompts, 100 * min_share));
+    if (expected) subtract_expected(*expected, model, counts, out);
+    out.randoms_from = expected ? "the singles of each second"
+                                : fmt::format("delayeds of weight {:.3g}, as {}", weight, why);
+    out.loss = expected ? sentence_of(expected->loss()) : "Loss: not corrected, as " + why + ".";
+    if (out.randoms > max_randoms * static_cast<double>(out.used))
+        throw config::Error(
+            fmt::format("{}: {:.0f} of {} prompts are random; expected less than {:.0f} %: "
+                        "measure with less activity",
+                        name, out.randoms, out.used, 100 * max_randoms));
+    counts.finish();
+    return counts;
+}
+
+normalisation::Normalisation normalisation_of(const estimate::NormalisationFit& fit) {
+    normalisation::Normalisation n;
+    n.efficiency.assign(fit.crystals.efficiency.begin(), fit.crystals.efficiency.end());
+    for (const std::uint32_t crystal : fit.crystals.dead)
+        n.efficiency[crystal] = 0;
+    n.transaxial.assign(fit.factors.transaxial.begin(), fit.factors.transaxial.end());
+    n.axial.assign(fit.factors.axial.begin(), fit.factors.axial.end());
+    return n;
+}
+
+std::map<std::string, std::string> origin_of(const config::Scanner& scanner,
+                                             const petlm::ExportSource& source,
+                                             const DeriveNormalisationOptions& o,
+                                             const estimate::CylinderScan& scan) {
+    auto origin = made_by("petcal derive normalisation");
+    origin.merge(corrections::facts_for_normalisation(source.coverage(), scanner, scan.depth_mm));
+    const daemon::Coverage& coverage = source.coverage();
+    origin["scanner"] = scanner.name;
+    origin["run"] = coverage.origin.runs.empty() ? "unknown" : coverage.origin.runs.front().run_id;
+    origin["run_start_utc"] = coverage.anchor ? daemon::utc_text(coverage.anchor->utc) : "unknown";
+    if (std::filesystem::exists(o.run / daemon::run_file))
+        origin["run_json_sha256"] = config::sha256_of_file(o.run / daemon::run_file);
+    origin["source"] = fmt::format("cylinder {:g} mm", fmt::join(o.cylinder, ","));
+    origin["attenuation_per_cm"] = fmt::format("{:g}", o.attenuation_per_cm);
+    origin["corrected_for"] = o.attenuation_per_cm > 0 ? "attenuation" : "nothing";
+    return origin;
+}
+
+DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNormalisationOptions& options) {
+    estimate::CylinderScan scan = scan_of(scanner, options);
+    const petlm::ExportSource source(options.run);
+    check_scanner(scanner, source);
+    const gpu::CoincidenceRules rules = rules_of(source);
+    scan.min_module_difference = rules.min_module_difference;
+    scan.max_ring_difference = rules.max_ring_difference;
+    const estimate::FanModel model(scanner, scan);
+    DerivedNormalisation out;
+    out.unknown = source.coverage().unknown;
+    const estimate::LineCounts counts = read_counts(scanner, source, model, out);
+    estimate::NormalisationFitOptions how;
+    how.threads = std::max(1U, std::thread::hardware_concurrency());
+    constexpr std::uint64_t usual_passes = 40;
+    daemon::ProgressLine progress("fitting", usual_passes, daemon::ProgressUnit::steps);
+    std::uint64_t passes = 0;
+    how.progress = [&] { progress.show(std::min(passes++, usual_passes)); };
+    out.fit = estimate::fit_normalisation(model, counts, how);
+    out.normalisation = normalisation_of(out.fit);
+    out.dead = find_dead(scanner.geometry, out.normalisation.efficiency);
+    out.normalisation.origin = origin_of(scanner, source, options, scan);
+    if (!options.report.empty()) write_normalisation_report(options.report, scanner, out);
+    save(options.output, scanner.geometry, out.normalisation);
+    return out;
+}
+
+}  // namespace
+
+DerivedNormalisation derive_normalisation(const config::Scanner& scanner,
+                                          const DeriveNormalisationOptions& options) {
+    try {
+        return derive_from(scanner, options);
+    } catch (const daemon::NotListMode& e) {
+        throw config::Error(e.what());
+    } catch (const petlm::BadInput& e) {
+        throw config::Error(e.what());
+    } catch (const std::system_error& e) {
+        throw config::Error(e.what());
+    }
+}
+
+}  // namespace petacq::petcal

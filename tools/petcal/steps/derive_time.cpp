@@ -1,0 +1,162 @@
+#include "tools/petcal/steps/derive_time.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "config/base/constants.hpp"
+#include "config/base/error.hpp"
+#include "config/calibration.hpp"
+#include "daemon/listmode/reader.hpp"
+#include "daemon/system/progress_line.hpp"
+#include "tools/petcal/estimate/pairs/known_source.hpp"
+#include "tools/petcal/report/reports.hpp"
+#include "tools/petcal/results/results.hpp"
+#include "tools/petlm/records/record_source.hpp"
+#include "tools/petlm/records/run.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+constexpr std::uint64_t enough_pairs = 2000;  // per crystal: offsets to a few ps
+
+/// Throws unless the run was taken with this calibration of this scanner.
+void check_run(const DeriveTimeOptions& options, const config::Calibration& calibration) {
+    std::string why;
+    const nlohmann::json run = petlm::run_json(options.run, why);
+    if (run.is_null()) throw config::Error(why);
+    const nlohmann::json sha256 = run.value("calibration_sha256", nlohmann::json());
+    const std::string taken_with = sha256.is_string() ? sha256.get<std::string>() : "unknown";
+    if (taken_with != calibration.sha256)
+        throw config::Error(options.run.string() + ": taken with the calibration of SHA-256 '" + taken_with +
+                            "'; expected that of " + options.calibration.string() + ", '" +
+                            calibration.sha256 + "'");
+}
+
+estimate::KnownSource source_of(const config::Scanner& scanner, const DeriveTimeOptions& o) {
+    if (o.cylinder.empty() == o.point.empty()) throw config::Error("expected --cylinder or --point");
+    if (!o.point.empty()) {
+        const config::Vector3 place{o.point.at(0), o.point.at(1), o.point.at(2)};
+        return {place, place, scanner.dimensions.crystal_pitch_y_mm};
+    }
+    const double x = o.cylinder.at(0);
+    const double y = o.cylinder.at(1);
+    const double z = o.cylinder.at(2);
+    const double radius = o.cylinder.at(3);
+    const double length = o.cylinder.at(4);
+    if (!(radius > 0) || !(length > 0))
+        throw config::Error("--cylinder: expected a radius and a length of more than 0 mm");
+    return {{x, y, z - length / 2}, {x, y, z + length / 2}, radius};
+}
+
+std::vector<estimate::TimeDifference> read_differences(const config::Scanner& scanner,
+                                                       const DeriveTimeOptions& options, DerivedTimes& out) {
+    const std::uint32_t crystals = scanner.geometry.crystal_count();
+    std::vector<config::Vector3> places;
+    for (std::uint32_t i = 0; i < crystals; ++i)
+        places.push_back(crystal_place(scanner, i).front_centre_mm);
+    const estimate::KnownSource known = source_of(scanner, options);
+    const double ticks_per_mm = 1 / (config::light_mm_per_ps * scanner.tick_ps);
+    const std::uint64_t most = enough_pairs * crystals / 2;
+    std::vector<estimate::TimeDifference> differences;
+    std::optional<petlm::RecordSource> opened;
+    try {
+        opened.emplace(options.run, daemon::RecordKind::coincidences);
+    } catch (const daemon::NotListMode& e) {
+        throw config::Error(e.what());
+    }
+    petlm::RecordSource& source = *opened;
+    daemon::ProgressLine progress("prompts", source.total_bytes());
+    while (out.prompts < most && source.next()) {
+        progress.show(source.bytes_done());
+        for (const gpu::Coincidence& c : source.reader().coincidences()) {
+            if (c.kind != gpu::Kind::prompt || c.crystal_a == c.crystal_b) continue;
+            if (std::max(c.crystal_a, c.crystal_b) >= crystals)
+                throw config::Error(options.run.string() + ": a pair of crystals " +
+                                    std::to_string(c.crystal_a) + " and " + std::to_string(c.crystal_b) +
+                                    "; expected numbers below " + std::to_string(crystals));
+            ++out.prompts;
+            const auto path = path_difference_mm(known, places[c.crystal_a], places[c.crystal_b]);
+            if (!path) {
+                ++out.missed;
+                continue;
+            }
+            differences.push_back(
+                {c.crystal_a, c.crystal_b, static_cast<float>(c.dt - *path * ticks_per_mm)});
+        }
+    }
+    return differences;
+}
+
+}  // namespace
+
+DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOptions& options) {
+    config::Calibration calibration = config::load_calibration(options.calibration, scanner.geometry);
+    check_run(options, calibration);
+    DerivedTimes out;
+    out.tick_ps = scanner.tick_ps;
+    const std::uint32_t crystals = scanner.geometry.crystal_count();
+    const auto differences = read_differences(scanner, options, out);
+    estimate::TimeOffsetOptions solving;
+    solving.neighbours = estimate::neighbours_in_blocks(scanner.geometry);
+    daemon::ProgressLine progress("offsets", solving.max_steps, daemon::ProgressUnit::steps);
+    solving.on_step = [&](std::uint32_t step) { progress.show(step); };
+    out.offsets = estimate::time_offsets(crystals, differences, solving);
+    constexpr std::size_t enough_for_pictures = 200'000;
+    const std::size_t every = 1 + differences.size() / enough_for_pictures;
+    for (std::size_t i = 0; i < differences.size(); i += every) {
+        const estimate::TimeDifference& d = differences[i];
+        if (!std::isfinite(out.offsets.error_ticks[d.a]) || !std::isfinite(out.offsets.error_ticks[d.b]))
+            continue;
+        out.before_ps.push_back(scanner.tick_ps * d.ticks);
+        out.after_ps.push_back(scanner.tick_ps * (d.ticks + out.offsets.ticks[d.b] - out.offsets.ticks[d.a]));
+    }
+    calibration.time_offset.resize(crystals);
+    for (std::uint32_t i = 0; i < crystals; ++i) {
+        using Offset = std::numeric_limits<std::int32_t>;
+        const double sum = calibration.time_offset[i] + std::round(out.offsets.ticks[i]);
+        calibration.time_offset[i] =
+            static_cast<std::int32_t>(std::clamp<double>(sum, Offset::min(), Offset::max()));
+    }
+    calibration.origin = made_by("petcal derive time");
+    calibration.origin["calibration_sha256"] = calibration.sha256;
+    calibration.origin["run_json_sha256"] = config::sha256_of_file(options.run / "run.json");
+    config::save_calibration(options.output, scanner.geometry, calibration);
+    return out;
+}
+
+void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& options) {
+    const DerivedTimes times = derive_times(scanner, options);
+    if (!options.report.empty()) write_time_report(options.report, scanner, times);
+    const estimate::TimeOffsets& found = times.offsets;
+    double squares = 0;
+    double errors = 0;
+    double known = 0;
+    for (std::size_t i = 0; i < found.ticks.size(); ++i) {
+        if (!std::isfinite(found.error_ticks[i])) continue;
+        squares += found.ticks[i] * found.ticks[i];
+        errors += found.error_ticks[i] * found.error_ticks[i];
+        known += 1;
+    }
+    std::printf("prompts           %llu, of which %llu miss the source\n",
+                static_cast<unsigned long long>(times.prompts),
+                static_cast<unsigned long long>(times.missed));
+    std::printf("changes           %.1f ps rms\n", std::sqrt(squares / known) * times.tick_ps);
+    std::printf("stated error      %.1f ps rms\n", std::sqrt(errors / known) * times.tick_ps);
+    std::printf("sigma of a pair   %.1f ps, %.1f %% of the pairs in the peak\n",
+                found.sigma_ticks * times.tick_ps, 100 * found.in_peak);
+    std::printf("in a neighbour    %.1f %% of the hits\n", 100 * found.beside);
+    std::printf("unrelated groups  %u\n", found.groups);
+    std::printf("undetermined      %zu crystals", found.undetermined.size());
+    constexpr std::size_t shown = 20;
+    for (std::size_t i = 0; i < std::min(shown, found.undetermined.size()); ++i)
+        std::printf("%s %u", i == 0 ? ":" : ",", found.undetermined[i]);
+    std::printf(found.undetermined.size() > shown ? ", ...\n" : "\n");
+}
+
+}  // namespace petacq::petcal
