@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "config/geometry.hpp"
-#include "gpu/arithmetic.hpp"
-#include "gpu/coincidence_rules.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu {
 

@@ -5,10 +5,10 @@
 
 #include "config/energy_bins.hpp"
 #include "config/geometry.hpp"
-#include "gpu/arithmetic.hpp"
-#include "gpu/counters.hpp"
+#include "gpu/base/counters.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/histograms.hpp"
-#include "gpu/types.hpp"
+#include "gpu/rules/conversion.hpp"
 
 namespace petacq::gpu::cuda {
 

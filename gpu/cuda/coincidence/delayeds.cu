@@ -3,7 +3,7 @@
 #include "gpu/cuda/coincidence/emitters.cuh"
 #include "gpu/cuda/coincidence/multiples.cuh"
 #include "gpu/cuda/coincidence/windows.cuh"
-#include "gpu/shifted_group.hpp"
+#include "gpu/rules/shifted_group.hpp"
 
 namespace petacq::gpu::cuda {
 

@@ -3,7 +3,8 @@
 #include "gpu/cuda/base/check.hpp"
 #include "gpu/cuda/coincidence/sums.cuh"
 #include "gpu/cuda/coincidence/tally.cuh"
-#include "gpu/shifted_group.hpp"
+#include "gpu/rules/record_order.hpp"
+#include "gpu/rules/shifted_group.hpp"
 
 namespace petacq::gpu::cuda {
 

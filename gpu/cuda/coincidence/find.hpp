@@ -15,6 +15,7 @@
 
 #include "gpu/cuda/base/layout.hpp"
 #include "gpu/cuda/base/sums.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "gpu/cuda/base/block_primitives.cuh"
 #include "gpu/cuda/coincidence/find.hpp"
-#include "gpu/multiples.hpp"
+#include "gpu/rules/multiples.hpp"
 
 namespace petacq::gpu::cuda {
 

@@ -8,7 +8,7 @@
 #include "gpu/cuda/base/copies.hpp"
 #include "gpu/cuda/base/parts.hpp"
 #include "gpu/cuda/transfer/transfers.hpp"
-#include "gpu/record_order.hpp"
+#include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu::cuda {
 

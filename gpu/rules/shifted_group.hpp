@@ -4,8 +4,9 @@
 
 #include <cstdint>
 
-#include "gpu/arithmetic.hpp"
-#include "gpu/multiples.hpp"
+#include "gpu/rules/multiples.hpp"
+#include "gpu/rules/pair_rule.hpp"
+#include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "gpu/arithmetic.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu {
 
