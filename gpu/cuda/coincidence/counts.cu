@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(find_threads, 5)
         atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->counts[threadIdx.x]),
                   static_cast<unsigned long long>(counts[threadIdx.x]));
     }
-    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    const bool one_pair = takes_one_pair(a.rules.policy);
     list_emitters(pairs, tile.size(), a.prompts, [&](std::uint32_t i, std::uint32_t records) {
         const std::uint32_t at = tile.begin + i;
         if (one_pair) return Emitter{at + (chosen[i] >> 16), at + (chosen[i] & 0xFFFF), 2, 1};

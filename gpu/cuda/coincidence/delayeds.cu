@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(find_threads)
     const Tile tile = tile_at(static_cast<std::uint32_t>(start), decided);
     const std::uint32_t view = a.totals->view;
     const std::uint64_t delay = a.rules.delay;
-    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    const bool one_pair = takes_one_pair(a.rules.policy);
     std::uint32_t dropped = 0;
     std::uint32_t oversize = 0;
     if (threadIdx.x < 64) {
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(find_threads)
     const std::uint32_t view = a.totals->view;
     const std::uint64_t delay = a.rules.delay;
     const std::uint64_t width = a.rules.window;
-    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    const bool one_pair = takes_one_pair(a.rules.policy);
     const GlobalTimes times{a.singles};
     // The windows of all openers begin between those of the first and the last single.
     if (threadIdx.x < 64) {

@@ -51,8 +51,8 @@ __global__ void __launch_bounds__(find_threads)
         base += records;
         if (emitter.pairs > 0 && emitter.size == 2)
             put(at, a.singles[emitter.first], a.singles[emitter.second]);
-        // Only the policy that takes all good pairs leaves pairs of larger groups to be found here.
-        if (a.rules.policy != MultiplesPolicy::take_all_goods) continue;
+        // The only pair of a larger group is known; several are to be found here.
+        if (takes_one_pair(a.rules.policy)) continue;
         const bool wanted = emitter.size > 2 && at + emitter.pairs > part.low && at < end;
         if (wanted && emitter.size <= thread_group) {
             const Members members{a.singles, emitter.first, emitter.second};
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(find_threads)
             }
             continue;
         }
-        // Only the policy that takes all good pairs leaves pairs to be found here.
+        // Several pairs are to be found here: all that are good.
         const std::uint32_t group_end = window_end(GlobalTimes{a.singles}, emitter.first, a.totals->view,
                                                    a.singles[emitter.first].time, a.rules.window);
         const std::uint32_t group_size = group_end - emitter.first;
