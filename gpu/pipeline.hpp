@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
+#include "config/choices.hpp"
 #include "config/geometry.hpp"
 #include "gpu/base/counters.hpp"
 #include "gpu/base/records.hpp"
@@ -24,10 +25,11 @@
 #include "gpu/interval_sums.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/second_cuts.hpp"
-#include "gpu/sort_engine.hpp"
 #include "gpu/spectra.hpp"
 
 namespace petacq::gpu {
+
+using config::SortEngine;
 
 struct EnergyWindow {
     bool filter = true;

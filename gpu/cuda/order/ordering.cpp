@@ -42,7 +42,7 @@ void Ordering::complete(DeviceSlice& slice, Single* out, cudaStream_t stream) co
     const std::uint32_t ready = slice.singles.host_totals->ready;
     FindTotals* const totals = slice.records.totals;
     clear(totals, sizeof(FindTotals), stream);
-    if (is_stable(sort::chosen(engine_, ready))) {
+    if (sort::is_stable(sort::chosen(engine_, ready))) {
         launch_pack(slice.singles.sorted, ready, slice.late_below, out, &totals->long_run, stream);
     } else {
         // The engine has already ordered equal times by value.
