@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "gpu/cuda/base/block_primitives.cuh"
-#include "gpu/cuda/coincidence/find.hpp"
+#include "gpu/cuda/coincidence/search_arguments.hpp"
 #include "gpu/rules/multiples.hpp"
 
 namespace petacq::gpu::cuda {

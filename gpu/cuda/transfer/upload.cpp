@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/transfer/transfers.hpp"
+#include "gpu/cuda/transfer/transfer_kernels.hpp"
 #include "gpu/rules/conversion.hpp"
 
 namespace petacq::gpu::cuda {
