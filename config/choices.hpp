@@ -25,7 +25,7 @@ enum class MultiplesPolicy : std::uint8_t {
     take_winner_if_all_are_goods
 };
 
-/// How delayed coincidences are found; gpu/coincidence_rules.hpp says what each does.
+/// How delayed coincidences are found; gpu/rules/coincidence_rules.hpp says what each does.
 enum class DelayedRule : std::uint8_t { shifted_group, delayed_window };
 
 /// The algorithm that sorts singles on the GPU.

@@ -7,8 +7,8 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
-#include "gpu/arithmetic.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/conversion.hpp"
 #include "net/base/huge_pages.hpp"
 
 namespace petacq::gpu {

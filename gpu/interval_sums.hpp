@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "config/geometry.hpp"
-#include "gpu/coincidence_rules.hpp"
-#include "gpu/counters.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/counters.hpp"
+#include "gpu/base/records.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::gpu {

@@ -17,18 +17,19 @@
 #include <vector>
 
 #include "config/calibration.hpp"
+#include "config/choices.hpp"
 #include "config/geometry.hpp"
-#include "gpu/coincidence_rules.hpp"
-#include "gpu/counters.hpp"
+#include "gpu/base/counters.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/histograms.hpp"
 #include "gpu/interval_sums.hpp"
-#include "gpu/records.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/second_cuts.hpp"
-#include "gpu/sort_engine.hpp"
 #include "gpu/spectra.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::gpu {
+
+using config::SortEngine;
 
 struct EnergyWindow {
     bool filter = true;

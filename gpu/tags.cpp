@@ -1,4 +1,5 @@
 #include "gpu/tags.hpp"
+#include "gpu/rules/record_order.hpp"
 
 #include <algorithm>
 

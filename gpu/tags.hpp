@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "gpu/arithmetic.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/conversion.hpp"
 
 namespace petacq::gpu {
 

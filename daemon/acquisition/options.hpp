@@ -11,8 +11,8 @@
 #include "daemon/detector/module_sums.hpp"
 #include "daemon/synchrony/sampler.hpp"
 #include "daemon/tap/tap.hpp"
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "net/base/cores.hpp"
 #include "net/wire.hpp"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "daemon/seconds/second.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/second_cuts.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::daemon {
 

@@ -20,7 +20,7 @@
 #include "daemon/seconds/meter.hpp"
 #include "daemon/seconds/second.hpp"
 #include "daemon/synchrony/synchrony.hpp"
-#include "gpu/coincidence_rules.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "net/base/mutex.hpp"
 
 namespace petacq::daemon {

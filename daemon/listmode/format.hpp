@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "daemon/listmode/crc32c.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::daemon {
 

@@ -14,7 +14,7 @@
 
 #include "daemon/listmode/file_reader.hpp"
 #include "daemon/listmode/format.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::daemon {
 

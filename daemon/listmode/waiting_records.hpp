@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/records.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::daemon {
 

@@ -29,7 +29,7 @@
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/series.hpp"
 #include "daemon/listmode/waiting_records.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "net/base/cores.hpp"
 #include "net/base/mutex.hpp"
 

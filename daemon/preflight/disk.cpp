@@ -21,7 +21,7 @@
 #include "daemon/control/access.hpp"
 #include "daemon/space/disk_space.hpp"
 #include "daemon/system/quantity_text.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::daemon {

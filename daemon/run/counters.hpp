@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/tracking/counters.hpp"
-#include "gpu/counters.hpp"
+#include "gpu/base/counters.hpp"
 #include "net/receive/counters.hpp"
 
 // clang-format off

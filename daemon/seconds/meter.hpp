@@ -5,7 +5,7 @@
 
 #include "config/geometry.hpp"
 #include "daemon/seconds/second.hpp"
-#include "gpu/coincidence_rules.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 
 namespace petacq::daemon {
 

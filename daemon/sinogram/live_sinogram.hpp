@@ -12,8 +12,8 @@
 
 #include "config/scanner.hpp"
 #include "daemon/sinogram/line_bins.hpp"
-#include "gpu/arithmetic.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::sinogram {
 

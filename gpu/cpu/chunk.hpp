@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "gpu/base/records.hpp"
 #include "gpu/cpu/single_buffer.hpp"
-#include "gpu/types.hpp"
 #include "net/base/mutex.hpp"
 
 namespace petacq::gpu {

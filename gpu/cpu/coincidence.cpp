@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "gpu/multiples.hpp"
-#include "gpu/record_order.hpp"
+#include "gpu/rules/multiples.hpp"
+#include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu {
 

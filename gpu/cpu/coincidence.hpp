@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "gpu/arithmetic.hpp"
 #include "gpu/cpu/thread_sums.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu {
 

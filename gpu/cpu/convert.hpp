@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/arithmetic.hpp"
 #include "gpu/cpu/cpu_tables.hpp"
 #include "gpu/cpu/frame_cursor.hpp"
 #include "gpu/cpu/spectra.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/conversion.hpp"
 #include "gpu/tags.hpp"
 
 namespace petacq::gpu {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/energy_bins.hpp"
-#include "gpu/arithmetic.hpp"
 #include "gpu/conversion_tables.hpp"
+#include "gpu/rules/conversion.hpp"
 #include "net/base/huge_pages.hpp"
 #include "net/wire.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "gpu/cpu/coincidence.hpp"
-#include "gpu/multiples.hpp"
-#include "gpu/shifted_group.hpp"
+#include "gpu/rules/multiples.hpp"
+#include "gpu/rules/shifted_group.hpp"
 
 namespace petacq::gpu {
 

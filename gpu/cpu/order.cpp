@@ -1,11 +1,10 @@
 #include "gpu/cpu/order.hpp"
+#include "gpu/rules/record_order.hpp"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
-
-#include "gpu/arithmetic.hpp"
 
 namespace petacq::gpu {
 

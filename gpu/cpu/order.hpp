@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
+#include "gpu/base/records.hpp"
 #include "gpu/cpu/chunk.hpp"
 #include "gpu/cpu/single_buffer.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::gpu {
 

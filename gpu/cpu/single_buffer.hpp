@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::gpu {
 

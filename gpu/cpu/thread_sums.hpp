@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpu/base/records.hpp"
 #include "gpu/interval_sums.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::gpu {
 

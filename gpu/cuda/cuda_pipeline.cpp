@@ -1,5 +1,5 @@
 // The CUDA back-end: a ring of slices in flight, which pass from thread to thread (Handover) and through the
-// stages: Converter and Conversion, Ordering, CoincidenceSearch, ResultAssembly.
+// stages: Converter and WaitingSingles, Ordering, CoincidenceSearch, ResultAssembly.
 //
 // The calling thread only hands over spans (submit) and takes results (collect). The back-end has three
 // threads, and one more for each further device: an uploader for each device copies frames there; the driver
@@ -23,13 +23,14 @@
 
 #include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/coincidence/search.hpp"
-#include "gpu/cuda/convert/conversion.hpp"
 #include "gpu/cuda/convert/converter.hpp"
+#include "gpu/cuda/convert/waiting_singles.hpp"
 #include "gpu/cuda/handover.hpp"
 #include "gpu/cuda/order/ordering.hpp"
 #include "gpu/cuda/requirements.hpp"
 #include "gpu/cuda/ring.hpp"
 #include "gpu/cuda/slice/device_slice.hpp"
+#include "gpu/cuda/timeline.hpp"
 #include "gpu/cuda/transfer/result.hpp"
 #include "net/base/mutex.hpp"
 #include "net/base/thread.hpp"
@@ -89,7 +90,7 @@ class CudaPipeline final : public Pipeline {
     CudaPipeline(const PipelineOptions& options, const OwnedTables& tables, TimelineSink timeline)
         : options_(options),
           lanes_(make_lanes(options, tables)),
-          conversion_(options, first_),
+          waiting_(options, first_),
           ordering_(options, first_.memory()),
           search_(options, first_.memory(), ordering_.scratch_bytes()),
           ring_(make_ring(options, lanes_, timeline != nullptr)),
@@ -161,7 +162,7 @@ class CudaPipeline final : public Pipeline {
     void reset() override {
         require_collected("reset");
         // The threads are waiting for the next slice and see the change when it is passed on.
-        conversion_.reset();
+        waiting_.reset();
         search_.reset();
         assembly_.reset();
         watermark_ = 0;
@@ -285,7 +286,7 @@ class CudaPipeline final : public Pipeline {
         if (r.slice.singles.is_ahead()) {
             converter.convert(r.slice, r.slice.singles.ahead, {}, stream);
         } else {
-            conversion_.convert(r.slice, stream);
+            waiting_.convert(r.slice, stream);
         }
         r.converted.record(stream);
     }
@@ -321,12 +322,12 @@ class CudaPipeline final : public Pipeline {
     void order(SliceInFlight& r) {
         const Stream& prepare = first_.stream();
         if (r.slice.singles.is_ahead()) {
-            conversion_.join(r.slice, r.joined, prepare);
+            waiting_.join(r.slice, r.joined, prepare);
             r.joined.wait("joining the singles of another device");
         }
-        conversion_.take_totals(r.slice);
+        waiting_.take_totals(r.slice);
         times_.mark(r, &Begins::order, prepare);
-        ordering_.order(r.slice, conversion_.ready(), prepare);
+        ordering_.order(r.slice, waiting_.ready(), prepare);
         r.ordered.record(prepare);
     }
 
@@ -376,7 +377,7 @@ class CudaPipeline final : public Pipeline {
     Stream down_;
     const std::vector<std::unique_ptr<Lane>> lanes_;  // in the order of options_.devices
     Converter& first_ = lanes_.front()->converter;
-    cuda::Conversion conversion_;
+    cuda::WaitingSingles waiting_;
     cuda::Ordering ordering_;
     cuda::CoincidenceSearch search_;
     const cuda::Ring ring_;  // its size is a multiple of the number of lanes

@@ -13,8 +13,8 @@
 
 #include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/coincidence/search.hpp"
-#include "gpu/cuda/convert/conversion.hpp"
 #include "gpu/cuda/convert/converter.hpp"
+#include "gpu/cuda/convert/waiting_singles.hpp"
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/order/ordering.hpp"
 #include "gpu/cuda/slice/device_slice.hpp"
@@ -85,7 +85,7 @@ void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
             options, tables, i == 0 ? room_for_singles(options) : 0, Memory::Purpose::plan));
     }
     Converter& first = *converters.front();
-    const Conversion conversion(options, first);
+    const WaitingSingles waiting(options, first);
     const Ordering ordering(options, first.memory());
     const CoincidenceSearch search(options, first.memory(), ordering.scratch_bytes());
     for (std::size_t i = 0; i < DeviceSlice::count(options); ++i)

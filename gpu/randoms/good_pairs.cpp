@@ -4,8 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "gpu/arithmetic.hpp"
-
 namespace petacq::gpu {
 
 namespace {

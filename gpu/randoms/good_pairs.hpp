@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "config/geometry.hpp"
-#include "gpu/arithmetic.hpp"
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/pair_chances.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu {
 

@@ -6,16 +6,24 @@
 #include <cstdint>
 
 #include "config/geometry.hpp"
-#include "gpu/arithmetic.hpp"
-#include "gpu/coincidence_rules.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu {
 
 /// Whether it matters which of the other pairs of a window are good.
 inline bool asks_for_good(MultiplesPolicy policy) {
-    return policy == MultiplesPolicy::take_winner_of_goods ||
-           policy == MultiplesPolicy::take_if_only_one_good ||
-           policy == MultiplesPolicy::take_winner_if_all_are_goods;
+    switch (policy) {
+        case MultiplesPolicy::take_winner_of_goods:
+        case MultiplesPolicy::take_if_only_one_good:
+        case MultiplesPolicy::take_winner_if_all_are_goods:
+            return true;
+        case MultiplesPolicy::remove_multiples:
+        case MultiplesPolicy::take_all_goods:
+        case MultiplesPolicy::take_winner_if_is_good:
+            break;
+    }
+    return false;
 }
 
 /// A cell is a module around the ring within a zone of rings: module * zones + zone.

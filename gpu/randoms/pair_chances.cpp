@@ -36,14 +36,33 @@ std::span<const Node> nodes_of(MultiplesPolicy policy) {
             return at_0;
         case MultiplesPolicy::take_all_goods:
             return at_1;
-        default:
-            return mean;
+        case MultiplesPolicy::take_winner_of_goods:
+        case MultiplesPolicy::take_winner_if_is_good:
+        case MultiplesPolicy::take_winner_if_all_are_goods:
+            break;
     }
+    return mean;
 }
 
-/// Whether other pairs count alike, good or not.
-bool counts_all(MultiplesPolicy policy) {
-    return policy == MultiplesPolicy::remove_multiples || policy == MultiplesPolicy::take_winner_if_is_good;
+/// The factor of another pair of the window.
+enum class OtherPair : std::uint8_t {
+    any,         ///< t, good or not
+    if_good,     ///< t if it is good, otherwise 1
+    always_good  ///< t if it is good, otherwise 0
+};
+OtherPair other_pair(MultiplesPolicy policy) {
+    switch (policy) {
+        case MultiplesPolicy::remove_multiples:
+        case MultiplesPolicy::take_winner_if_is_good:
+            return OtherPair::any;
+        case MultiplesPolicy::take_winner_if_all_are_goods:
+            return OtherPair::always_good;
+        case MultiplesPolicy::take_all_goods:
+        case MultiplesPolicy::take_winner_of_goods:
+        case MultiplesPolicy::take_if_only_one_good:
+            break;
+    }
+    return OtherPair::if_good;
 }
 
 /// Mean factors of what other annihilations add to a window.
@@ -63,6 +82,7 @@ class ChanceFinder {
     ChanceFinder(const CoincidenceRules& rules, const PairCells& cells, const WindowContents& contents,
                  Kind kind)
         : rules_(rules),
+          other_(other_pair(rules.policy)),
           contents_(contents),
           cells_(cells.count()),
           most_(std::min(rules.max_multiplicity, max_singles)),
@@ -128,15 +148,22 @@ class ChanceFinder {
     }
     /// Of a pair that is good with probability p.
     [[nodiscard]] double factor(double p, double t) const {
-        if (counts_all(rules_.policy)) return t;
-        return rules_.policy == MultiplesPolicy::take_winner_if_all_are_goods ? p * t : 1 - p + p * t;
+        switch (other_) {
+            case OtherPair::any:
+                return t;
+            case OtherPair::always_good:
+                return p * t;
+            case OtherPair::if_good:
+                break;
+        }
+        return 1 - p + p * t;
     }
 
     /// The product of factor(p, t) over several p, from the elementary symmetric polynomials of these.
     template <std::size_t count>
     [[nodiscard]] double factor(const std::array<double, count>& polynomials, double t) const {
-        if (counts_all(rules_.policy) || rules_.policy == MultiplesPolicy::take_winner_if_all_are_goods) {
-            const double of_all = counts_all(rules_.policy) ? polynomials.front() : polynomials.back();
+        if (other_ != OtherPair::if_good) {
+            const double of_all = other_ == OtherPair::any ? polynomials.front() : polynomials.back();
             return of_all * std::pow(t, count - 1);
         }
         double product = polynomials.back();
@@ -319,6 +346,7 @@ class ChanceFinder {
     }
 
     const CoincidenceRules& rules_;
+    const OtherPair other_;
     const WindowContents& contents_;
     const std::uint32_t cells_;
     const std::uint32_t most_;

@@ -12,10 +12,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/arithmetic.hpp"
-#include "gpu/coincidence_rules.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/randoms/pair_cells.hpp"
-#include "gpu/types.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 
 namespace petacq::gpu {
 

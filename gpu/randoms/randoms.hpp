@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "config/geometry.hpp"
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/interval_sums.hpp"
 #include "gpu/randoms/good_pairs.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/pair_chances.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 
 namespace petacq::gpu {
 

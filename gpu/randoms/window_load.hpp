@@ -21,8 +21,8 @@
 #include <cstdint>
 #include <limits>
 
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/interval_sums.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 
 namespace petacq::gpu {
 

@@ -1,5 +1,5 @@
 // The engines behind gpu/sort/sort.hpp: the scratch memory and the launch function of each. The caller has
-// checked the arguments; count > 0.
+// checked the arguments; count > 0. The table of them is in gpu/sort/sort.cpp.
 #pragma once
 
 #include "gpu/cuda/base/check.hpp"

@@ -10,10 +10,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
-#include "gpu/sort_engine.hpp"
+#include "config/choices.hpp"
 
 namespace petacq::gpu::sort {
+
+using config::SortEngine;
 
 inline constexpr std::uint32_t max_items = 1U << 31;
 
@@ -22,6 +25,12 @@ struct Pairs {
     std::uint64_t* key = nullptr;
     std::uint64_t* value = nullptr;
 };
+
+/// All engines; `automatic` is none.
+std::vector<SortEngine> engines();
+
+/// Whether equal keys stay in the order of the input.
+bool is_stable(SortEngine engine);
 
 /// The engine that `automatic` selects for this many items; any other engine is returned unchanged.
 SortEngine chosen(SortEngine engine, std::uint32_t count);

@@ -1,8 +1,7 @@
 // How counters are declared: in lists, each counter in one of them and nowhere else. The lists are
-// net/receive/counters.hpp, daemon/tracking/counters.hpp, daemon/run/counters.hpp and gpu/counters.hpp. The
-// structs that hold the counters, the arithmetic of the ledger, ledger.csv, the status document, the metrics
-// and the tables in docs/ derive from them. docs/how-to/develop.md, "Add a counter", gives the
-// steps.
+// net/receive/counters.hpp, daemon/tracking/counters.hpp, daemon/run/counters.hpp and gpu/base/counters.hpp.
+// The structs that hold the counters, the arithmetic of the ledger, ledger.csv, the status document, the
+// metrics and the tables in docs/ derive from them. docs/how-to/develop.md, "Add a counter", gives the steps.
 //
 // X(section, name, kind, unit, column, metric, help)
 //   section, name   keys in JSON; the name is the member of the struct

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "daemon/control/client.hpp"
-#include "gpu/records.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -1,8 +1,8 @@
 // The pairs that each policy takes from groups of many singles, for any order of the pairs.
 #include <vector>
 
-#include "gpu/multiples.hpp"
-#include "gpu/records.hpp"
+#include "gpu/base/records.hpp"
+#include "gpu/rules/multiples.hpp"
 #include "tests/gpu/random.hpp"
 #include "tests/support/catch.hpp"
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "gpu/arithmetic.hpp"
 #include "gpu/randoms/good_pairs.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/randoms.hpp"
+#include "gpu/rules/conversion.hpp"
 #include "tests/gpu/backends.hpp"
 #include "tests/gpu/setups.hpp"
 #include "tests/support/catch.hpp"

@@ -10,9 +10,9 @@
 
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/randoms/good_pairs.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::test {
 

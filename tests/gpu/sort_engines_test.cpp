@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
+#include "gpu/sort/sort.hpp"
 #include "tests/gpu/cuda_usable.hpp"
 #include "tests/gpu/harness.hpp"
 #include "tests/support/catch.hpp"
@@ -12,17 +13,14 @@
 namespace {
 
 using namespace petacq::test;
+using petacq::config::SortEngine;
 using petacq::gpu::MultiplesPolicy;
-using petacq::gpu::SortEngine;
 using petacq::gpu::WindowMode;
-
-const std::vector<SortEngine> engines{SortEngine::merge,     SortEngine::radix,    SortEngine::bitonic,
-                                      SortEngine::quicksort, SortEngine::odd_even, SortEngine::cub};
 
 // `frames`: 0 for small cases.
 void check_engines(const std::vector<Family>& families, std::uint64_t seeds, std::size_t frames) {
     const Backend backend{"cuda", petacq::gpu::make_cuda_pipeline};
-    for (const SortEngine engine : engines) {
+    for (const SortEngine engine : petacq::gpu::sort::engines()) {
         for (const Family family : families) {
             for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
                 Case c = make_case(family, seed + 900, frames);

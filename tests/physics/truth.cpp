@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "config/make_calibration.hpp"
-#include "gpu/arithmetic.hpp"
+#include "gpu/rules/record_order.hpp"
 #include "tools/petsim/simulation/simulation.hpp"
 
 namespace petacq::test {

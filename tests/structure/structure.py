@@ -23,6 +23,8 @@ ORDER = [
     ["net/foreign"],
     ["net/receive"],
     ["net/pcap"],
+    ["gpu/base"],
+    ["gpu/rules"],
     ["gpu", "daemon/system"],
     ["gpu/randoms", "daemon/system/sockets"],
     ["gpu/cpu"],

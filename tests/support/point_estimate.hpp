@@ -8,7 +8,7 @@
 
 #include "config/median.hpp"
 #include "config/scanner.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::test {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemon/listmode/reader.hpp"
-#include "gpu/records.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::test {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::bench {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::petlm {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "tools/petsim/simulation/base/truth.hpp"
 
 namespace petacq::sim {

@@ -5,10 +5,10 @@
 
 #include "config/energy_bins.hpp"
 #include "config/geometry.hpp"
-#include "gpu/arithmetic.hpp"
-#include "gpu/counters.hpp"
+#include "gpu/base/counters.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/histograms.hpp"
-#include "gpu/types.hpp"
+#include "gpu/rules/conversion.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -59,8 +59,8 @@ struct alignas(16) ConvertTotals {
     std::uint32_t tags;        ///< tag frames
 };
 
-/// Index into FindTotals::counts: the counters of the singles. The search fills in those of pairs, groups and
-/// multiples.
+/// Index into SearchTotals::counts: the counters of the singles. The search fills in those of pairs, groups
+/// and multiples.
 enum CountIndex : std::uint32_t {
 #define PETACQ_COUNT_INDEX(section, name, ...) count_##name,
     PETACQ_SINGLE_COUNTERS(PETACQ_COUNT_INDEX)
@@ -69,7 +69,7 @@ enum CountIndex : std::uint32_t {
 };
 
 /// The totals of the coincidence search.
-struct FindTotals {
+struct SearchTotals {
     std::uint64_t prompts;       ///< records
     std::uint64_t delayeds;      ///< records
     std::uint64_t newest_time;   ///< of all ordered singles; 0 when there are none

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "gpu/cuda/base/block_primitives.cuh"
-#include "gpu/cuda/coincidence/find.hpp"
-#include "gpu/multiples.hpp"
+#include "gpu/cuda/coincidence/search_arguments.hpp"
+#include "gpu/rules/multiples.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -51,7 +51,7 @@ template <class Member>
 __device__ Taken take_from(const GroupPairs<Member>& group, MultiplesPolicy policy) {
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
-    if (policy == MultiplesPolicy::take_all_goods) {
+    if (!takes_one_pair(policy)) {
         group.for_each([&](std::uint32_t, std::uint32_t, bool good) { taken.pairs += good ? 1 : 0; });
         if (taken.pairs > 0 && !group.opener_only) taken.used = members_in_good_pairs(group);
         return taken;
@@ -97,7 +97,7 @@ template <class Member>
 __device__ Taken warp_take_from(const GroupPairs<Member>& group, MultiplesPolicy policy) {
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
-    const bool all_goods = policy == MultiplesPolicy::take_all_goods;
+    const bool all_goods = !takes_one_pair(policy);
     const bool any = among_all(policy);
     std::uint32_t goods = 0;
     WinningPair winner;

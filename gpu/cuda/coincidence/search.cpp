@@ -1,3 +1,12 @@
+// Finds the coincidences among ordered singles on the device, with the same records as
+// gpu/cpu/coincidence.cpp.
+//
+// The greedy scan of window mode "single" is exact and parallel. The singles are cut into tiles. The place
+// where the scan leaves a tile rarely depends on where it enters, because a gap wider than the window starts
+// a new group regardless of what precedes it. tile_exits finds the exit of each tile or, where there are
+// several, one for each possible entry. compose and expand follow the exits from tile to tile. count_prompts
+// then knows the entry of each tile and marks the groups of all tiles in parallel. Shifted groups
+// need the groups of the undecided singles as well, so these tiles are marked, too.
 #include "gpu/cuda/coincidence/search.hpp"
 
 #include <fmt/format.h>
@@ -7,15 +16,18 @@
 
 #include "gpu/cuda/base/copies.hpp"
 #include "gpu/cuda/base/parts.hpp"
-#include "gpu/cuda/transfer/transfers.hpp"
-#include "gpu/record_order.hpp"
+#include "gpu/cuda/coincidence/count_kernels.hpp"
+#include "gpu/cuda/coincidence/emit_kernels.hpp"
+#include "gpu/cuda/coincidence/group_kernels.hpp"
+#include "gpu/cuda/transfer/transfer_kernels.hpp"
+#include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
 
 /// Places the lists of the search for `singles` singles and returns their size in bytes.
-std::size_t place_lists(void* memory, std::uint32_t singles, FindArguments& a) {
+std::size_t place_lists(void* memory, std::uint32_t singles, SearchArguments& a) {
     const std::size_t tiles = tiles_for(singles) + 1;
     Parts parts(memory);
     a.exits = parts.take<std::uint32_t>(singles);
@@ -93,8 +105,8 @@ void CoincidenceSearch::carry_over(const DeviceSlice& slice, cudaStream_t stream
     sums_.start_slice(stream);
 }
 
-FindArguments CoincidenceSearch::arguments(const DeviceSlice& slice) const {
-    FindArguments a = base_;
+SearchArguments CoincidenceSearch::arguments(const DeviceSlice& slice) const {
+    SearchArguments a = base_;
     a.singles = ordered_[which_];
     a.count = count_;
     a.taken = taken_;
@@ -113,13 +125,15 @@ void CoincidenceSearch::search(DeviceSlice& slice, cudaStream_t stream) {
     const std::uint64_t reach = rules_.reach();
     const std::uint64_t by_watermark = input.watermark > reach ? input.watermark - reach : 0;
     to.horizon = input.ends_segment() ? *input.close_at : input.decide_before.value_or(by_watermark);
-    const FindArguments a = arguments(slice);
+    const SearchArguments a = arguments(slice);
+    launch_bounds(a, stream);
     if (!rules_.search) {
-        launch_take_all(a, stream);
+        launch_add_singles(a, stream);
         to_host(to.host_totals, to.totals, 1, stream);
         return;
     }
-    launch_find(a, stream);
+    launch_groups(a, stream);
+    launch_counts(a, stream);
     if (a.rules.delayeds) {
         launch_emit(a, Kind::prompt, 0, to.room, prompts_, stream);
         launch_emit(a, Kind::delayed, 0, to.room, delayeds_, stream);
@@ -135,7 +149,7 @@ void CoincidenceSearch::search(DeviceSlice& slice, cudaStream_t stream) {
 void CoincidenceSearch::download(DeviceSlice& slice, cudaStream_t compute, const Stream& down) {
     const nvtx3::scoped_range range{"download"};
     SliceRecords& to = slice.records;
-    const FindTotals& t = *to.host_totals;
+    const SearchTotals& t = *to.host_totals;
     to.many.clear();
     to.count = 0;
     if (t.prompts + t.delayeds <= to.room) {
@@ -160,7 +174,7 @@ void CoincidenceSearch::download(DeviceSlice& slice, cudaStream_t compute, const
 }
 
 void CoincidenceSearch::download_in_parts(DeviceSlice& slice, cudaStream_t compute, const Stream& down) {
-    const FindTotals& t = *slice.records.host_totals;
+    const SearchTotals& t = *slice.records.host_totals;
     std::vector<Coincidence>& all = slice.records.many;
     download_kind(slice, Kind::prompt, t.prompts, many_prompts_, compute, down);
     download_kind(slice, Kind::delayed, t.delayeds, many_delayeds_, compute, down);
@@ -173,7 +187,7 @@ void CoincidenceSearch::download_kind(const DeviceSlice& slice, Kind kind, std::
                                       std::vector<Coincidence>& all, cudaStream_t compute,
                                       const Stream& down) {
     const std::uint32_t room = slice.records.room;
-    FindArguments a = arguments(slice);
+    SearchArguments a = arguments(slice);
     all.resize(total);
     for (std::uint64_t low = 0; low < total; low += room) {
         a.add_pairs = low > 0;  // search() has added those of the first part
@@ -187,7 +201,7 @@ void CoincidenceSearch::download_kind(const DeviceSlice& slice, Kind kind, std::
 }
 
 void CoincidenceSearch::take_totals(DeviceSlice& slice) {
-    const FindTotals& t = *slice.records.host_totals;
+    const SearchTotals& t = *slice.records.host_totals;
     const ConvertTotals& converted = *slice.singles.host_totals;
     begin_ = t.decided;
     taken_ = slice.input.ends_segment() ? 0 : t.next - t.decided;

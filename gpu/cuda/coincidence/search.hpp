@@ -9,7 +9,7 @@
 
 #include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/coincidence/device_sums.hpp"
-#include "gpu/cuda/coincidence/find.hpp"
+#include "gpu/cuda/coincidence/search_arguments.hpp"
 #include "gpu/cuda/slice/device_slice.hpp"
 
 namespace petacq::gpu::cuda {
@@ -44,7 +44,7 @@ class CoincidenceSearch {
     void take_totals(DeviceSlice& slice);
 
   private:
-    [[nodiscard]] FindArguments arguments(const DeviceSlice& slice) const;
+    [[nodiscard]] SearchArguments arguments(const DeviceSlice& slice) const;
     void download_in_parts(DeviceSlice& slice, cudaStream_t compute, const Stream& down);
     void download_kind(const DeviceSlice& slice, Kind kind, std::uint64_t total,
                        std::vector<Coincidence>& all, cudaStream_t compute, const Stream& down);
@@ -53,7 +53,7 @@ class CoincidenceSearch {
     const bool emit_singles_;
     const std::uint64_t max_pending_;
     const std::uint64_t room_;  // singles
-    FindArguments base_;        // what all slices have in common
+    SearchArguments base_;      // what all slices have in common
     void* scratch_ = nullptr;   // the lists lie in it
     Coincidence* records_ = nullptr;
     Coincidence* prompts_ = nullptr;

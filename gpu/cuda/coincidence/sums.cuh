@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include "gpu/cuda/coincidence/find.hpp"
+#include "gpu/cuda/coincidence/search_arguments.hpp"
 
 namespace petacq::gpu::cuda {
 
 /// Adds a decided single, by whether it is alone in its window.
-__device__ inline void add_single(const FindArguments& a, std::uint32_t at, bool alone) {
+__device__ inline void add_single(const SearchArguments& a, std::uint32_t at, bool alone) {
     atomicAdd(&(alone ? a.sums.unpaired : a.sums.grouped)[a.singles[at].crystal], 1U);
 }
 
@@ -26,7 +26,7 @@ __device__ inline void add_end(PromptEnds& sum, const PromptEnds& end) {
     add_to(sum.peak_energy, end.peak_energy);
 }
 
-__device__ inline void add_pair(const FindArguments& a, const Coincidence& c) {
+__device__ inline void add_pair(const SearchArguments& a, const Coincidence& c) {
     std::uint32_t* const ends = c.kind == Kind::prompt ? a.sums.prompts : a.sums.delayeds;
     atomicAdd(&ends[c.crystal_a], 1U);
     atomicAdd(&ends[c.crystal_b], 1U);

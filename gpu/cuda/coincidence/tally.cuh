@@ -39,7 +39,7 @@ __device__ void tally_multiple(const Taken& taken, std::uint32_t size, Tally& ta
 
 /// Whether a warp must handle the window.
 template <bool greedy>
-__device__ bool for_a_warp(std::uint32_t size, const FindRules& rules) {
+__device__ bool for_a_warp(std::uint32_t size, const SearchRules& rules) {
     return greedy && size > thread_group && size <= rules.max_multiplicity &&
            rules.policy != MultiplesPolicy::remove_multiples;
 }
@@ -48,7 +48,7 @@ __device__ bool for_a_warp(std::uint32_t size, const FindRules& rules) {
 /// mode "every" a single is counted as the opener of its own window and each partner as reused.
 template <bool greedy>
 __device__ Taken tally_window(const Single* singles, std::uint32_t first, std::uint32_t size,
-                              const FindRules& rules, Tally& tally) {
+                              const SearchRules& rules, Tally& tally) {
     const std::uint32_t weight = greedy ? size : 1;
     if (size == 1) {
         ++tally.unpaired;

@@ -1,16 +1,17 @@
-// Finds where windows end among ordered singles, for one thread, one warp or one tile.
+// Where windows end among ordered singles, for one thread, one warp or one tile, and the list of those that
+// yield records.
 #pragma once
 
 #include <cstdint>
 
 #include "gpu/cuda/base/block_primitives.cuh"
-#include "gpu/cuda/coincidence/find.hpp"
+#include "gpu/cuda/coincidence/search_arguments.hpp"
 
 namespace petacq::gpu::cuda {
 
 inline constexpr std::uint32_t none = UINT32_MAX;
-inline constexpr std::uint32_t find_threads = 256;
-inline constexpr std::uint32_t per_find_thread = single_tile / find_threads;
+inline constexpr std::uint32_t search_threads = 256;
+inline constexpr std::uint32_t per_search_thread = single_tile / search_threads;
 
 /// The first index in (from, limit) whose time is more than `width` past `start`, or limit. The search
 /// doubles its steps, so near ends are found quickly. `from` itself is not examined.
@@ -53,12 +54,12 @@ struct TileTimes {
 };
 
 /// The end of the singles whose groups are looked for. A later group may block a shifted one.
-__device__ inline std::uint32_t scan_end(const FindArguments& a) {
-    const FindTotals& t = *a.totals;
+__device__ inline std::uint32_t scan_end(const SearchArguments& a) {
+    const SearchTotals& t = *a.totals;
     return a.rules.greedy && a.rules.shifted && t.decided > t.first_anchor ? t.view : t.decided;
 }
 /// The first single that may open a window for records of this kind.
-__device__ inline std::uint32_t first_opener(const FindArguments& a, Kind kind) {
+__device__ inline std::uint32_t first_opener(const SearchArguments& a, Kind kind) {
     return kind == Kind::prompt || a.rules.shifted ? a.totals->first_anchor : 0;
 }
 
@@ -74,7 +75,7 @@ __device__ inline Tile tile_at(std::uint32_t begin, std::uint32_t view) {
 }
 
 __device__ inline void load_times(const Tile& tile, const Single* singles, std::uint64_t* times) {
-    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads)
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads)
         times[i] = singles[tile.begin + i].time;
 }
 
@@ -98,7 +99,7 @@ __device__ inline void window_ends(const Tile& tile, const Single* singles, cons
         }
         __syncthreads();
     }
-    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
         const std::uint64_t start = times[i];
         if (far && singles[tile.end].time - start <= width) {
             ends[i] = partition_point(bracket[0], bracket[1],
@@ -106,6 +107,39 @@ __device__ inline void window_ends(const Tile& tile, const Single* singles, cons
         } else {
             ends[i] = window_end(time, tile.begin + i, tile.view, start, width);
         }
+    }
+}
+
+/// Lists the emitters of a tile in order. pairs[i] is the number of records of the tile's i-th single.
+/// Contains barriers.
+template <class Make>
+__device__ void list_emitters(const std::uint32_t* pairs, std::uint32_t size, const EmitterLists& lists,
+                              const Make& make) {
+    __shared__ Compaction<search_threads, per_search_thread, 1> compaction;
+    __shared__ WarpValues<std::uint64_t, search_threads> sums;
+    std::uint32_t own[per_search_thread];
+    std::uint32_t kind[per_search_thread];  // 0 marks an emitter
+    std::uint64_t records = 0;
+#pragma unroll
+    for (std::uint32_t k = 0; k < per_search_thread; ++k) {
+        const std::uint32_t i = k * search_threads + threadIdx.x;
+        own[k] = i < size ? pairs[i] : 0;
+        kind[k] = own[k] > 0 ? 0 : 1;
+        records += own[k];
+    }
+    std::uint32_t place[per_search_thread];
+    std::uint32_t emitters[1];
+    block_compact<search_threads>(kind, compaction, place, emitters);
+    records =
+        block_reduce<search_threads>(records, sums, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+    if (threadIdx.x == 0) {
+        lists.records[blockIdx.x] = records;
+        lists.emitter_counts[blockIdx.x] = emitters[0];
+    }
+    Emitter* const out = lists.emitters + std::uint64_t{blockIdx.x} * single_tile;
+#pragma unroll
+    for (std::uint32_t k = 0; k < per_search_thread; ++k) {
+        if (own[k] > 0) out[place[k]] = make(k * search_threads + threadIdx.x, own[k]);
     }
 }
 

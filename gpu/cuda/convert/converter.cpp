@@ -3,7 +3,8 @@
 #include <nvtx3/nvtx3.hpp>
 
 #include "gpu/cuda/base/copies.hpp"
-#include "gpu/cuda/transfer/transfers.hpp"
+#include "gpu/cuda/convert/singles_kernels.hpp"
+#include "gpu/cuda/transfer/transfer_kernels.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -67,7 +68,7 @@ ConvertArguments Converter::arguments(const DeviceSlice& slice, const ConvertOut
     return a;
 }
 
-void Converter::convert(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
+void Converter::convert(DeviceSlice& slice, const ConvertOutput& output, const CountedSingles& waiting,
                         cudaStream_t stream) {
     const nvtx3::scoped_range range{"convert"};
     SliceSingles& to = slice.singles;
@@ -92,7 +93,7 @@ void Converter::convert(DeviceSlice& slice, const ConvertOutput& output, const W
     to.found_tags = output.tags;
 }
 
-void Converter::split(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
+void Converter::split(DeviceSlice& slice, const ConvertOutput& output, const CountedSingles& waiting,
                       cudaStream_t stream) {
     launch_fetch(reinterpret_cast<std::byte*>(split_totals_),
                  reinterpret_cast<const std::byte*>(slice.singles.host_totals), sizeof(ConvertTotals),

@@ -1,7 +1,7 @@
 // Conversion on one device: its copy of the calibration, its streams, and what it has counted.
 //
 // The first device of the back-end converts slices into the arrays of the singles that wait there
-// (Conversion). Any other converts ahead, into arrays of the slice: conversion needs nothing but two
+// (WaitingSingles). Any other converts ahead, into arrays of the slice: conversion needs nothing but two
 // watermarks, which are known when the slice is submitted.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "gpu/conversion_tables.hpp"
 #include "gpu/cuda/base/memory.hpp"
-#include "gpu/cuda/convert/convert.hpp"
+#include "gpu/cuda/convert/convert_kernels.hpp"
 #include "gpu/cuda/convert/histogram_totals.hpp"
 #include "gpu/cuda/convert/spectra.hpp"
 #include "gpu/cuda/slice/device_slice.hpp"
@@ -33,8 +33,8 @@ class DeviceTables {
     ConversionTables view_;
 };
 
-/// Unordered singles that wait for the watermark.
-struct WaitingSingles {
+/// Singles that wait for the watermark, in any order, and their number.
+struct CountedSingles {
     SingleArrays singles;
     std::uint32_t count = 0;
 };
@@ -70,11 +70,11 @@ class Converter {
     void upload(DeviceSlice& slice) { uploader_.upload(slice, up_); }
     /// Converts the frames of the slice, which must have arrived, and distributes them and the singles that
     /// wait to `output`. Ends with a copy of the totals to the host.
-    void convert(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
+    void convert(DeviceSlice& slice, const ConvertOutput& output, const CountedSingles& waiting,
                  cudaStream_t stream);
     /// Distributes singles that wait, for a slice converted on another device: behind the singles and on top
     /// of the totals from there, which must be on the host. Ends with a copy of the totals.
-    void split(DeviceSlice& slice, const ConvertOutput& output, const WaitingSingles& waiting,
+    void split(DeviceSlice& slice, const ConvertOutput& output, const CountedSingles& waiting,
                cudaStream_t stream);
     /// Waits for the conversion of a slice that was converted here, which is when `converted` has come, and
     /// copies its tags to the host.

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "gpu/cuda/base/memory.hpp"
-#include "gpu/cuda/convert/convert.hpp"
+#include "gpu/cuda/convert/convert_kernels.hpp"
 #include "gpu/histograms.hpp"
 
 namespace petacq::gpu::cuda {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "gpu/cuda/base/look_back.cuh"
-#include "gpu/cuda/convert/convert.hpp"
+#include "gpu/cuda/convert/convert_kernels.hpp"
 
 namespace petacq::gpu::cuda {
 

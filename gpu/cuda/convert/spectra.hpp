@@ -8,7 +8,7 @@
 
 #include "config/spectra.hpp"
 #include "gpu/cuda/base/memory.hpp"
-#include "gpu/cuda/convert/convert.hpp"
+#include "gpu/cuda/convert/convert_kernels.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/second_cuts.hpp"
 

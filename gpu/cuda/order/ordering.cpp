@@ -4,7 +4,7 @@
 #include <nvtx3/nvtx3.hpp>
 
 #include "gpu/cuda/base/copies.hpp"
-#include "gpu/cuda/order/order.hpp"
+#include "gpu/cuda/order/order_kernels.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -40,9 +40,9 @@ void Ordering::order(DeviceSlice& slice, const SingleArrays& ready, cudaStream_t
 
 void Ordering::complete(DeviceSlice& slice, Single* out, cudaStream_t stream) const {
     const std::uint32_t ready = slice.singles.host_totals->ready;
-    FindTotals* const totals = slice.records.totals;
-    clear(totals, sizeof(FindTotals), stream);
-    if (is_stable(sort::chosen(engine_, ready))) {
+    SearchTotals* const totals = slice.records.totals;
+    clear(totals, sizeof(SearchTotals), stream);
+    if (sort::is_stable(sort::chosen(engine_, ready))) {
         launch_pack(slice.singles.sorted, ready, slice.late_below, out, &totals->long_run, stream);
     } else {
         // The engine has already ordered equal times by value.
@@ -57,7 +57,7 @@ void Ordering::complete_long_runs(DeviceSlice& slice, Single* out, void* scratch
     const SingleArrays sorted = slice.singles.sorted;
     const std::uint32_t ready = slice.singles.host_totals->ready;
     auto* const numbers = reinterpret_cast<std::uint32_t*>(out);
-    clear(slice.records.totals, sizeof(FindTotals), stream);
+    clear(slice.records.totals, sizeof(SearchTotals), stream);
     clear(run_totals_, sizeof(RunTotals), stream);
     launch_number_times(scratch, run_bytes_, sorted, ready, numbers, run_totals_, stream);
     to_host(host_run_totals_, run_totals_, 1, stream);

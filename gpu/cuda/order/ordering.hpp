@@ -9,7 +9,7 @@
 
 #include "gpu/cuda/base/memory.hpp"
 #include "gpu/cuda/base/single_arrays.hpp"
-#include "gpu/cuda/order/long_runs.hpp"
+#include "gpu/cuda/order/long_run_kernels.hpp"
 #include "gpu/cuda/slice/device_slice.hpp"
 
 namespace petacq::gpu::cuda {

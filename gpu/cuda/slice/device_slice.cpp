@@ -54,8 +54,8 @@ SliceRecords::SliceRecords(const PipelineOptions& o, Memory& memory)
     : room(room_for(o)),
       single_room(o.emit_singles ? o.max_slice_frames : 0),
       packing(RecordPacking::of(o.geometry.crystal_count(), o.rules.window)) {
-    totals = memory.device<FindTotals>(1);
-    host_totals = memory.pinned<FindTotals>(1);
+    totals = memory.device<SearchTotals>(1);
+    host_totals = memory.pinned<SearchTotals>(1);
     packed = memory.device<std::byte>(room * packing.record_bytes());
     host_packed = memory.pinned<std::byte>(room * packing.record_bytes());
     host_singles = memory.pinned<Single>(single_room);

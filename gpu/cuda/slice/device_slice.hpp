@@ -88,8 +88,8 @@ struct SliceRecords {
 
     std::uint32_t room = 0;
     std::uint32_t single_room = 0;
-    FindTotals* totals = nullptr;
-    FindTotals* host_totals = nullptr;
+    SearchTotals* totals = nullptr;
+    SearchTotals* host_totals = nullptr;
     RecordPacking packing;
     std::byte* packed = nullptr;
     std::byte* host_packed = nullptr;

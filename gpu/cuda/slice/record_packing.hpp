@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/arithmetic.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
+#include "net/wire.hpp"
 
 namespace petacq::gpu::cuda {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "gpu/record_order.hpp"
+#include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu::cuda {
 

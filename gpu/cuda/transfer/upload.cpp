@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "gpu/arithmetic.hpp"
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/transfer/transfers.hpp"
+#include "gpu/cuda/transfer/transfer_kernels.hpp"
+#include "gpu/rules/conversion.hpp"
 
 namespace petacq::gpu::cuda {
 

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/records.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/files.hpp"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/arithmetic.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::test {
 

@@ -1,9 +1,9 @@
 // Ordering, slice by slice, against std::sort.
 #include <algorithm>
 
-#include "gpu/arithmetic.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/cpu/order.hpp"
-#include "gpu/records.hpp"
+#include "gpu/rules/record_order.hpp"
 #include "tests/gpu/random.hpp"
 #include "tests/support/catch.hpp"
 

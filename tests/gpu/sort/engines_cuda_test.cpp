@@ -17,14 +17,15 @@
 namespace {
 
 using namespace petacq::test;
-using petacq::gpu::is_stable;
-using petacq::gpu::SortEngine;
+using petacq::config::SortEngine;
 using petacq::gpu::cuda::check;
 namespace sort = petacq::gpu::sort;
 
-const std::vector<SortEngine> engines{SortEngine::automatic, SortEngine::merge,     SortEngine::radix,
-                                      SortEngine::bitonic,   SortEngine::quicksort, SortEngine::odd_even,
-                                      SortEngine::cub};
+const std::vector<SortEngine> engines = [] {
+    std::vector<SortEngine> all = sort::engines();
+    all.push_back(SortEngine::automatic);
+    return all;
+}();
 
 std::size_t longest() {
     const char* text = std::getenv("PETACQ_SORT_MAX");
@@ -153,7 +154,7 @@ void check_lengths(const std::vector<std::size_t>& lengths, int repeats,
             for (const SortEngine engine : engines) {
                 for (int r = 0; r < repeats; ++r) {
                     const std::string wrong =
-                        bench.try_sort(engine, items, bits, is_stable(engine) ? stable : total);
+                        bench.try_sort(engine, items, bits, sort::is_stable(engine) ? stable : total);
                     INFO(name_of(engine) << ", " << length << " items, " << name_of(shape) << ", " << bits
                                          << " bits, seed " << seed << ", run " << r << ": " << wrong);
                     REQUIRE(wrong.empty());
@@ -166,6 +167,16 @@ void check_lengths(const std::vector<std::size_t>& lengths, int repeats,
 }
 
 }  // namespace
+
+// Needs no GPU.
+TEST_CASE("sort engines: all are in the table, and only bitonic is not stable") {
+    const auto& names = petacq::config::words<SortEngine>.names;
+    CHECK(sort::engines().size() + 1 == names.size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto engine = static_cast<SortEngine>(i);
+        CHECK(sort::is_stable(engine) == (engine != SortEngine::bitonic));
+    }
+}
 
 TEST_CASE("sort: lengths up to a block") {
     if (!cuda_usable()) return;
@@ -242,5 +253,5 @@ TEST_CASE("sort: invalid arguments are refused") {
     }
     CHECK(sort::chosen(SortEngine::radix, 5) == SortEngine::radix);
     for (const std::uint32_t count : {0U, 1U, 100U, 40'000U, 1U << 20, 1U << 31})
-        CHECK(is_stable(sort::chosen(SortEngine::automatic, count)));
+        CHECK(sort::is_stable(sort::chosen(SortEngine::automatic, count)));
 }

@@ -18,16 +18,18 @@ namespace petacq::bench {
 
 namespace {
 
-using gpu::SortEngine;
+using config::SortEngine;
 using gpu::cuda::check;
 using gpu::cuda::Event;
 using gpu::cuda::Memory;
 
 constexpr double too_long_ms = 2000;  // per sort; slower engines get no figure
 
-const std::vector<SortEngine> engines{SortEngine::merge,     SortEngine::radix,    SortEngine::bitonic,
-                                      SortEngine::quicksort, SortEngine::odd_even, SortEngine::cub,
-                                      SortEngine::automatic};
+std::vector<SortEngine> engines_and_automatic() {
+    std::vector<SortEngine> engines = gpu::sort::engines();
+    engines.push_back(SortEngine::automatic);
+    return engines;
+}
 
 std::uint64_t next_random(std::uint64_t& state) {
     std::uint64_t z = state += 0x9E3779B97F4A7C15U;
@@ -137,6 +139,7 @@ std::string length_text(std::uint32_t count) {
 void run(const SortSuite& o) {
     if (const auto reason = gpu::cuda_unusable_reason())
         throw std::runtime_error("sort: needs a GPU: " + *reason);
+    const std::vector<SortEngine> engines = engines_and_automatic();
     Memory memory(Memory::Purpose::use);
     const gpu::cuda::Stream stream;
     Timer timer(stream);
@@ -167,7 +170,7 @@ void run(const SortSuite& o) {
     for (const SortInput& input : inputs) {
         std::printf("\n%s; host to device %.2f G singles/s, device copy %.1f\n", input.name, up / 16e9,
                     across / 16e9);
-        const TextTable table(14, std::vector<std::size_t>(std::size(engines), 16));
+        const TextTable table(14, std::vector<std::size_t>(engines.size(), 16));
         std::vector<std::string> cells;
         for (const SortEngine engine : engines)
             cells.emplace_back(name_of(engine));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gpu/cuda/coincidence/search.hpp"
-#include "gpu/cuda/convert/conversion.hpp"
 #include "gpu/cuda/convert/converter.hpp"
+#include "gpu/cuda/convert/waiting_singles.hpp"
 #include "gpu/cuda/order/ordering.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/base/measure.hpp"
@@ -33,7 +33,7 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
     gpu::cuda::Converter converter(options, tables, gpu::cuda::room_for_singles(options),
                                    gpu::cuda::Memory::Purpose::use);
     gpu::cuda::Memory& memory = converter.memory();
-    gpu::cuda::Conversion conversion(options, converter);
+    gpu::cuda::WaitingSingles waiting(options, converter);
     gpu::cuda::Ordering ordering(options, memory);
     gpu::cuda::CoincidenceSearch search(options, memory, ordering.scratch_bytes());
     gpu::cuda::DeviceSlice slice(options, memory, memory);
@@ -50,17 +50,17 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
     std::vector<double> convert, order, find, whole;
     for (int r = 0; r < repeat + 2; ++r) {
         bool again = false;
-        conversion.reset();
+        waiting.reset();
         search.reset();
         check(cudaStreamSynchronize(stream), "cudaStreamSynchronize", "timing");
         const double seconds = seconds_of([&] {
             at[0]->record(stream);
-            conversion.convert(slice, stream);
+            waiting.convert(slice, stream);
             at[1]->record(stream);
             converter.wait(slice, *at[1]);
-            conversion.take_totals(slice);
+            waiting.take_totals(slice);
             at[2]->record(stream);
-            ordering.order(slice, conversion.ready(), stream);
+            ordering.order(slice, waiting.ready(), stream);
             at[3]->record(stream);
             search.carry_over(slice, stream);
             ordering.complete(slice, search.new_singles(), stream);

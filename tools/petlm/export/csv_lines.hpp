@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "daemon/listmode/format.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::petlm {
 

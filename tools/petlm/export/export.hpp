@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/arithmetic.hpp"
+#include "gpu/rules/pair_rule.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
 #include "tools/petlm/records/output.hpp"

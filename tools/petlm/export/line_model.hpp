@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/arithmetic.hpp"
+#include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"

@@ -9,7 +9,7 @@
 
 #include "config/scanner.hpp"
 #include "daemon/sinogram/line_bins.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 

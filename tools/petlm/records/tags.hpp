@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/coverage/coverage.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::petlm {
 

@@ -83,8 +83,7 @@ int resort(const ResortOptions& given) {
         outputs.claim(daemon::file_of_set(output, file));
     RunWriter run(inputs, engines, options.output, outputs);
     CoincidencesOut out(output, one_file ? 1 : engines.configuration.listmode.files,
-                        inputs.singles.front().block_bytes(),
-                        engines.description(inputs, run.covered()));
+                        inputs.singles.front().block_bytes(), engines.description(inputs, run.covered()));
     const auto shards =
         plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(shard_singles));
     Workers workers(engines, {inputs.singles, shards, 0, shards.size(), shards.front().start, run.seconds()});

@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/point_estimate.hpp"
 #include "tests/tools/petsim/common.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/tags.hpp"

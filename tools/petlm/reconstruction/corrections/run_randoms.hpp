@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "config/scanner.hpp"
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/randoms/pair_cells.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 

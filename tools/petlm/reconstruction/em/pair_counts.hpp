@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"
 

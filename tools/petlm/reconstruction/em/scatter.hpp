@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/scanner.hpp"
-#include "gpu/arithmetic.hpp"
+#include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/energy_window.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/scanner.hpp"
-#include "gpu/arithmetic.hpp"
+#include "gpu/rules/pair_rule.hpp"
 #include "tools/petlm/reconstruction/em/mlem.hpp"
 #include "tools/petlm/reconstruction/em/pair_counts.hpp"
 #include "tools/petlm/reconstruction/em/sensitivity.hpp"

@@ -11,8 +11,8 @@
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/live_sums.hpp"
 #include "daemon/seconds/meter.hpp"
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/interval_sums.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "tools/petlm/resort/singles/second_ranges.hpp"
 
 namespace petacq::petlm {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "daemon/listmode/file_reader.hpp"
-#include "gpu/coincidence_rules.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/tick_range.hpp"
 #include "tools/petlm/resort/singles/singles_files.hpp"
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/base/records.hpp"
 #include "gpu/interval_sums.hpp"
 #include "gpu/pipeline.hpp"
-#include "gpu/records.hpp"
 #include "gpu/second_cuts.hpp"
 #include "tools/petlm/resort/singles/singles_files.hpp"
 

@@ -13,8 +13,8 @@
 
 #include "daemon/coverage/intervals.hpp"
 #include "daemon/listmode/file_reader.hpp"
+#include "gpu/base/records.hpp"
 #include "gpu/tick_range.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::daemon {
 class ListModeReader;

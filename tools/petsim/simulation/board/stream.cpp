@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::sim {
 

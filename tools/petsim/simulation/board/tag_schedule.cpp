@@ -4,7 +4,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "gpu/types.hpp"
+#include "gpu/base/records.hpp"
 
 namespace petacq::sim {
 

@@ -1,5 +1,5 @@
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/order/order.hpp"
+#include "gpu/cuda/order/order_kernels.hpp"
 
 namespace petacq::gpu::cuda {
 

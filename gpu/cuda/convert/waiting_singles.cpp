@@ -1,4 +1,4 @@
-#include "gpu/cuda/convert/conversion.hpp"
+#include "gpu/cuda/convert/waiting_singles.hpp"
 
 #include <fmt/format.h>
 #include <nvtx3/nvtx3.hpp>
@@ -6,7 +6,7 @@
 
 namespace petacq::gpu::cuda {
 
-Conversion::Conversion(const PipelineOptions& o, Converter& converter)
+WaitingSingles::WaitingSingles(const PipelineOptions& o, Converter& converter)
     : max_waiting_(o.max_pending_singles), converter_(converter) {
     Memory& memory = converter.memory();
     for (SingleArrays* const arrays : {&ready_, &waiting_[0], &waiting_[1]})
@@ -14,7 +14,7 @@ Conversion::Conversion(const PipelineOptions& o, Converter& converter)
     if (o.input == Input::frames) tags_ = memory.device<TagCell>(o.max_slice_frames);
 }
 
-void Conversion::join(DeviceSlice& slice, const Event& joined, cudaStream_t stream) {
+void WaitingSingles::join(DeviceSlice& slice, const Event& joined, cudaStream_t stream) {
     const nvtx3::scoped_range range{"join"};
     const SliceSingles& other = slice.singles;
     const std::uint32_t ready = other.host_totals->ready;
@@ -34,7 +34,7 @@ void Conversion::join(DeviceSlice& slice, const Event& joined, cudaStream_t stre
     fetch(to.pending.value, other.ahead.pending.value, pending);
 }
 
-void Conversion::take_totals(const DeviceSlice& slice) {
+void WaitingSingles::take_totals(const DeviceSlice& slice) {
     waiting_count_ = slice.singles.host_totals->pending;
     which_ = 1 - which_;
     if (waiting_count_ > max_waiting_) {

@@ -4,7 +4,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/order/long_runs.hpp"
+#include "gpu/cuda/order/long_run_kernels.hpp"
 
 namespace petacq::gpu::cuda {
 

@@ -1,8 +1,9 @@
+#include "gpu/cuda/convert/convert_kernels.hpp"
+
 #include <algorithm>
 
 #include "config/spectra.hpp"
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/convert/convert.hpp"
 #include "gpu/cuda/convert/placement.cuh"
 
 namespace petacq::gpu::cuda {

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/base/records.hpp"
 #include "gpu/cuda/base/single_arrays.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::gpu::cuda {
 

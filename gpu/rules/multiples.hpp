@@ -1,9 +1,11 @@
-// The multiples policies: which pairs a group of more than two singles yields. Shared by both back-ends.
+// The multiples policies: which pairs a group of more than two singles yields. Both back-ends take all good
+// pairs under a policy that may take several. What the randoms estimate knows about a policy is in
+// gpu/randoms/.
 #pragma once
 
 #include <cstdint>
 
-#include "gpu/arithmetic.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu {
 
@@ -18,10 +20,34 @@ struct WinningPair {
     }
 };
 
+/// Whether a policy takes at most one pair of a group.
+PETACQ_HD inline bool takes_one_pair(MultiplesPolicy policy) {
+    switch (policy) {
+        case MultiplesPolicy::take_all_goods:
+            return false;
+        case MultiplesPolicy::remove_multiples:
+        case MultiplesPolicy::take_winner_of_goods:
+        case MultiplesPolicy::take_if_only_one_good:
+        case MultiplesPolicy::take_winner_if_is_good:
+        case MultiplesPolicy::take_winner_if_all_are_goods:
+            break;
+    }
+    return true;
+}
+
 /// Whether a policy picks the winner among all candidates rather than among the good ones.
 PETACQ_HD inline bool among_all(MultiplesPolicy policy) {
-    return policy == MultiplesPolicy::take_winner_if_is_good ||
-           policy == MultiplesPolicy::take_winner_if_all_are_goods;
+    switch (policy) {
+        case MultiplesPolicy::take_winner_if_is_good:
+        case MultiplesPolicy::take_winner_if_all_are_goods:
+            return true;
+        case MultiplesPolicy::remove_multiples:
+        case MultiplesPolicy::take_all_goods:
+        case MultiplesPolicy::take_winner_of_goods:
+        case MultiplesPolicy::take_if_only_one_good:
+            break;
+    }
+    return false;
 }
 
 /// Whether a policy that takes at most one pair takes the winner, given that `goods` of the candidates are
@@ -97,7 +123,7 @@ PETACQ_HD void resolve_multiple(std::uint32_t size, bool opener_only, MultiplesP
                                 const PairRule& rule, const Member& member, const Emit& emit) {
     if (policy == MultiplesPolicy::remove_multiples) return;
     const GroupPairs pairs{size, opener_only, rule, member};
-    if (policy == MultiplesPolicy::take_all_goods) {
+    if (!takes_one_pair(policy)) {
         pairs.for_each([&](std::uint32_t i, std::uint32_t j, bool good) {
             if (good) emit(i, j);
         });

@@ -1,9 +1,12 @@
+#include "gpu/cuda/coincidence/emit_kernels.hpp"
+
 #include <algorithm>
 
 #include "gpu/cuda/base/check.hpp"
 #include "gpu/cuda/coincidence/sums.cuh"
 #include "gpu/cuda/coincidence/tally.cuh"
-#include "gpu/shifted_group.hpp"
+#include "gpu/rules/record_order.hpp"
+#include "gpu/rules/shifted_group.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -22,10 +25,10 @@ struct Shown {
     std::uint64_t at;  ///< number of its first record
 };
 
-__global__ void __launch_bounds__(find_threads)
-    emit_kernel(const __grid_constant__ FindArguments a, Kind kind, OutputPart part) {
-    __shared__ WarpValues<std::uint32_t, find_threads> storage;
-    __shared__ Shown shown[find_threads];
+__global__ void __launch_bounds__(search_threads)
+    emit_kernel(const __grid_constant__ SearchArguments a, Kind kind, OutputPart part) {
+    __shared__ WarpValues<std::uint32_t, search_threads> storage;
+    __shared__ Shown shown[search_threads];
     const bool prompts = kind == Kind::prompt;
     if (first_opener(a, kind) + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
     const EmitterLists& lists = prompts ? a.prompts : a.delayeds;
@@ -41,17 +44,17 @@ __global__ void __launch_bounds__(find_threads)
         if (a.add_pairs) add_pair(a, c);
     };
     std::uint64_t base = lists.records[blockIdx.x];
-    for (std::uint32_t from = 0; from < count && base < end; from += find_threads) {
+    for (std::uint32_t from = 0; from < count && base < end; from += search_threads) {
         Emitter emitter{};
         const std::uint32_t i = from + threadIdx.x;
         if (i < count) emitter = lists.emitters[std::uint64_t{blockIdx.x} * single_tile + i];
         std::uint32_t records = 0;
-        const std::uint64_t at = base + block_exclusive_sum<find_threads>(emitter.pairs, storage, records);
+        const std::uint64_t at = base + block_exclusive_sum<search_threads>(emitter.pairs, storage, records);
         base += records;
         if (emitter.pairs > 0 && emitter.size == 2)
             put(at, a.singles[emitter.first], a.singles[emitter.second]);
-        // Only the policy that takes all good pairs leaves pairs of larger groups to be found here.
-        if (a.rules.policy != MultiplesPolicy::take_all_goods) continue;
+        // The only pair of a larger group is known; several are to be found here.
+        if (takes_one_pair(a.rules.policy)) continue;
         const bool wanted = emitter.size > 2 && at + emitter.pairs > part.low && at < end;
         if (wanted && emitter.size <= thread_group) {
             const Members members{a.singles, emitter.first, emitter.second};
@@ -63,7 +66,7 @@ __global__ void __launch_bounds__(find_threads)
         }
         shown[threadIdx.x] = {emitter, at};
         if (__syncthreads_or(wanted && emitter.size > thread_group ? 1 : 0) == 0) continue;
-        for (std::uint32_t n = threadIdx.x / 32; n < find_threads; n += find_threads / 32) {
+        for (std::uint32_t n = threadIdx.x / 32; n < search_threads; n += search_threads / 32) {
             const Shown s = shown[n];
             if (s.emitter.size <= thread_group || s.at + s.emitter.pairs <= part.low || s.at >= end) continue;
             const Members members{a.singles, s.emitter.first, s.emitter.second};
@@ -77,9 +80,9 @@ __global__ void __launch_bounds__(find_threads)
 }
 
 /// The delayeds of shifted groups.
-__global__ void __launch_bounds__(find_threads)
-    emit_shifted_kernel(const __grid_constant__ FindArguments a, OutputPart part) {
-    __shared__ WarpValues<std::uint32_t, find_threads> storage;
+__global__ void __launch_bounds__(search_threads)
+    emit_shifted_kernel(const __grid_constant__ SearchArguments a, OutputPart part) {
+    __shared__ WarpValues<std::uint32_t, search_threads> storage;
     if (a.totals->first_anchor + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
     const std::uint32_t count = a.delayeds.emitter_counts[blockIdx.x];
     const std::uint64_t end = part.low + part.room;
@@ -91,12 +94,12 @@ __global__ void __launch_bounds__(find_threads)
         if (a.add_pairs) add_pair(a, c);
     };
     std::uint64_t base = a.delayeds.records[blockIdx.x];
-    for (std::uint32_t from = 0; from < count && base < end; from += find_threads) {
+    for (std::uint32_t from = 0; from < count && base < end; from += search_threads) {
         Emitter emitter{};
         const std::uint32_t i = from + threadIdx.x;
         if (i < count) emitter = a.delayeds.emitters[std::uint64_t{blockIdx.x} * single_tile + i];
         std::uint32_t records = 0;
-        const std::uint64_t at = base + block_exclusive_sum<find_threads>(emitter.pairs, storage, records);
+        const std::uint64_t at = base + block_exclusive_sum<search_threads>(emitter.pairs, storage, records);
         base += records;
         if (emitter.pairs == 0 || at + emitter.pairs <= part.low || at >= end) continue;
         if (emitter.size == 2) {
@@ -110,7 +113,7 @@ __global__ void __launch_bounds__(find_threads)
             }
             continue;
         }
-        // Only the policy that takes all good pairs leaves pairs to be found here.
+        // Several pairs are to be found here: all that are good.
         const std::uint32_t group_end = window_end(GlobalTimes{a.singles}, emitter.first, a.totals->view,
                                                    a.singles[emitter.first].time, a.rules.window);
         const std::uint32_t group_size = group_end - emitter.first;
@@ -130,7 +133,7 @@ __global__ void __launch_bounds__(find_threads)
 }
 
 /// The place of a record is its own number plus the number of records of the other kind before it.
-__global__ void merge_kernel(const FindTotals* totals, const Coincidence* prompts,
+__global__ void merge_kernel(const SearchTotals* totals, const Coincidence* prompts,
                              const Coincidence* delayeds, std::uint32_t room, Coincidence* out) {
     if (totals->prompts + totals->delayeds > room) return;
     const auto prompt_count = static_cast<std::uint32_t>(totals->prompts);
@@ -151,7 +154,7 @@ __global__ void merge_kernel(const FindTotals* totals, const Coincidence* prompt
     }
 }
 
-__global__ void disorders_kernel(FindTotals* totals, const Coincidence* records, std::uint32_t room) {
+__global__ void disorders_kernel(SearchTotals* totals, const Coincidence* records, std::uint32_t room) {
     const std::uint64_t count = totals->prompts + totals->delayeds;
     if (count > room) return;
     const std::uint32_t stride = gridDim.x * blockDim.x;
@@ -171,27 +174,27 @@ std::uint32_t record_blocks(std::uint32_t room) {
 
 }  // namespace
 
-void launch_emit(const FindArguments& a, Kind kind, std::uint64_t low, std::uint32_t room, Coincidence* out,
+void launch_emit(const SearchArguments& a, Kind kind, std::uint64_t low, std::uint32_t room, Coincidence* out,
                  cudaStream_t stream) {
     const bool shifted = kind == Kind::delayed && a.rules.shifted;
     const std::uint32_t tiles = tiles_for(kind == Kind::prompt || shifted ? a.count - a.taken : a.count);
     if (tiles == 0) return;
     const OutputPart part{out, low, room};
     if (shifted) {
-        emit_shifted_kernel<<<tiles, find_threads, 0, stream>>>(a, part);
+        emit_shifted_kernel<<<tiles, search_threads, 0, stream>>>(a, part);
     } else {
-        emit_kernel<<<tiles, find_threads, 0, stream>>>(a, kind, part);
+        emit_kernel<<<tiles, search_threads, 0, stream>>>(a, kind, part);
     }
     check(cudaGetLastError(), "kernel launch", "writing records");
 }
 
-void launch_merge(const FindTotals* totals, const Coincidence* prompts, const Coincidence* delayeds,
+void launch_merge(const SearchTotals* totals, const Coincidence* prompts, const Coincidence* delayeds,
                   std::uint32_t room, Coincidence* out, cudaStream_t stream) {
     merge_kernel<<<record_blocks(room), record_threads, 0, stream>>>(totals, prompts, delayeds, room, out);
     check(cudaGetLastError(), "kernel launch", "merging prompts and delayeds");
 }
 
-void launch_disorders(FindTotals* totals, const Coincidence* records, std::uint32_t room,
+void launch_disorders(SearchTotals* totals, const Coincidence* records, std::uint32_t room,
                       cudaStream_t stream) {
     disorders_kernel<<<record_blocks(room), record_threads, 0, stream>>>(totals, records, room);
     check(cudaGetLastError(), "kernel launch", "checking the order of records");

@@ -1,6 +1,6 @@
-// Slices of singles instead of frames.
+#include "gpu/cuda/convert/singles_kernels.hpp"
+
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/convert/convert.hpp"
 #include "gpu/cuda/convert/placement.cuh"
 
 namespace petacq::gpu::cuda {

@@ -1,9 +1,7 @@
-#include "gpu/record_order.hpp"
+#include "gpu/rules/record_order.hpp"
 
 #include <algorithm>
 #include <cstddef>
-
-#include "gpu/arithmetic.hpp"
 
 namespace petacq::gpu {
 

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "gpu/base/records.hpp"
 #include "gpu/cuda/base/single_arrays.hpp"
 #include "gpu/sort/sort.hpp"
-#include "gpu/types.hpp"
 
 namespace petacq::gpu::cuda {
 

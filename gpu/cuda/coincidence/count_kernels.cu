@@ -1,13 +1,16 @@
+#include "gpu/cuda/coincidence/count_kernels.hpp"
+
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/coincidence/emitters.cuh"
+#include "gpu/cuda/coincidence/delayed_kernels.hpp"
 #include "gpu/cuda/coincidence/sums.cuh"
 #include "gpu/cuda/coincidence/tally.cuh"
+#include "gpu/cuda/coincidence/windows.cuh"
 
 namespace petacq::gpu::cuda {
 
 namespace {
 
-constexpr std::uint32_t warps = find_threads / 32;
+constexpr std::uint32_t warps = search_threads / 32;
 constexpr std::uint32_t scan_threads = 1024;
 
 /// Marks the groups that start in the tile. Threads go from the entry and from gaps to the next gap.
@@ -18,7 +21,7 @@ __device__ void mark_groups(const Tile& tile, const Single* singles, const std::
         if (i > 0) return times[i] - times[i - 1] > width;
         return tile.begin > 0 && times[0] - singles[tile.begin - 1].time > width;
     };
-    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
         if (tile.begin + i < entry || (tile.begin + i > entry && !opens(i))) continue;
         std::uint32_t at = i;
         do {
@@ -30,8 +33,8 @@ __device__ void mark_groups(const Tile& tile, const Single* singles, const std::
 
 template <bool greedy>
 // Keeps five blocks on a multiprocessor; the registers for large groups would cost one of them.
-__global__ void __launch_bounds__(find_threads, 5)
-    count_prompts_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(search_threads, 5)
+    count_prompts_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint64_t times[single_tile];
     __shared__ std::uint32_t ends[single_tile];
     __shared__ std::uint32_t marks[mark_words];
@@ -58,7 +61,7 @@ __global__ void __launch_bounds__(find_threads, 5)
         mark_groups(tile, a.singles, times, ends, a.entries[blockIdx.x], a.rules.window, marks);
     } else {
         const TileTimes time{times, a.singles, tile.begin, tile.end};
-        for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
             // The exact size of an oversize window does not matter.
             const std::uint32_t at = tile.begin + i;
             const std::uint32_t limit =
@@ -82,7 +85,7 @@ __global__ void __launch_bounds__(find_threads, 5)
         chosen[i] = taken.i << 16 | taken.j;
     };
     Tally tally;
-    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
         const std::uint32_t at = tile.begin + i;
         pairs[i] = 0;
         if (at >= decided) continue;
@@ -112,7 +115,7 @@ __global__ void __launch_bounds__(find_threads, 5)
             tally_multiple<greedy>(taken, size, tally);
             note(i, taken);
         }
-        for (std::uint32_t at = decided + threadIdx.x; at < beyond; at += find_threads)
+        for (std::uint32_t at = decided + threadIdx.x; at < beyond; at += search_threads)
             add_single(a, at, false);
     }
     add_tally(tally, counts);
@@ -121,7 +124,7 @@ __global__ void __launch_bounds__(find_threads, 5)
         atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->counts[threadIdx.x]),
                   static_cast<unsigned long long>(counts[threadIdx.x]));
     }
-    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    const bool one_pair = takes_one_pair(a.rules.policy);
     list_emitters(pairs, tile.size(), a.prompts, [&](std::uint32_t i, std::uint32_t records) {
         const std::uint32_t at = tile.begin + i;
         if (one_pair) return Emitter{at + (chosen[i] >> 16), at + (chosen[i] & 0xFFFF), 2, 1};
@@ -130,9 +133,9 @@ __global__ void __launch_bounds__(find_threads, 5)
 }
 
 /// Block 0 handles prompts, block 1 delayeds. Replaces each tile's number of records by the sum before it.
-__global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ WarpValues<std::uint64_t, scan_threads> storage;
-    FindTotals& t = *a.totals;
+    SearchTotals& t = *a.totals;
     const bool of_prompts = blockIdx.x == 0;
     const std::uint32_t first = first_opener(a, of_prompts ? Kind::prompt : Kind::delayed);
     const std::uint32_t singles = t.decided > first ? t.decided - first : 0;
@@ -151,7 +154,7 @@ __global__ void __launch_bounds__(scan_threads) scan_kernel(const __grid_constan
 }
 
 /// Without a search no single is known to be unpaired, so all are added to `grouped`.
-__global__ void take_all_kernel(const __grid_constant__ FindArguments a) {
+__global__ void add_singles_kernel(const __grid_constant__ SearchArguments a) {
     const std::uint32_t stride = gridDim.x * blockDim.x;
     for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.totals->decided; i += stride)
         add_single(a, i, false);
@@ -159,27 +162,20 @@ __global__ void take_all_kernel(const __grid_constant__ FindArguments a) {
 
 }  // namespace
 
-void launch_counts(const FindArguments& a, cudaStream_t stream) {
+void launch_counts(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.count - a.taken);
-    if (tiles > 0 && a.rules.greedy) count_prompts_kernel<true><<<tiles, find_threads, 0, stream>>>(a);
-    if (tiles > 0 && !a.rules.greedy) count_prompts_kernel<false><<<tiles, find_threads, 0, stream>>>(a);
+    if (tiles > 0 && a.rules.greedy) count_prompts_kernel<true><<<tiles, search_threads, 0, stream>>>(a);
+    if (tiles > 0 && !a.rules.greedy) count_prompts_kernel<false><<<tiles, search_threads, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "counting prompts");
     if (a.rules.delayeds) launch_delayed_counts(a, stream);
     scan_kernel<<<a.rules.delayeds ? 2 : 1, scan_threads, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "adding up records");
 }
 
-void launch_find(const FindArguments& a, cudaStream_t stream) {
-    launch_bounds(a, stream);
-    launch_groups(a, stream);
-    launch_counts(a, stream);
-}
-
-void launch_take_all(const FindArguments& a, cudaStream_t stream) {
-    launch_bounds(a, stream);
+void launch_add_singles(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.count);
     if (tiles == 0) return;
-    take_all_kernel<<<tiles, find_threads, 0, stream>>>(a);
+    add_singles_kernel<<<tiles, search_threads, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "counting singles");
 }
 

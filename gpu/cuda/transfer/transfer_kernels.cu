@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/transfer/transfers.hpp"
+#include "gpu/cuda/transfer/transfer_kernels.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -19,8 +19,8 @@ __global__ void fetch_kernel(uint4* to, const uint4* from, std::size_t count) {
         to[i] = from[i];
 }
 
-__global__ void pack_records_kernel(const FindTotals* totals, const Coincidence* records, std::uint32_t room,
-                                    RecordPacking packing, std::byte* out) {
+__global__ void pack_records_kernel(const SearchTotals* totals, const Coincidence* records,
+                                    std::uint32_t room, RecordPacking packing, std::byte* out) {
     const std::uint64_t count = totals->prompts + totals->delayeds;
     if (count > room) return;
     const std::uint32_t stride = gridDim.x * threads;
@@ -43,7 +43,7 @@ void launch_fetch(std::byte* to, const std::byte* from, std::size_t bytes, cudaS
     check(cudaGetLastError(), "kernel launch", "fetching the table of spans");
 }
 
-void launch_pack_records(const FindTotals* totals, const Coincidence* records, std::uint32_t room,
+void launch_pack_records(const SearchTotals* totals, const Coincidence* records, std::uint32_t room,
                          const RecordPacking& packing, std::byte* out, cudaStream_t stream) {
     pack_records_kernel<<<blocks_for(room, 1024), threads, 0, stream>>>(totals, records, room, packing, out);
     check(cudaGetLastError(), "kernel launch", "packing records");

@@ -1,3 +1,5 @@
+#include "gpu/cuda/coincidence/group_kernels.hpp"
+
 #include "gpu/cuda/base/check.hpp"
 #include "gpu/cuda/coincidence/windows.cuh"
 
@@ -7,8 +9,8 @@ namespace {
 
 constexpr std::uint32_t super_singles = single_tile * super_tiles;
 
-__global__ void bounds_kernel(const __grid_constant__ FindArguments a) {
-    FindTotals& t = *a.totals;
+__global__ void bounds_kernel(const __grid_constant__ SearchArguments a) {
+    SearchTotals& t = *a.totals;
     const bool nothing = t.long_run != 0;
     const auto below = [&](std::uint64_t limit) {
         return warp_partition_point(0, a.count, [&](std::uint32_t i) { return a.singles[i].time < limit; });
@@ -25,26 +27,27 @@ __global__ void bounds_kernel(const __grid_constant__ FindArguments a) {
     t.newest_time = a.count > 0 && !nothing ? a.singles[a.count - 1].time : 0;
 }
 
-using Storage = WarpValues<std::uint32_t, find_threads>;
+using Storage = WarpValues<std::uint32_t, search_threads>;
 
 /// The index plus one of the last single in [from, to) that opens a group regardless of what precedes it; 0
 /// if there is none. The whole block calls it.
-__device__ std::uint32_t last_reset(const FindArguments& a, std::uint32_t first, std::uint32_t from,
+__device__ std::uint32_t last_reset(const SearchArguments& a, std::uint32_t first, std::uint32_t from,
                                     std::uint32_t to, Storage& storage) {
     std::uint32_t last = 0;
-    for (std::uint32_t i = from + threadIdx.x; i < to; i += find_threads) {
+    for (std::uint32_t i = from + threadIdx.x; i < to; i += search_threads) {
         if (i == first || a.singles[i].time - a.singles[i - 1].time > a.rules.window) last = i + 1;
     }
-    return block_reduce<find_threads>(last, storage,
-                                      [](std::uint32_t x, std::uint32_t y) { return max(x, y); });
+    return block_reduce<search_threads>(last, storage,
+                                        [](std::uint32_t x, std::uint32_t y) { return max(x, y); });
 }
 
 /// Whether the scan can reach a single: windows end only between different times.
-__device__ bool is_entry(const FindArguments& a, std::uint32_t first, std::uint32_t at) {
+__device__ bool is_entry(const SearchArguments& a, std::uint32_t first, std::uint32_t at) {
     return at == first || a.singles[at].time != a.singles[at - 1].time;
 }
 
-__global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(search_threads)
+    tile_exits_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint64_t times[single_tile];
     __shared__ std::uint32_t jumps[2][single_tile];
     __shared__ Storage storage;
@@ -57,7 +60,7 @@ __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_c
     if (threadIdx.x == 0) exit_at = none;
 
     // Usually there is a gap near the end of the tile, and the scan leaves the tile a few groups later.
-    const std::uint32_t probe = tile.size() > find_threads ? tile.end - find_threads : tile.begin;
+    const std::uint32_t probe = tile.size() > search_threads ? tile.end - search_threads : tile.begin;
     const std::uint32_t near_reset = last_reset(a, first, probe, tile.end, storage);
     if (threadIdx.x == 0 && near_reset > 0) {
         std::uint32_t at = near_reset - 1;
@@ -80,7 +83,7 @@ __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_c
     bool more = true;
     while (more) {
         bool jumped = false;
-        for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+        for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
             const std::uint32_t to = jumps[now][i];
             jumped |= to < tile.end;
             jumps[1 - now][i] = to < tile.end ? jumps[now][to - tile.begin] : to;
@@ -107,14 +110,14 @@ __global__ void __launch_bounds__(find_threads) tile_exits_kernel(const __grid_c
     bool same = reach < tile.end;
     if (same) {
         const std::uint32_t last = jump[reach - tile.begin];
-        for (std::uint32_t i = threadIdx.x; i < entries; i += find_threads)
+        for (std::uint32_t i = threadIdx.x; i < entries; i += search_threads)
             same &= jump[i] == last || (i > 0 ? times[i] == times[i - 1] : !is_entry(a, first, tile.begin));
     }
     if (__syncthreads_and(same ? 1 : 0) != 0) {
         if (threadIdx.x == 0) a.tile_exit[blockIdx.x] = jump[reach - tile.begin];
         return;
     }
-    for (std::uint32_t i = threadIdx.x; i < entries; i += find_threads)
+    for (std::uint32_t i = threadIdx.x; i < entries; i += search_threads)
         a.exits[tile.begin + i] = jump[i];
     if (threadIdx.x == 0) {
         a.tile_exit[blockIdx.x] = none;
@@ -129,7 +132,7 @@ struct SuperTile {
     std::uint32_t begin;
     std::uint32_t end;
 };
-__device__ bool super_tile_at(const FindArguments& a, std::uint32_t index, SuperTile& super) {
+__device__ bool super_tile_at(const SearchArguments& a, std::uint32_t index, SuperTile& super) {
     const std::uint32_t first = a.totals->first_anchor;
     const std::uint32_t end = scan_end(a);
     if (end <= first) return false;
@@ -145,7 +148,7 @@ __device__ bool super_tile_at(const FindArguments& a, std::uint32_t index, Super
 }
 
 /// Follows the scan from `at` to the end of the super tile.
-__device__ std::uint32_t follow(const FindArguments& a, const SuperTile& super,
+__device__ std::uint32_t follow(const SearchArguments& a, const SuperTile& super,
                                 const std::uint32_t* tile_exit, std::uint32_t at) {
     while (at < super.end) {
         const std::uint32_t exit = tile_exit[(at - super.begin) / single_tile];
@@ -154,7 +157,7 @@ __device__ std::uint32_t follow(const FindArguments& a, const SuperTile& super,
     return at;
 }
 
-__global__ void __launch_bounds__(find_threads) compose_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(search_threads) compose_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint32_t tile_exit[super_tiles];
     __shared__ std::uint32_t last_known;
     SuperTile super{};
@@ -174,14 +177,14 @@ __global__ void __launch_bounds__(find_threads) compose_kernel(const __grid_cons
     }
     const std::uint32_t reach = a.tile_reach[super.first_tile];
     const std::uint32_t first = a.totals->first_anchor;
-    for (std::uint32_t at = super.begin + threadIdx.x; at <= reach && at < super.end; at += find_threads) {
+    for (std::uint32_t at = super.begin + threadIdx.x; at <= reach && at < super.end; at += search_threads) {
         if (is_entry(a, first, at)) a.super_exits[at] = follow(a, super, tile_exit, at);
     }
     if (threadIdx.x == 0) a.super_exit[blockIdx.x] = none;
 }
 
 /// Finds where the scan enters each tile of a super tile.
-__global__ void expand_kernel(const __grid_constant__ FindArguments a) {
+__global__ void expand_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint32_t tile_exit[super_tiles];
     SuperTile super{};
     if (!super_tile_at(a, blockIdx.x, super)) return;
@@ -207,22 +210,18 @@ __global__ void expand_kernel(const __grid_constant__ FindArguments a) {
 
 }  // namespace
 
-std::uint32_t tiles_for(std::uint32_t singles) {
-    return (singles + single_tile - 1) / single_tile;
-}
-
-void launch_bounds(const FindArguments& a, cudaStream_t stream) {
+void launch_bounds(const SearchArguments& a, cudaStream_t stream) {
     bounds_kernel<<<1, 32, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "looking for the horizon");
 }
 
-void launch_groups(const FindArguments& a, cudaStream_t stream) {
+void launch_groups(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.count - a.taken);
     if (!a.rules.greedy || tiles == 0) return;
     const std::uint32_t supers = (tiles + super_tiles - 1) / super_tiles;
-    tile_exits_kernel<<<tiles, find_threads, 0, stream>>>(a);
+    tile_exits_kernel<<<tiles, search_threads, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "looking for the exits of tiles");
-    compose_kernel<<<supers, find_threads, 0, stream>>>(a);
+    compose_kernel<<<supers, search_threads, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "composing exits");
     expand_kernel<<<supers, super_tiles, 0, stream>>>(a);
     check(cudaGetLastError(), "kernel launch", "expanding exits");

@@ -1,15 +1,11 @@
-// The arithmetic of conversion and pairing, shared by both back-ends: how a frame becomes a single, and when
-// two singles form a good pair. All integers, except the energy: one f32 product.
+// How a frame becomes a single. All integers, except the energy: one f32 product.
 #pragma once
 
 #include <cstdint>
 
 #include "config/energy_bins.hpp"
-#include "config/geometry.hpp"
-#include "gpu/coincidence_rules.hpp"
-#include "gpu/counters.hpp"
-#include "gpu/histograms.hpp"
-#include "gpu/types.hpp"
+#include "gpu/base/counters.hpp"
+#include "gpu/base/records.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::gpu {
@@ -131,71 +127,5 @@ PETACQ_HD inline std::uint64_t corrected_time(std::uint64_t raw, std::int32_t of
     bad = (time < raw) != (offset < 0);
     return time;
 }
-
-/// Order of singles: (time, crystal, energy). Total, since energies are never NaN or negative zero.
-PETACQ_HD inline bool before(const Single& a, const Single& b) {
-    if (a.time != b.time) return a.time < b.time;
-    if (a.crystal != b.crystal) return a.crystal < b.crystal;
-    return a.energy < b.energy;
-}
-
-/// Order of coincidences: (time, kind, crystal_a, dt, crystal_b, energy_a, energy_b).
-PETACQ_HD inline bool before(const Coincidence& a, const Coincidence& b) {
-    if (a.time != b.time) return a.time < b.time;
-    if (a.kind != b.kind) return a.kind < b.kind;
-    if (a.crystal_a != b.crystal_a) return a.crystal_a < b.crystal_a;
-    if (a.dt != b.dt) return a.dt < b.dt;
-    if (a.crystal_b != b.crystal_b) return a.crystal_b < b.crystal_b;
-    if (a.energy_a != b.energy_a) return a.energy_a < b.energy_a;
-    return a.energy_b < b.energy_b;
-}
-
-/// Order of tags: (time, source, channel, kind, value).
-inline bool before(const Tag& a, const Tag& b) {
-    if (a.time != b.time) return a.time < b.time;
-    if (a.source != b.source) return a.source < b.source;
-    if (a.channel != b.channel) return a.channel < b.channel;
-    if (a.kind != b.kind) return a.kind < b.kind;
-    return a.value < b.value;
-}
-
-/// The condition on two crystals to make a good pair.
-struct PairRule {
-    std::uint32_t crystals_in_ring = 1;
-    std::uint32_t crystals_per_module = 1;  ///< around the ring
-    std::uint32_t modules = 1;              ///< around the ring
-    std::uint32_t min_module_difference = 0;
-    std::uint32_t max_ring_difference = UINT32_MAX;
-
-    static PairRule of(const config::Geometry& geometry, const CoincidenceRules& rules) {
-        return PairRule{geometry.crystals_in_ring(), geometry.crystals_per_module_y(),
-                        geometry.modules_in_ring(), rules.min_module_difference, rules.max_ring_difference};
-    }
-
-    /// The coordinates of a crystal that the condition uses, besides requiring two different crystals.
-    struct Coordinates {
-        std::uint32_t ring = 0;
-        std::uint32_t module = 0;  ///< around the ring
-    };
-    PETACQ_HD Coordinates coordinates_of(std::uint32_t crystal) const {
-        const std::uint32_t ring = crystal / crystals_in_ring;
-        return {ring, (crystal - ring * crystals_in_ring) / crystals_per_module};
-    }
-    /// The difference of two modules, the shorter way around the ring.
-    PETACQ_HD std::uint32_t modules_apart(std::uint32_t a, std::uint32_t b) const {
-        const std::uint32_t straight = a > b ? a - b : b - a;
-        const std::uint32_t around = modules - straight;
-        return straight < around ? straight : around;
-    }
-    PETACQ_HD bool geometry_good(Coordinates a, Coordinates b) const {
-        const std::uint32_t rings = a.ring > b.ring ? a.ring - b.ring : b.ring - a.ring;
-        return modules_apart(a.module, b.module) >= min_module_difference && rings <= max_ring_difference;
-    }
-    /// The geometric part alone; the crystals may be the same.
-    PETACQ_HD bool geometry_good(std::uint32_t a, std::uint32_t b) const {
-        return geometry_good(coordinates_of(a), coordinates_of(b));
-    }
-    PETACQ_HD bool good(std::uint32_t a, std::uint32_t b) const { return a != b && geometry_good(a, b); }
-};
 
 }  // namespace petacq::gpu

@@ -1,20 +1,11 @@
-// Finds the coincidences among ordered singles on the device, with the same records as
-// gpu/cpu/coincidence.cpp.
-//
-// The greedy scan of window mode "single" is exact and parallel. The singles are cut into tiles. The place
-// where the scan leaves a tile rarely depends on where it enters, because a gap wider than the window starts
-// a new group regardless of what precedes it. tile_exits finds the exit of each tile or, where there are
-// several, one for each possible entry. compose and expand follow the exits from tile to tile. count_prompts
-// then knows the entry of each tile and marks the groups of all tiles in parallel. Shifted groups
-// need the groups of the undecided singles as well, so these tiles are marked, too.
+// What the kernels of the search read and write; gpu/cuda/coincidence/search.cpp says how they work together.
 #pragma once
-
-#include <cuda_runtime_api.h>
 
 #include <cstdint>
 
 #include "gpu/cuda/base/layout.hpp"
 #include "gpu/cuda/base/sums.hpp"
+#include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu::cuda {
 
@@ -36,7 +27,7 @@ struct EmitterLists {
         nullptr;  ///< [tile] number of records; after the scan, the number before the tile
 };
 
-struct FindRules {
+struct SearchRules {
     PairRule pair;
     MultiplesPolicy policy;
     bool greedy;  ///< window mode "single"; false without a search
@@ -47,7 +38,7 @@ struct FindRules {
     std::uint64_t delay;
 };
 
-struct FindArguments {
+struct SearchArguments {
     const Single* singles = nullptr;  ///< ordered
     std::uint32_t count = 0;
     std::uint32_t taken = 0;                 ///< the first of them already belong to a group
@@ -55,8 +46,8 @@ struct FindArguments {
     std::uint64_t segment_end = UINT64_MAX;  ///< singles at or above it are ignored
     bool everything = false;                 ///< all singles belong to the segment
     bool ends_segment = false;               ///< all singles of the segment may open windows
-    FindRules rules{};
-    FindTotals* totals = nullptr;
+    SearchRules rules{};
+    SearchTotals* totals = nullptr;
     std::uint32_t* exits = nullptr;        ///< [single]
     std::uint32_t* super_exits = nullptr;  ///< [single]
     std::uint32_t* tile_exit = nullptr;    ///< [tile] the exit that all entries share, or none
@@ -72,27 +63,8 @@ struct FindArguments {
 };
 
 /// The number of tiles that `singles` singles may need.
-std::uint32_t tiles_for(std::uint32_t singles);
-
-/// Fills in the totals and the lists, and adds the decided singles to the sums. Finds nothing when
-/// totals->long_run is set.
-void launch_find(const FindArguments& arguments, cudaStream_t stream);
-/// Without a search: fills in the totals, and adds the decided singles to the sums.
-void launch_take_all(const FindArguments& arguments, cudaStream_t stream);
-void launch_bounds(const FindArguments& arguments, cudaStream_t stream);
-void launch_groups(const FindArguments& arguments, cudaStream_t stream);
-void launch_counts(const FindArguments& arguments, cudaStream_t stream);
-void launch_delayed_counts(const FindArguments& arguments, cudaStream_t stream);
-
-/// Writes records [low, low + room) of the list to out[0..room).
-void launch_emit(const FindArguments& arguments, Kind kind, std::uint64_t low, std::uint32_t room,
-                 Coincidence* out, cudaStream_t stream);
-/// Merges prompts and delayeds, both ordered by time, into one list, prompts first at equal times. Does
-/// nothing when there are more than `room` records.
-void launch_merge(const FindTotals* totals, const Coincidence* prompts, const Coincidence* delayeds,
-                  std::uint32_t room, Coincidence* out, cudaStream_t stream);
-/// Lists the records that precede their predecessor in record order.
-void launch_disorders(FindTotals* totals, const Coincidence* records, std::uint32_t room,
-                      cudaStream_t stream);
+constexpr std::uint32_t tiles_for(std::uint32_t singles) {
+    return (singles + single_tile - 1) / single_tile;
+}
 
 }  // namespace petacq::gpu::cuda

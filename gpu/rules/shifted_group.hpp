@@ -1,11 +1,11 @@
-// A prompt group shifted by the delay, for the delayeds of config::DelayedRule::shifted_group. Shared by both
-// back-ends.
+// A prompt group shifted by the delay, for the delayeds of config::DelayedRule::shifted_group.
 #pragma once
 
 #include <cstdint>
 
-#include "gpu/arithmetic.hpp"
-#include "gpu/multiples.hpp"
+#include "gpu/rules/multiples.hpp"
+#include "gpu/rules/pair_rule.hpp"
+#include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu {
 
@@ -40,7 +40,7 @@ struct ShiftedGroup {
     template <class Emit>
     PETACQ_HD void resolve(MultiplesPolicy policy, const Emit& emit) const {
         if (policy == MultiplesPolicy::remove_multiples) return;
-        const bool all_goods = policy == MultiplesPolicy::take_all_goods;
+        const bool all_goods = !takes_one_pair(policy);
         const std::uint32_t size = group_size + window_size;
         const std::uint32_t openers = opener_only ? 1 : size - 1;
         std::uint32_t candidates = 0;

@@ -49,8 +49,6 @@ void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::
 /// Converts every frame of the slice. Adds to totals and histograms, which must be zero at the start, and to
 /// the spectra.
 void launch_convert(const ConvertArguments& arguments, cudaStream_t stream);
-/// The same for cells with singles of a scanner with `crystals` crystals. Fills only per_crystal.
-void launch_take_singles(const ConvertArguments& arguments, std::uint32_t crystals, cudaStream_t stream);
 /// totals[i] += slice[i] for all the histograms of a slice.
 void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std::uint64_t* totals,
                  cudaStream_t stream);

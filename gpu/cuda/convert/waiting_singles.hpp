@@ -1,4 +1,5 @@
-// Conversion on the first device, where singles above the watermark wait from slice to slice.
+// The singles above the watermark, which wait on the first device from slice to slice, and the conversion
+// that distributes them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -13,10 +14,10 @@
 namespace petacq::gpu::cuda {
 
 /// For each slice, convert() or join(), then take_totals() when the totals are on the host.
-class Conversion {
+class WaitingSingles {
   public:
     /// `converter`: of the first device. Takes memory from there; if that is a plan, it cannot be used.
-    Conversion(const PipelineOptions& options, Converter& converter);
+    WaitingSingles(const PipelineOptions& options, Converter& converter);
 
     /// Forgets the singles that wait.
     void reset() { waiting_count_ = 0; }
@@ -34,7 +35,7 @@ class Conversion {
     [[nodiscard]] const SingleArrays& ready() const { return ready_; }
 
   private:
-    [[nodiscard]] WaitingSingles waiting() const { return {waiting_[which_], waiting_count_}; }
+    [[nodiscard]] CountedSingles waiting() const { return {waiting_[which_], waiting_count_}; }
     [[nodiscard]] ConvertOutput output() const { return {ready_, waiting_[1 - which_], tags_}; }
 
     const std::uint64_t max_waiting_;

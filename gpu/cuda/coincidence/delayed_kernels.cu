@@ -1,17 +1,26 @@
-// Counts the delayeds of each window, by either rule.
+#include "gpu/cuda/coincidence/delayed_kernels.hpp"
+
 #include "gpu/cuda/base/check.hpp"
-#include "gpu/cuda/coincidence/emitters.cuh"
 #include "gpu/cuda/coincidence/multiples.cuh"
 #include "gpu/cuda/coincidence/windows.cuh"
-#include "gpu/shifted_group.hpp"
+#include "gpu/rules/shifted_group.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
 
+/// Adds the values of a whole warp to a counter in global memory.
+__device__ void add_count(SearchTotals* totals, CountIndex index, std::uint32_t value) {
+    const std::uint32_t sum = __reduce_add_sync(all_lanes, value);
+    if (threadIdx.x % 32 == 0 && sum > 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&totals->counts[index]),
+                  static_cast<unsigned long long>(sum));
+    }
+}
+
 /// Every decided single opens the window [time + delay, time + delay + width] for partners.
-__global__ void __launch_bounds__(find_threads)
-    count_delayeds_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(search_threads)
+    count_delayeds_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint32_t lows[single_tile];
     __shared__ std::uint32_t highs[single_tile];
     __shared__ std::uint32_t pairs[single_tile];
@@ -22,7 +31,7 @@ __global__ void __launch_bounds__(find_threads)
     const Tile tile = tile_at(static_cast<std::uint32_t>(start), decided);
     const std::uint32_t view = a.totals->view;
     const std::uint64_t delay = a.rules.delay;
-    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    const bool one_pair = takes_one_pair(a.rules.policy);
     std::uint32_t dropped = 0;
     std::uint32_t oversize = 0;
     if (threadIdx.x < 64) {
@@ -33,7 +42,7 @@ __global__ void __launch_bounds__(find_threads)
         if (threadIdx.x % 32 == 0) bracket[threadIdx.x / 32] = low;
     }
     __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
         const std::uint32_t opener = tile.begin + i;
         const std::uint64_t time = a.singles[opener].time;
         const std::uint32_t low =
@@ -73,13 +82,13 @@ __global__ void __launch_bounds__(find_threads)
 }
 
 /// Whether a single at or after the first anchor opens a group.
-__device__ bool opens_group(const FindArguments& a, std::uint32_t anchor, std::uint32_t at) {
+__device__ bool opens_group(const SearchArguments& a, std::uint32_t anchor, std::uint32_t at) {
     const std::uint32_t n = at - anchor;
     return (a.marks[n / 32] >> (n % 32) & 1) != 0;
 }
 
 /// The opener of the group that holds a single at or after the first anchor, which opens one.
-__device__ std::uint32_t opener_of(const FindArguments& a, std::uint32_t anchor, std::uint32_t at) {
+__device__ std::uint32_t opener_of(const SearchArguments& a, std::uint32_t anchor, std::uint32_t at) {
     const std::uint32_t n = at - anchor;
     std::uint32_t word = n / 32;
     std::uint32_t marks = a.marks[word] & (all_lanes >> (31 - n % 32));
@@ -90,8 +99,8 @@ __device__ std::uint32_t opener_of(const FindArguments& a, std::uint32_t anchor,
 
 /// Every decided group is shifted by the delay and opens a window there, unless a group blocks it.
 template <bool greedy>
-__global__ void __launch_bounds__(find_threads)
-    count_shifted_kernel(const __grid_constant__ FindArguments a) {
+__global__ void __launch_bounds__(search_threads)
+    count_shifted_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint32_t firsts[single_tile];
     __shared__ std::uint32_t seconds[single_tile];
     __shared__ std::uint32_t sizes[single_tile];
@@ -105,7 +114,7 @@ __global__ void __launch_bounds__(find_threads)
     const std::uint32_t view = a.totals->view;
     const std::uint64_t delay = a.rules.delay;
     const std::uint64_t width = a.rules.window;
-    const bool one_pair = a.rules.policy != MultiplesPolicy::take_all_goods;
+    const bool one_pair = takes_one_pair(a.rules.policy);
     const GlobalTimes times{a.singles};
     // The windows of all openers begin between those of the first and the last single.
     if (threadIdx.x < 64) {
@@ -119,7 +128,7 @@ __global__ void __launch_bounds__(find_threads)
     std::uint32_t blocked = 0;
     std::uint32_t dropped = 0;
     std::uint32_t oversize = 0;
-    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += find_threads) {
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
         pairs[i] = 0;
         const std::uint32_t at = tile.begin + i;
         if (greedy && !opens_group(a, anchor, at)) continue;
@@ -175,15 +184,15 @@ __global__ void __launch_bounds__(find_threads)
 
 }  // namespace
 
-void launch_delayed_counts(const FindArguments& a, cudaStream_t stream) {
+void launch_delayed_counts(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.rules.shifted ? a.count - a.taken : a.count);
     if (tiles == 0) return;
     if (!a.rules.shifted) {
-        count_delayeds_kernel<<<tiles, find_threads, 0, stream>>>(a);
+        count_delayeds_kernel<<<tiles, search_threads, 0, stream>>>(a);
     } else if (a.rules.greedy) {
-        count_shifted_kernel<true><<<tiles, find_threads, 0, stream>>>(a);
+        count_shifted_kernel<true><<<tiles, search_threads, 0, stream>>>(a);
     } else {
-        count_shifted_kernel<false><<<tiles, find_threads, 0, stream>>>(a);
+        count_shifted_kernel<false><<<tiles, search_threads, 0, stream>>>(a);
     }
     check(cudaGetLastError(), "kernel launch", "counting delayeds");
 }

@@ -16,7 +16,7 @@ namespace petacq::gpu::cuda {
 void launch_fetch(std::byte* to, const std::byte* from, std::size_t bytes, cudaStream_t stream);
 
 /// Writes the records to `out` as they cross the bus. Does nothing when there are more than `room`.
-void launch_pack_records(const FindTotals* totals, const Coincidence* records, std::uint32_t room,
+void launch_pack_records(const SearchTotals* totals, const Coincidence* records, std::uint32_t room,
                          const RecordPacking& packing, std::byte* out, cudaStream_t stream);
 
 }  // namespace petacq::gpu::cuda

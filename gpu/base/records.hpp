@@ -4,7 +4,11 @@
 
 #include <cstdint>
 
+#include "net/base/record_vector.hpp"
+
 namespace petacq::gpu {
+
+using net::RecordVector;
 
 /// A converted hit.
 struct Single {
