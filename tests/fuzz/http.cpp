@@ -54,7 +54,7 @@ void serve(const std::string& request) {
         const config::Geometry ring{2, {1, 1, 1}, {1, 1, 1}, {1, 3, 2}, 2, 1, 8};
         auto made = std::make_shared<daemon::HttpContext>(io, options(), ring, control(),
                                                           daemon::SpectraSource{}, daemon::QuickLookSource{});
-        made->content.publish(daemon::Publication());
+        made->resources.publish(daemon::Publication());
         return made;
     }();
     std::array<int, 2> ends{};
