@@ -69,6 +69,9 @@ int spawn(std::vector<std::string> words, int socket, int errors, pid_t& pid) {
     return error;
 }
 
+/// A launcher whose connection has ended says why within this time, on a busy host, too.
+constexpr std::chrono::seconds patience{5};
+
 }  // namespace
 
 Launcher::Launcher(const std::string& host, const std::string& socket) {
@@ -111,7 +114,7 @@ bool Launcher::ended_within(std::chrono::milliseconds limit) {
 
 std::string Launcher::last_words() {
     client_.reset();
-    if (!ended_within(std::chrono::seconds(1))) return "";
+    if (!ended_within(patience)) return "";
     std::array<char, 4096> end{};
     const off_t size = std::max<off_t>(::lseek(errors_, 0, SEEK_END), 0);
     const ssize_t got =
