@@ -1,5 +1,5 @@
-// What is at each path: the live page and the documents behind it. Each document is made at most once from
-// each published status, however many clients ask for it.
+// The resources of the HTTP server: the live page and the documents that the page reads. Each document is
+// made at most once from each published status, however many clients ask for it.
 #pragma once
 
 #include <chrono>
@@ -60,7 +60,8 @@ struct HttpResource {
 /// server; it must not block. Empty: none.
 using QuickLookSource = std::function<std::shared_ptr<const QuickLookDocuments>()>;
 
-/// What a path stands for: a resource; the list of runs or a command, which the control thread answers.
+/// Who answers a request for a path. HttpResources has the resources; the control thread answers requests for
+/// the list of runs, and commands.
 enum class HttpTarget : std::uint8_t { resource, runs, start, stop };
 
 /// Belongs to one thread.

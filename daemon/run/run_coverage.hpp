@@ -34,10 +34,10 @@ class RunCoverage {
     };
     [[nodiscard]] TakenTimes taken() const;
 
-    /// Of all files of this kind. Singles have no rule of coincidences, tags have no rules.
+    /// The coverage of all files of this kind. Singles have no rule of coincidences, tags have no rules.
     [[nodiscard]] Coverage of(RecordKind kind) const;
-    /// Of one file of this kind that is closed. If the run continues without it, after a failure, it ends
-    /// with its last record.
+    /// The coverage of one closed file of this kind. If the run continues without the file after a failure,
+    /// the coverage ends with the last record of the file.
     [[nodiscard]] Coverage of_part(RecordKind kind, const PartTimes& times) const;
 
   private:

@@ -34,7 +34,7 @@ class RunFiles {
     RunFiles(const RunFiles&) = delete;
     RunFiles& operator=(const RunFiles&) = delete;
 
-    // These are done one after another.
+    // One thread carries out these calls, one after another.
 
     /// `done` gets the run, or nullptr and the reason why there is none.
     void create(RunRequest request,
@@ -46,7 +46,8 @@ class RunFiles {
     /// Removes the run, which never began.
     void discard(std::shared_ptr<FinishedRun> finished, std::function<void(const RunResult&)> done);
 
-    // So are these. `current`: the run in progress, or empty; it is not an earlier one.
+    // Another thread carries out these. `current`: the id of the run in progress, which they leave out; or
+    // empty.
 
     void list(RunsRequest request, const std::string& current, Reply reply);
     void ledger(const std::string& run, const std::string& current, Reply reply);

@@ -30,6 +30,7 @@ RunDecision RunLifecycle::start_asked(std::optional<std::string> run) {
     phase_ = Phase::creating;
     run_ = std::move(run);
     end_reason_.clear();
+    end_ticks_.reset();
     return {.create_files = true};
 }
 
@@ -44,7 +45,7 @@ RunDecision RunLifecycle::stop_asked(const std::optional<std::string>& run,
         return {.refusal = fmt::format("stop_ticks {}: expected at most {}, a minute from now", *stop_ticks,
                                        latest)};
     }
-    return end("stopped by operator");
+    return end("stopped by operator", stop_ticks);
 }
 
 RunDecision RunLifecycle::shut_down(const std::string& reason) {
@@ -52,9 +53,10 @@ RunDecision RunLifecycle::shut_down(const std::string& reason) {
     return has_run() ? end(reason) : RunDecision{.now_idle = true};
 }
 
-RunDecision RunLifecycle::end(const std::string& reason) {
+RunDecision RunLifecycle::end(const std::string& reason, std::optional<std::uint64_t> ticks) {
     if (phase_ != Phase::creating && phase_ != Phase::running) return {};
     end_reason_ = reason;
+    end_ticks_ = ticks;
     if (phase_ == Phase::creating) return {};
     phase_ = Phase::stopping;
     return {.end_run = true};

@@ -8,13 +8,14 @@
 
 namespace petacq::daemon {
 
-/// What the service has to do after an event, in this order. Nothing if the event does not fit the phase.
+/// The actions that the service takes after an event, in the order of the members. No action is set if the
+/// event does not fit the phase.
 struct RunDecision {
     std::string refusal{};          ///< why the request is refused; empty: it is not
     bool create_files = false;      ///< of the run that was asked for
     bool accept_start = false;      ///< the start has succeeded
     bool refuse_start = false;      ///< the start has failed
-    bool end_run = false;           ///< the acquisition is to end the run, for the reason end_reason()
+    bool end_run = false;           ///< the acquisition is to end the run, for end_reason(), at end_ticks()
     bool ended_itself = false;      ///< the run ended without having been asked to
     bool finalise = false;          ///< the files of the run
     bool discard = false;           ///< the run, which has no data
@@ -49,7 +50,7 @@ class RunLifecycle {
     /// Another calibration waits to be taken, or none waits any more.
     [[nodiscard]] RunDecision calibration_offered(bool waits);
 
-    // What happens to a run.
+    // Events in the life of a run.
 
     [[nodiscard]] RunDecision files_created(const std::string& run);
     [[nodiscard]] RunDecision files_not_created();
@@ -64,9 +65,11 @@ class RunLifecycle {
     [[nodiscard]] RunDecision pipeline_failed(const std::string& why);
 
     [[nodiscard]] Phase phase() const { return phase_; }
-    /// Of the run in progress, from files_created() on.
+    /// The id of the run in progress. REQUIRES: its files have been created.
     [[nodiscard]] const std::string& run() const { return *run_; }
     [[nodiscard]] const std::string& end_reason() const { return end_reason_; }
+    /// The detector time at which the run is to end; absent: at once.
+    [[nodiscard]] std::optional<std::uint64_t> end_ticks() const { return end_ticks_; }
     [[nodiscard]] bool pipeline_has_failed() const { return !pipeline_failure_.empty(); }
     /// Whether the last run, or the pipeline, failed.
     [[nodiscard]] bool failed() const { return run_failed_ || pipeline_has_failed(); }
@@ -74,12 +77,13 @@ class RunLifecycle {
   private:
     [[nodiscard]] std::string start_refusal() const;
     [[nodiscard]] bool has_run() const { return phase_ != Phase::idle && phase_ != Phase::failed; }
-    RunDecision end(const std::string& reason);
+    RunDecision end(const std::string& reason, std::optional<std::uint64_t> ticks = {});
     RunDecision without_run(RunDecision decision);
 
     Phase phase_ = Phase::idle;
     std::optional<std::string> run_;  ///< while the files are being created: the id that was asked for
     std::string end_reason_;          ///< not empty: the run is to end, as soon as its files are there
+    std::optional<std::uint64_t> end_ticks_;
     bool shutting_down_ = false;
     std::string pipeline_failure_;
     bool run_failed_ = false;  ///< the last one

@@ -1,4 +1,4 @@
-// What came of a run: the answer to `stop`, and what the log says.
+// The result of a run, from which the answer to `stop` and the messages of the log are made.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,7 +10,7 @@
 
 namespace petacq::daemon {
 
-/// Of a run that never began, only id and reason.
+/// A run that never began has only its id and the reason.
 struct RunResult {
     std::string id;
     std::string reason;  ///< why it stopped

@@ -160,7 +160,7 @@ void Service::stop(StopRequest request, Reply reply) {
     const RunDecision decision = lifecycle_.stop_asked(request.run, request.stop_ticks, latest);
     if (!decision.refusal.empty()) return reply.error(rpc_refused, decision.refusal);
     stop_replies_.push_back(std::move(reply));
-    end_run(decision, request.stop_ticks);
+    end_run(decision);
 }
 
 void Service::shut_down(const std::string& reason, std::function<void()> done) {
@@ -170,11 +170,11 @@ void Service::shut_down(const std::string& reason, std::function<void()> done) {
     rest(decision);
 }
 
-void Service::end_run(const RunDecision& decision, std::optional<std::uint64_t> stop_ticks) {
+void Service::end_run(const RunDecision& decision) {
     if (!decision.end_run) return;
     show_phase();
     log_info("run {} stopping: {}", lifecycle_.run(), lifecycle_.end_reason());
-    acquisition_.end_run(lifecycle_.end_reason(), stop_ticks);
+    acquisition_.end_run(lifecycle_.end_reason(), lifecycle_.end_ticks());
 }
 
 void Service::run_finished(FinishedRun finished) {

@@ -1,5 +1,5 @@
 // Carries out the requests of the control socket: connects it to the acquisition, to the files of runs and to
-// the monitor. What may happen when, RunLifecycle decides.
+// the monitor. RunLifecycle decides which request is allowed when.
 //
 // Everything here runs in the control thread, which runs the io_context; only run_finished() is called by the
 // acquisition thread. The control thread touches no file, because a disk may take any time.
@@ -95,7 +95,7 @@ class Service : public ControlHandler {
     void started(const std::string& run, const nlohmann::json& answer,
                  std::shared_ptr<const AcquisitionSnapshot> snapshot);
     void note_start();
-    void end_run(const RunDecision& decision, std::optional<std::uint64_t> stop_ticks = {});
+    void end_run(const RunDecision& decision);
     void finished(const std::shared_ptr<FinishedRun>& finished);
     void finalised(const RunResult& result);
     void discarded(const RunResult& result);

@@ -170,6 +170,19 @@ TEST_CASE("a run that is to end before its files are there ends when they are", 
     CHECK(lifecycle.end_reason() == "stopped by operator");
     CHECK(lifecycle.phase() == Phase::stopping);
 
+    CHECK_FALSE(lifecycle.end_ticks());
+
+    // A stop at a time of the detector keeps that time, unless the daemon is to exit.
+    RunLifecycle timed = in(Phase::creating);
+    CHECK(text(timed.stop_asked("r1", latest, latest)) == "nothing");
+    CHECK(text(timed.files_created("r1")) == "end run");
+    CHECK(timed.end_ticks() == latest);
+    RunLifecycle exiting = in(Phase::creating);
+    CHECK(text(exiting.stop_asked("r1", latest, latest)) == "nothing");
+    CHECK(text(exiting.shut_down("SIGTERM")) == "nothing");
+    CHECK(text(exiting.files_created("r1")) == "end run");
+    CHECK_FALSE(exiting.end_ticks());
+
     RunLifecycle stopped = in(Phase::creating);
     CHECK(text(stopped.shut_down("SIGTERM")) == "nothing");
     CHECK(text(stopped.files_created("r1")) == "end run");
@@ -177,10 +190,11 @@ TEST_CASE("a run that is to end before its files are there ends when they are", 
 
     // The stop of a run that was not created is not that of the next one.
     RunLifecycle refused = in(Phase::creating);
-    CHECK(text(refused.stop_asked({}, {}, latest)) == "nothing");
+    CHECK(text(refused.stop_asked({}, latest, latest)) == "nothing");
     CHECK(text(refused.files_not_created()) == "refuse start, now idle");
     CHECK(refused.start_asked("r2").create_files);
     CHECK(text(refused.files_created("r2")) == "nothing");
+    CHECK_FALSE(refused.end_ticks());
 }
 
 TEST_CASE("a run that the daemon names is stopped by its name once that is known", "[lifecycle]") {
