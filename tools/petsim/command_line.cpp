@@ -128,6 +128,8 @@ void add_options(CLI::App& app, Command& c) {
     activity("--object", c.object, "x,y,z,radius,length[,1/cm]: photons scatter in it; water by default");
     activity("--half-life-s", c.half_life_s, "Half-life of these sources; 0: no decay")
         ->capture_default_str();
+    activity("--activity-curve", c.activity_curve_file,
+             "CSV file: time in s, and the activity of these sources then, relative to that given");
     activity("--photon-kev", c.photon_kev,
              "These sources emit single photons of this energy, as Cs-137 (661.7); 0: positrons")
         ->capture_default_str();

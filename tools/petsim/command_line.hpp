@@ -25,6 +25,7 @@ struct Command {
     std::vector<std::string> cold;
     std::string object;
     double half_life_s = 0;
+    std::string activity_curve_file;
     double photon_kev = 0;
     std::string cycle;
     std::string motion;

@@ -144,10 +144,19 @@ void read_activity(Command& command) {
         }
     }
     const Motion motion = motion_of(command);
+    ActivityCurve curve;
+    if (!command.activity_curve_file.empty()) {
+        try {
+            curve = curve_from_csv(command.activity_curve_file);
+        } catch (const std::invalid_argument& e) {
+            throw std::invalid_argument(std::string("--activity-curve: ") + e.what());
+        }
+    }
     const auto add = [&](ActivitySource a) {
         a.half_life_s = command.half_life_s;
         a.photon_kev = command.photon_kev;
         a.motion = motion;
+        a.curve = curve;
         activity.push_back(std::move(a));
     };
     if (!command.cold.empty() && command.cylinders.empty())

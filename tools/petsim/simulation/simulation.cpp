@@ -150,16 +150,17 @@ double scale_for_rate(const config::Scanner& scanner, const config::Calibration&
     double mean = 0;
     for (const auto& a : options.activity) {
         initial += a.activity_mbq;
-        const double halves = a.half_life_s > 0 ? options.duration_s / a.half_life_s : 0;
-        mean += a.activity_mbq * (halves > 1e-9 ? (1 - std::exp2(-halves)) / (halves * std::log(2.0)) : 1);
+        mean += a.activity_mbq * mean_share(a.curve, a.half_life_s, 0, options.duration_s);
     }
     if (initial <= 0) throw std::invalid_argument("a rate was asked for, but there is no activity to scale");
     Options trial = options;
     trial.faults = {};
     trial.tags = {};
     trial.duration_s = std::clamp(trial_frames / frames_per_s, 1e-3, 1000.0);
-    for (auto& a : trial.activity)
+    for (auto& a : trial.activity) {
         a.half_life_s = 0;
+        a.curve.clear();
+    }
     const auto rate_at = [&](double scale) {
         trial.activity_scale = scale;
         Simulation simulation(scanner, calibration, trial, detector);

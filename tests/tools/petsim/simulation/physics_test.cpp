@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <numeric>
 
 #include "config/base/constants.hpp"
 #include "tests/support/catch.hpp"
@@ -208,6 +209,36 @@ TEST_CASE("activity decays", "[petsim][physics]") {
         CHECK(counts[i] / counts[i - 1] == Approx(0.5).margin(4 * std::sqrt(1 / counts[i])));
     }
     CHECK(run.statistics.decays == Approx(4e6 * 0.1 / std::numbers::ln2 * (1 - 1.0 / 16)).epsilon(1e-9));
+}
+
+TEST_CASE("activity follows a curve, and decays besides", "[petsim][physics]") {
+    auto options = test::point_options(4, 0.4);
+    options.activity[0].half_life_s = GENERATE(0.0, 0.1);
+    const double half_life_s = options.activity[0].half_life_s;
+    options.activity[0].curve = {{0.05, 0}, {0.15, 2}, {0.25, 1}};
+    options.physics.scatter = 0;
+    const auto run = test::record(options);
+    const std::uint64_t tenth = config::ticks_of(0.1, test::small_scanner());
+    std::array<double, 4> counts{};
+    for (const auto& t : run.truth)
+        counts.at(std::min<std::size_t>(t.time / tenth, 3)) += 1;
+    // By small steps: the curve, and what the decay leaves.
+    std::array<double, 4> expected{};
+    constexpr int steps = 4000;
+    for (int i = 0; i < steps; ++i) {
+        const double t = 0.4 * (i + 0.5) / steps;
+        const double share = t < 0.05 ? 0 : t < 0.15 ? 20 * (t - 0.05) : t < 0.25 ? 2 - 10 * (t - 0.15) : 1;
+        const double left = half_life_s > 0 ? std::exp2(-t / half_life_s) : 1;
+        expected.at(static_cast<std::size_t>(t / 0.1)) += share * left / (steps / 4);
+    }
+    const double all = std::accumulate(expected.begin(), expected.end(), 0.0);
+    const double counted = std::accumulate(counts.begin(), counts.end(), 0.0);
+    for (std::size_t i = 0; i < 4; ++i) {
+        CAPTURE(i);
+        const double of_all = expected.at(i) / all;
+        CHECK(counts.at(i) / counted == Approx(of_all).margin(4 * std::sqrt(2 * of_all / counted)));
+    }
+    CHECK(run.statistics.decays == Approx(4e6 * 0.1 * all).epsilon(1e-4));
 }
 
 TEST_CASE("scattered photons lose energy and direction", "[petsim][physics]") {

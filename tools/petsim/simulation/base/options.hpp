@@ -16,6 +16,7 @@
 #include "tools/petsim/physics/attenuation.hpp"
 #include "tools/petsim/physics/cylinder.hpp"
 #include "tools/petsim/random/random.hpp"
+#include "tools/petsim/simulation/base/activity_curve.hpp"
 
 namespace petacq::sim {
 
@@ -45,6 +46,7 @@ struct ActivitySource {
     Motion motion{};          ///< of the whole source
     /// Parts of a cylinder without activity; they move with it. The activity fills the rest evenly.
     std::vector<Cylinder> cold{};
+    ActivityCurve curve{};  ///< multiplies the activity, besides the decay
 };
 
 /// A point of a cylinder, evenly drawn, relative to its centre.

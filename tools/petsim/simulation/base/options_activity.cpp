@@ -42,6 +42,7 @@ void check_source(const ActivitySource& a, const config::Scanner& scanner) {
     within("radius of a cylinder (mm)", a.radius_mm, 0, 1e5);
     within("length of a cylinder (mm)", a.length_mm, 0, 1e5);
     check_cold(a);
+    check_curve(a.curve);
     double reach = std::hypot(a.at[0], a.at[1]) + a.radius_mm;
     if (a.shape == Shape::line) reach = std::max(reach, std::hypot(a.to[0], a.to[1]));
     if (a.motion.axis < 2) reach += std::abs(a.motion.amplitude_mm);
@@ -119,24 +120,40 @@ ScatteringObject object_from_json(const nlohmann::json& j) {
     return out;
 }
 
+ActivityCurve curve_from_json(const nlohmann::json& list, const std::string& path) {
+    if (!list.is_array() || list.empty()) throw std::invalid_argument(path + ": expected a list of points");
+    ActivityCurve out;
+    for (const nlohmann::json& point : list) {
+        if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_number()) {
+            throw std::invalid_argument(path + "/" + std::to_string(out.size()) +
+                                        ": expected a time in s and a relative activity");
+        }
+        out.push_back({point[0].get<double>(), point[1].get<double>()});
+    }
+    return out;
+}
+
 ActivitySource source_from_json(const nlohmann::json& j, const std::string& path) {
     if (!j.is_object()) throw std::invalid_argument(path + ": expected an object");
     const std::string type =
         j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
     ActivitySource a;
     if (type == "point") {
-        only_keys(j, path, {"type", "position_mm", "activity_MBq", "half_life_s", "photon_keV", "motion"});
+        only_keys(
+            j, path,
+            {"type", "position_mm", "activity_MBq", "half_life_s", "photon_keV", "motion", "activity_curve"});
         a.at = vector3(j, path, "position_mm");
     } else if (type == "line") {
         only_keys(j, path,
-                  {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "photon_keV", "motion"});
+                  {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "photon_keV", "motion",
+                   "activity_curve"});
         a.shape = Shape::line;
         a.at = vector3(j, path, "from_mm");
         a.to = vector3(j, path, "to_mm");
     } else if (type == "cylinder") {
         only_keys(j, path,
                   {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s", "photon_keV",
-                   "motion", "cold"});
+                   "motion", "activity_curve", "cold"});
         a.shape = Shape::cylinder;
         const Cylinder c = cylinder_from_json(j, path);
         a.at = c.at;
@@ -149,6 +166,8 @@ ActivitySource source_from_json(const nlohmann::json& j, const std::string& path
     a.activity_mbq = number(j, path, "activity_MBq");
     if (j.contains("half_life_s")) a.half_life_s = number(j, path, "half_life_s");
     if (j.contains("photon_keV")) a.photon_kev = number(j, path, "photon_keV");
+    if (j.contains("activity_curve"))
+        a.curve = curve_from_json(j["activity_curve"], path + "/activity_curve");
     if (j.contains("motion")) a.motion = motion_from_json(j["motion"], path + "/motion");
     return a;
 }
@@ -197,6 +216,8 @@ nlohmann::json to_json(const ActivitySource& a) {
         j[a.shape == Shape::point ? "position_mm" : "centre_mm"] = a.at;
     }
     if (a.shape == Shape::cylinder) j.update({{"radius_mm", a.radius_mm}, {"length_mm", a.length_mm}});
+    for (const CurvePoint& point : a.curve)
+        j["activity_curve"].push_back({point.time_s, point.share});
     for (const Cylinder& c : a.cold)
         j["cold"].push_back(to_json(c));
     return j;

@@ -49,11 +49,8 @@ double Emitters::cosine_limit(const ActivitySource& source, const geometry::HitF
 }
 
 double Emitters::activity(const ActivitySource& source, double from_s, double to_s) const {
-    const double full = source.activity_mbq * 1e6 * options_.activity_scale;
-    if (source.half_life_s <= 0 || to_s <= from_s) return full;
-    const double lambda = std::numbers::ln2 / source.half_life_s;
-    return full * std::exp(-lambda * from_s) * -std::expm1(-lambda * (to_s - from_s)) /
-           (lambda * (to_s - from_s));
+    return source.activity_mbq * 1e6 * options_.activity_scale *
+           mean_share(source.curve, source.half_life_s, from_s, to_s);
 }
 
 Vector3 Emitters::start_point(const ActivitySource& source, double ticks, Random& random) const {

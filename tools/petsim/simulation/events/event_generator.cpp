@@ -48,7 +48,8 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
     double rate = options.physics.intrinsic_hz * geometry_.crystal_count() +
                   options.physics.dark_hz * (geometry_.bdm_count * geometry_.du_count) + noise_.crystals_hz();
     for (const Emitter& emitter : emitters_.all())
-        rate += emitter.followed(emitter.source.activity_mbq * 1e6 * options.activity_scale);
+        rate += emitter.followed(emitter.source.activity_mbq * 1e6 * options.activity_scale *
+                                 largest_share(emitter.source.curve));
     const double chunk_s =
         std::clamp(hits_per_chunk / std::max(rate, 1.0), shortest_chunk_s, longest_chunk_s);
     chunk_ticks_ = std::max<std::uint64_t>(static_cast<std::uint64_t>(chunk_s / tick_s_), 1);
