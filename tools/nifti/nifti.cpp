@@ -158,7 +158,8 @@ Volume load(const std::filesystem::path& path) {
     return volume;
 }
 
-std::string header(const Volume& volume, const std::string& description) {
+std::string header(const Volume& volume, const std::string& description,
+                   const std::optional<Series>& series) {
     Header header;
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const Vector3& step = volume.step[axis];
@@ -173,6 +174,16 @@ std::string header(const Volume& volume, const std::string& description) {
         header.qoffset[axis] = static_cast<float>(volume.first[axis]);
         header.srow[axis][axis] = static_cast<float>(step[axis]);
         header.srow[axis][3] = header.qoffset[axis];
+    }
+    if (series) {
+        if (series->volumes > INT16_MAX)
+            throw std::invalid_argument("a NIfTI file has at most 32767 volumes");
+        constexpr char mm_and_s = 2 | 8;
+        header.dim[0] = 4;
+        header.dim[4] = static_cast<std::int16_t>(series->volumes);
+        header.pixdim[4] = static_cast<float>(series->step_s);
+        header.toffset = static_cast<float>(series->start_s);
+        header.xyzt_units = mm_and_s;
     }
     description.copy(header.descrip, sizeof header.descrip - 1);
     return {reinterpret_cast<const char*>(&header), sizeof header};

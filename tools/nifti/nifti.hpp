@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,18 @@ struct Volume {
 /// the other byte order, more than one volume, a truncated file, no position, values that are not finite.
 Volume load(const std::filesystem::path& file);
 
+/// Volumes of the same place, one after the other in a file.
+struct Series {
+    std::size_t volumes = 1;
+    double start_s = 0;
+    double step_s = 0;  ///< from a volume to the next
+};
+
 /// The 352 bytes in front of the values of a file of 32-bit floats, little-endian. qform and sform both give
-/// the position, with code 1 (scanner). At most 79 characters of `description` are kept. Throws
-/// std::invalid_argument when the axes of the voxels are not those of the scanner, or `n` is above 32,767.
-std::string header(const Volume& volume, const std::string& description);
+/// the position, with code 1 (scanner). At most 79 characters of `description` are kept. Absent `series`: of
+/// one volume, without time. Throws std::invalid_argument when the axes of the voxels are not those of the
+/// scanner, or there are more than 32,767 voxels along an axis, or volumes.
+std::string header(const Volume& volume, const std::string& description,
+                   const std::optional<Series>& series = std::nullopt);
 
 }  // namespace petacq::nifti

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
@@ -15,7 +16,7 @@ Parts parts_of(const petlm::ExportSource& source, const std::string& bed) {
     Parts out;
     const corrections::BedMovement movement = corrections::bed_movement(source);
     if (!movement.moved() || bed == "ignore") {
-        out.list.push_back({source.coverage(), 0});
+        out.list.push_back({source.coverage()});
         out.sentence = movement.moved()
                            ? movement.text() + ". That was ignored (--bed ignore): the image is smeared."
                            : movement.unknown_text();
@@ -33,7 +34,10 @@ Parts parts_of(const petlm::ExportSource& source, const std::string& bed) {
     const double middle = (low->mm + high->mm) / 2;
     std::vector<std::string> list;
     for (const corrections::BedPosition& position : movement.positions) {
-        out.list.push_back({daemon::part_of(source.coverage(), position.times), position.mm - middle});
+        daemon::Coverage coverage = daemon::part_of(source.coverage(), position.times);
+        const double seconds = coverage.seconds();
+        const double decays = seconds > 0 ? source.coverage().seconds() / seconds : 1;
+        out.list.push_back({std::move(coverage), position.mm - middle, decays});
         list.push_back(fmt::format("{:.6g} mm ({:.6g} s)", position.mm, out.list.back().coverage.seconds()));
     }
     out.sentence = fmt::format(

@@ -17,6 +17,9 @@ struct Part {
     daemon::Coverage coverage;
     /// How far the bed is from the middle of its positions, along the axis.
     double bed_mm = 0;
+    /// By which its decays are multiplied where they count and not their rate: to those in the time of all
+    /// positions together.
+    double decays = 1;
 };
 
 struct Parts {

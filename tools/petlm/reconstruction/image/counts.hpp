@@ -1,0 +1,36 @@
+// What an image needs of its records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "config/scanner.hpp"
+#include "gpu/base/records.hpp"
+#include "gpu/rules/pair_rule.hpp"
+#include "net/base/worker_pool.hpp"
+#include "tools/petlm/reconstruction/corrections/energy_window.hpp"
+#include "tools/petlm/reconstruction/em/lines.hpp"
+#include "tools/petlm/reconstruction/em/pair_counts.hpp"
+
+namespace petacq::image {
+
+/// Not thread-safe.
+struct ImageCounts {
+    PairCounts pairs;
+    RandomsByModules delayeds;
+    corrections::PhotopeakWidth photopeak;
+    std::uint64_t prompts = 0;  ///< all, whether or not they are used
+
+    /// `capacity`: of the pairs.
+    ImageCounts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
+                net::WorkerPool& pool)
+        : pairs(geometry.crystal_count(), capacity, pool), delayeds(geometry, rule) {}
+
+    /// However the records are divided among calls, the counts are the same.
+    void add(std::span<const gpu::Coincidence> records);
+    /// Must be called once, after the last add().
+    void finish() { pairs.finish(); }
+};
+
+}  // namespace petacq::image

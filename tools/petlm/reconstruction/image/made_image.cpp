@@ -1,0 +1,106 @@
+#include "tools/petlm/reconstruction/image/made_image.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "daemon/system/progress_line.hpp"
+#include "tools/petlm/reconstruction/corrections/fits.hpp"
+#include "tools/petlm/reconstruction/image/corrections.hpp"
+
+namespace petacq::image {
+namespace {
+
+corrections::LineOptions line_options(const Setup& setup, const Part& part) {
+    corrections::LineOptions options = setup.options.lines;
+    options.object_mm = part.bed_mm;
+    return options;
+}
+
+std::vector<std::string> sentences_about(const ImageCounts& counts, const Report& report,
+                                         const QuickLook& look) {
+    std::vector<std::string> lines;
+    lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
+                                counts.pairs.pairs().size(), counts.delayeds.total()));
+    if (counts.pairs.share() < 1) {
+        lines.push_back(fmt::format(
+            "Only 1 of {} pairs of crystals was used, with {} prompts: more did not fit into half "
+            "of the allowed memory (--max-memory-gb).",
+            std::llround(1 / counts.pairs.share()), counts.pairs.prompts()));
+    }
+    for (const std::string& sentence : report.sentences())
+        lines.push_back(sentence);
+    if (look.em.outside != 0)
+        lines.push_back(fmt::format("{} prompts lie on lines that miss the image.", look.em.outside));
+    return lines;
+}
+
+}  // namespace
+
+PartLines::PartLines(const Setup& setup, const Part& part)
+    : factors_(setup.scanner, setup.depth.first, line_options(setup, part)) {
+    if (factors_.normalised())
+        sentences_ = check_fit(factors_, *setup.options.lines.normalisation, part.coverage, setup.scanner);
+}
+
+MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
+                     const std::string& what, std::uint64_t max_memory) {
+    QuickLookOptions how = setup.how;
+    how.max_memory = max_memory;
+    MadeImage out;
+    out.sentences = lines.sentences();
+    const Corrections corrections = within_memory([&] {
+        return Corrections(setup.source, part.coverage, setup.scanner, setup.rule, lines.factors(),
+                           counts.delayeds, counts.pairs, counts.photopeak.window(part.coverage.rules.energy),
+                           setup.options, how, setup.pool);
+    });
+    out.report = corrections.report();
+    out.scale = corrections.scale();
+    if (!out.report.quantity.activity) out.scale *= part.decays;
+    how.scale = out.scale;
+    out.look = within_memory([&] {
+        daemon::ProgressLine progress(what, std::uint64_t{how.iterations} * how.subsets,
+                                      daemon::ProgressUnit::steps);
+        how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
+        return make_quick_look(setup.scanner, setup.rule, counts.pairs, lines.factors(), corrections.model(),
+                               setup.pool, how);
+    });
+    const auto about = sentences_about(counts, out.report, out.look);
+    out.sentences.insert(out.sentences.end(), about.begin(), about.end());
+    return out;
+}
+
+std::vector<std::string> sentences_about_making(const Setup& setup, const Grid& grid,
+                                                const std::vector<MadeImage>& images, double read_s) {
+    const petlm::ImageOptions& options = setup.options;
+    const QuickLookOptions& how = setup.how;
+    const QuickLook& look = images.front().look;
+    std::vector<std::string> lines;
+    lines.push_back(fmt::format(
+        "{} x {} x {} voxels of {:.4g} mm; {} of {} subsets; smoothed by {:.3g} mm FWHM; photons interact "
+        "{:.3g} mm behind the front face{}.",
+        grid.n[0], grid.n[1], grid.n[2], grid.voxel_mm,
+        options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
+        options.subsets, how.smooth_mm, setup.depth.first, setup.depth.second));
+    lines.push_back(fmt::format("Computed by {}; system matrix of {:.2f} GB, {}.", look.backend,
+                                static_cast<double>(look.em.matrix_bytes) / 1e9,
+                                look.em.matrix_kept
+                                    ? "built once"
+                                    : "rebuilt in pieces for every use because it did not fit into memory"));
+    lines.push_back(fmt::format("Memory allowed: {:.3g} GB (--max-memory-gb), room for {} pairs of crystals.",
+                                static_cast<double>(how.max_memory) / 1e9, pair_capacity(how.max_memory)));
+    double sensitivity_s = 0;
+    double em_s = 0;
+    double build_s = 0;
+    for (const MadeImage& image : images) {
+        sensitivity_s += image.look.sensitivity_s;
+        em_s += image.look.em_s;
+        build_s += image.look.em.build_s;
+    }
+    lines.push_back(fmt::format(
+        "Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image ({:.1f} of it to build the matrix).",
+        read_s, sensitivity_s, em_s, build_s));
+    return lines;
+}
+
+}  // namespace petacq::image
