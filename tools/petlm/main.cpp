@@ -18,9 +18,10 @@
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/plot/plot.hpp"
+#include "tools/petlm/reconstruction/frames/frames.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
 #include "tools/petlm/records/failures.hpp"
-#include "tools/petlm/records/gate.hpp"
+#include "tools/petlm/records/gating/gate.hpp"
 #include "tools/petlm/records/interval/options.hpp"
 #include "tools/petlm/records/rearrange.hpp"
 #include "tools/petlm/records/recovery/recover.hpp"
@@ -239,12 +240,8 @@ void add_plot(CLI::App& app, int& status) {
     sub.add_option("--png-width", o.png_width, "Pixels")->check(CLI::Range(200, 8000))->capture_default_str();
 }
 
-void add_image(CLI::App& app, int& status) {
-    auto [sub, o] =
-        add(app, status, "image",
-            "Shows what was in the scanner, as PNG and NIfTI. With a normalisation and what attenuates, its "
-            "values are in kBq/ml; without them it is for looking, not for quantification",
-            image);
+/// What an image and each frame of a series have of options.
+void add_image_options(CLI::App& sub, ImageOptions& o) {
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, "Directory to write to");
     sub.add_option("--scanner", o.scanner, scanner_help);
@@ -262,26 +259,71 @@ void add_image(CLI::App& app, int& status) {
         ->check(CLI::IsMember({"simulation", "none"}));
     add_nuclide(sub, o,
                 "With --normalisation: correct for its decay; default: the one that the operator named");
-    sub.add_option("--bed", o.bed,
-                   "If the bed moved, as position tags say: combine the images of the positions at which it "
-                   "was still, or ignore it")
-        ->check(CLI::IsMember({"combine", "ignore"}))
-        ->capture_default_str();
     sub.add_option("--voxel-mm", o.voxel_mm, "Edge of a voxel; default: the smaller crystal pitch");
     sub.add_option("--size", o.size, "Voxels across, instead of --voxel-mm");
     sub.add_option("--fov-mm", o.fov_mm, "Width across; default: the bore");
     sub.add_option("--iterations", o.iterations, "Iterations over all subsets")->capture_default_str();
     sub.add_option("--subsets", o.subsets, "Subsets of the lines; 1: MLEM")->capture_default_str();
     sub.add_option("--smooth-mm", o.smooth_mm, "FWHM of a Gaussian applied at the end; default: two voxels");
-    sub.add_option("--max", o.max,
-                   "Value that the pictures show black, on an even scale; default: the largest value, "
-                   "on a scale that also shows what is much weaker");
     sub.add_option("--backend", o.backend, "What computes")
         ->check(CLI::IsMember(petacq::config::words<petacq::config::Backend>.names))
         ->capture_default_str();
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,
                    "Memory of the host; default: half of the available memory, at most 4");
+}
+
+void add_image(CLI::App& app, int& status) {
+    auto [sub, o] =
+        add(app, status, "image",
+            "Shows what was in the scanner, as PNG and NIfTI. With a normalisation and what attenuates, its "
+            "values are in kBq/ml; without them it is for looking, not for quantification",
+            image);
+    add_image_options(sub, o);
+    sub.add_option("--bed", o.bed,
+                   "If the bed moved, as position tags say: combine the images of the positions at which it "
+                   "was still, or ignore it")
+        ->check(CLI::IsMember({"combine", "ignore"}))
+        ->capture_default_str();
+    sub.add_option("--max", o.max,
+                   "Value that the pictures show black, on an even scale; default: the largest value, "
+                   "on a scale that also shows what is much weaker");
+}
+
+void add_frames(CLI::App& app, int& status) {
+    auto [sub, o] =
+        add(app, status, "frames",
+            "Makes an image of each interval of a run, or of each phase of a breath or heart beat, with all "
+            "corrections of its own time: a 4D NIfTI file, and the activity of regions over time",
+            frames);
+    add_image_options(sub, o);
+    sub.add_option("--bed", o.bed, "If the bed moved, as position tags say: refuse (combine), or ignore it")
+        ->check(CLI::IsMember({"combine", "ignore"}))
+        ->capture_default_str();
+    auto* const schedule = sub.add_option(
+        "--schedule", o.schedule,
+        "Lengths of the frames, such as 10x10s,5x60s,2x10min; auto: they grow from the injection on");
+    auto* const gates =
+        sub.add_option("--gates", o.gates, "Phases of a cycle, 2 to 64, instead of a schedule")
+            ->excludes(schedule);
+    sub.add_option("--channel", o.channel,
+                   "Channel of the triggers of the cycles; without triggers, its gate's openings")
+        ->check(CLI::Range(0, 15))
+        ->needs(gates);
+    sub.add_option("--shortest-s", o.shortest_s, "Reject shorter cycles")->needs(gates);
+    sub.add_option("--longest-s", o.longest_s, "Reject longer cycles")->needs(gates);
+    sub.add_option("--injection-s", o.injection_s,
+                   "Time of the injection after the start of the run, where the frames begin; default: the "
+                   "start of the records, or with auto where the activity comes");
+    sub.add_option("--region", o.regions,
+                   "NAME=sphere:x,y,z,r (mm) or NAME=mask.nii: write its activity over time; repeatable")
+        ->take_all();
+    sub.add_option(
+           "--replicates", o.replicates,
+           "Images of each frame with its prompts drawn anew, 2 to 1000, whose spread is the standard "
+           "error of regions; 0: it is unknown")
+        ->capture_default_str();
+    sub.add_option("--bids", o.bids, "File (JSON) with keys for the sidecar that the run does not know");
 }
 
 void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {
@@ -361,7 +403,7 @@ int run(int argc, char** argv) {
         "78 unusable settings or scanner description.");
     int status = ok;
     for (auto* add_command : {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut,
-                              add_gate, add_merge, add_resort, add_plot, add_image, add_nema})
+                              add_gate, add_merge, add_resort, add_plot, add_image, add_frames, add_nema})
         add_command(app, status);
     const petacq::config::CommandLineStyle style{"petlm", {"--frame-s"}, {"--offset-mm"}};
     return petacq::config::parse_command_line(app, style, argc, argv).value_or(status);

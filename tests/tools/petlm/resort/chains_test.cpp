@@ -9,7 +9,7 @@
 #include "tests/tools/petlm/resort/support.hpp"
 #include "tests/tools/petlm/tags.hpp"
 #include "tools/petlm/base/status.hpp"
-#include "tools/petlm/records/gate.hpp"
+#include "tools/petlm/records/gating/gate.hpp"
 #include "tools/petlm/records/rearrange.hpp"
 #include "tools/petlm/records/recovery/recover.hpp"
 

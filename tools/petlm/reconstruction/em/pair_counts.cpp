@@ -1,6 +1,7 @@
 #include "tools/petlm/reconstruction/em/pair_counts.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tools/petlm/reconstruction/em/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
@@ -16,6 +17,20 @@ std::uint64_t key_of(Pair p) {
 
 Pair pair_of(std::uint64_t key) {
     return {static_cast<std::uint32_t>(key >> 32U), static_cast<std::uint32_t>(key)};
+}
+
+/// A number with the Poisson distribution of mean 1 from 64 random bits.
+std::uint32_t poisson_of_one(std::uint64_t bits) {
+    const double uniform = static_cast<double>(bits >> 11U) * 0x1p-53;
+    double chance = std::exp(-1.0);
+    double below = chance;
+    std::uint32_t n = 0;
+    while (uniform >= below && n < 20) {
+        ++n;
+        chance /= n;
+        below += chance;
+    }
+    return n;
 }
 
 }  // namespace
@@ -102,6 +117,27 @@ void PairCounts::halve() {
     }
     pairs_.resize(left);
     counts_.resize(left);
+}
+
+PairCounts PairCounts::resampled(std::uint64_t seed) const {
+    PairCounts out = *this;
+    std::size_t left = 0;
+    out.prompts_ = 0;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        std::uint32_t count = 0;
+        std::uint64_t random = mixed(key_of(pairs_[i]) ^ mixed(seed));
+        for (std::uint32_t prompt = 0; prompt < counts_[i]; ++prompt) {
+            random = mixed(random + 1);
+            count += poisson_of_one(random);
+        }
+        if (count == 0) continue;
+        out.pairs_[left] = pairs_[i];
+        out.counts_[left++] = count;
+        out.prompts_ += count;
+    }
+    out.pairs_.resize(left);
+    out.counts_.resize(left);
+    return out;
 }
 
 void PairCounts::finish() {

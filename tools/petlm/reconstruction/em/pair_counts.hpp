@@ -25,6 +25,11 @@ class PairCounts {
     /// Must be called once, after the last add().
     void finish();
 
+    /// The counts of a run that records as many prompts on average, but others: each prompt of this one
+    /// counts 0, 1, 2, ... times by the Poisson distribution with a mean of 1. The same seed gives the same.
+    /// REQUIRES: finish() was called.
+    [[nodiscard]] PairCounts resampled(std::uint64_t seed) const;
+
     [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
     [[nodiscard]] const std::vector<std::uint32_t>& counts() const { return counts_; }
     /// The share of all pairs that were kept: 1, 1/2, 1/4, ...

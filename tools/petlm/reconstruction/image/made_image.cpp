@@ -44,7 +44,7 @@ PartLines::PartLines(const Setup& setup, const Part& part)
 }
 
 MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
-                     const std::string& what, std::uint64_t max_memory) {
+                     const std::string& what, std::uint64_t max_memory, const Replicates& replicates) {
     QuickLookOptions how = setup.how;
     how.max_memory = max_memory;
     MadeImage out;
@@ -58,13 +58,21 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
     out.scale = corrections.scale();
     if (!out.report.quantity.activity) out.scale *= part.decays;
     how.scale = out.scale;
-    out.look = within_memory([&] {
-        daemon::ProgressLine progress(what, std::uint64_t{how.iterations} * how.subsets,
-                                      daemon::ProgressUnit::steps);
-        how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
-        return make_quick_look(setup.scanner, setup.rule, counts.pairs, lines.factors(), corrections.model(),
-                               setup.pool, how);
-    });
+    const auto look_at = [&](const PairCounts& pairs, const std::string& text) {
+        return within_memory([&] {
+            daemon::ProgressLine progress(text, std::uint64_t{how.iterations} * how.subsets,
+                                          daemon::ProgressUnit::steps);
+            how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
+            return make_quick_look(setup.scanner, setup.rule, pairs, lines.factors(), corrections.model(),
+                                   setup.pool, how);
+        });
+    };
+    out.look = look_at(counts.pairs, what);
+    for (std::uint32_t i = 1; i <= replicates.count; ++i) {
+        replicates.use(look_at(counts.pairs.resampled(i),
+                               fmt::format("{}, replicate {} of {}", what, i, replicates.count))
+                           .em.image);
+    }
     const auto about = sentences_about(counts, out.report, out.look);
     out.sentences.insert(out.sentences.end(), about.begin(), about.end());
     return out;

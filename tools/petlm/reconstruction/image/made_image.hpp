@@ -1,6 +1,9 @@
 // One image of records that have been counted, with all corrections of their own time.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,12 @@ struct MadeImage {
     double scale = 1;  ///< by which the image was multiplied since EM
 };
 
+/// Images of the same records drawn anew (PairCounts::resampled), for the error of counting.
+struct Replicates {
+    std::uint32_t count = 0;
+    std::function<void(std::span<const float>)> use;  ///< gets each image
+};
+
 /// The factors of the lines for an object on the bed of the part.
 class PartLines {
   public:
@@ -35,10 +44,11 @@ class PartLines {
 };
 
 /// The image of the records of `part`, of which `counts` are all. It depends on nothing else that the source
-/// holds. `what`: for the progress, "image of run-7"; `max_memory`: bytes. Throws UsageError for too little
-/// memory.
+/// holds. Randoms, scatter and all factors of the
+/// replicates are those of the image. `what`: for the progress, "image of run-7"; `max_memory`: bytes. Throws
+/// UsageError for too little memory.
 MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
-                     const std::string& what, std::uint64_t max_memory);
+                     const std::string& what, std::uint64_t max_memory, const Replicates& replicates = {});
 
 /// How images were made: grid, settings, memory, time.
 std::vector<std::string> sentences_about_making(const Setup& setup, const Grid& grid,

@@ -23,6 +23,8 @@ nlohmann::json text_or_null(const std::string& text) {
     return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
 
+}  // namespace
+
 nlohmann::json corrections_json(const Report& report) {
     nlohmann::json all = nlohmann::json::object();
     for (const Correction& correction : report.list) {
@@ -33,8 +35,6 @@ nlohmann::json corrections_json(const Report& report) {
     }
     return all;
 }
-
-}  // namespace
 
 Report report_of_all(const Statement& s) {
     Report all = s.parts.front().report;

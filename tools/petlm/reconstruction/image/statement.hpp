@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct Statement {
     bool pictures;
 };
 
+/// Of each correction by its name: whether it was made, the sentence, and its figures.
+nlohmann::json corrections_json(const Report& report);
 /// That of the only part, or what holds for all of them.
 Report report_of_all(const Statement& statement);
 PictureTexts picture_texts(const Report& report);

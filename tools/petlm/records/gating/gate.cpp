@@ -1,4 +1,4 @@
-#include "tools/petlm/records/gate.hpp"
+#include "tools/petlm/records/gating/gate.hpp"
 
 #include <fmt/format.h>
 
@@ -23,8 +23,6 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint32_t max_bins = 64;
-
 struct GateBin {
     std::unique_ptr<RecordFile> file;
     std::vector<gpu::Coincidence> waiting;  ///< of one block
@@ -35,31 +33,13 @@ struct GateBin {
 };
 
 void check_options(const GateOptions& o) {
-    if (o.bins < 2 || o.bins > max_bins)
-        throw UsageError(fmt::format("--bins {}: expected 2 to {}", o.bins, max_bins));
-    for (const auto& [name, limit] :
-         {std::pair{"--shortest-s", o.shortest_s}, {"--longest-s", o.longest_s}}) {
-        if (limit && !(*limit > 0))
-            throw UsageError(fmt::format("{} {}: expected more than 0", name, *limit));
-    }
-    if (o.shortest_s && o.longest_s && *o.shortest_s > *o.longest_s) {
-        throw UsageError(
-            fmt::format("--shortest-s {}: expected at most --longest-s {}", *o.shortest_s, *o.longest_s));
-    }
+    check_phases(o, "--bins");
     if (o.output.empty() && !std::filesystem::is_directory(o.target))
         throw UsageError("--output: the phases of a file need a directory");
 }
 
 double tick_s_of(const RecordSource& source) {
     return tick_ps_of(source.description(), source.reader().path()) * 1e-12;
-}
-
-CycleLimits limits_of(const GateOptions& options, double tick_s) {
-    CycleLimits limits;
-    const auto ticks = [&](double s) { return static_cast<std::uint64_t>(std::min(s / tick_s, 0x1p62)); };
-    if (options.shortest_s) limits.shortest = ticks(*options.shortest_s);
-    if (options.longest_s) limits.longest = ticks(*options.longest_s);
-    return limits;
 }
 
 /// Counts those outside all cycles.
@@ -117,11 +97,7 @@ int gate(const GateOptions& options) {
     RecordSource source(options.target, daemon::RecordKind::coincidences);
     const daemon::Coverage& whole = source.coverage();
     const double tick_s = tick_s_of(source);
-    const Cycles cycles(tags_of(options.target, whole, options.channel), limits_of(options, tick_s));
-    if (cycles.accepted().empty()) {
-        throw BadInput(fmt::format("{}: no cycle of channel {} is accepted, {} are rejected",
-                                   options.target.string(), options.channel, cycles.rejected()));
-    }
+    const Cycles cycles = cycles_of(options.target, whole, options, tick_s);
     const auto directory =
         options.output.empty() ? options.target / fmt::format("gate-{}", options.channel) : options.output;
     Outputs outputs(options.force);
@@ -134,7 +110,7 @@ int gate(const GateOptions& options) {
     for (std::uint32_t i = 0; i < options.bins; ++i)
         outputs.claim(file_of(i));
     // With --force, the files of an earlier run with more bins go.
-    for (std::uint32_t i = options.bins; i < max_bins; ++i) {
+    for (std::uint32_t i = options.bins; i < max_phases; ++i) {
         if (std::filesystem::exists(file_of(i))) outputs.claim(file_of(i));
     }
 
