@@ -26,17 +26,17 @@ constexpr std::size_t max_frames = 1000;
 std::uint64_t length_of(std::string_view item, double tick_ps) {
     const std::size_t digits = std::min(item.find_first_not_of("0123456789."), item.size());
     const std::string_view unit = item.substr(digits);
-    const int factor = unit == "s" ? 1 : unit == "min" ? 60 : unit == "h" ? 3600 : 0;
+    const std::uint64_t factor = unit == "s" ? 1 : unit == "min" ? 60 : unit == "h" ? 3600 : 0;
     if (digits == 0 || factor == 0) refuse_item(item);
     std::uint64_t ticks = 0;
     try {
-        ticks = config::ticks_of(std::string(item.substr(0, digits)), config::TimeUnit::s, tick_ps / factor,
+        ticks = config::ticks_of(std::string(item.substr(0, digits)), config::TimeUnit::s, tick_ps,
                                  config::Rounding::up);
     } catch (const config::Error&) {
         refuse_item(item);
     }
-    if (ticks == 0) refuse_item(item);
-    return ticks;
+    if (ticks == 0 || ticks > (UINT64_MAX >> 1U) / factor / max_frames) refuse_item(item);
+    return ticks * factor;
 }
 
 std::vector<gpu::TickRange> ranges_of(std::uint64_t start, const std::vector<std::uint64_t>& lengths) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/reconstruction/corrections/fits.hpp"
@@ -58,20 +59,21 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
     out.scale = corrections.scale();
     if (!out.report.quantity.activity) out.scale *= part.decays;
     how.scale = out.scale;
-    const auto look_at = [&](const PairCounts& pairs, const std::string& text) {
+    const auto look_at = [&](const PairCounts& pairs, const std::string& text, std::vector<float> known) {
         return within_memory([&] {
             daemon::ProgressLine progress(text, std::uint64_t{how.iterations} * how.subsets,
                                           daemon::ProgressUnit::steps);
             how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
             return make_quick_look(setup.scanner, setup.rule, pairs, lines.factors(), corrections.model(),
-                                   setup.pool, how);
+                                   setup.pool, how, std::move(known));
         });
     };
-    out.look = look_at(counts.pairs, what);
+    out.look = look_at(counts.pairs, what, {});
     for (std::uint32_t i = 1; i <= replicates.count; ++i) {
-        replicates.use(look_at(counts.pairs.resampled(i),
-                               fmt::format("{}, replicate {} of {}", what, i, replicates.count))
-                           .em.image);
+        const QuickLook replicate =
+            look_at(counts.pairs.resampled(i),
+                    fmt::format("{}, replicate {} of {}", what, i, replicates.count), out.look.sensitivity);
+        replicates.use(replicate.em.image);
     }
     const auto about = sentences_about(counts, out.report, out.look);
     out.sentences.insert(out.sentences.end(), about.begin(), about.end());

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <utility>
 
 #include "config/base/seconds_since.hpp"
 #include "tools/petlm/reconstruction/em/line_sums.hpp"
@@ -46,14 +47,18 @@ void check_before_reading(const QuickLookOptions& options) {
 
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
                           const corrections::LineFactors& factors, const QuickLookModel& model,
-                          net::WorkerPool& pool, const QuickLookOptions& options) {
+                          net::WorkerPool& pool, const QuickLookOptions& options, std::vector<float> known) {
     QuickLook look;
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
     const std::vector<Point> points = points_of(factors.ends());
     auto start = Clock::now();
-    look.sensitivity = few_lines(scanner.geometry, options.grid)
-                           ? sum_of_lines(factors, scanner, options.grid, rule, model.line.factor, pool)
-                           : sensitivity(factors, scanner, rule, options.grid, pool, model.ray);
+    if (!known.empty()) {
+        look.sensitivity = std::move(known);
+    } else if (few_lines(scanner.geometry, options.grid)) {
+        look.sensitivity = sum_of_lines(factors, scanner, options.grid, rule, model.line.factor, pool);
+    } else {
+        look.sensitivity = sensitivity(factors, scanner, rule, options.grid, pool, model.ray);
+    }
     look.sensitivity_s = seconds_since(start);
 
     start = Clock::now();

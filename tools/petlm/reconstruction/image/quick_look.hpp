@@ -44,10 +44,12 @@ std::size_t pair_capacity(std::uint64_t max_memory);
 /// Checks the options as far as possible before the records are read. Throws config::Error for an unusable
 /// back-end, std::invalid_argument when the images alone do not fit into the memory.
 void check_before_reading(const QuickLookOptions& options);
-/// Without prompts all values are 0. Throws config::Error (unusable back-end), std::invalid_argument (too
-/// little memory), std::runtime_error (the GPU fails).
+/// Without prompts all values are 0. `known`: the sensitivity, if an image of the same grid, lines and model
+/// has been made before; otherwise empty. Throws config::Error (unusable back-end), std::invalid_argument
+/// (too little memory), std::runtime_error (the GPU fails).
 QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& counts,
                           const corrections::LineFactors& factors, const QuickLookModel& model,
-                          net::WorkerPool& pool, const QuickLookOptions& options);
+                          net::WorkerPool& pool, const QuickLookOptions& options,
+                          std::vector<float> known = {});
 
 }  // namespace petacq::image

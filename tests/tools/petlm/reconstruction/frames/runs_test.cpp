@@ -1,0 +1,338 @@
+// Series of real runs: each frame is the image of its time, and curves are those of the activity.
+#include <map>
+#include <sstream>
+
+#include "tests/tools/petlm/reconstruction/scans.hpp"
+
+namespace petacq::test {
+namespace {
+
+const std::string settings =
+    "--normalisation n.h5 --backend cpu --nuclide Rb-82 --voxel-mm 4 --subsets 2 --iterations 2 ";
+
+/// The normalisation n.h5 of the scanner.
+void flood(const Scans& scans) {
+    scans.acquire("flood", "--cylinder 0,0,0,10,20,0.6 --duration-s 10 --seed 40 --scatter 0");
+    scans.normalise("flood");
+}
+
+/// A 4D NIfTI file, by the offsets of nifti1.h.
+struct Series {
+    std::string bytes;
+    std::size_t volume = 1;  ///< bytes of one
+
+    explicit Series(const std::filesystem::path& file) : bytes(read_file(file)) {
+        REQUIRE(number<std::int16_t>(40) == 4);
+        for (std::size_t axis = 1; axis <= 3; ++axis)
+            volume *= static_cast<std::size_t>(number<std::int16_t>(40 + 2 * axis));
+        volume *= sizeof(float);
+        REQUIRE(bytes.size() == 352 + volume * frames());
+    }
+    template <class T>
+    [[nodiscard]] T number(std::size_t offset) const {
+        T value;
+        std::memcpy(&value, bytes.data() + offset, sizeof value);
+        return value;
+    }
+    [[nodiscard]] std::size_t frames() const { return static_cast<std::size_t>(number<std::int16_t>(48)); }
+    [[nodiscard]] std::string frame(std::size_t i) const { return bytes.substr(352 + i * volume, volume); }
+};
+
+std::string values_of(const std::filesystem::path& image) {
+    return read_file(image).substr(352);
+}
+
+/// The rows of curves.csv, by region.
+std::map<std::string, std::vector<std::vector<std::string>>> curves(const std::filesystem::path& file) {
+    std::map<std::string, std::vector<std::vector<std::string>>> out;
+    std::istringstream in(read_file(file));
+    std::string line;
+    std::getline(in, line);
+    while (std::getline(in, line)) {
+        std::vector<std::string> cells;
+        std::istringstream row(line);
+        for (std::string cell; std::getline(row, cell, ',');)
+            cells.push_back(cell);
+        out[cells.at(0)].push_back(cells);
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("frames of runs: each is, byte for byte, the image of the cut or phase of its time",
+          "[petlm][frames]") {
+    const Scans scans("75.45");
+    scans.acquire("r", "--cylinder 0,0,0,10,20,0.1 --duration-s 12 --cycle 1,0.02 --tag-trigger 1 --seed 41");
+    flood(scans);
+    const std::string region = "--region middle=sphere:0,0,0,7 ";
+    const std::string out =
+        scans.good(PETLM_PROGRAM, "frames data/r -o f --schedule 2x2s,0.3s,5.7s " + region + settings);
+    CHECK_THAT(out, contains("Frame 3: 4 to 4.3 s, 0.3 s recorded"));
+    const Series series(scans.dir / "f/frames.nii");
+    const json about = json::parse(read_file(scans.dir / "f/frames.json"));
+    REQUIRE(series.frames() == 4);
+    CHECK(series.number<float>(92) == Approx(2.5));  // pixdim[4]: the mean, s
+    CHECK(series.number<char>(123) == (2 | 8));      // mm and s
+    CHECK(about["FrameTimesStart"].get<std::vector<double>>() == std::vector<double>{0, 2, 4, 4.3});
+    CHECK(about["FrameDuration"][3].get<double>() == Approx(5.7));
+    for (std::size_t i = 0; i < 4; ++i) {
+        CAPTURE(i);
+        const json& frame = about["Frames"][i];
+        scans.good(PETLM_PROGRAM, "cut data/r --from-ticks " + frame["from_ticks"].dump() + " --to-ticks " +
+                                      frame["to_ticks"].dump() + " -o data/r/part.plm --force");
+        const auto image = scans.image("r/part.plm", settings.substr(settings.find("--voxel")));
+        CHECK(series.frame(i) == values_of(scans.dir / "i/image.nii"));
+        for (const char* figure : {"randoms", "pile-up", "decay", "loss", "dead time"})
+            CHECK(frame["corrections"][figure] == image.about["corrections"][figure]);
+        CHECK(about["DecayCorrectionFactor"][i] == image.about["corrections"]["decay"]["factor"]);
+    }
+    std::filesystem::remove(scans.dir / "data/r/part.plm");
+
+    scans.good(PETLM_PROGRAM, "gate data/r --channel 1 --bins 3 --shortest-s 0.9");
+    scans.good(PETLM_PROGRAM,
+               "frames data/r -o g --gates 3 --channel 1 --shortest-s 0.9 " + region + settings);
+    const Series phases(scans.dir / "g/frames.nii");
+    REQUIRE(phases.frames() == 3);
+    const json of_phases = json::parse(read_file(scans.dir / "g/frames.json"));
+    for (std::size_t i = 0; i < 3; ++i) {
+        CAPTURE(i);
+        const auto image = scans.image("r/gate-1/phase-0" + std::to_string(i + 1) + ".plm",
+                                       settings.substr(settings.find("--voxel")));
+        CHECK(image.about["duration_s"] == of_phases["Frames"][i]["recorded_s"]);
+        CHECK(phases.frame(i) == values_of(scans.dir / "i/image.nii"));
+    }
+    CHECK_THAT(read_file(scans.dir / "g/curves.csv"),
+               contains("region,frame,phase_from,phase_to,recorded_s"));
+    const json& gates = of_phases["Gates"];
+    CHECK(gates["phases"] == 3);
+    CHECK(gates["period_s"].get<double>() == Approx(1).margin(0.05));
+}
+
+TEST_CASE(
+    "frames of runs: the sidecar has every key that BIDS-PET requires, and names those it does not know",
+    "[petlm][frames]") {
+    const Scans scans("75.45");
+    scans.acquire("r", "--cylinder 0,0,0,10,20,0.05 --duration-s 4 --seed 42");
+    flood(scans);
+    write_file(scans.dir / "bids.json",
+               R"({"TracerName": "water", "Manufacturer": "us", "BodyPart": "leg"})");
+    scans.good(PETLM_PROGRAM,
+               "frames data/r -o f --schedule 1s,2s --injection-s 0.5 --bids bids.json " + settings);
+    const json about = json::parse(read_file(scans.dir / "f/frames.json"));
+    for (const char* key : {"Manufacturer",
+                            "ManufacturersModelName",
+                            "Units",
+                            "TracerName",
+                            "TracerRadionuclide",
+                            "InjectedRadioactivity",
+                            "InjectedRadioactivityUnits",
+                            "InjectedMass",
+                            "InjectedMassUnits",
+                            "SpecificRadioactivity",
+                            "SpecificRadioactivityUnits",
+                            "ModeOfAdministration",
+                            "TimeZero",
+                            "ScanStart",
+                            "InjectionStart",
+                            "FrameTimesStart",
+                            "FrameDuration",
+                            "AcquisitionMode",
+                            "ImageDecayCorrected",
+                            "ImageDecayCorrectionTime",
+                            "ReconMethodName",
+                            "ReconMethodParameterLabels",
+                            "ReconMethodParameterUnits",
+                            "ReconMethodParameterValues",
+                            "ReconFilterType",
+                            "ReconFilterSize",
+                            "AttenuationCorrection"}) {
+        CAPTURE(key);
+        CHECK(about.contains(key));
+        const auto unknown = about["UnknownKeys"].get<std::vector<std::string>>();
+        const bool named = std::find(unknown.begin(), unknown.end(), key) != unknown.end();
+        CHECK(named == (about[key] == "n/a"));
+    }
+    CHECK(about["TracerName"] == "water");
+    CHECK(about["BodyPart"] == "leg");
+    CHECK(about["TracerRadionuclide"] == "Rb82");
+    CHECK(about["ManufacturersModelName"] == "s");
+    CHECK(about["InjectionStart"].get<double>() == Approx(0.5));
+    CHECK(about["FrameTimesStart"][0].get<double>() == Approx(0.5));
+    CHECK(about["ImageDecayCorrected"] == true);
+    CHECK(about["ImageDecayCorrectionTime"] == 0);
+    CHECK(about["ReconMethodName"] == "OSEM");
+    CHECK(about["ReconMethodParameterValues"] == json({2, 2}));
+    write_file(scans.dir / "bids.json", R"({"FrameDuration": [1]})");
+    const Outcome refused =
+        scans.run(PETLM_PROGRAM, "frames data/r -o g --schedule 1s --bids bids.json " + settings);
+    CHECK(refused.status == 64);
+    CHECK_THAT(refused.out, contains("FrameDuration is what petlm states itself"));
+}
+
+TEST_CASE("frames of runs: a gap is said to be one, and frames beyond the records are refused",
+          "[petlm][frames]") {
+    const Scans scans("75.45");
+    scans.acquire("r", "--cylinder 0,0,0,10,20,0.05 --duration-s 6 --seed 43");
+    flood(scans);
+    scans.good(PETLM_PROGRAM, "cut data/r --to-s 2 -o data/r/a.plm");
+    scans.good(PETLM_PROGRAM, "cut data/r --from-s 4 -o data/r/b.plm");
+    scans.good(PETLM_PROGRAM, "merge data/r/a.plm data/r/b.plm -o data/r/gap.plm");
+    const std::string out = scans.good(
+        PETLM_PROGRAM,
+        "frames data/r/gap.plm -o f --schedule 1.5s,2x1s,1.4s --region m=sphere:0,0,0,7 " + settings);
+    CHECK_THAT(out, contains("Frame 2: 1.5 to 2.5 s, only 0.49"));
+    CHECK_THAT(out, contains("Frame 3: 2.5 to 3.5 s: no values, as the records have a gap"));
+    const Series series(scans.dir / "f/frames.nii");
+    const std::string gap = series.frame(2);
+    for (std::size_t at = 0; at < gap.size(); at += sizeof(float)) {
+        float value = 0;
+        std::memcpy(&value, gap.data() + at, sizeof value);
+        REQUIRE(std::isnan(value));
+    }
+    const json about = json::parse(read_file(scans.dir / "f/frames.json"));
+    CHECK(about["Frames"][1]["recorded_s"].get<double>() == Approx(0.5).margin(1e-3));
+    CHECK(about["Frames"][2]["data"] == false);
+    CHECK(about["DecayCorrectionFactor"][2].is_null());
+    const auto rows = curves(scans.dir / "f/curves.csv")["m"];
+    REQUIRE(rows.size() == 4);
+    CHECK(rows[2][6].empty());
+    CHECK(std::stod(rows[1][6]) > 0);
+    CHECK(rows[1][7].empty());  // the error is unknown
+
+    const auto refused = [&](const std::string& options, const std::string& expected) {
+        CAPTURE(options);
+        const Outcome outcome = scans.run(PETLM_PROGRAM, "frames data/r -o g " + options + " " + settings);
+        CHECK(outcome.status == 64);
+        CHECK_THAT(outcome.out, contains(expected));
+        CHECK(!std::filesystem::exists(scans.dir / "g"));
+    };
+    refused("--schedule 2x2.5s,3s", "frame 3 is from 5 to 8 s; expected frames from 0 to ");
+    refused("--schedule 1s --injection-s 7", "--injection-s: expected up to ");
+    refused("--schedule 1", "expected auto, or lengths of frames");
+    refused("", "expected either --schedule or --gates");
+    refused("--gates 4", "expected --channel");
+    refused("--schedule 1s --replicates 4", "expected --region");
+    refused("--schedule 1s --region m=sphere:0,0,0,7 --replicates 1", "expected 2 to 1000");
+    refused("--schedule 1s --region m=sphere:90,0,0,7", "lies outside of the image");
+}
+
+namespace {
+
+/// A tracer in blood and in a tissue of two compartments.
+struct Tracer {
+    static constexpr double step_s = 0.05;
+    std::vector<double> blood;
+    std::vector<double> tissue;
+
+    explicit Tracer(double seconds) {
+        constexpr double k1 = 0.25;
+        constexpr double k2 = 0.30;
+        constexpr double k3 = 0.10;
+        constexpr double k4 = 0.02;
+        double free = 0;
+        double bound = 0;
+        for (double t = 0; t < seconds + step_s; t += step_s) {
+            const double since = t - 2;
+            const double input = since > 0 ? 2.2 * since * std::exp(-since / 1.5) + 0.25 : 0;
+            blood.push_back(input);
+            tissue.push_back(free + bound);
+            const double to_bound = k3 * free - k4 * bound;
+            free += step_s * (k1 * input - k2 * free - to_bound);
+            bound += step_s * to_bound;
+        }
+    }
+    static double at(const std::vector<double>& curve, double t) {
+        const auto i = static_cast<std::size_t>(t / step_s);
+        const double part = t / step_s - static_cast<double>(i);
+        return curve.at(i) + part * (curve.at(i + 1) - curve.at(i));
+    }
+    /// The mean of a curve that decays, in an interval, corrected to the start as for an even activity.
+    static double mean(const std::vector<double>& curve, double from, double to, double half_life_s) {
+        double activity = 0;
+        double decay = 0;
+        constexpr int parts = 2000;
+        for (int i = 0; i < parts; ++i) {
+            const double t = from + (to - from) * (i + 0.5) / parts;
+            const double left = std::exp2(-t / half_life_s);
+            activity += at(curve, t) * left;
+            decay += left;
+        }
+        return activity / decay;
+    }
+    static json points(const std::vector<double>& curve) {
+        json out = json::array();
+        for (std::size_t i = 0; i < curve.size(); ++i)
+            out.push_back({step_s * static_cast<double>(i), curve[i]});
+        return out;
+    }
+};
+
+/// Two cylinders beside each other.
+json sources(double blood_mbq, const json& blood, double tissue_mbq, const json& tissue, double half_life_s) {
+    const auto source = [&](double x, double mbq, const json& curve) {
+        return json{{"type", "cylinder"},     {"centre_mm", {x, 0, 0}}, {"radius_mm", 6},
+                    {"length_mm", 20},        {"activity_MBq", mbq},    {"half_life_s", half_life_s},
+                    {"activity_curve", curve}};
+    };
+    return {{"sources", {source(-14, blood_mbq, blood), source(14, tissue_mbq, tissue)}}};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "frames of runs: curves of a tracer that moves in, decays and blinds the boards are those of its model",
+    "[petlm][frames]") {
+    constexpr double half_life_s = 75.45;
+    constexpr double seconds = 20;
+    const Scans scans("75.45");
+    const std::string physics = "--scatter 0 --tag-dead-time 3:0.05 ";
+    flood(scans);
+    const Tracer tracer(seconds);
+    const json even = json::array({{0, 1}});
+    write_file(scans.dir / "even.json", sources(0.3, even, 0.3, even, half_life_s).dump());
+    write_file(
+        scans.dir / "tracer.json",
+        sources(1.05, Tracer::points(tracer.blood), 2.1, Tracer::points(tracer.tissue), half_life_s).dump());
+    scans.acquire("even", "--source even.json --duration-s 20 --seed 45 " + physics);
+    // Units that are blind for 10 us after each hit.
+    scans.acquire("tracer",
+                  "--source tracer.json --duration-s 20 --seed 46 --dead-time-ticks 660000 " + physics);
+    const std::string options =
+        "--region blood=sphere:-14,0,0,4.5 --region tissue=sphere:14,0,0,4.5 --smooth-mm 0 --nuclide Rb-82 "
+        "--normalisation n.h5 --backend cpu --voxel-mm 2 --fov-mm 48 --subsets 4 --iterations 12 ";
+    scans.good(PETLM_PROGRAM, "frames data/even -o even --schedule 19.9s " + options);
+    scans.good(PETLM_PROGRAM,
+               "frames data/tracer -o f --schedule 5x1s,2x2s,2x3s,4.9s --replicates 8 " + options);
+    const json about = json::parse(read_file(scans.dir / "f/frames.json"));
+    const auto in_s = [](const json& ticks) { return ticks.get<double>() * 15.625e-12; };
+    double most = 0;
+    for (const json& frame : about["Frames"])
+        most = std::max(most, frame["corrections"]["dead time"]["largest_factor"].get<double>());
+    CHECK(most > 1.35);
+    CHECK(most < 1.5);
+    auto flat = curves(scans.dir / "even/curves.csv");
+    auto found = curves(scans.dir / "f/curves.csv");
+    for (const auto& [name, curve, mbq] :
+         {std::tuple{"blood", &tracer.blood, 1.05}, {"tissue", &tracer.tissue, 2.1}}) {
+        CAPTURE(name);
+        // What a concentration reads: of the even source.
+        const double read = std::stod(flat[name].at(0).at(6)) / 0.3;
+        REQUIRE(found[name].size() == 10);
+        double peak = 0;
+        for (const auto& row : found[name])
+            peak = std::max(peak, std::stod(row[6]));
+        for (const auto& row : found[name]) {
+            // The time of the simulation is that of the detector.
+            const double from = in_s(about["Frames"][std::stoul(row[1]) - 1]["from_ticks"]);
+            const double expected =
+                mbq * read * Tracer::mean(*curve, from, from + std::stod(row[3]), half_life_s);
+            CAPTURE(from, expected, row[6], row[7]);
+            const double error = std::stod(row[7]);
+            CHECK(std::abs(std::stod(row[6]) - expected) <=
+                  std::max({0.03 * expected, 3 * error, 0.001 * peak}));
+        }
+    }
+}
+
+}  // namespace petacq::test
