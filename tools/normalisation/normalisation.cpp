@@ -1,6 +1,7 @@
 #include "tools/normalisation/normalisation.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "config/base/error.hpp"
@@ -66,6 +67,17 @@ void check(const config::Geometry& g, const Normalisation& n) {
 }
 
 }  // namespace
+
+std::optional<double> Normalisation::number(const std::string& name) const {
+    const auto found = origin.find(name);
+    if (found == origin.end()) return std::nullopt;
+    const std::string& text = found->second;
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+        return std::nullopt;
+    return value;
+}
 
 Normalisation Normalisation::even(const config::Geometry& g) {
     const std::size_t columns = g.crystals_per_module_y();

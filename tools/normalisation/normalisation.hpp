@@ -31,6 +31,9 @@ struct Normalisation {
     std::map<std::string, std::string> origin;  ///< what it was made from: text attributes of the file
     std::string sha256;                         ///< of the file it was read from
 
+    /// A number of `origin`; absent if there is none, or no number.
+    [[nodiscard]] std::optional<double> number(const std::string& name) const;
+
     /// All factors 1.
     static Normalisation even(const config::Geometry& geometry);
 };

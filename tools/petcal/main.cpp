@@ -158,6 +158,10 @@ CLI::App* add_derive_activity(CLI::App* derive, CommandOptions& o) {
     app->add_option("--concentration-kBq-ml", a.concentration_kBq_ml,
                     "In the cylinder, at the time of the image's activity")
         ->required();
+    app->add_option(
+        "--concentration-error-percent", a.concentration_error_percent,
+        "Standard error of the concentration, such as that of the dose calibrator; it becomes part "
+        "of the error of the factor");
     app->add_option("--margin-mm", a.margin_mm, "Voxels nearer to the surface do not count")
         ->capture_default_str();
     app->add_flag(

@@ -271,6 +271,10 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,
                    "Memory of the host; default: half of the available memory, at most 4");
+    sub.add_option("--replicates", o.replicates,
+                   "Images with the prompts drawn anew, 2 to 1000, whose spread is the standard error by "
+                   "counting; 0: it is unknown")
+        ->capture_default_str();
 }
 
 void add_image(CLI::App& app, int& status) {
@@ -318,11 +322,6 @@ void add_frames(CLI::App& app, int& status) {
     sub.add_option("--region", o.regions,
                    "NAME=sphere:x,y,z,r (mm) or NAME=mask.nii: write its activity over time; repeatable")
         ->take_all();
-    sub.add_option(
-           "--replicates", o.replicates,
-           "Images of each frame with its prompts drawn anew, 2 to 1000, whose spread is the standard "
-           "error of regions; 0: it is unknown")
-        ->capture_default_str();
     sub.add_option("--bids", o.bids, "File (JSON) with keys for the sidecar that the run does not know");
 }
 

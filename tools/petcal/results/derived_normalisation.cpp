@@ -11,17 +11,27 @@
 
 namespace petacq::petcal {
 
+double efficiency_error(const DerivedNormalisation& d) {
+    std::vector<double> errors;
+    for (std::size_t i = 0; i < d.normalisation.efficiency.size(); ++i) {
+        const double error = d.fit.crystals.error[i];
+        if (std::isfinite(error) && d.normalisation.efficiency[i] != 0) errors.push_back(error);
+    }
+    if (errors.empty()) return 0;
+    const auto middle = errors.begin() + static_cast<std::ptrdiff_t>(errors.size() / 2);
+    std::nth_element(errors.begin(), middle, errors.end());
+    return *middle;
+}
+
 std::string figures_text(const config::Scanner& scanner, const DerivedNormalisation& d) {
     const auto& fit = d.fit;
-    std::vector<double> errors;
+    double live = 0;
     double squares = 0;
     for (std::size_t i = 0; i < d.normalisation.efficiency.size(); ++i) {
         if (!std::isfinite(fit.crystals.error[i]) || d.normalisation.efficiency[i] == 0) continue;
-        errors.push_back(fit.crystals.error[i]);
+        ++live;
         squares += std::pow(d.normalisation.efficiency[i] - 1, 2);
     }
-    std::sort(errors.begin(), errors.end());
-    const double live = static_cast<double>(std::max<std::size_t>(1, errors.size()));
     const auto prompts = static_cast<double>(d.prompts);
     std::string text;
     text += fmt::format("prompts             {}, {:.1f} % on lines through the source\n", d.prompts,
@@ -31,9 +41,8 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
     text += d.loss + "\n";
     if (!d.unknown.empty()) text += fmt::format("not told            {}\n", fmt::join(d.unknown, ", "));
     text += fmt::format("counts              {:.0f} per crystal (median, net)\n", fit.crystals.median_counts);
-    text +=
-        fmt::format("efficiencies        spread {:.2f} %, error {:.2f} % (median, by counts)\n",
-                    100 * std::sqrt(squares / live), errors.empty() ? 0 : 100 * errors[errors.size() / 2]);
+    text += fmt::format("efficiencies        spread {:.2f} %, error {:.2f} % (median, by counts)\n",
+                        100 * std::sqrt(squares / std::max(1.0, live)), 100 * efficiency_error(d));
     text += fmt::format("transaxial factors  {} of {} classes unseen, error {:.2f} % (median)\n",
                         fit.transaxial.unseen, fit.transaxial.all, 100 * fit.error_transaxial);
     text += fmt::format("axial factors       {} of {} pairs of rings unseen, error {:.2f} % (median)\n",

@@ -24,6 +24,9 @@ struct DerivedNormalisation {
     DeadCrystals dead;
 };
 
+/// Relative standard error of the efficiency of a crystal, by its counts: the median of those alive; 0
+/// without any.
+double efficiency_error(const DerivedNormalisation& derived);
 /// The figures as lines of text.
 std::string figures_text(const config::Scanner& scanner, const DerivedNormalisation& derived);
 

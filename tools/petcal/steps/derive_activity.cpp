@@ -29,7 +29,20 @@ constexpr std::array part_names{"-x", "+x", "-y", "+y", "-z", "+z", "inner", "ou
 struct AboutImage {
     double applied = 1;
     std::string time_utc;
+    double error = 0;  ///< relative, of its mean, but for that of the factor applied
 };
+
+/// The known ones together.
+double error_of(const json& about) {
+    double squares = 0;
+    const json errors = about.is_object() ? about.value("errors", json::object()) : json::object();
+    for (const auto& [name, error] : errors.items()) {
+        if (name == "calibration" || !error.is_object()) continue;
+        const json relative = error.value("relative", json());
+        if (relative.is_number()) squares += std::pow(relative.get<double>(), 2);
+    }
+    return std::sqrt(squares);
+}
 
 AboutImage about_image(const DeriveActivityOptions& o, const normalisation::Normalisation& n) {
     const auto file = o.image / "image.json";
@@ -65,7 +78,7 @@ AboutImage about_image(const DeriveActivityOptions& o, const normalisation::Norm
     if (!(std::abs(applied / expected - 1) < 1e-6))
         refuse("activity_factor", "that of the normalisation, " + fmt::format("{:g}", expected),
                stated.dump());
-    return {applied, text("time_of_activity_utc")};
+    return {applied, text("time_of_activity_utc"), error_of(about)};
 }
 
 void check(const DeriveActivityOptions& o, const nifti::Volume& image) {
@@ -74,6 +87,9 @@ void check(const DeriveActivityOptions& o, const nifti::Volume& image) {
     }
     if (!(o.concentration_kBq_ml > 0 && std::isfinite(o.concentration_kBq_ml)))
         throw config::Error("--concentration-kBq-ml: expected more than 0");
+    if (o.concentration_error_percent &&
+        !(*o.concentration_error_percent >= 0 && *o.concentration_error_percent <= 100))
+        throw config::Error("--concentration-error-percent: expected 0 to 100");
     if (!(o.margin_mm >= 0)) throw config::Error("--margin-mm: expected 0 or more");
     const double radius = o.cylinder.at(3) - o.margin_mm;
     const double half_length = o.cylinder.at(4) / 2 - o.margin_mm;
@@ -144,6 +160,7 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     out.applied = about.applied;
     out.time_utc = about.time_utc;
     out.factor = about.applied * o.concentration_kBq_ml / out.mean;
+    out.error = std::hypot(about.error, o.concentration_error_percent.value_or(0) / 100);
     const auto made = made_by("petcal derive activity");
     n.activity_factor = out.factor;
     n.origin["activity_made_by"] = made.at("made_by");
@@ -152,6 +169,7 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     n.origin["activity_image_sha256"] = config::sha256_of_file(o.image / "image.nii");
     n.origin["activity_source"] = fmt::format("cylinder {:g} mm", fmt::join(o.cylinder, ","));
     n.origin["activity_kBq_ml"] = fmt::format("{:g} at {}", o.concentration_kBq_ml, about.time_utc);
+    n.origin["activity_error"] = fmt::format("{:.3g}", out.error);
     save(o.output, scanner.geometry, n);
     return out;
 }
@@ -163,7 +181,8 @@ std::string figures_text(const DerivedActivity& d) {
     text += "parts of the mean  ";
     for (std::size_t part = 0; part < d.parts.size(); ++part)
         text += fmt::format(" {} {:.3f}", part_names[part], d.parts[part]);
-    return text + fmt::format("\nactivity factor     {:.6g}, before {:.6g}\n", d.factor, d.applied);
+    return text + fmt::format("\nactivity factor     {:.6g} +- {:.2g} %, before {:.6g}\n", d.factor,
+                              100 * d.error, d.applied);
 }
 
 }  // namespace petacq::petcal

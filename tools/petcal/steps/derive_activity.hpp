@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@ struct DeriveActivityOptions {
     std::filesystem::path image;          ///< directory that petlm image wrote
     std::vector<double> cylinder;         ///< mm: x, y, z, radius, length; along the axis
     double concentration_kBq_ml = 0;      ///< at the time of the image; NOLINT(readability-identifier-naming)
-    double margin_mm = 4;                 ///< from the surface of the cylinder to the voxels that count
+    /// Relative standard error of the concentration, per cent; absent: not known.
+    std::optional<double> concentration_error_percent;
+    double margin_mm = 4;  ///< from the surface of the cylinder to the voxels that count
     /// The source neither attenuates nor scatters: the image need not be corrected for that.
     bool in_air = false;
     std::filesystem::path output;
@@ -29,8 +32,10 @@ struct DerivedActivity {
     double spread = 0;  ///< standard deviation of the voxels, relative
     /// Means of the parts of the cylinder, relative to the whole: the halves in x, y and z, inner and outer.
     std::array<double, 8> parts{};
-    double factor = 0;     ///< the next activity factor
-    double applied = 1;    ///< that of the image
+    double factor = 0;   ///< the next activity factor
+    double applied = 1;  ///< that of the image
+    /// Relative standard error of the factor: what image.json states of the image, and the concentration.
+    double error = 0;
     std::string time_utc;  ///< of the activity in the image
 };
 

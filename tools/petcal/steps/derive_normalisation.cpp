@@ -215,6 +215,7 @@ DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNor
     out.normalisation = normalisation_of(out.fit);
     out.dead = find_dead(scanner.geometry, out.normalisation.efficiency);
     out.normalisation.origin = origin_of(scanner, source, options, scan);
+    out.normalisation.origin["efficiency_error"] = fmt::format("{:.3g}", efficiency_error(out));
     if (!options.report.empty()) write_normalisation_report(options.report, scanner, out);
     save(options.output, scanner.geometry, out.normalisation);
     return out;

@@ -236,8 +236,6 @@ void print(const std::vector<std::string>& lines) {
 }  // namespace
 
 int frames(const FrameOptions& options) {
-    if (options.replicates == 1 || options.replicates > 1000)
-        throw UsageError(fmt::format("--replicates: expected 2 to 1000, or 0, found {}", options.replicates));
     if (options.replicates != 0 && options.regions.empty())
         throw UsageError("--replicates: expected --region, whose errors they give");
     image::Setup setup(options);

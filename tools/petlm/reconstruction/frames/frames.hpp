@@ -22,7 +22,6 @@ struct FrameOptions : ImageOptions {
     /// Seconds from the start of the run; the frames of a schedule begin there.
     std::optional<double> injection_s;
     std::vector<std::string> regions;           ///< name=sphere:x,y,z,r or name=mask.nii
-    std::uint32_t replicates = 0;               ///< for the errors of the regions; 0: unknown
     std::optional<std::filesystem::path> bids;  ///< keys for the sidecar that the run does not know
 };
 /// Reads the records once. Makes frames.nii with its sidecar frames.json and, of regions, curves.csv and

@@ -66,12 +66,15 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
     use_dead_time(no_losses);
     use_loss(source, coverage, no_losses);
     use_quantity(coverage, options, how.grid.voxel_mm);
+    report_.errors.prompts = static_cast<double>(pairs.prompts());
+    report_.errors.share = pairs.share();
 }
 
 void Corrections::use_seconds() {
     randoms_ = [this](Pair pair) { return of_run_->sum(pair.a, pair.b); };
     randoms_made_.made = true;
     randoms_made_.figures["expected"] = of_run_->total();
+    report_.errors.randoms = of_run_->total();
     randoms_made_.sentence = fmt::format(
         "Randoms: {:.0f} expected from the singles of each second, by pair of crystals; added to what the "
         "image predicts.",
@@ -103,7 +106,9 @@ void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsB
         return factor * delayeds.expected(pair);
     };
     randoms_made_.made = true;
-    randoms_made_.figures["expected"] = weight.value_or(1) * static_cast<double>(delayeds.total());
+    report_.errors.delayeds = static_cast<double>(delayeds.total());
+    report_.errors.randoms = weight.value_or(1) * report_.errors.delayeds;
+    randoms_made_.figures["expected"] = report_.errors.randoms;
     randoms_made_.sentence =
         "Randoms: expected from the delayeds of each pair of modules, each of which stands for " +
         (weight ? fmt::format("{:.4g} randoms", *weight) : "1 random (its weight is unknown)") +
@@ -120,6 +125,9 @@ void Corrections::use_lines(const petlm::ImageOptions& options) {
         const auto dead = std::count(efficiency.begin(), efficiency.end(), 0.0F);
         normalisation.sentence = fmt::format("Normalisation: by {}, in which {} crystals are dead.",
                                              options.lines.normalisation->string(), dead);
+        report_.errors.normalised = true;
+        report_.errors.efficiency_error = lines_.file().number("efficiency_error");
+        report_.errors.crystals = static_cast<double>(efficiency.size()) - static_cast<double>(dead);
         normalisation.figures = {{"file", options.lines.normalisation->string()},
                                  {"sha256", lines_.file().sha256},
                                  {"dead_crystals", static_cast<double>(dead)}};
@@ -149,6 +157,7 @@ void Corrections::use_dead_time(const std::string& why) {
         out.sentence = fmt::format(
             "Dead time: by factors of {:.4g} to {:.4g}, by pair of modules, from the reports of the boards.",
             *least, *most);
+        report_.errors.dead_time = *most;
         out.figures = {{"least_factor", *least}, {"largest_factor", *most}};
     }
     report_.list.push_back(out);
@@ -196,6 +205,7 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
                         pairs, window},
             pool, max_memory);
         out.made = true;
+        report_.errors.scatter = scatter_->total();
         out.sentence = scatter_->sentence();
         out.figures = {{"expected", scatter_->total()},
                        {"share_of_prompts", scatter_->share_of_prompts()},
@@ -247,6 +257,8 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
             calibration.sentence = fmt::format("Calibration: activity factor {:.6g} of the normalisation.",
                                                *lines_.file().activity_factor);
             calibration.figures["activity_factor"] = *lines_.file().activity_factor;
+            report_.errors.calibrated = true;
+            report_.errors.activity_error = lines_.file().number("activity_error");
         }
     } else if (lines_.normalised()) {
         calibration.sentence =

@@ -14,6 +14,7 @@
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/positions.hpp"
 #include "tools/petlm/reconstruction/image/setup.hpp"
+#include "tools/petlm/reconstruction/image/spread.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -60,11 +61,13 @@ int image(const ImageOptions& options) {
     image::CombinedImage combined(setup.how.grid, parts.list);
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
-    for (const char* file : {"image.nii", "image.json", "projections.png", "slices.png", "README.txt"})
+    for (const char* file :
+         {"image.nii", "uncertainty.nii", "image.json", "projections.png", "slices.png", "README.txt"})
         outputs.claim(options.output / file);
 
     std::vector<image::MadeImage> made;
     double read_s = 0;
+    std::vector<float> deviation;
     const bool whole = parts.list.size() == 1;
     for (const image::Part& part : parts.list) {
         const image::PartLines lines(setup, part);
@@ -73,21 +76,26 @@ int image(const ImageOptions& options) {
         const auto start = std::chrono::steady_clock::now();
         read(setup, whole ? std::nullopt : part.coverage.intervals, counts);
         read_s += config::seconds_since(start);
-        made.push_back(image::make_image(setup, part, lines, counts,
-                                         "image of " + source.target().filename().string(),
-                                         setup.how.max_memory));
+        image::Spread spread(options.replicates != 0 ? setup.how.grid.voxels() : 0);
+        made.push_back(image::make_image(
+            setup, part, lines, counts, "image of " + source.target().filename().string(),
+            setup.how.max_memory,
+            {options.replicates, [&](std::span<const float> replicate) { spread.add(replicate); }}));
+        deviation = spread.deviation();
         if (whole) continue;
         image::QuickLook& look = made.back().look;
-        combined.add(part, look.em.image, look.sensitivity, made.back().scale);
+        combined.add(part, look.em.image, deviation, look.sensitivity, made.back().scale);
         look.em.image = {};
         look.sensitivity = {};
     }
     const std::vector<float> image = whole ? std::move(made.front().look.em.image) : combined.finish();
+    if (!whole) deviation = combined.deviation();
     const image::Grid& grid = combined.grid();
 
     std::vector<std::string> lines = image::doubts_about(source);
     if (!parts.sentence.empty()) lines.push_back(parts.sentence);
-    image::Statement statement{source.target(), source.coverage(), grid, {}, lines, report::with_cairo};
+    image::Statement statement{source.target(),    source.coverage(), grid, {}, lines,
+                               report::with_cairo, options.replicates};
     for (std::size_t i = 0; i < made.size(); ++i) {
         statement.parts.push_back({parts.list[i].bed_mm, made[i].report});
         for (const std::string& sentence : made[i].sentences) {
@@ -100,6 +108,10 @@ int image(const ImageOptions& options) {
         lines.push_back(sentence);
     const image::Report report = image::report_of_all(statement);
     write_nifti(options.output / "image.nii", grid, image, report.short_warning());
+    if (options.replicates != 0) {
+        write_nifti(options.output / "uncertainty.nii", grid, deviation,
+                    "petlm image: standard error by counting, " + report.quantity.unit);
+    }
     if constexpr (report::with_cairo) {
         const image::PictureTexts texts = image::picture_texts(report);
         image::write_projections(options.output / "projections.png", grid, image, texts, options.max);

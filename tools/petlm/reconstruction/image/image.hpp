@@ -32,6 +32,8 @@ struct ImageOptions : corrections::NuclideOptions {
     std::string backend = "auto";        ///< auto, cpu or cuda
     std::uint32_t threads = 0;           ///< 0: one per core
     std::optional<double> max_memory_gb;
+    /// Images of the same records drawn anew, whose spread is the error of counting; 0: none.
+    std::uint32_t replicates = 0;
 };
 /// Makes an image of the coincidences: NIfTI, image.json about its values and, if the program was built with
 /// cairo, PNG pictures. Without normalisation and attenuation it is for viewing, not for quantification.

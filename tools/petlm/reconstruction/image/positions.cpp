@@ -63,15 +63,19 @@ CombinedImage::CombinedImage(const Grid& of_part, const std::vector<Part>& parts
 }
 
 void CombinedImage::add(const Part& part, const std::vector<float>& image,
-                        const std::vector<float>& sensitivity, double scale) {
+                        const std::vector<float>& deviation, const std::vector<float>& sensitivity,
+                        double scale) {
     if (!(scale > 0)) return;
     constexpr double least = 0.02;  // as in EM, which leaves voxels below this share of the largest 0
     const float largest = sensitivity.empty() ? 0 : *std::max_element(sensitivity.begin(), sensitivity.end());
     const std::size_t plane = std::size_t{grid_.n[0]} * grid_.n[1];
+    if (!deviation.empty()) squares_.resize(values_.size());
+    std::vector<double> errors(plane);
     for (std::size_t z = 0; z < grid_.n[2]; ++z) {
         // Between two planes of the part.
         const double place = (grid_.centre(2, z) + part.bed_mm - of_part_.centre(2, 0)) / grid_.voxel_mm;
         const double below = std::floor(place + 1e-6);
+        std::fill(errors.begin(), errors.end(), 0);
         for (int side = 0; side < 2; ++side) {
             const double at = below + side;
             const double share = 1 - std::abs(place - at);
@@ -83,8 +87,12 @@ void CombinedImage::add(const Part& part, const std::vector<float>& image,
                 const double weight = share * sensitive / scale;
                 weights_[z * plane + i] += weight;
                 values_[z * plane + i] += weight * image[from + i];
+                // Neighbouring planes of one image err alike.
+                if (!deviation.empty()) errors[i] += weight * deviation[from + i];
             }
         }
+        for (std::size_t i = 0; i < plane && !deviation.empty(); ++i)
+            squares_[z * plane + i] += errors[i] * errors[i];
     }
 }
 
@@ -92,6 +100,13 @@ std::vector<float> CombinedImage::finish() const {
     std::vector<float> out(values_.size());
     for (std::size_t i = 0; i < out.size(); ++i)
         out[i] = weights_[i] > 0 ? static_cast<float>(values_[i] / weights_[i]) : 0;
+    return out;
+}
+
+std::vector<float> CombinedImage::deviation() const {
+    std::vector<float> out(squares_.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = weights_[i] > 0 ? static_cast<float>(std::sqrt(squares_[i]) / weights_[i]) : 0;
     return out;
 }
 

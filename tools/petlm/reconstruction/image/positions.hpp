@@ -39,14 +39,18 @@ class CombinedImage {
     [[nodiscard]] const Grid& grid() const { return grid_; }
 
     /// `scale`: by which the image of a part was multiplied since EM, in the unit of the combined image.
-    void add(const Part& part, const std::vector<float>& image, const std::vector<float>& sensitivity,
-             double scale);
+    /// `deviation`: the standard deviations of the values of the image; empty: not known, of no part.
+    void add(const Part& part, const std::vector<float>& image, const std::vector<float>& deviation,
+             const std::vector<float>& sensitivity, double scale);
     [[nodiscard]] std::vector<float> finish() const;
+    /// Standard deviations of the values; empty: not known.
+    [[nodiscard]] std::vector<float> deviation() const;
 
   private:
     Grid of_part_;
     Grid grid_;
     std::vector<double> values_;   ///< times weights
+    std::vector<double> squares_;  ///< of deviations times weights; empty: not known
     std::vector<double> weights_;  ///< expected counts for each unit of the value
 };
 

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "tools/petlm/reconstruction/image/error_budget.hpp"
+
 namespace petacq::image {
 
 struct Correction {
@@ -31,6 +33,7 @@ struct Report {
     bool asked = false;  ///< a user named something to correct for
     Quantity quantity;
     std::vector<Correction> list;
+    ErrorCauses errors;
 
     [[nodiscard]] std::vector<std::string> sentences() const;
     /// For pictures and the NIfTI description: what was corrected for, and what was not. One line.

@@ -29,6 +29,7 @@ void check_options(const petlm::ImageOptions& o) {
     if (o.size) expect(*o.size >= 1 && *o.size <= 1024, "--size", "1 to 1024 voxels", *o.size);
     expect(o.iterations >= 1 && o.iterations <= 1000, "--iterations", "1 to 1000", o.iterations);
     expect(o.subsets >= 1 && o.subsets <= 1000, "--subsets", "1 to 1000", o.subsets);
+    expect(o.replicates != 1 && o.replicates <= 1000, "--replicates", "2 to 1000, or 0", o.replicates);
     expect(o.threads <= 1024, "--threads", "up to 1024; 0: one per core", o.threads);
     if (o.smooth_mm) {
         expect(*o.smooth_mm >= 0 && *o.smooth_mm <= 100, "--smooth-mm", "0 to 100", *o.smooth_mm);

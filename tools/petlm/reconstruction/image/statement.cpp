@@ -23,6 +23,18 @@ nlohmann::json text_or_null(const std::string& text) {
     return text.empty() ? nlohmann::json() : nlohmann::json(text);
 }
 
+nlohmann::json errors_json(const Report& report) {
+    const auto number_or_null = [](std::optional<double> value) {
+        return value ? nlohmann::json(*value) : nlohmann::json();
+    };
+    const std::vector<ErrorShare> shares = error_budget(report.errors);
+    nlohmann::json all = nlohmann::json::object();
+    for (const ErrorShare& share : shares)
+        all[share.name] = {{"relative", number_or_null(share.relative)}, {"text", share.text}};
+    all["known_together"] = total_error(shares);
+    return all;
+}
+
 }  // namespace
 
 nlohmann::json corrections_json(const Report& report) {
@@ -39,9 +51,11 @@ nlohmann::json corrections_json(const Report& report) {
 Report report_of_all(const Statement& s) {
     Report all = s.parts.front().report;
     if (s.coverage.intervals) all.quantity.seconds = s.coverage.seconds();
-    for (const Statement::PositionReport& part : s.parts) {
+    for (std::size_t p = 1; p < s.parts.size(); ++p) {
+        const Report& report = s.parts[p].report;
+        all.errors = together(all.errors, report.errors);
         for (std::size_t i = 0; i < all.list.size(); ++i)
-            all.list[i].made = all.list[i].made && part.report.list[i].made;
+            all.list[i].made = all.list[i].made && report.list[i].made;
     }
     return all;
 }
@@ -60,10 +74,17 @@ std::string readme(const Statement& s) {
     for (const auto& line : s.lines)
         text += line + '\n';
     text += "\nimage.nii: NIfTI-1, 32-bit floats. A value is the " + values_of(report.quantity) +
-            "\nimage.json: unit, settings and corrections, for programs.\n"
+            "\nimage.json: unit, settings, corrections and errors, for programs.\n"
             "The axes are those of the scanner, in mm, with the origin in its middle "
             "(docs/reference/geometry.md): +x to module 0, z along the axis. They do not define a "
             "patient's left and right.\n";
+    if (s.replicates != 0) {
+        text += fmt::format(
+            "uncertainty.nii: the standard error of each value by counting, from {} images with prompts "
+            "drawn "
+            "anew.\n",
+            s.replicates);
+    }
     if (s.pictures) {
         text +=
             "projections.png: the largest value along z, y and x.\nslices.png: transaxial slabs, the mean "
@@ -98,6 +119,7 @@ std::string json_text(const Statement& s) {
         {"normalisation_sha256", figure("normalisation", "sha256")},
         {"activity_factor", activity_factor.is_null() ? nlohmann::json(1.0) : activity_factor},
         {"corrections", corrections},
+        {"errors", errors_json(report)},
         {"coverage", daemon::to_json(s.coverage)}};
     for (const Statement::PositionReport& part : s.parts) {
         if (s.parts.size() == 1) break;
@@ -105,7 +127,8 @@ std::string json_text(const Statement& s) {
             {{"bed_mm", part.bed_mm},
              {"duration_s", part.report.quantity.seconds ? nlohmann::json(*part.report.quantity.seconds)
                                                          : nlohmann::json()},
-             {"corrections", corrections_json(part.report)}});
+             {"corrections", corrections_json(part.report)},
+             {"errors", errors_json(part.report)}});
     }
     return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }

@@ -1,6 +1,7 @@
 // What stands beside an image: README.txt for people, image.json for programs, the captions of pictures.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -23,6 +24,7 @@ struct Statement {
     std::vector<PositionReport> parts;      ///< at least one; several if the bed moved
     const std::vector<std::string>& lines;  ///< sentences about input, settings and corrections
     bool pictures;
+    std::uint32_t replicates = 0;  ///< of the uncertainty; 0: there is none
 };
 
 /// Of each correction by its name: whether it was made, the sentence, and its figures.
