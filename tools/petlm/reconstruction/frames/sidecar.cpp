@@ -57,7 +57,10 @@ constexpr std::array own = {"Units",
                             "Gates",
                             "Input",
                             "Coverage",
-                            "Notes"};
+                            "Notes",
+                            "RadionuclideHalfLife",
+                            "RadionuclidePositronFraction",
+                            "TimeZeroUTC"};
 
 /// The first frame with data, of which the settings are those of all; or any.
 const FrameReport& one_of(const std::vector<FrameReport>& frames) {
@@ -132,6 +135,8 @@ void add_tracer(json& out, const image::Setup& setup, const Plan& plan) {
         std::string name = nuclide->nuclide;
         name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
         out["TracerRadionuclide"] = name;
+        out["RadionuclideHalfLife"] = nuclide->half_life_s;
+        out["RadionuclidePositronFraction"] = nuclide->branching_ratio;
     }
     const auto activity =
         plan.injection ? coverage.activity_MBq_at(*plan.injection) : std::optional<double>();
