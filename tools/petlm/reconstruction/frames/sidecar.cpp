@@ -105,7 +105,7 @@ void add_reconstruction(json& out, const image::Setup& setup, const image::Repor
     out["Units"] = bids_unit(report.quantity);
 }
 
-void add_times(json& out, const image::Setup& setup, const Plan& plan) {
+void add_times(json& out, const image::Setup& setup, const FramePlan& plan) {
     const daemon::Coverage& coverage = setup.source.coverage();
     const auto start = coverage.utc_of(coverage.reference_ticks());
     if (coverage.anchor && start) {
@@ -128,7 +128,7 @@ void add_times(json& out, const image::Setup& setup, const Plan& plan) {
                     {"period_s", plan.gates->period_s}, {"period_spread_s", plan.gates->spread_s}};
 }
 
-void add_tracer(json& out, const image::Setup& setup, const Plan& plan) {
+void add_tracer(json& out, const image::Setup& setup, const FramePlan& plan) {
     const daemon::Coverage& coverage = setup.source.coverage();
     out["ManufacturersModelName"] = setup.scanner.name;
     if (const auto nuclide = corrections::nuclide_of(coverage, setup.options)) {
@@ -174,8 +174,8 @@ json stated_keys(const std::optional<std::filesystem::path>& file) {
     return stated;
 }
 
-std::string sidecar_text(const image::Setup& setup, const Plan& plan, const std::vector<FrameReport>& frames,
-                         const json& stated) {
+std::string sidecar_text(const image::Setup& setup, const FramePlan& plan,
+                         const std::vector<FrameReport>& frames, const json& stated) {
     json out = json::object();
     out["SoftwareVersions"] = std::string("petlm frames ") + daemon::version;
     out["Input"] = setup.source.target().string();

@@ -116,6 +116,7 @@ def _save(image: Any, path: Path) -> None:
     try:
         image.save_as(path, enforce_file_format=True)
     except TypeError:  # pydicom 2
+        image.is_little_endian, image.is_implicit_VR = True, False
         image.save_as(path, write_like_original=False)
 
 
