@@ -89,7 +89,7 @@ PYTHON_PACKAGE = "tools/python/src/petacq"
 PYTHON_ORDER = [
     ["compression", "coverage_1_0", "crc32c", "errors", "run_state"],
     ["capture", "coverage", "layout", "optional", "rpc", "scanner"],
-    ["calibration", "records"],
+    ["calibration", "dicom", "records"],
     ["histograms", "normalisation", "plm", "rates"],
     ["plm_files"],
     ["run"],

@@ -104,7 +104,7 @@ std::optional<std::uint64_t> injection_in(const std::vector<Second>& seconds) {
     return found->times.start;
 }
 
-std::vector<gpu::TickRange> automatic_frames(const petlm::ExportSource& source, Plan& plan) {
+std::vector<gpu::TickRange> automatic_frames(const petlm::ExportSource& source, FramePlan& plan) {
     const std::vector<Second> seconds = seconds_of(source);
     const daemon::Coverage& coverage = source.coverage();
     const std::uint64_t begin = coverage.span().start;

@@ -26,6 +26,6 @@ std::optional<std::uint64_t> injection_in(const std::vector<Second>& seconds);
 
 /// The frames of a source by its seconds; sets the injection of the plan where it finds it, and says what it
 /// did. Throws UsageError if the source has no seconds that can be used.
-std::vector<gpu::TickRange> automatic_frames(const petlm::ExportSource& source, Plan& plan);
+std::vector<gpu::TickRange> automatic_frames(const petlm::ExportSource& source, FramePlan& plan);
 
 }  // namespace petacq::frames

@@ -12,7 +12,7 @@ std::string number_or_nothing(double value) {
 }
 
 /// When a frame was: times, or phases of a cycle.
-std::string when(const Plan& plan, const daemon::Coverage& coverage, std::size_t frame) {
+std::string when(const FramePlan& plan, const daemon::Coverage& coverage, std::size_t frame) {
     if (plan.gates) {
         const auto count = static_cast<double>(plan.list.size());
         return fmt::format("{:.7g},{:.7g}", static_cast<double>(frame) / count,
@@ -25,8 +25,8 @@ std::string when(const Plan& plan, const daemon::Coverage& coverage, std::size_t
 
 }  // namespace
 
-std::string curves_csv(const Plan& plan, const daemon::Coverage& coverage, const std::vector<Region>& regions,
-                       const CurveValues& values) {
+std::string curves_csv(const FramePlan& plan, const daemon::Coverage& coverage,
+                       const std::vector<Region>& regions, const CurveValues& values) {
     std::string text = fmt::format("region,frame,{},recorded_s,volume_ml,mean,standard_error,unit\n",
                                    plan.gates ? "phase_from,phase_to" : "start_s,duration_s");
     for (std::size_t r = 0; r < regions.size(); ++r) {

@@ -20,10 +20,10 @@ struct CurveValues {
 };
 
 /// A row for each region and frame.
-std::string curves_csv(const Plan& plan, const daemon::Coverage& coverage, const std::vector<Region>& regions,
-                       const CurveValues& values);
+std::string curves_csv(const FramePlan& plan, const daemon::Coverage& coverage,
+                       const std::vector<Region>& regions, const CurveValues& values);
 /// Only with cairo (report::with_cairo): a curve for each region. Throws std::runtime_error when cairo fails.
-std::string curves_png(const Plan& plan, const daemon::Coverage& coverage, const std::vector<Region>& regions,
-                       const CurveValues& values);
+std::string curves_png(const FramePlan& plan, const daemon::Coverage& coverage,
+                       const std::vector<Region>& regions, const CurveValues& values);
 
 }  // namespace petacq::frames

@@ -25,8 +25,8 @@ TimeScale scale_for(double seconds) {
 
 }  // namespace
 
-std::string curves_png(const Plan& plan, const daemon::Coverage& coverage, const std::vector<Region>& regions,
-                       const CurveValues& values) {
+std::string curves_png(const FramePlan& plan, const daemon::Coverage& coverage,
+                       const std::vector<Region>& regions, const CurveValues& values) {
     std::vector<double> middles;
     report::Axis x{"phase of the cycle", 0, 1};
     if (plan.gates) {

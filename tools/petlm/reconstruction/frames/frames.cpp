@@ -31,7 +31,7 @@ namespace {
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 /// The mean distance between the starts of frames that follow each other; of phases, their mean length.
-nifti::Series series_of(const frames::Plan& plan, const daemon::Coverage& coverage) {
+nifti::Series series_of(const frames::FramePlan& plan, const daemon::Coverage& coverage) {
     const auto count = static_cast<double>(plan.list.size());
     if (plan.gates) return {plan.list.size(), 0, plan.gates->period_s / count};
     const double start = coverage.since_reference_s(plan.list.front().span.start);
@@ -74,7 +74,7 @@ class Spread {
 /// Makes the frames, one after the other, as their records have been read, and writes them.
 class FrameMaker {
   public:
-    FrameMaker(image::Setup& setup, const frames::Plan& plan, const std::vector<frames::Region>& regions,
+    FrameMaker(image::Setup& setup, const frames::FramePlan& plan, const std::vector<frames::Region>& regions,
                std::uint32_t replicates, OutputFile& out)
         : setup_(setup),
           plan_(plan),
@@ -185,7 +185,7 @@ class FrameMaker {
     }
 
     image::Setup& setup_;
-    const frames::Plan& plan_;
+    const frames::FramePlan& plan_;
     const std::vector<frames::Region>& regions_;
     std::uint32_t replicates_;
     OutputFile& out_;
@@ -202,7 +202,7 @@ class FrameMaker {
     double made_s_ = 0;
 };
 
-std::string frame_line(const frames::Plan& plan, const daemon::Coverage& coverage, std::size_t i,
+std::string frame_line(const frames::FramePlan& plan, const daemon::Coverage& coverage, std::size_t i,
                        const frames::FrameReport& report) {
     const frames::Frame& frame = plan.list[i];
     const std::string when =
@@ -240,7 +240,7 @@ int frames(const FrameOptions& options) {
         throw UsageError("--replicates: expected --region, whose errors they give");
     image::Setup setup(options);
     const daemon::Coverage& coverage = setup.source.coverage();
-    const frames::Plan plan = frames::plan_of(options, setup.source, setup.scanner.tick_ps);
+    const frames::FramePlan plan = frames::plan_of(options, setup.source, setup.scanner.tick_ps);
     const std::vector<frames::Region> regions = frames::regions_of(options.regions, setup.how.grid);
     const nlohmann::json stated = frames::stated_keys(options.bids);
     const std::string bed = bed_sentence(options, setup.source);

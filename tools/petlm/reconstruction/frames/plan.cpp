@@ -48,7 +48,8 @@ std::vector<gpu::TickRange> ranges_of(std::uint64_t start, const std::vector<std
     return out;
 }
 
-Plan plan_by_gates(const petlm::FrameOptions& options, const petlm::ExportSource& source, double tick_ps) {
+FramePlan plan_by_gates(const petlm::FrameOptions& options, const petlm::ExportSource& source,
+                        double tick_ps) {
     if (!options.channel)
         throw UsageError("--gates: expected --channel, the channel of the triggers or of the gate");
     if (options.injection_s) throw UsageError("--injection-s: expected --schedule, found --gates");
@@ -56,7 +57,7 @@ Plan plan_by_gates(const petlm::FrameOptions& options, const petlm::ExportSource
     petlm::check_phases(phases, "--gates");
     const double tick_s = tick_ps * 1e-12;
     const petlm::Cycles cycles = petlm::cycles_of(source.target(), source.coverage(), phases, tick_s);
-    Plan plan;
+    FramePlan plan;
     plan.gates = Gates{phases.channel, cycles.accepted().size(), cycles.rejected(),
                        cycles.mean_period() * tick_s, cycles.spread_of_period() * tick_s};
     for (std::uint32_t bin = 0; bin < phases.bins; ++bin) {
@@ -109,7 +110,7 @@ std::vector<std::uint64_t> lengths_of(const std::string& schedule, double tick_p
     }
 }
 
-Plan plan_of(const petlm::FrameOptions& options, const petlm::ExportSource& source, double tick_ps) {
+FramePlan plan_of(const petlm::FrameOptions& options, const petlm::ExportSource& source, double tick_ps) {
     if (options.schedule.has_value() == options.gates.has_value())
         throw UsageError("expected either --schedule or --gates");
     const daemon::Coverage& coverage = source.coverage();
@@ -123,7 +124,7 @@ Plan plan_of(const petlm::FrameOptions& options, const petlm::ExportSource& sour
     if (options.gates) return plan_by_gates(options, source, tick_ps);
     if (options.channel || options.shortest_s || options.longest_s)
         throw UsageError("--channel, --shortest-s, --longest-s: expected --gates, found --schedule");
-    Plan plan;
+    FramePlan plan;
     plan.injection = stated_injection(options, coverage);
     std::vector<gpu::TickRange> ranges;
     const gpu::TickRange span = coverage.span();

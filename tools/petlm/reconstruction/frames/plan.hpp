@@ -29,7 +29,7 @@ struct Gates {
     double spread_s = 0;
 };
 
-struct Plan {
+struct FramePlan {
     std::vector<Frame> list;
     std::optional<Gates> gates;
     std::optional<std::uint64_t> injection;  ///< tick; absent: unknown
@@ -38,7 +38,7 @@ struct Plan {
 
 /// Throws UsageError for a schedule that is none, or that reaches beyond the records; BadInput if it is not
 /// known which times the records cover, and as petlm::cycles_of() does.
-Plan plan_of(const petlm::FrameOptions& options, const petlm::ExportSource& source, double tick_ps);
+FramePlan plan_of(const petlm::FrameOptions& options, const petlm::ExportSource& source, double tick_ps);
 
 /// The lengths in ticks of "10x10s,2x1.5min,1h". Throws UsageError.
 std::vector<std::uint64_t> lengths_of(const std::string& schedule, double tick_ps);

@@ -24,7 +24,7 @@ using petlm::UsageError;
 constexpr int places = 4;  // along each axis of a voxel
 
 /// Where a region may be, and whether it is at a point, mm.
-struct Shape {
+struct RegionShape {
     Vector3 low;
     Vector3 high;
     double volume_ml = 0;
@@ -44,10 +44,10 @@ std::optional<std::array<double, 4>> numbers_in(std::string_view text) {
     return out;
 }
 
-Shape sphere(const std::array<double, 4>& xyzr) {
+RegionShape sphere(const std::array<double, 4>& xyzr) {
     const Vector3 middle{xyzr[0], xyzr[1], xyzr[2]};
     const double r = xyzr[3];
-    Shape out;
+    RegionShape out;
     for (std::size_t axis = 0; axis < 3; ++axis) {
         out.low[axis] = middle[axis] - r;
         out.high[axis] = middle[axis] + r;
@@ -67,8 +67,8 @@ double dot(const Vector3& a, const Vector3& b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-Shape mask(nifti::Volume volume) {
-    Shape out;
+RegionShape mask(nifti::Volume volume) {
+    RegionShape out;
     out.low.fill(std::numeric_limits<double>::infinity());
     out.high.fill(-std::numeric_limits<double>::infinity());
     std::size_t count = 0;
@@ -106,7 +106,7 @@ Shape mask(nifti::Volume volume) {
     return out;
 }
 
-Shape shape_of(const std::string& text, const std::string& form) {
+RegionShape shape_of(const std::string& text, const std::string& form) {
     constexpr std::string_view prefix = "sphere:";
     if (form.starts_with(prefix)) {
         const auto xyzr = numbers_in(std::string_view(form).substr(prefix.size()));
@@ -114,13 +114,14 @@ Shape shape_of(const std::string& text, const std::string& form) {
             throw UsageError("--region " + text + ": expected sphere:x,y,z,r in mm with a radius above 0");
         return sphere(*xyzr);
     }
-    Shape out = mask(nifti::load(form));
+    RegionShape out = mask(nifti::load(form));
     if (out.volume_ml == 0) throw UsageError("--region " + text + ": no voxel of the mask is above 0.5");
     return out;
 }
 
 /// The voxels along an axis that the shape may reach: the first, and the one after the last.
-std::pair<std::uint32_t, std::uint32_t> reach(const image::Grid& grid, const Shape& shape, std::size_t axis) {
+std::pair<std::uint32_t, std::uint32_t> reach(const image::Grid& grid, const RegionShape& shape,
+                                              std::size_t axis) {
     const auto voxel = [&](double mm) {
         return std::clamp(std::floor((mm - grid.low(axis)) / grid.voxel_mm), -1.0, 1.0 * grid.n[axis]);
     };
@@ -128,7 +129,8 @@ std::pair<std::uint32_t, std::uint32_t> reach(const image::Grid& grid, const Sha
             static_cast<std::uint32_t>(std::min(voxel(shape.high[axis]) + 1, 1.0 * grid.n[axis]))};
 }
 
-double share_of_voxel(const image::Grid& grid, const Shape& shape, const std::array<std::uint32_t, 3>& at) {
+double share_of_voxel(const image::Grid& grid, const RegionShape& shape,
+                      const std::array<std::uint32_t, 3>& at) {
     int inside = 0;
     const auto place = [&](std::size_t axis, int i) {
         return grid.centre(axis, at.at(axis)) + grid.voxel_mm * ((i + 0.5) / places - 0.5);
@@ -157,7 +159,7 @@ Region::Region(const std::string& text, const image::Grid& grid) {
                          "'_', '-' and '.'");
     }
     name_ = text.substr(0, equals);
-    const Shape shape = shape_of(text, text.substr(equals + 1));
+    const RegionShape shape = shape_of(text, text.substr(equals + 1));
     const auto [x_from, x_to] = reach(grid, shape, 0);
     const auto [y_from, y_to] = reach(grid, shape, 1);
     const auto [z_from, z_to] = reach(grid, shape, 2);

@@ -57,7 +57,10 @@ constexpr std::array own = {"Units",
                             "Gates",
                             "Input",
                             "Coverage",
-                            "Notes"};
+                            "Notes",
+                            "RadionuclideHalfLife",
+                            "RadionuclidePositronFraction",
+                            "TimeZeroUTC"};
 
 /// The first frame with data, of which the settings are those of all; or any.
 const FrameReport& one_of(const std::vector<FrameReport>& frames) {
@@ -102,7 +105,7 @@ void add_reconstruction(json& out, const image::Setup& setup, const image::Repor
     out["Units"] = bids_unit(report.quantity);
 }
 
-void add_times(json& out, const image::Setup& setup, const Plan& plan) {
+void add_times(json& out, const image::Setup& setup, const FramePlan& plan) {
     const daemon::Coverage& coverage = setup.source.coverage();
     const auto start = coverage.utc_of(coverage.reference_ticks());
     if (coverage.anchor && start) {
@@ -125,13 +128,15 @@ void add_times(json& out, const image::Setup& setup, const Plan& plan) {
                     {"period_s", plan.gates->period_s}, {"period_spread_s", plan.gates->spread_s}};
 }
 
-void add_tracer(json& out, const image::Setup& setup, const Plan& plan) {
+void add_tracer(json& out, const image::Setup& setup, const FramePlan& plan) {
     const daemon::Coverage& coverage = setup.source.coverage();
     out["ManufacturersModelName"] = setup.scanner.name;
     if (const auto nuclide = corrections::nuclide_of(coverage, setup.options)) {
         std::string name = nuclide->nuclide;
         name.erase(std::remove(name.begin(), name.end(), '-'), name.end());
         out["TracerRadionuclide"] = name;
+        out["RadionuclideHalfLife"] = nuclide->half_life_s;
+        out["RadionuclidePositronFraction"] = nuclide->branching_ratio;
     }
     const auto activity =
         plan.injection ? coverage.activity_MBq_at(*plan.injection) : std::optional<double>();
@@ -169,8 +174,8 @@ json stated_keys(const std::optional<std::filesystem::path>& file) {
     return stated;
 }
 
-std::string sidecar_text(const image::Setup& setup, const Plan& plan, const std::vector<FrameReport>& frames,
-                         const json& stated) {
+std::string sidecar_text(const image::Setup& setup, const FramePlan& plan,
+                         const std::vector<FrameReport>& frames, const json& stated) {
     json out = json::object();
     out["SoftwareVersions"] = std::string("petlm frames ") + daemon::version;
     out["Input"] = setup.source.target().string();

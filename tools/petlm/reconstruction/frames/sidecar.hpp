@@ -29,7 +29,7 @@ nlohmann::json stated_keys(const std::optional<std::filesystem::path>& file);
 
 /// `frames`: as many as the plan has. Required keys that neither petlm nor the user knows are "n/a";
 /// "UnknownKeys" names them.
-std::string sidecar_text(const image::Setup& setup, const Plan& plan, const std::vector<FrameReport>& frames,
-                         const nlohmann::json& stated);
+std::string sidecar_text(const image::Setup& setup, const FramePlan& plan,
+                         const std::vector<FrameReport>& frames, const nlohmann::json& stated);
 
 }  // namespace petacq::frames

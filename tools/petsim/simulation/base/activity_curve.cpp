@@ -44,7 +44,7 @@ double integral(const ActivityCurve& curve, double half_life_s, double from_s, d
     return sum;
 }
 
-bool number(std::string_view text, double& value) {
+bool read_number(std::string_view text, double& value) {
     while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
         text.remove_prefix(1);
     while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
@@ -107,8 +107,8 @@ ActivityCurve curve_from_csv(const std::string& file) {
         if (line.empty() || line == "\r") continue;
         const std::size_t comma = line.find(',');
         CurvePoint point;
-        if (comma != std::string::npos && number(std::string_view(line).substr(0, comma), point.time_s) &&
-            number(std::string_view(line).substr(comma + 1), point.share)) {
+        if (comma != std::string::npos && read_number(std::string_view(line).substr(0, comma), point.time_s) &&
+            read_number(std::string_view(line).substr(comma + 1), point.share)) {
             curve.push_back(point);
         } else if (count > 1) {
             throw std::invalid_argument(file + ": line " + std::to_string(count) +

@@ -12,6 +12,7 @@ from petacq.calibration import Calibration
 from petacq.capture import FRAME, Frames, frame_blocks, read_frames
 from petacq.coverage import Coverage
 from petacq.daemon import Daemon
+from petacq.dicom import write_dicom
 from petacq.errors import (
     CalibrationError,
     CaptureError,
@@ -93,4 +94,5 @@ __all__ = [
     "open_run",
     "read_frames",
     "tap",
+    "write_dicom",
 ]

@@ -19,6 +19,16 @@ def pandas_module() -> Any:
     return pandas
 
 
+def pydicom_module() -> Any:
+    """Raises ImportError, which says how to get it, without pydicom."""
+    try:
+        import pydicom
+        import pydicom.uid
+    except ImportError as error:
+        raise ImportError("petacq: DICOM needs pydicom: install it (pip install petacq[dicom])") from error
+    return pydicom
+
+
 def petsird_package() -> Any:
     """The ``petsird`` package. Raises PetacqError if it is missing or of another version."""
     expected = " or ".join(PETSIRD_VERSIONS)

@@ -1,0 +1,313 @@
+"""Writes the frames of ``petlm frames`` as a DICOM series of PET images, one file for each slice (``petacq-dicom``)."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from petacq.errors import PetacqError
+from petacq.optional import pydicom_module
+
+_PET_IMAGE = "1.2.840.10008.5.1.4.1.1.128"
+_MOST_STORED = 65535
+#: Names in "corrections" of a frame, and the terms of Corrected Image (0028,0051).
+_CORRECTED = {
+    "decay": "DECY",
+    "attenuation": "ATTN",
+    "scatter": "SCAT",
+    "dead time": "DTIM",
+    "randoms": "RAN",
+    "calibration": "DCAL",
+    "normalisation": "NORM",
+}
+#: Radionuclides of context group 4020 as SNOMED-RT codes them.
+_CODES = {
+    "C11": ("C-105A1", "^11^Carbon"),
+    "N13": ("C-107A1", "^13^Nitrogen"),
+    "O15": ("C-B1038", "^15^Oxygen"),
+    "F18": ("C-111A1", "^18^Fluorine"),
+    "Rb82": ("C-159A2", "^82^Rubidium"),
+}
+
+
+@dataclass(frozen=True)
+class _Volumes:
+    values: npt.NDArray[np.float32]  # [frame][z][y][x]
+    voxel_mm: tuple[float, float, float]
+    first_mm: tuple[float, float, float]  # middle of the first voxel
+
+
+def _read_volumes(path: Path) -> _Volumes:
+    data = path.read_bytes()
+    if len(data) < 352 or data[344:348] != b"n+1\0":
+        raise PetacqError(f"{path}: expected a NIfTI-1 file of petlm frames")
+    dim = np.frombuffer(data, "<i2", 8, 40)
+    if dim[0] != 4 or int(np.frombuffer(data, "<i2", 1, 70)[0]) != 16:
+        raise PetacqError(f"{path}: expected four dimensions of 32-bit floats")
+    shape = tuple(int(n) for n in dim[4:0:-1])
+    if len(data) != 352 + 4 * math.prod(shape):
+        raise PetacqError(f"{path}: expected {352 + 4 * math.prod(shape)} bytes, found {len(data)}")
+    voxel = np.frombuffer(data, "<f4", 3, 80)
+    first = np.frombuffer(data, "<f4", 12, 280)[3::4]
+    return _Volumes(
+        np.frombuffer(data, "<f4", -1, 352).reshape(shape),
+        (float(voxel[0]), float(voxel[1]), float(voxel[2])),
+        (float(first[0]), float(first[1]), float(first[2])),
+    )
+
+
+def write_dicom(
+    frames: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    patient_id: str = "",
+    patient_name: str = "",
+    study_uid: str | None = None,
+    description: str = "",
+) -> list[Path]:
+    """Writes the frames in the directory ``frames``, as ``petlm frames`` made it, to ``output``, which must not exist
+    yet: ``frame-001-slice-001.dcm`` and so on. Frames without data are left out, as DICOM has no value for them. The same
+    frames give the same UIDs. ``study_uid``: of a study to which the series belongs.
+
+    Returns the files. Raises ImportError without pydicom, PetacqError for what is no series of frames, OSError.
+    """
+    pydicom = pydicom_module()
+    folder = Path(frames)
+    volumes = _read_volumes(folder / "frames.nii")
+    try:
+        about: dict[str, Any] = json.loads((folder / "frames.json").read_text(encoding="utf-8"))
+        listed = about["Frames"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise PetacqError(f"{folder / 'frames.json'}: expected the sidecar of petlm frames") from error
+    if len(listed) != len(volumes.values):
+        raise PetacqError(f"{folder}: frames.json has {len(listed)} frames, frames.nii {len(volumes.values)}")
+    if "TimeZeroUTC" not in about:
+        raise PetacqError(f"{folder}: DICOM needs the time of day of the run, which is not known")
+    series = _Series(pydicom, about, volumes, study_uid, (folder / "frames.json").read_bytes())
+    if not series.numbers:
+        raise PetacqError(f"{folder}: no frame has data")
+    target = Path(output)
+    target.mkdir(parents=True)
+    written = []
+    for place, frame in enumerate(series.numbers):
+        for z in range(volumes.values.shape[1]):
+            image = series.image(place, frame, z)
+            image.PatientID, image.PatientName = patient_id, patient_name
+            image.SeriesDescription = description or f"petlm frames {Path(about.get('Input', '')).name}"
+            path = target / f"frame-{frame + 1:03}-slice-{z + 1:03}.dcm"
+            _save(image, path)
+            written.append(path)
+    return written
+
+
+def _save(image: Any, path: Path) -> None:
+    try:
+        image.save_as(path, enforce_file_format=True)
+    except TypeError:  # pydicom 2
+        image.is_little_endian, image.is_implicit_VR = True, False
+        image.save_as(path, write_like_original=False)
+
+
+class _Series:
+    """What all images of a series have."""
+
+    def __init__(
+        self, pydicom: Any, about: dict[str, Any], volumes: _Volumes, study_uid: str | None, sidecar: bytes
+    ) -> None:
+        self.pydicom, self.about, self.volumes = pydicom, about, volumes
+        self.frames: list[dict[str, Any]] = about["Frames"]
+        self.numbers = [i for i, frame in enumerate(self.frames) if frame["data"]]
+        self.start = datetime.strptime(about["TimeZeroUTC"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+        self.digest = hashlib.sha256(sidecar + volumes.values.tobytes()).hexdigest()
+        self.study_uid = study_uid or self.uid("study")
+        self.gated = "Gates" in about
+        self.half_life_s = about.get("RadionuclideHalfLife")
+        # kBq/ml, which DICOM has in Bq/ml; other units have no name there.
+        self.factor, self.unit = {"kBq/mL": (1000.0, "BQML"), "decays per voxel": (1.0, "CNTS")}.get(
+            about["Units"], (1.0, "NONE")
+        )
+
+    def uid(self, name: str) -> str:
+        """The same for the same series and name."""
+        return str(self.pydicom.uid.generate_uid(entropy_srcs=[self.digest, name]))
+
+    def corrected(self) -> list[str]:
+        made = [{name for name, c in self.frames[i]["corrections"].items() if c["made"]} for i in self.numbers]
+        return [term for name, term in _CORRECTED.items() if all(name in of_frame for of_frame in made)]
+
+    def text_of(self, correction: str) -> str:
+        found = self.frames[self.numbers[0]]["corrections"].get(correction, {})
+        return str(found.get("text", ""))[:64] if found.get("made") else "NONE"
+
+    def reference_ms(self, frame: int) -> float:
+        """When a frame had its mean activity, since the start of the run."""
+        factor = self.about["DecayCorrectionFactor"][frame]
+        if factor is not None and self.half_life_s:
+            return 1000 * math.log2(factor) * float(self.half_life_s)
+        return 1000 * float(self.about["FrameTimesStart"][frame] + self.about["FrameDuration"][frame] / 2)
+
+    def image(self, place: int, frame: int, z: int) -> Any:
+        """Slice ``z`` of a frame, the ``place``-th with data."""
+        dataset, uid = self.pydicom.Dataset(), self.uid(f"image {frame} {z}")
+        meta = self.pydicom.dataset.FileMetaDataset()
+        meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = _PET_IMAGE, uid
+        meta.TransferSyntaxUID = self.pydicom.uid.ExplicitVRLittleEndian
+        dataset.file_meta = meta
+        dataset.SOPClassUID, dataset.SOPInstanceUID, dataset.Modality = _PET_IMAGE, uid, "PT"
+        self.add_study(dataset)
+        self.add_time(dataset, frame)
+        self.add_series(dataset)
+        self.add_isotope(dataset)
+        self.add_place(dataset, z)
+        slices = self.volumes.values.shape[1]
+        dataset.ImageIndex = dataset.InstanceNumber = place * slices + z + 1
+        self.add_pixels(dataset, frame, z)
+        return dataset
+
+    def add_study(self, d: Any) -> None:
+        d.StudyInstanceUID, d.SeriesInstanceUID = self.study_uid, self.uid("series")
+        d.FrameOfReferenceUID, d.PositionReferenceIndicator = self.uid("frame of reference"), ""
+        d.StudyID = d.AccessionNumber = d.ReferringPhysicianName = d.PatientBirthDate = d.PatientSex = ""
+        d.SeriesNumber, d.PatientPosition, d.TimezoneOffsetFromUTC = 1, "", "+0000"
+        known = {"n/a", None}
+        d.Manufacturer = "" if self.about.get("Manufacturer") in known else str(self.about["Manufacturer"])
+        d.ManufacturerModelName = str(self.about.get("ManufacturersModelName", ""))[:64]
+        d.SoftwareVersions = str(self.about.get("SoftwareVersions", ""))[:64]
+
+    def add_time(self, d: Any, frame: int) -> None:
+        # The series begins when the run does: decay is corrected to that time.
+        begin = self.start + timedelta(seconds=float(self.about["FrameTimesStart"][frame]))
+        for name, time in (("Study", self.start), ("Series", self.start), ("Acquisition", begin), ("Content", begin)):
+            setattr(d, name + "Date", time.strftime("%Y%m%d"))
+            setattr(d, name + "Time", time.strftime("%H%M%S.%f"))
+        d.FrameReferenceTime = round(self.reference_ms(frame), 3)
+        d.ActualFrameDuration = round(1000 * float(self.frames[frame]["recorded_s"]))
+        factor = self.about["DecayCorrectionFactor"][frame]
+        if factor is not None:
+            d.DecayFactor = round(float(factor), 9)
+        if self.gated:
+            period_ms = 1000 * float(self.about["Gates"]["period_s"])
+            d.TriggerTime = round(period_ms * frame / len(self.frames), 3)
+            d.FrameTime = round(period_ms / len(self.frames), 3)
+
+    def add_series(self, d: Any) -> None:
+        count = len(self.numbers)
+        kind = "GATED" if self.gated else "DYNAMIC" if count > 1 else "STATIC"
+        d.ImageType = ["ORIGINAL", "PRIMARY"]
+        d.SeriesType, d.Units, d.CountsSource = [kind, "IMAGE"], self.unit, "EMISSION"
+        d.NumberOfSlices = self.volumes.values.shape[1]
+        if kind == "DYNAMIC":
+            d.NumberOfTimeSlices = count
+        if self.gated:
+            d.NumberOfRRIntervals, d.NumberOfTimeSlots = 1, count
+        d.CorrectedImage = self.corrected() or ""
+        d.DecayCorrection = "START" if self.about["ImageDecayCorrected"] is True else "NONE"
+        d.RandomsCorrectionMethod = "SING" if "from the singles" in self.random_text() else self.short_randoms()
+        d.AttenuationCorrectionMethod = self.text_of("attenuation")
+        d.ScatterCorrectionMethod = self.text_of("scatter")
+        values = zip(self.about["ReconMethodParameterLabels"], self.about["ReconMethodParameterValues"])
+        d.ReconstructionMethod = (
+            f"{self.about['ReconMethodName']} " + ", ".join(f"{value} {label}" for label, value in values)
+        )[:64]
+        d.CollimatorType = "NONE"
+
+    def random_text(self) -> str:
+        return str(self.frames[self.numbers[0]]["corrections"]["randoms"]["text"])
+
+    def short_randoms(self) -> str:
+        return "DLYD" if self.frames[self.numbers[0]]["corrections"]["randoms"]["made"] else "NONE"
+
+    def add_isotope(self, d: Any) -> None:
+        drug, isotope = self.pydicom.Dataset(), self.pydicom.Dataset()
+        nuclide = str(self.about.get("TracerRadionuclide", ""))
+        code = _CODES.get(nuclide)
+        if code is not None:
+            isotope.CodeValue, isotope.CodeMeaning = code
+            isotope.CodingSchemeDesignator = "SRT"
+        drug.RadionuclideCodeSequence = self.pydicom.Sequence([isotope] if code is not None else [])
+        if self.about.get("TracerName", "n/a") != "n/a":
+            drug.Radiopharmaceutical = str(self.about["TracerName"])[:64]
+        if self.half_life_s:
+            drug.RadionuclideHalfLife = float(self.half_life_s)
+            drug.RadionuclidePositronFraction = float(self.about["RadionuclidePositronFraction"])
+        if self.about.get("InjectedRadioactivityUnits") == "MBq":
+            drug.RadionuclideTotalDose = 1e6 * float(self.about["InjectedRadioactivity"])
+        injection = self.about.get("InjectionStart", "n/a")
+        if injection != "n/a":
+            time = self.start + timedelta(seconds=float(injection))
+            drug.RadiopharmaceuticalStartTime = time.strftime("%H%M%S.%f")
+        d.RadiopharmaceuticalInformationSequence = self.pydicom.Sequence([drug])
+        # Whether a patient or an animal, and how it lies, is not known.
+        d.PatientOrientationCodeSequence = self.pydicom.Sequence([])
+        d.PatientGantryRelationshipCodeSequence = self.pydicom.Sequence([])
+
+    def add_place(self, d: Any, z: int) -> None:
+        # x and y of NIfTI point to the right and to the front, those of DICOM to the left and to the back.
+        x_mm, y_mm, z_mm = self.volumes.voxel_mm
+        first = self.volumes.first_mm
+        d.ImageOrientationPatient = [-1, 0, 0, 0, -1, 0]
+        d.ImagePositionPatient = [round(v, 6) for v in (-first[0], -first[1], first[2] + z * z_mm)]
+        d.SliceLocation = round(first[2] + z * z_mm, 6)
+        d.PixelSpacing, d.SliceThickness = [round(y_mm, 6), round(x_mm, 6)], round(z_mm, 6)
+
+    def add_pixels(self, d: Any, frame: int, z: int) -> None:
+        values = self.volumes.values[frame, z].astype(np.float64) * self.factor
+        largest = float(values.max())
+        # A decimal string has at most 16 characters: what is stored goes with the slope as written.
+        slope = float(f"{largest / _MOST_STORED:.9e}") if largest > 0 else 1.0
+        d.SamplesPerPixel, d.PhotometricInterpretation = 1, "MONOCHROME2"
+        d.Rows, d.Columns = values.shape
+        d.BitsAllocated, d.BitsStored, d.HighBit, d.PixelRepresentation = 16, 16, 15, 0
+        d.RescaleIntercept, d.RescaleSlope = 0, f"{slope:.9e}"
+        stored = np.clip(np.rint(values / slope), 0, _MOST_STORED).astype("<u2")
+        d.PixelData = stored.tobytes()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0 success, 64 usage, 65 cannot be converted, 74 I/O failure."""
+    parser = argparse.ArgumentParser(
+        prog="petacq-dicom", description="Writes the frames of petlm frames as a DICOM series of PET images."
+    )
+    parser.add_argument("frames", type=Path, help="directory of petlm frames")
+    parser.add_argument("output", type=Path, help="directory to write; must not exist")
+    parser.add_argument("--patient-id", default="", help="Patient ID (0010,0020)")
+    parser.add_argument("--patient-name", default="", help="Patient's Name (0010,0010)")
+    parser.add_argument("--study-uid", help="Study Instance UID of a study to which the series belongs")
+    parser.add_argument("--description", default="", help="Series Description (0008,103E)")
+    try:
+        given = parser.parse_args(arguments)
+    except SystemExit as end:
+        return 64 if end.code else 0
+    try:
+        files = write_dicom(
+            given.frames,
+            given.output,
+            patient_id=given.patient_id,
+            patient_name=given.patient_name,
+            study_uid=given.study_uid,
+            description=given.description,
+        )
+    except OSError as error:
+        print(f"petacq-dicom: {error}", file=sys.stderr)
+        return 74
+    except (PetacqError, ImportError) as error:
+        print(f"petacq-dicom: {error}", file=sys.stderr)
+        return 65
+    print(f"{given.output}: {len(files)} images")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
