@@ -34,7 +34,7 @@ class Measured {
                  {"voxel_mm", 1},
                  {"time_of_activity_utc", "2026-01-02T03:04:05.000Z"},
                  {"corrections", {{"attenuation", {{"made", true}}}, {"scatter", {{"made", true}}}}}};
-        options = {dir / "n.h5", dir / "image", {2, 0, 1, radius, length}, 80, 3, false, dir / "next.h5"};
+        options = {dir / "n.h5", dir / "image", {2, 0, 1, radius, length}, 80, {}, 3, false, dir / "next.h5"};
         std::filesystem::create_directory(dir / "image");
     }
     /// value(x, y, z) relative to the middle of the cylinder; 1 beyond its surface.
@@ -106,6 +106,25 @@ TEST_CASE("derive activity: the factor gives the image the known concentration")
     m.about["unit"] = "kBq/ml";
     m.write([&](double x, double y, double z) { return 1.1 * found.factor * noisy(x, y, z); });
     CHECK(petcal::derive_activity(m.scanner, m.options).factor == Approx(found.factor / 1.1));
+}
+
+TEST_CASE("derive activity: the factor errs as its image and the concentration do") {
+    Measured m;
+    m.about["errors"] = {{"counting", {{"relative", 0.03}}},
+                         {"scatter", {{"relative", nullptr}}},
+                         {"calibration", {{"relative", 0.5}}},  // of the factor that is replaced
+                         {"known_together", 0.6}};
+    m.options.concentration_error_percent = 4;
+    m.write([](double, double, double) { return 20; });
+    const auto found = petcal::derive_activity(m.scanner, m.options);
+    CHECK(found.error == Approx(0.05));
+    CHECK(*normalisation::load(m.dir / "next.h5", m.scanner.geometry).number("activity_error") ==
+          Approx(0.05));
+    CHECK(lacking(figures_text(found), {"+- 5 %"}) == "");
+    m.options.concentration_error_percent = -1;
+    m.options.output = m.dir / "other.h5";
+    CHECK_THROWS_WITH(petcal::derive_activity(m.scanner, m.options),
+                      "--concentration-error-percent: expected 0 to 100");
 }
 
 TEST_CASE("derive activity: an image that does not tell the factor is refused") {
