@@ -211,6 +211,20 @@ void describe(const CountRateOptions& options, const LineMeasurement& measured, 
     }
 }
 
+LowActivity low_activity_of(const LineMeasurement& measured) {
+    LowActivity low;
+    low.slices.resize(measured.slices.to - measured.slices.from);
+    for (const LineAcquisition& a : measured.acquisitions) {
+        if (!a.few_randoms()) continue;
+        for (std::size_t i = 0; i < low.slices.size(); ++i)
+            low.slices[i] += a.slices[i];
+        low.sum += a.sum;
+        low.randoms += a.randoms_sum;
+        low.seconds += a.seconds;
+    }
+    return low;
+}
+
 Ratio background_share(const StripCounts& counts, double known) {
     const double part = counts.background - known;
     const double rest = counts.trues();

@@ -1,4 +1,4 @@
-// The image of a point source and its response functions: NEMA NU 4-2008, clauses 3.4 and 3.5.
+// The image of a point source and its response functions: NEMA NU 4-2008.
 #pragma once
 
 #include <array>
@@ -27,6 +27,7 @@ struct PointWidths {
     std::array<Widths, directions> widths;
     std::array<Widths, directions> errors;  ///< standard deviations; NaN if unknown
     std::array<Profile, directions> profiles;
+    std::array<double, directions> fwhm_of_line{};  ///< of the voxels through the peak alone
 };
 
 /// Slices of the image around a source, as far as they matter, in axes that point from the axis of the
