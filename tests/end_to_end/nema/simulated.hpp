@@ -110,6 +110,7 @@ struct InPhantom {
     std::map<Origin, double> counts;
     /// By distance from the true place of the line, in bins half a crystal wide.
     std::map<Origin, std::vector<double>> projections;
+    std::vector<std::vector<double>> slices;  ///< [slice] the projection of all prompts
 
     [[nodiscard]] double all() const {
         double sum = 0;
@@ -125,6 +126,7 @@ inline InPhantom in_phantom(const config::Scanner& scanner, const std::vector<La
     const nema::SliceBins bins(scanner, 0, scanner.dimensions.crystal_pitch_y_mm / 2);
     const auto slices = nema::slices_of(bins, phantom);
     InPhantom in;
+    in.slices.assign(slices.to - slices.from, std::vector<double>(201));
     for (const auto& [pair, origin] : pairs) {
         const std::size_t bin = bins.of(pair.crystal_a, pair.crystal_b);
         if (bin == nema::SliceBins::outside) continue;
@@ -138,9 +140,12 @@ inline InPhantom in_phantom(const config::Scanner& scanner, const std::vector<La
         // The same sign of s for the lines of all angles: that of the normal with y above 0.
         const double length = std::hypot(q[0] - p[0], q[1] - p[1]) * (p[0] < q[0] ? -1 : 1);
         const double s = ((p[0] - phantom.line_at_mm) * (q[1] - p[1]) - p[1] * (q[0] - p[0])) / length;
+        const auto bin_of_line =
+            static_cast<std::size_t>(std::clamp(std::lround(s / bin_mm) + 100, 0L, 200L));
         auto& projection = in.projections[origin];
         projection.resize(201);
-        ++projection[static_cast<std::size_t>(std::clamp(std::lround(s / bin_mm) + 100, 0L, 200L))];
+        ++projection[bin_of_line];
+        ++in.slices[slice - slices.from][bin_of_line];
     }
     return in;
 }
@@ -151,6 +156,16 @@ inline double background_of(const InPhantom& in) {
     for (const auto& [origin, projection] : in.projections)
         background += nema::strip_counts(projection, bin_mm).background;
     return background;
+}
+
+/// NECR as the standard defines it, in counts, with the line where it really is.
+inline double necr_of(const InPhantom& in) {
+    double necr = 0;
+    for (const auto& projection : in.slices) {
+        const auto counts = nema::strip_counts(projection, bin_mm);
+        if (counts.total > 0) necr += counts.trues() * counts.trues() / counts.total;
+    }
+    return necr;
 }
 
 }  // namespace petacq::test

@@ -28,15 +28,16 @@ struct Rates {
     Ratio scatter_fraction;
 };
 
-/// Of a slice, as if the scatter fraction of the low activities held at all: the standard's randoms for
-/// scanners without another estimate. Counts, and their variance.
-std::pair<double, double> randoms_by(const Ratio& fraction, const StripCounts& counts, double intrinsic) {
+/// As if the scatter fraction of the low activities held at all: the standard's randoms for scanners
+/// without delayed coincidences. Counts.
+Ratio randoms_by(const Ratio& fraction, const StripCounts& counts, double intrinsic) {
     const double per_true = fraction.value / (1 - fraction.value);
     const double of_fraction =
         counts.trues() * fraction.error / ((1 - fraction.value) * (1 - fraction.value));
-    return {counts.background - intrinsic - per_true * counts.trues(),
-            counts.variance_of_background() + per_true * per_true * counts.variance_of_trues() -
-                2 * per_true * counts.covariance() + of_fraction * of_fraction};
+    const double variance = counts.variance_of_background() +
+                            per_true * per_true * counts.variance_of_trues() -
+                            2 * per_true * counts.covariance() + of_fraction * of_fraction;
+    return {counts.background - intrinsic - per_true * counts.trues(), std::sqrt(std::max(0.0, variance))};
 }
 
 /// trues² / total, and its variance: with the share s of trues,
@@ -52,17 +53,7 @@ std::pair<double, double> noise_equivalent(const StripCounts& counts) {
     return {share * counts.trues(), std::max(0.0, variance)};
 }
 
-/// [slice] scatter fractions of the acquisitions with few randoms; NaN: none.
-std::vector<Ratio> fractions_of(const LineMeasurement& measured) {
-    const LowActivity low = low_activity_of(measured);
-    std::vector<Ratio> fractions;
-    for (std::size_t i = 0; i < low.slices.size(); ++i)
-        fractions.push_back(background_share(low.slices[i], measured.intrinsic_per_s[i] * low.seconds));
-    return fractions;
-}
-
-Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured,
-               const std::vector<Ratio>& fractions) {
+Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured, const Ratio& of_low_activity) {
     const StripCounts& sum = a.sum;
     const double per_count = a.loss_factor / a.seconds;
     Rates r;
@@ -76,8 +67,6 @@ Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured,
     r.scatter_error = std::sqrt(sum.variance_of_background()) * per_count;
     r.necr_of_sums = noise_equivalent(sum).first * per_count;
     double variance = 0;
-    double randoms = 0;
-    double variance_of_randoms = 0;
     for (std::size_t i = 0; i < a.slices.size(); ++i) {
         const StripCounts& slice = a.slices[i];
         if (!(slice.total > 0)) continue;
@@ -85,13 +74,10 @@ Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured,
         r.necr += counts * per_count;
         r.necr_subtracted += counts * per_count * slice.total / (slice.total + a.randoms[i]);
         variance += variance_of_slice;
-        const auto [in_slice, variance_in_slice] =
-            randoms_by(fractions[i], slice, measured.intrinsic_per_s[i] / per_count);
-        randoms += in_slice;
-        variance_of_randoms += variance_in_slice;
     }
     r.necr_error = std::sqrt(variance) * per_count;
-    r.randoms_by_scatter_fraction = {randoms * per_count, std::sqrt(variance_of_randoms) * per_count};
+    const Ratio by_fraction = randoms_by(of_low_activity, sum, r.intrinsic / per_count);
+    r.randoms_by_scatter_fraction = {by_fraction.value * per_count, by_fraction.error * per_count};
     r.scatter_fraction = background_share(sum, a.randoms_sum + r.intrinsic / per_count);
     return r;
 }
@@ -126,27 +112,28 @@ int count_rate(const CountRateOptions& options) {
     const double volume = measured.phantom->volume_ml();
     report.procedure.push_back(
         "Activities are means over an acquisition, with the decay within it; the concentration is the "
-        "activity divided by "
-        "the volume of the phantom. NECR = trues² / total; the other NECR, trues² / (total + randoms), holds "
-        "where delayed coincidences are subtracted. Both are computed for each slice and added up. Rates are "
-        "those that would have arrived: they are multiplied "
-        "with "
-        "loss_factor for the data of the boards that did not.");
-
+        "activity "
+        "divided by the volume of the phantom. NECR = trues² / total; the other NECR, trues² / (total + "
+        "randoms), "
+        "holds where delayed coincidences are subtracted. Both are computed for each slice and added up. "
+        "Rates "
+        "are those that would have arrived: they are multiplied with loss_factor for the data of the boards "
+        "that "
+        "did not.");
     report.procedure.emplace_back(
         "Without delayed coincidences the standard takes total - trues / (1 - scatter fraction) as randoms, "
-        "with the "
-        "scatter fraction of each slice from the acquisitions with randoms below 1 % of the trues: "
-        "randoms_by_scatter_fraction. That counts as random what changes with the activity for other "
-        "reasons, and "
-        "is zero where the scatter fraction was measured. randoms, which scatter and the NECR of subtracted "
-        "delayed "
-        "coincidences use, are those expected from the singles.");
+        "with "
+        "the scatter fraction of the acquisitions whose randoms are below 1 % of the trues: "
+        "randoms_by_scatter_fraction. It takes the scatter fraction as the same at all activities, and has "
+        "the "
+        "noise of both. Beside it, randoms are those expected from the singles; scatter and the NECR of "
+        "subtracted delayed coincidences use them.");
     report.procedure.emplace_back(
         "Beside the standard: necr_of_sums is trues² / total of all slices together. It is less where the "
         "slices "
         "differ, and noise does not make it larger.");
-    const std::vector<Ratio> fractions = fractions_of(measured);
+    const LowActivity low = low_activity_of(measured);
+    const Ratio of_low_activity = background_share(low.sum, measured.intrinsic_sum_per_s * low.seconds);
     ResultTable table{"rates", "Rates, per second", {}, {}};
     table.columns = {"run",
                      "duration_s",
@@ -178,7 +165,7 @@ int count_rate(const CountRateOptions& options) {
     Chart chart{"rates", "Count rates", "mean activity (MBq)", "rate (1/s)"};
     chart.curves = {{"total", {}, {}}, {"trues", {}, {}}, {"randoms", {}, {}}, {"NECR", {}, {}}};
     for (const LineAcquisition& a : measured.acquisitions) {
-        const Rates r = rates_of(a, measured, fractions);
+        const Rates r = rates_of(a, measured, of_low_activity);
         table.rows.push_back({a.run,
                               a.seconds,
                               a.mean_MBq,
@@ -217,11 +204,10 @@ int count_rate(const CountRateOptions& options) {
     add_peak(report, "necr", "NECR", necr, necr_errors, activities, volume);
     report.beside.push_back(
         {"necr_of_sums_per_s", "Largest NECR of all slices together", largest_of_sums, unknown, "1/s"});
-    if (std::any_of(fractions.begin(), fractions.end(), [](const Ratio& f) { return std::isnan(f.value); })) {
+    if (std::isnan(of_low_activity.value)) {
         report.warnings.emplace_back(
-            "No acquisition has randoms below 1 % of the trues in every slice: the randoms of the standard "
-            "without delayed "
-            "coincidences are not known.");
+            "No acquisition has randoms below 1 % of the trues: the randoms that the standard takes without "
+            "delayed coincidences are not known.");
     }
     if (std::any_of(activities.begin(), activities.end(), [](double a) { return std::isnan(a); })) {
         report.warnings.push_back(

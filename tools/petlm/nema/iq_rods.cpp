@@ -129,15 +129,18 @@ double blurred_disk(double diameter_mm, double sigma_mm, double distance_mm) {
     const double from = std::max(-radius, distance_mm - reach * sigma_mm);
     const double to = std::min(radius, distance_mm + reach * sigma_mm);
     if (!(to > from)) return 0;
-    // Chords of the disk: across them the integral of the Gaussian is known.
+    // Chords of the disk: across them the integral of the Gaussian is known. Steps of the angle, since the
+    // chords end with an infinite slope at the edge of the disk.
     constexpr int chords = 48;
-    const double step = (to - from) / chords;
+    const double first = std::asin(from / radius);
+    const double step = (std::asin(to / radius) - first) / chords;
     double sum = 0;
     for (int i = 0; i < chords; ++i) {
-        const double x = from + (i + 0.5) * step;
-        const double away = (distance_mm - x) / sigma_mm;
-        const double half_chord = std::sqrt(std::max(0.0, radius * radius - x * x));
-        sum += std::exp(-0.5 * away * away) * std::erf(half_chord / (sigma_mm * std::numbers::sqrt2));
+        const double angle = first + (i + 0.5) * step;
+        const double half_chord = radius * std::cos(angle);
+        const double away = (distance_mm - radius * std::sin(angle)) / sigma_mm;
+        sum += half_chord * std::exp(-0.5 * away * away) *
+               std::erf(half_chord / (sigma_mm * std::numbers::sqrt2));
     }
     return sum * step / (sigma_mm * std::sqrt(2 * std::numbers::pi));
 }

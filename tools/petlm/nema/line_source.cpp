@@ -93,12 +93,7 @@ std::vector<StripCounts> strips_of(const SliceBins& bins, const Sinograms& sinog
                                    const LinePhantom& phantom, const Slices& slices) {
     const std::size_t radial = bins.lines().radial();
     const auto [first, last] = columns_within(bins, phantom.diameter_mm / 2 + margin_mm);
-    const auto sum = sum_of_slices(bins, sinograms);
-    std::vector<std::size_t> peaks;
-    for (std::size_t row = 0; row < bins.lines().angles(); ++row) {
-        const auto* const begin = sum.data() + row * radial;
-        peaks.push_back(static_cast<std::size_t>(std::max_element(begin + first, begin + last) - begin));
-    }
+    const auto peaks = columns_of_source(bins, sum_of_slices(bins, sinograms), first, last);
     std::vector<StripCounts> strips;
     std::vector<double> projection(2 * radial - 1);
     for (std::size_t slice = slices.from; slice < slices.to; ++slice) {

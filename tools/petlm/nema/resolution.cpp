@@ -25,7 +25,7 @@ void add_row(ResultTable& table, const NemaRun& run, const PointImage& image, co
             row.emplace_back(w.errors[direction].*width);
         }
     }
-    for (const double fwhm : w.fwhm_of_line)
+    for (const double fwhm : w.fwhm_of_projection)
         row.emplace_back(fwhm);
     table.rows.push_back(std::move(row));
 }
@@ -81,8 +81,8 @@ int resolution(const ResolutionOptions& options) {
             table.columns.push_back(table.columns.back() + "_error");
         }
     }
-    for (const char* direction : direction_names)
-        table.columns.push_back(fmt::format("{}_fwhm_of_line_mm", direction));
+    for (std::size_t direction = 0; direction < 2; ++direction)
+        table.columns.push_back(fmt::format("{}_fwhm_of_projection_mm", direction_names[direction]));
     for (const auto& run : runs) {
         const PointImage image(*run, depth, options.max_ring_difference.value_or(UINT32_MAX));
         const PointWidths widths = image.widths();
@@ -104,9 +104,11 @@ int resolution(const ResolutionOptions& options) {
                 report.figures.push_back({fmt::format("fwtm_{}_mm", direction_names[d]),
                                           fmt::format("FWTM, {}", direction_names[d]), widths.widths[d].fwtm,
                                           widths.errors[d].fwtm, "mm"});
-                report.beside.push_back({fmt::format("fwhm_of_line_{}_mm", direction_names[d]),
-                                         fmt::format("FWHM through the peak alone, {}", direction_names[d]),
-                                         widths.fwhm_of_line[d], unknown, "mm"});
+            }
+            for (std::size_t d = 0; d < widths.fwhm_of_projection.size(); ++d) {
+                report.beside.push_back({fmt::format("fwhm_of_projection_{}_mm", direction_names[d]),
+                                         fmt::format("FWHM of the projections, {}", direction_names[d]),
+                                         widths.fwhm_of_projection[d], unknown, "mm"});
             }
         }
         if (&run == &runs.front()) report.procedure = image.procedure();

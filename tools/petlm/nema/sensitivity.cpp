@@ -25,12 +25,11 @@ constexpr double min_prompts_of_position = 10'000;
 
 /// Bins within 1 cm of the largest one of their angle.
 std::vector<bool> mask_of(const SliceBins& bins, const Sinograms& sinograms) {
-    const auto sum = sum_of_slices(bins, sinograms);
     const std::size_t radial = bins.lines().radial();
-    std::vector<bool> mask(sum.size());
+    const auto columns = columns_of_source(bins, sum_of_slices(bins, sinograms), 0, radial);
+    std::vector<bool> mask(bins.in_slice());
     for (std::size_t row = 0; row < bins.lines().angles(); ++row) {
-        const auto* const begin = sum.data() + row * radial;
-        const auto peak = std::max_element(begin, begin + radial) - begin;
+        const auto peak = static_cast<std::ptrdiff_t>(columns[row]);
         for (std::size_t column = 0; column < radial; ++column) {
             const auto away = std::abs(static_cast<std::ptrdiff_t>(column) - peak);
             mask[row * radial + column] = static_cast<double>(away) * bins.lines().width_mm() <= kept_mm;

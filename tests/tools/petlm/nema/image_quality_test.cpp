@@ -183,7 +183,8 @@ TEST_CASE("petlm nema image-quality: noise does not move the recovery of the fit
         const auto json = fitted(noise);
         CAPTURE(noise, json["beside"].dump(), json["figures"].dump());
         // A voxel blurs, too.
-        CHECK(json["beside"]["rods_fwhm_mm"]["value"].get<double>() == Approx(2.3548 * sigma).epsilon(noise > 0 ? 0.1 : 0.03));
+        CHECK(json["beside"]["rods_fwhm_mm"]["value"].get<double>() ==
+              Approx(2.3548 * sigma).epsilon(noise > 0 ? 0.1 : 0.03));
         for (int rod = 1; rod <= 5; ++rod) {
             CAPTURE(rod);
             const auto& figure = json["beside"]["recovery_fitted_" + std::to_string(rod) + "mm"];
