@@ -1,38 +1,10 @@
 // The figures beside those of the standard, on a scanner of its own, against the truth of the simulator.
+#include "tests/end_to_end/nema/decagon.hpp"
 #include "tests/end_to_end/nema/simulated.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
 using nlohmann::json;
-
-namespace {
-
-/// Ten sides of 18 crystals, six rings of blocks.
-json decagon() {
-    json sources = json::array();
-    for (int bdm = 0; bdm < 30; ++bdm)
-        sources.push_back({{"id", bdm}, {"bdms", {bdm}}});
-    return {{"name", "decagon"},
-            {"tick_ps", 12.5},
-            {"geometry",
-             {{"channels", 5},
-              {"modules", {{"y", 2}, {"z", 3}}},
-              {"blocks", {{"y", 2}, {"z", 2}}},
-              {"crystals", {{"y", 9}, {"z", 9}}},
-              {"bdm_count", 30},
-              {"du_count", 4},
-              {"position_size", 128}}},
-            {"dimensions",
-             {{"ring_radius_mm", 36},
-              {"crystal_pitch_y_mm", 1.12},
-              {"crystal_pitch_z_mm", 1.12},
-              {"crystal_length_mm", 11},
-              {"block_gap_y_mm", 0.2},
-              {"block_gap_z_mm", 0.3},
-              {"module_gap_z_mm", 0.7}}},
-            {"sources", sources}};
-}
-}  // namespace
 
 TEST_CASE("petlm nema count-rate: both estimates of randoms and the NECR by slice", "[e2e][nema]") {
     Simulated simulated;
