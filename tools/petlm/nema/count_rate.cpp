@@ -128,6 +128,10 @@ int count_rate(const CountRateOptions& options) {
         "the "
         "noise of both. Beside it, randoms are those expected from the singles; scatter and the NECR of "
         "subtracted delayed coincidences use them.");
+    report.deviations.emplace_back(
+        "randoms_by_scatter_fraction has the scatter fraction of all slices together, not of each slice: at "
+        "the ends "
+        "a slice has too few counts for it.");
     report.procedure.emplace_back(
         "Beside the standard: necr_of_sums is trues² / total of all slices together. It is less where the "
         "slices "

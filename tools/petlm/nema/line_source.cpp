@@ -192,8 +192,10 @@ void describe(const CountRateOptions& options, const LineMeasurement& measured, 
         "noise is neglected.");
     report.deviations.push_back(
         "The line is looked for in each angle of the sum of all slices, not in each slice: with few counts, "
-        "the "
-        "largest bin of a slice is a matter of noise, which makes the trues too large.");
+        "the largest "
+        "bin of a slice is a matter of noise, which makes the trues too large. Angles that gaps between "
+        "blocks leave "
+        "without a line through it take its place from the others.");
     report.deviations.push_back(fmt::format(
         "Slices used: {} of {}, from {:.4g} to {:.4g} mm, those in which the phantom lies.",
         measured.slices.to - measured.slices.from, measured.bins.slices(),

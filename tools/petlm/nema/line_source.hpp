@@ -50,7 +50,7 @@ struct Slices {
 Slices slices_of(const SliceBins& bins, const LinePhantom& phantom);
 
 /// Of each of the slices. Bins further than 8 mm from the edge of the phantom are left out. The line is
-/// looked for in each angle of the sum of all slices.
+/// where columns_of_source() finds it.
 std::vector<StripCounts> strips_of(const SliceBins& bins, const Sinograms& sinograms,
                                    const LinePhantom& phantom, const Slices& slices);
 

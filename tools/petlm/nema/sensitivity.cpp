@@ -214,7 +214,9 @@ void describe(const SliceBins& bins, const SensitivityOptions& options,
         "The place of the source along the axis is the middle of the counts around the slice that has the "
         "most."};
     report.deviations = {
-        "The largest bin of an angle is looked for in the sum of all slices, not in each slice.",
+        "The largest bin of an angle is looked for in the sum of all slices, not in each slice. Angles that "
+        "gaps between "
+        "blocks leave without a line through the source take its place from the others.",
         "The sensitivity of a position has the counts of all slices, so that it is that of the scanner for a "
         "source there.",
         "The means over the central 70 and 150 mm are taken over the positions that were measured, by the "
