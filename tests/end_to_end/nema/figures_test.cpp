@@ -16,9 +16,9 @@ TEST_CASE("petlm nema count-rate: both estimates of randoms and the NECR by slic
                                         "--duration-s", seconds,
                                         "--seed",       "21"};
     };
-    const auto low = in_phantom(scanner, simulated.run("low", line("0.4", "6")));
+    const auto low = in_phantom(scanner, simulated.run("low", line("0.8", "6")));
     const auto high = in_phantom(scanner, simulated.run("high", line("40", "0.03")));
-    const json rates = simulated.nema("count-rate", {"low", "high"}, {"--activity-mbq", "0.4,40"});
+    const json rates = simulated.nema("count-rate", {"low", "high"}, {"--activity-mbq", "0.8,40"});
     for (std::size_t i = 0; i < 2; ++i) {
         auto row = row_of(rates, "rates", i);
         const InPhantom& truth = i == 0 ? low : high;
@@ -29,8 +29,10 @@ TEST_CASE("petlm nema count-rate: both estimates of randoms and the NECR by slic
         CAPTURE(i, trues, row["trues"], randoms, row["randoms"], row["randoms_by_scatter_fraction"],
                 row["randoms_by_scatter_fraction_error"]);
         CHECK(row["total"] == Approx(truth.all() / t).epsilon(1e-9));
-        // The line is seen through gaps between blocks, too: angles without lines through it do not matter.
+        // Gaps between blocks leave angles without lines through the source, which must not matter.
         CHECK(std::abs(row["trues"] - trues) < 2 * row["trues_error"]);
+        CHECK(std::abs(row["scatter"] - (background_of(truth) / t - randoms)) <
+              3 * std::hypot(row["scatter_error"], randoms_error));
         CHECK(std::abs(row["necr"] - necr_of(truth) / t) < 2 * row["necr_error"]);
         CHECK(std::abs(row["randoms"] - randoms) < 3 * randoms_error);
         const double by_fraction_error = row["randoms_by_scatter_fraction_error"];
