@@ -1,4 +1,4 @@
-// Filtered back-projection of a part of an image: NEMA NU 4-2008, clause 3.4, asks for it without smoothing.
+// Filtered back-projection of a part of an image: NEMA NU 4-2008 asks for it without smoothing.
 //
 // A. C. Kak, M. Slaney, Principles of Computerized Tomographic Imaging (IEEE Press, 1988), chapter 3.
 #pragma once

@@ -358,7 +358,7 @@ void add_nema(CLI::App& app, int& status) {
     nema->require_subcommand(1);
     {
         auto [sub, o] =
-            add(*nema, status, "sensitivity", "Clause 5: a point source at several positions", sensitivity);
+            add(*nema, status, "sensitivity", "A point source at several positions", sensitivity);
         add_nema_runs(sub, o);
         add_nema_activity(sub, o);
         sub.add_option("--by-position", o.position_channel,
@@ -368,24 +368,24 @@ void add_nema(CLI::App& app, int& status) {
     }
     {
         auto [sub, o] = add(*nema, status, "scatter",
-                            "Clause 4: the scatter fraction of a line source in a phantom", scatter_fraction);
+                            "The scatter fraction of a line source in a phantom", scatter_fraction);
         add_nema_count_rates(sub, o);
     }
     {
         auto [sub, o] =
-            add(*nema, status, "count-rate", "Clause 4: count losses, randoms and NECR", count_rate);
+            add(*nema, status, "count-rate", "Count losses, randoms and NECR", count_rate);
         add_nema_count_rates(sub, o);
     }
     {
         auto [sub, o] = add(*nema, status, "resolution",
-                            "Clause 3: the widths of point sources, one in each run", resolution);
+                            "The widths of point sources, one in each run", resolution);
         add_nema_runs(sub, o);
         sub.add_option("--max-ring-difference", o.max_ring_difference,
                        "Leave out lines of rings further apart; default: none");
     }
     {
         auto [sub, o] = add(*nema, status, "image-quality",
-                            "Clause 6: uniformity, recovery and spill-over in images", image_quality);
+                            "Uniformity, recovery and spill-over in images", image_quality);
         sub.add_option("images", o.images, "NIfTI files (.nii), or directories of petlm image")->required();
         add_output(sub, o, "Directory to write to");
         sub.add_option("--offset-mm", o.middle_mm, "X,Y,Z of the middle of the phantom; default: 0,0,0")

@@ -1,4 +1,4 @@
-// petlm nema count-rate: NEMA NU 4-2008, clause 4, count losses and randoms.
+// petlm nema count-rate: count losses, randoms and NECR of NEMA NU 4-2008.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,17 +16,44 @@ struct Rates {
     double total_error = 0;
     double trues = 0;
     double trues_error = 0;
-    double randoms = 0;
+    double randoms = 0;  ///< expected from the singles
+    Ratio randoms_by_scatter_fraction;
     double scatter = 0;
     double scatter_error = 0;
     double intrinsic = 0;
     double necr = 0;
     double necr_error = 0;
     double necr_subtracted = 0;
+    double necr_of_sums = 0;
     Ratio scatter_fraction;
 };
 
-Rates rates_of(const LineAcquisition& a, double intrinsic_per_s) {
+/// As if the scatter fraction of the low activities held at all: the standard's randoms for scanners
+/// without delayed coincidences. Counts.
+Ratio randoms_by(const Ratio& fraction, const StripCounts& counts, double intrinsic) {
+    const double per_true = fraction.value / (1 - fraction.value);
+    const double of_fraction =
+        counts.trues() * fraction.error / ((1 - fraction.value) * (1 - fraction.value));
+    const double variance = counts.variance_of_background() +
+                            per_true * per_true * counts.variance_of_trues() -
+                            2 * per_true * counts.covariance() + of_fraction * of_fraction;
+    return {counts.background - intrinsic - per_true * counts.trues(), std::sqrt(std::max(0.0, variance))};
+}
+
+/// trues² / total, and its variance: with the share s of trues,
+/// d(trues² / total) = (2 s - s²) d trues - s² d background.
+std::pair<double, double> noise_equivalent(const StripCounts& counts) {
+    if (!(counts.total > 0)) return {0, 0};
+    const double share = counts.trues() / counts.total;
+    const double of_trues = 2 * share - share * share;
+    const double of_rest = share * share;
+    const double variance = of_trues * of_trues * counts.variance_of_trues() +
+                            of_rest * of_rest * counts.variance_of_background() -
+                            2 * of_trues * of_rest * counts.covariance();
+    return {share * counts.trues(), std::max(0.0, variance)};
+}
+
+Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured, const Ratio& of_low_activity) {
     const StripCounts& sum = a.sum;
     const double per_count = a.loss_factor / a.seconds;
     Rates r;
@@ -35,19 +62,22 @@ Rates rates_of(const LineAcquisition& a, double intrinsic_per_s) {
     r.trues = sum.trues() * per_count;
     r.trues_error = std::sqrt(sum.variance_of_trues()) * per_count;
     r.randoms = a.randoms_sum * per_count;
-    r.intrinsic = intrinsic_per_s;
+    r.intrinsic = measured.intrinsic_sum_per_s;
     r.scatter = r.total - r.trues - r.randoms - r.intrinsic;
     r.scatter_error = std::sqrt(sum.variance_of_background()) * per_count;
-    r.necr = r.total > 0 ? r.trues * r.trues / r.total : 0;
-    // With the share s of trues: d(trues^2 / total) = (2 s - s^2) d trues - s^2 d background.
-    const double share = r.total > 0 ? r.trues / r.total : 0;
-    const double of_trues = 2 * share - share * share;
-    const double of_rest = share * share;
-    const double variance = of_trues * of_trues * sum.variance_of_trues() +
-                            of_rest * of_rest * sum.variance_of_background() -
-                            2 * of_trues * of_rest * sum.covariance();
-    r.necr_error = std::sqrt(std::max(0.0, variance)) * per_count;
-    r.necr_subtracted = r.total > 0 ? r.trues * r.trues / (r.total + r.randoms) : 0;
+    r.necr_of_sums = noise_equivalent(sum).first * per_count;
+    double variance = 0;
+    for (std::size_t i = 0; i < a.slices.size(); ++i) {
+        const StripCounts& slice = a.slices[i];
+        if (!(slice.total > 0)) continue;
+        const auto [counts, variance_of_slice] = noise_equivalent(slice);
+        r.necr += counts * per_count;
+        r.necr_subtracted += counts * per_count * slice.total / (slice.total + a.randoms[i]);
+        variance += variance_of_slice;
+    }
+    r.necr_error = std::sqrt(variance) * per_count;
+    const Ratio by_fraction = randoms_by(of_low_activity, sum, r.intrinsic / per_count);
+    r.randoms_by_scatter_fraction = {by_fraction.value * per_count, by_fraction.error * per_count};
     r.scatter_fraction = background_share(sum, a.randoms_sum + r.intrinsic / per_count);
     return r;
 }
@@ -73,7 +103,7 @@ void add_peak(Report& report, const std::string& key, const std::string& name,
 
 int count_rate(const CountRateOptions& options) {
     check_output(options.output, options.force);
-    Report report{"count-rate", "Count rates", "4 (Scatter fraction, count losses and randoms)"};
+    Report report{"count-rate", "Count rates"};
     LineMeasurement measured = measure(options, report);
     describe(options, measured, report);
     if (measured.acquisitions.empty()) throw petlm::BadInput("no run has recorded for any time");
@@ -82,13 +112,32 @@ int count_rate(const CountRateOptions& options) {
     const double volume = measured.phantom->volume_ml();
     report.procedure.push_back(
         "Activities are means over an acquisition, with the decay within it; the concentration is the "
-        "activity divided by "
-        "the volume of the phantom. NECR = trues² / total; the other NECR, trues² / (total + randoms), holds "
-        "where "
-        "delayed coincidences are subtracted. Rates are those that would have arrived: they are multiplied "
+        "activity "
+        "divided by the volume of the phantom. NECR = trues² / total; the other NECR, trues² / (total + "
+        "randoms), "
+        "holds where delayed coincidences are subtracted. Both are computed for each slice and added up. "
+        "Rates "
+        "are those that would have arrived: they are multiplied with loss_factor for the data of the boards "
+        "that "
+        "did not.");
+    report.procedure.emplace_back(
+        "Without delayed coincidences the standard takes total - trues / (1 - scatter fraction) as randoms, "
         "with "
-        "loss_factor for the data of the boards that did not.");
-
+        "the scatter fraction of the acquisitions whose randoms are below 1 % of the trues: "
+        "randoms_by_scatter_fraction. It takes the scatter fraction as the same at all activities, and has "
+        "the "
+        "noise of both. Beside it, randoms are those expected from the singles; scatter and the NECR of "
+        "subtracted delayed coincidences use them.");
+    report.deviations.emplace_back(
+        "randoms_by_scatter_fraction has the scatter fraction of all slices together, not of each slice: at "
+        "the ends "
+        "a slice has too few counts for it.");
+    report.procedure.emplace_back(
+        "Beside the standard: necr_of_sums is trues² / total of all slices together. It is less where the "
+        "slices "
+        "differ, and noise does not make it larger.");
+    const LowActivity low = low_activity_of(measured);
+    const Ratio of_low_activity = background_share(low.sum, measured.intrinsic_sum_per_s * low.seconds);
     ResultTable table{"rates", "Rates, per second", {}, {}};
     table.columns = {"run",
                      "duration_s",
@@ -99,12 +148,15 @@ int count_rate(const CountRateOptions& options) {
                      "trues",
                      "trues_error",
                      "randoms",
+                     "randoms_by_scatter_fraction",
+                     "randoms_by_scatter_fraction_error",
                      "scatter",
                      "scatter_error",
                      "intrinsic",
                      "necr",
                      "necr_error",
                      "necr_delayeds_subtracted",
+                     "necr_of_sums",
                      "scatter_fraction",
                      "scatter_fraction_error",
                      "loss_factor"};
@@ -113,19 +165,38 @@ int count_rate(const CountRateOptions& options) {
     std::vector<double> trues_errors;
     std::vector<double> necr;
     std::vector<double> necr_errors;
+    double largest_of_sums = 0;
     Chart chart{"rates", "Count rates", "mean activity (MBq)", "rate (1/s)"};
     chart.curves = {{"total", {}, {}}, {"trues", {}, {}}, {"randoms", {}, {}}, {"NECR", {}, {}}};
     for (const LineAcquisition& a : measured.acquisitions) {
-        const Rates r = rates_of(a, measured.intrinsic_sum_per_s);
-        table.rows.push_back({a.run, a.seconds, a.mean_MBq, 1e3 * a.mean_MBq / volume, r.total, r.total_error,
-                              r.trues, r.trues_error, r.randoms, r.scatter, r.scatter_error, r.intrinsic,
-                              r.necr, r.necr_error, r.necr_subtracted, r.scatter_fraction.value,
-                              r.scatter_fraction.error, a.loss_factor});
+        const Rates r = rates_of(a, measured, of_low_activity);
+        table.rows.push_back({a.run,
+                              a.seconds,
+                              a.mean_MBq,
+                              1e3 * a.mean_MBq / volume,
+                              r.total,
+                              r.total_error,
+                              r.trues,
+                              r.trues_error,
+                              r.randoms,
+                              r.randoms_by_scatter_fraction.value,
+                              r.randoms_by_scatter_fraction.error,
+                              r.scatter,
+                              r.scatter_error,
+                              r.intrinsic,
+                              r.necr,
+                              r.necr_error,
+                              r.necr_subtracted,
+                              r.necr_of_sums,
+                              r.scatter_fraction.value,
+                              r.scatter_fraction.error,
+                              a.loss_factor});
         activities.push_back(a.mean_MBq);
         trues.push_back(r.trues);
         trues_errors.push_back(r.trues_error);
         necr.push_back(r.necr);
         necr_errors.push_back(r.necr_error);
+        largest_of_sums = std::max(largest_of_sums, r.necr_of_sums);
         const std::array values = {r.total, r.trues, r.randoms, r.necr};
         for (std::size_t i = 0; i < values.size(); ++i) {
             chart.curves[i].x.push_back(std::isnan(a.mean_MBq) ? static_cast<double>(activities.size())
@@ -135,6 +206,13 @@ int count_rate(const CountRateOptions& options) {
     }
     add_peak(report, "trues", "rate of trues", trues, trues_errors, activities, volume);
     add_peak(report, "necr", "NECR", necr, necr_errors, activities, volume);
+    report.beside.push_back(
+        {"necr_of_sums_per_s", "Largest NECR of all slices together", largest_of_sums, unknown, "1/s"});
+    if (std::isnan(of_low_activity.value)) {
+        report.warnings.emplace_back(
+            "No acquisition has randoms below 1 % of the trues: the randoms that the standard takes without "
+            "delayed coincidences are not known.");
+    }
     if (std::any_of(activities.begin(), activities.end(), [](double a) { return std::isnan(a); })) {
         report.warnings.push_back(
             "The activity of some runs is not known: the operator did not say it at the start, and "

@@ -11,17 +11,13 @@ namespace {
 
 constexpr double degree = std::numbers::pi / 180;
 constexpr double between_rods = 72;
-constexpr double rods_length = 10;
 constexpr double uniform_diameter = 22.5;
 constexpr double uniform_length = 10;
 constexpr double cold_diameter = 4;
 constexpr double cold_length = 7.5;
 
-/// Planes with their middle no further than half the length from `middle`.
-struct Planes {
-    std::size_t from = 0;
-    std::size_t to = 0;  ///< exclusive
-};
+}  // namespace
+
 Planes planes_of(const Image& image, double middle, double length) {
     Planes planes;
     constexpr double rounding = 1e-6;
@@ -36,7 +32,6 @@ Planes planes_of(const Image& image, double middle, double length) {
     return planes;
 }
 
-/// Mean over planes, row by row.
 std::vector<double> mean_plane(const Image& image, const Planes& planes) {
     const std::size_t in_plane = image.n[0] * image.n[1];
     std::vector<double> mean(in_plane);
@@ -46,6 +41,8 @@ std::vector<double> mean_plane(const Image& image, const Planes& planes) {
     }
     return mean;
 }
+
+namespace {
 
 /// Calls use(index in the plane) for voxels with their middle in a circle.
 template <class Use>
@@ -145,7 +142,7 @@ IqPlace find_phantom(const Image& image, const std::array<double, 3>& middle_mm)
         IqPlace place;
         place.middle_mm = middle_mm;
         place.rods_towards = towards;
-        const auto plane = mean_plane(image, planes_of(image, place.z_of(iq::rods_middle), rods_length));
+        const auto plane = mean_plane(image, planes_of(image, place.z_of(iq::rods_middle), iq::rods_length));
         for (const int direction : {1, -1}) {
             place.towards_smaller = direction;
             for (place.largest_deg = 0; place.largest_deg < 360; place.largest_deg += step_deg) {
@@ -183,7 +180,7 @@ IqValues values_of(const Image& image, const IqPlace& place) {
     values.uniform = in_cylinder(image, {place.middle_mm[0], place.middle_mm[1]}, uniform_diameter,
                                  planes_of(image, place.z_of(iq::uniform_middle), uniform_length));
     const double noise = values.uniform.percent();
-    const auto planes = planes_of(image, place.z_of(iq::rods_middle), rods_length);
+    const auto planes = planes_of(image, place.z_of(iq::rods_middle), iq::rods_length);
     const auto plane = mean_plane(image, planes);
     for (std::size_t number = 0; number < iq::rod_diameters.size(); ++number) {
         std::size_t largest = SIZE_MAX;

@@ -1,4 +1,4 @@
-// The image quality phantom of NEMA NU 4-2008, clause 6, in an image: its regions and their values.
+// The image quality phantom of NEMA NU 4-2008 in an image: its regions and their values.
 #pragma once
 
 #include <array>
@@ -30,6 +30,7 @@ namespace iq {
 inline constexpr std::array<double, 5> rod_diameters = {1, 2, 3, 4, 5};
 inline constexpr double rods_at = 7;  ///< from the axis, 72 degrees apart
 inline constexpr double rods_middle = 15;
+inline constexpr double rods_length = 10;  ///< of the middle part that is measured
 inline constexpr double uniform_middle = -2.5;
 inline constexpr double cold_middle = -17.5;
 inline constexpr double cold_at = 7.5;  ///< from the axis, opposite each other
@@ -50,6 +51,16 @@ struct IqPlace {
 };
 /// Throws petlm::BadInput when the image does not cover the phantom or shows no rods.
 IqPlace find_phantom(const Image& image, const std::array<double, 3>& middle_mm);
+
+struct Planes {
+    std::size_t from = 0;
+    std::size_t to = 0;  ///< exclusive
+};
+/// With their middle no further than half the length from `middle`. Throws petlm::BadInput when there are
+/// none.
+Planes planes_of(const Image& image, double middle, double length);
+/// Mean over planes, row by row.
+std::vector<double> mean_plane(const Image& image, const Planes& planes);
 
 struct VoxelStatistics {
     std::size_t voxels = 0;
@@ -79,7 +90,7 @@ struct IqValues {
     /// Mean of the planes of the rods; from the bottom to the top.
     Chart::Map rods_plane;
 };
-/// Clause 6.4. Throws petlm::BadInput when a region holds no voxel.
+/// By the rules of the standard. Throws petlm::BadInput when a region holds no voxel.
 IqValues values_of(const Image& image, const IqPlace& place);
 
 }  // namespace petacq::nema

@@ -93,12 +93,7 @@ std::vector<StripCounts> strips_of(const SliceBins& bins, const Sinograms& sinog
                                    const LinePhantom& phantom, const Slices& slices) {
     const std::size_t radial = bins.lines().radial();
     const auto [first, last] = columns_within(bins, phantom.diameter_mm / 2 + margin_mm);
-    const auto sum = sum_of_slices(bins, sinograms);
-    std::vector<std::size_t> peaks;
-    for (std::size_t row = 0; row < bins.lines().angles(); ++row) {
-        const auto* const begin = sum.data() + row * radial;
-        peaks.push_back(static_cast<std::size_t>(std::max_element(begin + first, begin + last) - begin));
-    }
+    const auto peaks = columns_of_source(bins, sum_of_slices(bins, sinograms), first, last);
     std::vector<StripCounts> strips;
     std::vector<double> projection(2 * radial - 1);
     for (std::size_t slice = slices.from; slice < slices.to; ++slice) {
@@ -197,8 +192,10 @@ void describe(const CountRateOptions& options, const LineMeasurement& measured, 
         "noise is neglected.");
     report.deviations.push_back(
         "The line is looked for in each angle of the sum of all slices, not in each slice: with few counts, "
-        "the "
-        "largest bin of a slice is a matter of noise, which makes the trues too large.");
+        "the largest "
+        "bin of a slice is a matter of noise, which makes the trues too large. Angles that gaps between "
+        "blocks leave "
+        "without a line through it take its place from the others.");
     report.deviations.push_back(fmt::format(
         "Slices used: {} of {}, from {:.4g} to {:.4g} mm, those in which the phantom lies.",
         measured.slices.to - measured.slices.from, measured.bins.slices(),
@@ -209,6 +206,20 @@ void describe(const CountRateOptions& options, const LineMeasurement& measured, 
             "where "
             "there is any.");
     }
+}
+
+LowActivity low_activity_of(const LineMeasurement& measured) {
+    LowActivity low;
+    low.slices.resize(measured.slices.to - measured.slices.from);
+    for (const LineAcquisition& a : measured.acquisitions) {
+        if (!a.few_randoms()) continue;
+        for (std::size_t i = 0; i < low.slices.size(); ++i)
+            low.slices[i] += a.slices[i];
+        low.sum += a.sum;
+        low.randoms += a.randoms_sum;
+        low.seconds += a.seconds;
+    }
+    return low;
 }
 
 Ratio background_share(const StripCounts& counts, double known) {

@@ -1,4 +1,4 @@
-// Trues and scatter of the line source in its phantom: NEMA NU 4-2008, clause 4.
+// Trues and scatter of the line source in its phantom of NEMA NU 4-2008.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +50,7 @@ struct Slices {
 Slices slices_of(const SliceBins& bins, const LinePhantom& phantom);
 
 /// Of each of the slices. Bins further than 8 mm from the edge of the phantom are left out. The line is
-/// looked for in each angle of the sum of all slices.
+/// where columns_of_source() finds it.
 std::vector<StripCounts> strips_of(const SliceBins& bins, const Sinograms& sinograms,
                                    const LinePhantom& phantom, const Slices& slices);
 
@@ -64,6 +64,9 @@ struct LineAcquisition {
     StripCounts sum;
     double randoms_sum = 0;
     double loss_factor = 1;  ///< IntervalSeconds; not in the counts
+
+    /// Below 1 % of the trues: fit for the scatter fraction.
+    [[nodiscard]] bool few_randoms() const { return sum.trues() > 0 && randoms_sum < 0.01 * sum.trues(); }
 };
 struct LineMeasurement {
     const LinePhantom* phantom;
@@ -73,10 +76,19 @@ struct LineMeasurement {
     std::vector<double> intrinsic_per_s;        ///< [slice] prompts without a source; 0 if not measured
     double intrinsic_sum_per_s = 0;
 };
+/// The acquisitions with few randoms, added up.
+struct LowActivity {
+    std::vector<StripCounts> slices;
+    StripCounts sum;
+    double randoms = 0;
+    double seconds = 0;
+};
+LowActivity low_activity_of(const LineMeasurement& measured);
+
 /// Reads all runs. Throws as Run and IntervalSeconds do.
 LineMeasurement measure(const CountRateOptions& options, Report& report);
 
-/// What both tests of clause 4 do, and where they differ from the standard.
+/// What both tests of the line source do, and where they differ from the standard.
 void describe(const CountRateOptions& options, const LineMeasurement& measured, Report& report);
 
 struct Ratio {

@@ -1,4 +1,4 @@
-// The image of a point source and its response functions: NEMA NU 4-2008, clauses 3.4 and 3.5.
+// The image of a point source and its response functions: NEMA NU 4-2008.
 #pragma once
 
 #include <array>
@@ -27,6 +27,8 @@ struct PointWidths {
     std::array<Widths, directions> widths;
     std::array<Widths, directions> errors;  ///< standard deviations; NaN if unknown
     std::array<Profile, directions> profiles;
+    /// Radial and tangential, in the projections; NaN if they do not fall to a half.
+    std::array<double, 2> fwhm_of_projection{};
 };
 
 /// Slices of the image around a source, as far as they matter, in axes that point from the axis of the
@@ -46,6 +48,8 @@ class PointImage {
   private:
     /// [slice][along the tangent][along the radius]
     [[nodiscard]] std::vector<double> volume_of(const std::vector<double>& counts) const;
+    /// Of the projections along lines across the direction `angle`.
+    [[nodiscard]] double fwhm_of_projection(const std::vector<double>& counts, double angle) const;
     void find_source(const Sinograms& sinograms);
     void count_lines(const NemaRun& run);
 

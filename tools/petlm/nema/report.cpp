@@ -15,6 +15,7 @@ namespace petacq::nema {
 namespace {
 
 constexpr const char* standard = "NEMA NU 4-2008";
+constexpr const char* beside_title = "beside the standard";
 
 std::string number(double value) {
     return std::isnan(value) ? "" : fmt::format("{:.6g}", value);
@@ -28,6 +29,15 @@ std::string text_of(const Cell& cell) {
 /// NaN, which JSON does not have, is null.
 nlohmann::ordered_json json_of(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+nlohmann::ordered_json json_of(const std::vector<Figure>& figures) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object();
+    for (const Figure& figure : figures) {
+        json[figure.key] = {
+            {"value", json_of(figure.value)}, {"error", json_of(figure.error)}, {"unit", figure.unit}};
+    }
+    return json;
 }
 
 nlohmann::ordered_json json_of(const ResultTable& table) {
@@ -94,6 +104,13 @@ std::string list_of(const char* title, const std::vector<std::string>& sentences
     return out + "</ul>\n";
 }
 
+std::string html_of(const std::string& title, const std::vector<Figure>& figures) {
+    report::Table shown{{}, {title, "value"}, {}};
+    for (const Figure& figure : figures)
+        shown.rows.push_back({{figure.name}, {text_of(figure), true}});
+    return report::html_of(shown);
+}
+
 std::string html_of(const ResultTable& table) {
     report::Table shown{{}, table.columns, {}};
     for (const auto& row : table.rows) {
@@ -117,34 +134,27 @@ std::string text_of(const Figure& figure) {
 nlohmann::ordered_json json_of(const Report& report) {
     nlohmann::ordered_json json = {{"standard", standard},
                                    {"test", report.command},
-                                   {"clause", report.clause},
                                    {"inputs", report.inputs},
-                                   {"figures", nlohmann::ordered_json::object()},
+                                   {"figures", json_of(report.figures)},
+                                   {"beside", json_of(report.beside)},
                                    {"tables", nlohmann::ordered_json::object()},
                                    {"procedure", report.procedure},
                                    {"deviations", report.deviations},
                                    {"warnings", report.warnings}};
-    for (const Figure& figure : report.figures) {
-        json["figures"][figure.key] = {
-            {"value", json_of(figure.value)}, {"error", json_of(figure.error)}, {"unit", figure.unit}};
-    }
     for (const ResultTable& table : report.tables)
         json["tables"][table.name] = json_of(table);
     return json;
 }
 
 std::string html_of(const Report& found) {
-    report::Page page{
-        found.title, fmt::format("<p>{}, clause {}.</p>\n", standard, report::escaped(found.clause)), {}};
+    report::Page page{found.title, fmt::format("<p>{}.</p>\n", standard), {}};
     for (const auto& warning : found.warnings)
         page.summary += "<p class=\"bad\">" + report::escaped(warning) + "</p>\n";
     if (!found.figures.empty()) {
-        report::Table results{{}, {"result", "value"}, {}};
-        for (const Figure& figure : found.figures)
-            results.rows.push_back({{figure.name}, {text_of(figure), true}});
-        page.summary += report::html_of(results) +
+        page.summary += html_of("result", found.figures) +
                         "<p>Errors are one standard deviation of the counting statistics.</p>\n";
     }
+    if (!found.beside.empty()) page.summary += html_of(beside_title, found.beside);
     if (report::with_cairo && !found.charts.empty()) {
         page.body += "<div class=\"pictures\">\n";
         for (const Chart& chart : found.charts) {
@@ -182,9 +192,14 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
     }
     outputs.commit();
 
-    std::cout << report.title << " (" << standard << ", clause " << report.clause << ")\n";
-    for (const Figure& figure : report.figures)
-        std::cout << "  " << figure.name << ": " << text_of(figure) << '\n';
+    const auto print = [](const std::vector<Figure>& figures) {
+        for (const Figure& figure : figures)
+            std::cout << "  " << figure.name << ": " << text_of(figure) << '\n';
+    };
+    std::cout << report.title << " (" << standard << ")\n";
+    print(report.figures);
+    if (!report.beside.empty()) std::cout << "  " << beside_title << '\n';
+    print(report.beside);
     if (!report.tables.empty()) std::cout << '\n' << text_of(report.tables.front());
     for (const auto& sentence : report.deviations)
         std::cout << "Deviation: " << sentence << '\n';

@@ -61,12 +61,12 @@ struct Chart {
 struct Report {
     std::string command;  ///< "sensitivity"
     std::string title;
-    std::string clause;                        ///< "5 (Sensitivity)"
     std::vector<std::string> inputs = {};      ///< runs or images, and what is known of them
     std::vector<std::string> procedure = {};   ///< sentences
     std::vector<std::string> deviations = {};  ///< from the standard, sentences
     std::vector<std::string> warnings = {};    ///< sentences
-    std::vector<Figure> figures = {};
+    std::vector<Figure> figures = {};          ///< as the standard defines them
+    std::vector<Figure> beside = {};  ///< of the same quantities, without a weakness of the standard's rule
     std::vector<ResultTable> tables = {};
     std::vector<Chart> charts = {};
 };

@@ -1,4 +1,4 @@
-// petlm nema resolution: NEMA NU 4-2008, clause 3.
+// petlm nema resolution: the spatial resolution of NEMA NU 4-2008.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -25,6 +25,8 @@ void add_row(ResultTable& table, const NemaRun& run, const PointImage& image, co
             row.emplace_back(w.errors[direction].*width);
         }
     }
+    for (const double fwhm : w.fwhm_of_projection)
+        row.emplace_back(fwhm);
     table.rows.push_back(std::move(row));
 }
 
@@ -68,7 +70,7 @@ std::string named_loss(const NemaRun& run, std::vector<std::string>& warnings) {
 
 int resolution(const ResolutionOptions& options) {
     check_output(options.output, options.force);
-    Report report{"resolution", "Spatial resolution", "3 (Spatial resolution)"};
+    Report report{"resolution", "Spatial resolution"};
     const auto runs = runs_of(options);
     const config::Scanner& scanner = runs.front()->scanner();
     const double depth = petlm::depth_of_interaction(options.depth_mm, scanner);
@@ -79,6 +81,8 @@ int resolution(const ResolutionOptions& options) {
             table.columns.push_back(table.columns.back() + "_error");
         }
     }
+    for (std::size_t direction = 0; direction < 2; ++direction)
+        table.columns.push_back(fmt::format("{}_fwhm_of_projection_mm", direction_names[direction]));
     for (const auto& run : runs) {
         const PointImage image(*run, depth, options.max_ring_difference.value_or(UINT32_MAX));
         const PointWidths widths = image.widths();
@@ -100,6 +104,11 @@ int resolution(const ResolutionOptions& options) {
                 report.figures.push_back({fmt::format("fwtm_{}_mm", direction_names[d]),
                                           fmt::format("FWTM, {}", direction_names[d]), widths.widths[d].fwtm,
                                           widths.errors[d].fwtm, "mm"});
+            }
+            for (std::size_t d = 0; d < widths.fwhm_of_projection.size(); ++d) {
+                report.beside.push_back({fmt::format("fwhm_of_projection_{}_mm", direction_names[d]),
+                                         fmt::format("FWHM of the projections, {}", direction_names[d]),
+                                         widths.fwhm_of_projection[d], unknown, "mm"});
             }
         }
         if (&run == &runs.front()) report.procedure = image.procedure();

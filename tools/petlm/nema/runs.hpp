@@ -29,7 +29,8 @@ struct RunActivity {
     [[nodiscard]] double mean_MBq(
         const daemon::Coverage& coverage) const;  // NOLINT(readability-identifier-naming)
 };
-/// Positrons per decay by which clause 5 divides: 0.9060 for Na-22 and unknown nuclides, otherwise its own.
+/// Positrons per decay by which the sensitivity is divided: 0.9060 for Na-22 and unknown nuclides, otherwise
+/// its own.
 double branching_of(const RunActivity& activity);
 
 /// Not thread-safe.

@@ -1,4 +1,4 @@
-// petlm nema scatter: NEMA NU 4-2008, clause 4, the scatter fraction.
+// petlm nema scatter: the scatter fraction of NEMA NU 4-2008.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -9,7 +9,6 @@
 namespace petacq::nema {
 namespace {
 
-constexpr double max_randoms_of_scatter = 0.01;  ///< of the trues
 constexpr double min_prompts_of_scatter = 500'000;
 
 ResultTable table_of_acquisitions(const LineMeasurement& measured) {
@@ -18,10 +17,9 @@ ResultTable table_of_acquisitions(const LineMeasurement& measured) {
                      "trues", "scatter_and_randoms", "randoms_expected",      "randoms_per_true",
                      "used",  "scatter_fraction",    "scatter_fraction_error"};
     for (const LineAcquisition& a : measured.acquisitions) {
-        const bool used = a.randoms_sum < max_randoms_of_scatter * a.sum.trues();
         const Ratio fraction = background_share(a.sum, a.randoms_sum);
         table.rows.push_back({a.run, a.seconds, a.mean_MBq, a.sum.total, a.sum.trues(), a.sum.background,
-                              a.randoms_sum, a.randoms_sum / a.sum.trues(), used ? "yes" : "no",
+                              a.randoms_sum, a.randoms_sum / a.sum.trues(), a.few_randoms() ? "yes" : "no",
                               fraction.value, fraction.error});
     }
     return table;
@@ -31,27 +29,18 @@ ResultTable table_of_acquisitions(const LineMeasurement& measured) {
 
 int scatter_fraction(const CountRateOptions& options) {
     check_output(options.output, options.force);
-    Report report{"scatter", "Scatter fraction", "4 (Scatter fraction, count losses and randoms)"};
+    Report report{"scatter", "Scatter fraction"};
     const LineMeasurement measured = measure(options, report);
     describe(options, measured, report);
 
     // Of the acquisitions with few randoms, all together.
-    std::vector<StripCounts> slices(measured.slices.to - measured.slices.from);
-    StripCounts all;
-    double randoms = 0;
-    double seconds = 0;
-    double fewest = INFINITY;
-    for (const LineAcquisition& a : measured.acquisitions) {
-        const double ratio = a.randoms_sum / a.sum.trues();
-        fewest = std::min(fewest, std::isfinite(ratio) ? ratio : INFINITY);
-        if (!(a.sum.trues() > 0 && ratio < max_randoms_of_scatter)) continue;
-        for (std::size_t i = 0; i < slices.size(); ++i)
-            slices[i] += a.slices[i];
-        all += a.sum;
-        randoms += a.randoms_sum;
-        seconds += a.seconds;
-    }
+    const LowActivity low = low_activity_of(measured);
+    const StripCounts& all = low.sum;
     if (!(all.total > 0)) {
+        double fewest = INFINITY;
+        for (const LineAcquisition& a : measured.acquisitions) {
+            if (a.sum.trues() > 0) fewest = std::min(fewest, a.randoms_sum / a.sum.trues());
+        }
         throw petlm::BadInput(
             fmt::format("the scatter fraction needs an acquisition of the line source with randoms below 1 % "
                         "of the trues; the "
@@ -68,15 +57,15 @@ int scatter_fraction(const CountRateOptions& options) {
         "the "
         "trues, added up. The other one has the expected randoms, and the intrinsic background, subtracted.");
 
-    const double intrinsic = measured.intrinsic_sum_per_s * seconds;
+    const double intrinsic = measured.intrinsic_sum_per_s * low.seconds;
     const Ratio fraction = background_share(all, intrinsic);
-    const Ratio without = background_share(all, intrinsic + randoms);
+    const Ratio without = background_share(all, intrinsic + low.randoms);
     report.figures = {
         {"scatter_fraction", "Scatter fraction", 100 * fraction.value, 100 * fraction.error, "%"},
         {"scatter_fraction_without_randoms", "The same, less the expected randoms", 100 * without.value,
          100 * without.error, "%"},
         {"prompts", "Prompts used", all.total, std::sqrt(all.total), ""},
-        {"randoms_per_true", "Randoms per true", 100 * randoms / all.trues(), unknown, "%"}};
+        {"randoms_per_true", "Randoms per true", 100 * low.randoms / all.trues(), unknown, "%"}};
 
     report.tables.push_back(table_of_acquisitions(measured));
     ResultTable by_slice{
@@ -86,10 +75,10 @@ int scatter_fraction(const CountRateOptions& options) {
         {}};
     Chart chart{"scatter-fraction", "Scatter fraction by slice", "z (mm)", "scatter fraction (%)"};
     Chart::Curve curve{"scatter fraction", {}, {}};
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-        const StripCounts& s = slices[i];
+    for (std::size_t i = 0; i < low.slices.size(); ++i) {
+        const StripCounts& s = low.slices[i];
         const double z = measured.bins.slice_mm(measured.slices.from + i);
-        const Ratio of_slice = background_share(s, measured.intrinsic_per_s[i] * seconds);
+        const Ratio of_slice = background_share(s, measured.intrinsic_per_s[i] * low.seconds);
         by_slice.rows.push_back({z, s.total, s.background, of_slice.value, of_slice.error});
         curve.x.push_back(z);
         curve.y.push_back(100 * of_slice.value);

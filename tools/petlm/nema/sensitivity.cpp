@@ -1,4 +1,4 @@
-// petlm nema sensitivity: NEMA NU 4-2008, clause 5.
+// petlm nema sensitivity: the sensitivity of NEMA NU 4-2008.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,12 +25,11 @@ constexpr double min_prompts_of_position = 10'000;
 
 /// Bins within 1 cm of the largest one of their angle.
 std::vector<bool> mask_of(const SliceBins& bins, const Sinograms& sinograms) {
-    const auto sum = sum_of_slices(bins, sinograms);
     const std::size_t radial = bins.lines().radial();
-    std::vector<bool> mask(sum.size());
+    const auto columns = columns_of_source(bins, sum_of_slices(bins, sinograms), 0, radial);
+    std::vector<bool> mask(bins.in_slice());
     for (std::size_t row = 0; row < bins.lines().angles(); ++row) {
-        const auto* const begin = sum.data() + row * radial;
-        const auto peak = std::max_element(begin, begin + radial) - begin;
+        const auto peak = static_cast<std::ptrdiff_t>(columns[row]);
         for (std::size_t column = 0; column < radial; ++column) {
             const auto away = std::abs(static_cast<std::ptrdiff_t>(column) - peak);
             mask[row * radial + column] = static_cast<double>(away) * bins.lines().width_mm() <= kept_mm;
@@ -72,9 +71,12 @@ struct AtPosition {
     double seconds = 0;
     double mean_MBq = unknown;  // NOLINT(readability-identifier-naming)
     double counts = 0;
+    double background_s = INFINITY;  ///< recorded without a source
     double background_per_s = 0;
     double background_error = 0;
     double randoms = unknown;  ///< of all prompts, as a share
+    double all = 0;            ///< prompts, whatever their line
+    double all_background_per_s = 0;
     double branching = 1;
     double loss_factor = 1;  ///< IntervalSeconds
 
@@ -87,6 +89,17 @@ struct AtPosition {
     [[nodiscard]] double sensitivity_error() const { return error_per_s() / (1e6 * mean_MBq); }
     [[nodiscard]] double percent() const { return 100 * sensitivity() / branching; }
     [[nodiscard]] double percent_error() const { return 100 * sensitivity_error() / branching; }
+    /// Of all lines, less the expected randoms.
+    [[nodiscard]] double trues_percent() const {
+        const double rate = loss_factor * all * (1 - randoms) / seconds - all_background_per_s;
+        return 1e-4 * rate / mean_MBq / branching;
+    }
+    [[nodiscard]] double trues_percent_error() const {
+        return 1e-4 *
+               std::hypot(loss_factor * std::sqrt(all) / seconds,
+                          std::sqrt(all_background_per_s / background_s)) /
+               mean_MBq / branching;
+    }
 };
 
 /// In the sinograms and outside.
@@ -136,6 +149,9 @@ void fill(Report& report, const std::vector<AtPosition>& positions) {
     report.figures.push_back({"peak_percent",
                               fmt::format("Largest absolute sensitivity, at z = {:.3g} mm", best->z_mm),
                               best->percent(), best->percent_error(), "%"});
+    report.beside.push_back({"central_trues_percent",
+                             fmt::format("Trues of all lines at z = {:.3g} mm, per positron", middle->z_mm),
+                             middle->trues_percent(), middle->trues_percent_error(), "%"});
     add_mean(report, "mouse_percent", "mouse", mouse_mm, positions);
     add_mean(report, "rat_percent", "rat", rat_mm, positions);
 
@@ -153,14 +169,16 @@ void fill(Report& report, const std::vector<AtPosition>& positions) {
                      "cps_per_Bq_error",
                      "absolute_percent",
                      "absolute_percent_error",
+                     "trues_percent",
+                     "trues_percent_error",
                      "randoms_per_prompt",
                      "loss_factor"};
     Chart::Curve curve{"absolute sensitivity", {}, {}};
     for (const AtPosition& at : positions) {
         table.rows.push_back({at.run, at.bed_mm, at.z_mm, at.seconds, at.mean_MBq, at.counts,
                               at.background_per_s, at.per_s(), at.error_per_s(), at.sensitivity(),
-                              at.sensitivity_error(), at.percent(), at.percent_error(), at.randoms,
-                              at.loss_factor});
+                              at.sensitivity_error(), at.percent(), at.percent_error(), at.trues_percent(),
+                              at.trues_percent_error(), at.randoms, at.loss_factor});
         curve.x.push_back(at.z_mm);
         curve.y.push_back(at.percent());
         if (at.counts < min_prompts_of_position) {
@@ -190,10 +208,15 @@ void describe(const SliceBins& bins, const SensitivityOptions& options,
                     "divided by the mean activity; the absolute sensitivity also by "
                     "the positrons per decay, {:.4g}.",
                     bins.slices(), bins.thickness_mm(), positions.front().branching),
+        "Beside the standard: trues_percent has the prompts of all lines, without the limit of 1 cm, less "
+        "the randoms "
+        "expected from the singles and less all prompts of the background.",
         "The place of the source along the axis is the middle of the counts around the slice that has the "
         "most."};
     report.deviations = {
-        "The largest bin of an angle is looked for in the sum of all slices, not in each slice.",
+        "The largest bin of an angle is looked for in the sum of all slices, not in each slice. Angles that "
+        "gaps between "
+        "blocks leave without a line through the source take its place from the others.",
         "The sensitivity of a position has the counts of all slices, so that it is that of the scanner for a "
         "source there.",
         "The means over the central 70 and 150 mm are taken over the positions that were measured, by the "
@@ -211,7 +234,7 @@ void describe(const SliceBins& bins, const SensitivityOptions& options,
 
 int sensitivity(const SensitivityOptions& options) {
     check_output(options.output, options.force);
-    Report report{"sensitivity", "Sensitivity", "5 (Sensitivity)"};
+    Report report{"sensitivity", "Sensitivity"};
     const auto runs = runs_of(options, options.position_channel.has_value());
     const config::Scanner& scanner = runs.front()->scanner();
     const SliceBins bins(scanner, petlm::depth_of_interaction(options.depth_mm, scanner),
@@ -267,19 +290,22 @@ int sensitivity(const SensitivityOptions& options) {
                     fmt::format("{}: no counts at position {} of the bed; left out.", at.run, i + 1));
                 return;
             }
+            at.all = prompts_of(sinograms);
             at.z_mm = place_of(bins, counts);
             at.seconds = run->seconds_of(intervals[i]);
             at.mean_MBq = run->mean_MBq(intervals[i]);
             at.branching = branching_of(run->activity());
             if (seconds_known) {
                 const IntervalSeconds seconds(*run, intervals[i]);
-                at.randoms = seconds.randoms() / prompts_of(sinograms);
+                at.randoms = seconds.randoms() / at.all;
                 at.loss_factor = seconds.loss_factor();
             }
             if (background_s > 0) {
                 const double masked = sum_of(counts_in(bins, background, mask));
                 at.background_per_s = masked / background_s;
                 at.background_error = std::sqrt(masked) / background_s;
+                at.background_s = background_s;
+                at.all_background_per_s = prompts_of(background) / background_s;
             }
             positions.push_back(at);
         });

@@ -76,6 +76,13 @@ struct Sinograms {
     }
 };
 
+/// [angle] the column of the source, point or line along the axis: the largest bin from `first` to `last`
+/// (exclusive). A gap between blocks leaves angles without a line through the source, whose largest bin is
+/// anywhere: where it is not at the place that the other angles agree upon, that place is taken.
+std::vector<std::size_t> columns_of_source(const SliceBins& bins,
+                                           const std::vector<std::uint64_t>& sum_of_slices, std::size_t first,
+                                           std::size_t last);
+
 /// [bin of a slice] the sum over all slices.
 std::vector<std::uint64_t> sum_of_slices(const SliceBins& bins, const Sinograms& sinograms);
 

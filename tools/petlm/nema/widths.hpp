@@ -1,4 +1,4 @@
-// The widths of a response function, by NEMA NU 4-2008, clause 3.5.
+// The widths of a response function, by NEMA NU 4-2008.
 #pragma once
 
 #include <optional>

@@ -138,6 +138,33 @@ TEST_CASE("nema: single-slice rebinning agrees with the places of the crystals",
     CHECK(inside > 14'000);
 }
 
+TEST_CASE("nema: angles without a line through the source take its place from the others", "[nema]") {
+    const nema::SliceBins bins(test::export_scanner(), 3, 0.7);
+    const std::size_t radial = bins.lines().radial();
+    constexpr double x = 7;
+    constexpr double y = -4;
+    std::mt19937 random(4);
+    std::vector<std::uint64_t> sum(bins.in_slice());
+    std::vector<std::size_t> expected;
+    for (std::size_t row = 0; row < bins.lines().angles(); ++row) {
+        for (std::size_t column = 0; column < radial; ++column)
+            sum[row * radial + column] = random() % 20;
+        const double phi = bins.lines().angle_deg(static_cast<std::uint32_t>(row)) * std::numbers::pi / 180;
+        const double s = x * std::cos(phi) + y * std::sin(phi);
+        expected.push_back(
+            static_cast<std::size_t>((s + bins.lines().radius_mm()) / bins.lines().width_mm()));
+        if (row % 5 != 0) sum[row * radial + expected.back()] = 200;
+    }
+    const auto found = nema::columns_of_source(bins, sum, 0, radial);
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t row = 0; row < found.size(); ++row) {
+        CAPTURE(row, found[row], expected[row]);
+        const auto apart =
+            static_cast<std::ptrdiff_t>(found[row]) - static_cast<std::ptrdiff_t>(expected[row]);
+        CHECK(std::abs(apart) <= (row % 5 != 0 ? 0 : 3));
+    }
+}
+
 TEST_CASE("nema: filtered back-projection of a disk is the disk", "[nema]") {
     const auto projections = disk(6, -4, 5, 360, 300, 0.2);
     sinogram::Patch patch{6, -4, 0.4, 0.5, 31};
