@@ -65,6 +65,9 @@ struct IntervalSums {
     std::vector<PromptEnds> modules;      ///< [bdm]
     /// [a * bdm_count + b] prompts with the earlier single in module (BDM) a and the later one in b.
     std::vector<std::uint32_t> module_pairs;
+    /// The same for windows of exactly two singles of different crystals that geometry refuses. They tell,
+    /// under every policy, where partners lie that no prompt shows.
+    std::vector<std::uint32_t> refused_pairs;
     SingleCounts counts;
 
     /// The sums over nothing.

@@ -115,6 +115,11 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
     field("module_pairs", "prompts",
           "Prompts with the earlier single in module a and the later one in b: [a][b].",
           FieldShape::by_module_pair, std::span(s.sums.module_pairs));
+    field("refused_pairs", "pairs",
+          "Windows of two singles whose modules are too close or whose rings are too far apart, with the "
+          "earlier single in "
+          "module a and the later one in b: [a][b].",
+          FieldShape::by_module_pair, std::span(s.sums.refused_pairs));
     of_crystals("crystal_unpaired", "singles", "Singles alone in their window.", s.sums.unpaired);
     of_crystals("crystal_grouped", "singles",
                 "The other decided singles; all of them if no coincidences are looked for.", s.sums.grouped);

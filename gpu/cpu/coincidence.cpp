@@ -69,8 +69,11 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
             if (rule_.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
+            } else if (a.crystal == b.crystal) {
+                c.same_crystal += 2;
             } else {
-                (a.crystal == b.crystal ? c.same_crystal : c.geometry) += 2;
+                c.geometry += 2;
+                sums.add_refused(module_of_[a.crystal], module_of_[b.crystal]);
             }
         } else if (size > rules_.max_multiplicity) {
             c.in_oversize_multiples += size;
@@ -129,8 +132,11 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
                 ++c.prompts;
                 ++c.reused;
                 share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
+            } else if (a.crystal == b.crystal) {
+                ++c.same_crystal;
             } else {
-                ++(a.crystal == b.crystal ? c.same_crystal : c.geometry);
+                ++c.geometry;
+                sums.add_refused(module_of_[a.crystal], module_of_[b.crystal]);
             }
         } else if (size > rules_.max_multiplicity) {
             ++c.in_oversize_multiples;

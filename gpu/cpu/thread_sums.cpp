@@ -17,6 +17,7 @@ void ThreadSums::move_to(IntervalSums& sums) {
         sums.modules[a].peak_energy += photopeaks[a].energy;
         for (std::size_t b = 0; b < modules; ++b) {
             const ModulePair& pair = module_pairs[a * modules + b];
+            sums.refused_pairs[a * modules + b] += pair.refused;
             if (pair.prompts == 0) continue;
             sums.module_pairs[a * modules + b] += pair.prompts;
             sums.modules[a] += {pair.dt, pair.dt, pair.dt_squared, 0, 0};

@@ -20,11 +20,12 @@ struct ThreadSums {
     };
     std::vector<std::uint32_t> decided;  ///< [crystal] unpaired and grouped
     std::vector<Crystal> crystals;
-    /// Prompts of two modules, in the order of their singles.
+    /// Pairs of two modules, in the order of their singles.
     struct ModulePair {
         std::uint64_t dt = 0;
         std::uint64_t dt_squared = 0;
         std::uint32_t prompts = 0;
+        std::uint32_t refused = 0;  ///< pairs, which the other members leave out
     };
     struct Photopeak {
         std::uint64_t ends = 0;
@@ -48,6 +49,10 @@ struct ThreadSums {
         ++pair.prompts;
         add_end(photopeaks[module_a], c.energy_a);
         add_end(photopeaks[module_b], c.energy_b);
+    }
+    /// A window of two singles that geometry refuses.
+    void add_refused(std::size_t module_a, std::size_t module_b) {
+        ++module_pairs[module_a * photopeaks.size() + module_b].refused;
     }
     /// Adds them to sums of the same scanner, and begins again.
     void move_to(IntervalSums& sums);

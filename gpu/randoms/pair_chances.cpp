@@ -392,4 +392,11 @@ std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairC
     return all;
 }
 
+PairChances chances_alone(const CoincidenceRules& rules, const PairCells& cells,
+                          const WindowContents& contents) {
+    CoincidenceRules alone = rules;
+    alone.policy = MultiplesPolicy::remove_multiples;
+    return ChanceFinder(alone, cells, contents, Kind::prompt).of(0, 0);
+}
+
 }  // namespace petacq::gpu

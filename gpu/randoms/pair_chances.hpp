@@ -48,5 +48,9 @@ struct PairChances {
 /// inside a prompt window.
 std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairCells& cells,
                                       const WindowContents& contents, Kind kind);
+/// The same for a pair to be all that its window holds, under any policy, wherever the two lie and whether
+/// they are good or not.
+PairChances chances_alone(const CoincidenceRules& rules, const PairCells& cells,
+                          const WindowContents& contents);
 
 }  // namespace petacq::gpu

@@ -251,6 +251,7 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
                 out.counts.same_crystal += 2;
             } else {
                 out.counts.geometry += 2;
+                out.refused.push_back({s[i].time, segment.record({i, i + 1}, Kind::prompt, 0)});
             }
         } else {
             std::vector<Pair> candidates;
@@ -301,6 +302,7 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
                 out.counts.same_crystal += 1;
             } else {
                 out.counts.geometry += 1;
+                out.refused.push_back({s[i].time, segment.record(candidates[0], Kind::prompt, 0)});
             }
         } else {
             const std::vector<Pair> pairs = segment.apply_policy(candidates);
@@ -371,14 +373,19 @@ void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const c
     for (const Decided::Member& m : decided.members) {
         if (inside(m.opened)) (m.alone ? sums.unpaired : sums.grouped).at(m.crystal) += 1;
     }
+    const auto of_modules = [&](std::vector<std::uint32_t>& pairs, const Coincidence& c) -> std::uint32_t& {
+        return pairs.at(std::size_t{module_of(c.crystal_a)} * geometry.bdm_count + module_of(c.crystal_b));
+    };
+    for (const auto& [opened, pair] : decided.refused) {
+        if (inside(opened)) of_modules(sums.refused_pairs, pair) += 1;
+    }
     for (const auto& [opened, pair] : decided.pairs) {
         if (!inside(opened)) continue;
         auto& ends = pair.kind == Kind::prompt ? sums.prompts : sums.delayeds;
         ends.at(pair.crystal_a) += 1;
         ends.at(pair.crystal_b) += 1;
         if (pair.kind == Kind::delayed) continue;
-        sums.module_pairs.at(std::size_t{module_of(pair.crystal_a)} * geometry.bdm_count +
-                             module_of(pair.crystal_b)) += 1;
+        of_modules(sums.module_pairs, pair) += 1;
         add_end(sums.modules.at(module_of(pair.crystal_a)), pair.dt, pair.energy_a);
         add_end(sums.modules.at(module_of(pair.crystal_b)), -static_cast<std::int64_t>(pair.dt),
                 pair.energy_b);

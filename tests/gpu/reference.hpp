@@ -109,6 +109,7 @@ struct Decided {
     };
     std::vector<Pair> pairs;
     std::vector<Member> members;
+    std::vector<Pair> refused;  ///< windows of two singles that geometry refuses
 };
 Decided reference_coincidences(gpu::RecordVector<gpu::Single> singles, const config::Geometry& geometry,
                                const gpu::CoincidenceRules& rules);

@@ -41,4 +41,14 @@ __device__ inline void add_pair(const SearchArguments& a, const Coincidence& c) 
     atomicAdd(&a.sums.module_pairs[(copy * count + module_a) * count + module_b], 1U);
 }
 
+/// Adds a window of two singles that geometry refuses.
+__device__ inline void add_refused(const SearchArguments& a, std::uint32_t crystal_a,
+                                   std::uint32_t crystal_b) {
+    const std::uint32_t count = a.sums.module_count;
+    const std::uint32_t copy = blockIdx.x % SumArrays::module_copies;
+    const std::uint32_t module_a = a.module_of[crystal_a];
+    const std::uint32_t module_b = a.module_of[crystal_b];
+    atomicAdd(&a.sums.refused_pairs[(copy * count + module_a) * count + module_b], 1U);
+}
+
 }  // namespace petacq::gpu::cuda

@@ -54,6 +54,7 @@ void check_second(const daemon::SecondsReader& reader, const daemon::Second& s) 
     number("delayeds_weight", s.delayeds_weight);
     number("randoms", s.randoms.total);
     all("module_pairs", s.sums.module_pairs);
+    all("refused_pairs", s.sums.refused_pairs);
     all("crystal_unpaired", s.sums.unpaired);
     all("crystal_grouped", s.sums.grouped);
     all("crystal_prompts", s.sums.prompts);
