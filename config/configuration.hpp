@@ -196,7 +196,8 @@ struct Alarm {
 };
 
 #define PETACQ_ESTIMATE_KEYS(X) \
-    X(double, scatter_fraction) \
+    X(std::optional<double>, scatter_fraction) \
+    X(std::string, scatter_fraction_from) \
     X(std::optional<double>, dead_time_ns)
 struct Estimates {
     PETACQ_ESTIMATE_KEYS(PETACQ_KEY_MEMBER)

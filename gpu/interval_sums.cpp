@@ -21,6 +21,8 @@ IntervalSums IntervalSums::none(const config::Geometry& geometry) {
             zeros,
             std::vector<PromptEnds>(modules),
             std::vector<std::uint32_t>(modules * modules),
+            std::vector<std::uint32_t>(modules * modules),
+            std::vector<std::uint32_t>(energy_samples),
             {}};
 }
 
@@ -29,6 +31,8 @@ void IntervalSums::clear() {
         std::fill(crystals->begin(), crystals->end(), 0);
     std::fill(modules.begin(), modules.end(), PromptEnds{});
     std::fill(module_pairs.begin(), module_pairs.end(), 0U);
+    std::fill(refused_pairs.begin(), refused_pairs.end(), 0U);
+    std::fill(energies.begin(), energies.end(), 0U);
     counts = {};
 }
 
@@ -44,6 +48,8 @@ IntervalSums& IntervalSums::operator+=(const IntervalSums& more) {
     add(delayeds, more.delayeds);
     add(modules, more.modules);
     add(module_pairs, more.module_pairs);
+    add(refused_pairs, more.refused_pairs);
+    add(energies, more.energies);
     counts += more.counts;
     return *this;
 }

@@ -1,6 +1,8 @@
 // The sums of an interval as one thread adds them up.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -20,11 +22,12 @@ struct ThreadSums {
     };
     std::vector<std::uint32_t> decided;  ///< [crystal] unpaired and grouped
     std::vector<Crystal> crystals;
-    /// Prompts of two modules, in the order of their singles.
+    /// Pairs of two modules, in the order of their singles.
     struct ModulePair {
         std::uint64_t dt = 0;
         std::uint64_t dt_squared = 0;
         std::uint32_t prompts = 0;
+        std::uint32_t refused = 0;  ///< pairs, which the other members leave out
     };
     struct Photopeak {
         std::uint64_t ends = 0;
@@ -32,6 +35,7 @@ struct ThreadSums {
     };
     std::vector<Photopeak> photopeaks;     ///< [bdm]
     std::vector<ModulePair> module_pairs;  ///< [a * bdm_count + b]
+    std::array<std::uint32_t, energy_samples> energies{};
 
     explicit ThreadSums(const config::Geometry& geometry)
         : decided(geometry.crystal_count()),
@@ -48,6 +52,15 @@ struct ThreadSums {
         ++pair.prompts;
         add_end(photopeaks[module_a], c.energy_a);
         add_end(photopeaks[module_b], c.energy_b);
+    }
+    /// A window of two singles that geometry refuses.
+    void add_refused(std::size_t module_a, std::size_t module_b) {
+        ++module_pairs[module_a * photopeaks.size() + module_b].refused;
+    }
+    void add_energy(const Single& alone) { ++energies[energy_sample(of_alone, alone.energy)]; }
+    void add_energies(const Single& a, const Single& b) {
+        ++energies[energy_sample(of_lesser, std::min(a.energy, b.energy))];
+        ++energies[energy_sample(of_greater, std::max(a.energy, b.energy))];
     }
     /// Adds them to sums of the same scanner, and begins again.
     void move_to(IntervalSums& sums);

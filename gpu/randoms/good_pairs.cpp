@@ -1,6 +1,7 @@
 #include "gpu/randoms/good_pairs.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -98,6 +99,49 @@ double GoodPairs::total(std::span<const PairChances> chances) const {
             sum += pairs_of(a, b, chances);
     }
     return sum;
+}
+
+std::vector<double> GoodPairs::refused(const PairChances::ByKinds& c) const {
+    const std::size_t modules = rule_.modules;
+    PairChances::ByKinds turned{};
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        for (std::size_t y = 0; y < single_kinds; ++y)
+            turned[x][y] = c[y][x];
+    }
+    std::vector<std::array<double, single_kinds>> in_module(modules);
+    for (std::uint32_t a = 0; a < modules; ++a) {
+        for (std::size_t kind = 0; kind < single_kinds; ++kind) {
+            const std::span<const double> rings = rings_of(rates_[kind], a);
+            in_module[a][kind] = std::accumulate(rings.begin(), rings.end(), 0.0);
+        }
+    }
+    std::vector<double> pairs(modules * modules);
+    for (std::size_t a = 0; a < modules; ++a) {
+        for (std::size_t b = 0; b < modules; ++b) {
+            for (std::size_t x = 0; x < single_kinds; ++x) {
+                for (std::size_t y = 0; y < single_kinds; ++y)
+                    pairs[a * modules + b] += c[x][y] * in_module[a][x] * in_module[b][y];
+            }
+        }
+    }
+    // No crystal pairs with itself.
+    for (std::uint32_t i = 0; i < crystals_; ++i) {
+        for (std::size_t x = 0; x < single_kinds; ++x) {
+            for (std::size_t y = 0; y < single_kinds; ++y)
+                pairs[rule_.coordinates_of(i).module * (modules + 1)] -=
+                    c[x][y] * values_->of[x][i] * values_->of[y][i];
+        }
+    }
+    for (std::uint32_t cell_a = 0; cell_a < cells_.count(); ++cell_a) {
+        const std::size_t a = cells_.module_of(cell_a);
+        for (std::uint32_t cell_b = cell_a; cell_b < cells_.count(); ++cell_b) {
+            const std::size_t b = cells_.module_of(cell_b);
+            const PairChances::ByKinds& good = joined_[std::size_t{cell_a} * cells_.count() + cell_b];
+            pairs[a * modules + b] -= sum_of_products(c, good);
+            pairs[b * modules + a] -= sum_of_products(turned, good);
+        }
+    }
+    return pairs;
 }
 
 std::vector<double> GoodPairs::first_ends(std::span<const PairChances> chances) const {

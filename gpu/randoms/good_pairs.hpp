@@ -51,6 +51,9 @@ class GoodPairs {
     /// [module around the ring] the part of the ends in it that come first, of pairs between modules; 1/2 if
     /// there are none.
     [[nodiscard]] std::vector<double> first_ends(std::span<const PairChances> chances) const;
+    /// [a * modules + b] the same sum over the pairs of different crystals that are not good, one in module a
+    /// around the ring and the other in b, with one c for all. Within a module each counts in both orders.
+    [[nodiscard]] std::vector<double> refused(const PairChances::ByKinds& c) const;
     [[nodiscard]] const PairRule& rule() const { return rule_; }
     [[nodiscard]] const PairCells& cells() const { return cells_; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "config/base/sum.hpp"
@@ -27,12 +28,12 @@ double mean_abs_dt(const IntervalSums& sums, const CoincidenceRules& rules, doub
     return std::clamp((abs_dt / 2 - randoms * tau * (tau + 1) / (2 * tau + 1)) / trues, 0.0, tau);
 }
 
-/// The part that `counts` are of `all` true prompts, which are known as the difference of so many prompts and
-/// the randoms among them. A guess, right to a tenth, takes over as the noise of that grows.
-double part_of(double counts, double all, double prompts, double guess) {
+/// The part that `counts` are of `all` true pairs, whose variance is that of the pairs from which the randoms
+/// were subtracted. A guess, right to a tenth, takes over as the noise of that grows.
+double part_of(double counts, double all, double variance, double guess) {
     if (all <= 0) return guess;
-    // The variance of the part is prompts / (4 all^2) at most; that of the guess is 0.1^2.
-    const double noise = prompts / (4 * 0.1 * 0.1);
+    // The variance of the part is variance / (4 all^2) at most; that of the guess is 0.1^2.
+    const double noise = variance / (4 * 0.1 * 0.1);
     return std::clamp((counts * all + noise * guess) / (all * all + noise), 0.0, 1.0);
 }
 
@@ -56,10 +57,35 @@ RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const Coinc
         cell_of_.push_back(pairs_.cells().of_crystal(i));
 }
 
-std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
-                                                 const ExpectedRandoms& randoms) const {
+RandomsEstimator::RefusedPairs RandomsEstimator::find_refused(const IntervalSums& sums,
+                                                              const WindowContents& contents) const {
+    const std::size_t modules = pairs_.rule().modules;
+    RefusedPairs refused{0, std::vector<double>(modules * modules), std::vector<double>(modules, 0.5)};
+    if (std::all_of(sums.refused_pairs.begin(), sums.refused_pairs.end(), [](auto n) { return n == 0; }))
+        return refused;
+    const PairChances chances = chances_alone(rules_, pairs_.cells(), contents);
+    refused.taken = chances.partners;
+    refused.randoms = pairs_.refused(chances.of);
+    const std::vector<double> first = pairs_.refused(chances.first);
+    for (std::size_t a = 0; a < modules; ++a) {
+        double ends = 0;
+        double come_first = 0;
+        for (std::size_t b = 0; b < modules; ++b) {
+            double& randoms = refused.randoms[a * modules + b];
+            ends += randoms;
+            come_first += first[a * modules + b];
+            randoms *= by_pair_.ticks;
+        }
+        if (ends > 0) refused.first[a] = std::clamp(come_first / ends, 0.0, 1.0);
+    }
+    return refused;
+}
+
+std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const ExpectedRandoms& randoms,
+                                                 const RefusedPairs& refused) const {
     struct Ends {
-        double prompts = 0;
+        double singles = 0;
+        double pairs = 0;
         double trues = 0;
         double later = 0;  ///< trues
     };
@@ -68,75 +94,121 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums,
     std::vector<Ends> of_module(modules);
     for (std::size_t a = 0; a < modules; ++a) {
         for (std::size_t b = 0; b < modules; ++b) {
-            const double prompts = sums.module_pairs[a * modules + b];
-            of_module[a].prompts += prompts;
-            of_module[b].prompts += prompts;
-            of_module[b].later += prompts;
+            const double pairs =
+                0.0 + sums.module_pairs[a * modules + b] + sums.refused_pairs[a * modules + b];
+            of_module[a].pairs += pairs;
+            of_module[b].pairs += pairs;
+            of_module[b].later += pairs;
         }
     }
     for (Ends& ends : of_module)
-        ends.trues = ends.prompts;
+        ends.trues = ends.pairs;
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
         Ends& ends = of_module[module_of_[i]];
         ends.trues -= randoms.per_crystal[i];
         ends.later -= randoms.per_crystal[i] * (1 - first[module_of_[i] % first.size()]);
+        for (const std::vector<double>& rates : by_pair_.rates.of)
+            ends.singles += rates[i];
     }
     std::vector<Ends> of_place(first.size());  // around the ring
+    for (std::size_t m = 0; m < modules; ++m)
+        of_place[m % first.size()].singles += of_module[m].singles;
     for (std::size_t m = 0; m < modules; ++m) {
-        Ends& sum = of_place[m % first.size()];
-        sum.prompts += of_module[m].prompts;
+        const std::size_t place = m % first.size();
+        Ends& sum = of_place[place];
+        const auto row = refused.randoms.begin() + static_cast<std::ptrdiff_t>(place * first.size());
+        // The refused randoms of modules at the same place are taken to be proportional to their singles.
+        const double refused_randoms =
+            sum.singles > 0 ? of_module[m].singles / sum.singles *
+                                  std::accumulate(row, row + static_cast<std::ptrdiff_t>(first.size()), 0.0)
+                            : 0;
+        of_module[m].trues -= refused_randoms;
+        of_module[m].later -= refused_randoms * (1 - refused.first[place]);
+        sum.pairs += of_module[m].pairs;
         sum.trues += of_module[m].trues;
         sum.later += of_module[m].later;
     }
     std::vector<double> later;
     for (std::size_t m = 0; m < modules; ++m) {
         const Ends& place = of_place[m % first.size()];
-        const double guess = part_of(place.later, place.trues, place.prompts, 0.5);
+        const double guess = part_of(place.later, place.trues, place.pairs, 0.5);
         const Ends& ends = of_module[m];
-        later.push_back(std::clamp(part_of(ends.later, ends.trues, ends.prompts, guess), 0.05, 0.95));
+        later.push_back(std::clamp(part_of(ends.later, ends.trues, ends.pairs, guess), 0.05, 0.95));
     }
     return later;
 }
 
-std::vector<double> RandomsEstimator::true_pairs(const IntervalSums& sums,
-                                                 const ExpectedRandoms& randoms) const {
-    const std::size_t modules = pairs_.rule().modules;
+RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sums,
+                                                         const ExpectedRandoms& randoms,
+                                                         const RefusedPairs& refused,
+                                                         const WindowContents& contents) const {
+    const PairCells& cells = pairs_.cells();
+    const std::size_t modules = cells.rule.modules;
     const std::size_t bdms = sums.modules.size();
-    std::vector<double> trues(modules * modules);
+    TruePairs trues{std::vector<double>(modules * modules), std::vector<double>(modules * modules),
+                    std::vector<double>(modules * modules)};
     for (std::size_t a = 0; a < bdms; ++a) {
         for (std::size_t b = 0; b < bdms; ++b) {
-            const double prompts = sums.module_pairs[a * bdms + b];
-            trues[a % modules * modules + b % modules] += prompts;
-            trues[b % modules * modules + a % modules] += prompts;
+            for (const std::size_t place :
+                 {a % modules * modules + b % modules, b % modules * modules + a % modules}) {
+                trues.good[place] += sums.module_pairs[a * bdms + b];
+                trues.refused[place] += sums.refused_pairs[a * bdms + b];
+            }
         }
     }
-    for (std::size_t i = 0; i < trues.size(); ++i)
-        trues[i] -= randoms.module_pairs[i];
+    // Of the good pairs of two modules, [place] the sum over their cells, and of those that are taken.
+    std::vector<double> pairs(modules * modules);
+    std::vector<double> taken(modules * modules);
+    for (std::uint32_t a = 0; a < cells.count(); ++a) {
+        for (std::uint32_t b = 0; b < cells.count(); ++b) {
+            const std::size_t of_cells = std::size_t{a} * cells.count() + b;
+            const double chance = by_pair_.chances[of_cells].partners;
+            if (chance <= 0) continue;
+            // Some even where none are expected.
+            const double weight =
+                contents.singles[a] * contents.partners[of_cells] * contents.good_partners[of_cells] + 1e-9;
+            const std::size_t place = cells.module_of(a) * modules + cells.module_of(b);
+            pairs[place] += weight;
+            taken[place] += weight * chance;
+        }
+    }
+    const auto correct = [](double& found, double& variance, double random, double chance) {
+        variance += chance > 0 ? found / (chance * chance) : 0;
+        found = chance > 0 ? (found - random) / chance : 0;
+    };
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const bool inside = i % (modules + 1) == 0;  // a = b: both orders
+        correct(trues.good[i], trues.variance[i], (inside ? 2 : 1) * randoms.module_pairs[i],
+                pairs[i] > 0 ? taken[i] / pairs[i] : 0);
+        correct(trues.refused[i], trues.variance[i], refused.randoms[i], refused.taken);
+    }
     return trues;
 }
 
 /// The guess is that the partner lies opposite, up to a sixth of the ring away from there.
-std::vector<double> RandomsEstimator::find_partners(const std::vector<double>& trues,
-                                                    const ExpectedRandoms& randoms,
+std::vector<double> RandomsEstimator::find_partners(const TruePairs& trues,
                                                     const std::vector<double>& singles) const {
     const PairRule& rule = pairs_.rule();
-    std::vector<double> partners(trues.size());
+    std::vector<double> partners(std::size_t{rule.modules} * rule.modules);
     for (std::uint32_t a = 0; a < rule.modules; ++a) {
         const std::size_t row = std::size_t{a} * rule.modules;
         const auto opposite = [&](std::uint32_t b) {
             return 3 * rule.modules_apart(a, b) >= rule.modules ? singles[b] : 0;
         };
+        const auto found = [&](std::uint32_t b) {
+            return std::max(trues.good[row + b], 0.0) + std::max(trues.refused[row + b], 0.0);
+        };
         double all = 0;
-        double prompts = 0;
+        double variance = 0;
         double all_opposite = 0;
         for (std::uint32_t b = 0; b < rule.modules; ++b) {
-            all += std::max(trues[row + b], 0.0);
-            prompts += trues[row + b] + (randoms.module_pairs.empty() ? 0 : randoms.module_pairs[row + b]);
+            all += found(b);
+            variance += trues.variance[row + b];
             all_opposite += opposite(b);
         }
         for (std::uint32_t b = 0; b < rule.modules; ++b) {
             const double guess = all_opposite > 0 ? opposite(b) / all_opposite : 0;
-            partners[row + b] = part_of(std::max(trues[row + b], 0.0), all, prompts, guess);
+            partners[row + b] = part_of(found(b), all, variance, guess);
         }
     }
     return partners;
@@ -144,7 +216,8 @@ std::vector<double> RandomsEstimator::find_partners(const std::vector<double>& t
 
 RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalSums& sums,
                                                                  const ExpectedRandoms& randoms,
-                                                                 const WindowContents& contents) const {
+                                                                 const WindowContents& contents,
+                                                                 const std::vector<double>& apart) const {
     struct CellSums {
         double paired = 0;
         double prompts = 0;
@@ -171,7 +244,7 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
             taken += good * by_pair_.chances[place].partners;
         }
         CellSums& counts = of_cell[a];
-        counts.paired = std::max(counts.paired, 0.0);
+        counts.paired = std::max(counts.paired, 0.0) * apart[cells.module_of(a)];
         counts.good *= taken > 0 ? pairs / taken : 0;
         CellSums& zone = of_zone[cells.zone_of(a)];
         zone.paired += counts.paired;
@@ -191,21 +264,31 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
 }
 
 void RandomsEstimator::find_all_partners(WindowContents& contents, const IntervalSums& sums,
-                                         const std::vector<double>& trues,
-                                         const ExpectedRandoms& randoms) const {
+                                         const TruePairs& trues, const ExpectedRandoms& randoms) const {
     const PairCells& cells = pairs_.cells();
     const std::uint32_t count = cells.count();
     const std::uint32_t zones = cells.zones;
     std::vector<double> in_module(cells.rule.modules);
     for (std::uint32_t cell = 0; cell < count; ++cell)
         in_module[cells.module_of(cell)] += contents.singles[cell];
-    const std::vector<double> by_module = find_partners(trues, randoms, in_module);
+    const std::vector<double> by_module = find_partners(trues, in_module);
+    const auto place_of = [&](std::uint32_t a, std::uint32_t b) {
+        return std::size_t{cells.module_of(a)} * cells.rule.modules + cells.module_of(b);
+    };
+    const auto are_apart = [&](std::uint32_t a, std::uint32_t b) {
+        return cells.rule.geometry_good({0, cells.module_of(a)}, {0, cells.module_of(b)});
+    };
+    std::vector<double> apart(cells.rule.modules);
+    for (std::uint32_t a = 0; a < count; a += zones) {
+        for (std::uint32_t b = 0; b < count; b += zones)
+            apart[cells.module_of(a)] += are_apart(a, b) ? by_module[place_of(a, b)] : 0;
+    }
     AxialPartners axial{{1}, {1}};
     std::vector<double> good_parts(count, 1.0);
     if (zones > 1) {
         PairedSingles paired{std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5),
                              std::vector<double>(count, 0.5)};
-        if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents);
+        if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents, apart);
         axial = find_axial_partners(cells, paired.all, paired.good);
         good_parts = std::move(paired.good_parts);
     }
@@ -226,12 +309,45 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
             const double partners = axial.partners[row + cells.zone_of(b)];
             const double good = of_good * partners * axial.good[row + cells.zone_of(b)];
             const double bad = of_bad * partners * (1 - axial.good[row + cells.zone_of(b)]);
-            const std::size_t modules =
-                std::size_t{cells.module_of(a)} * cells.rule.modules + cells.module_of(b);
-            contents.partners[place] = by_module[modules] * ((good + bad) / all);
-            contents.good_partners[place] = good + bad > 0 ? good / (good + bad) : 0;
+            contents.partners[place] = by_module[place_of(a, b)] * ((good + bad) / all);
+            contents.good_partners[place] = good + bad > 0 && are_apart(a, b) ? good / (good + bad) : 0;
         }
     }
+}
+
+/// Of two partners and another single the partners win if that one has the least energy of the three; in mode
+/// "every", where a partner opened the window, if it has less than the other partner. Singles alone in their
+/// windows are such others, and pairs alone in theirs such partners, but for the randoms among these.
+double RandomsEstimator::find_partner_weight(const IntervalSums& sums, const WindowContents& contents) const {
+    const auto counts = [&](EnergyOf whose, std::uint32_t bin) {
+        return static_cast<double>(sums.energies[whose * sampled_energy_bins + bin]);
+    };
+    double alone = 0;
+    double pairs = 0;
+    double above_least = 0;  // pairs of partners with both energies above that of a single alone, times these
+    double above_greatest = 0;
+    for (std::uint32_t bin = 0; bin < sampled_energy_bins; ++bin) {
+        const double below = alone + counts(of_alone, bin) / 2;
+        above_least += below * counts(of_lesser, bin);
+        above_greatest += below * counts(of_greater, bin);
+        alone += counts(of_alone, bin);
+        pairs += counts(of_lesser, bin);
+    }
+    if (alone <= 0 || pairs <= 0) return 1;
+    const PairChances chances = chances_alone(rules_, pairs_.cells(), contents);
+    double randoms = 0;
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        for (std::size_t y = 0; y < single_kinds; ++y)
+            randoms += chances.of[x][y] * sum_of(by_pair_.rates.of[x]) * sum_of(by_pair_.rates.of[y]);
+    }
+    randoms *= by_pair_.ticks / 2 / windows_per_sample;
+    const bool single = rules_.mode == WindowMode::single;
+    const double even = single ? 1.0 / 3 : 1.0 / 2;  // of exchangeable energies, as those of randoms
+    const double won = (single ? above_least : (above_least + above_greatest) / 2) / alone - even * randoms;
+    const double partners = pairs - randoms;
+    const double part =
+        std::clamp(part_of(won, partners, pairs + partners * partners / alone, even), 0.02, 0.95);
+    return (single ? 2 : 1) * part / (1 - part);
 }
 
 void RandomsEstimator::find_contents(WindowContents& contents) const {
@@ -293,7 +409,9 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     WindowContents contents;
     by_pair_.ticks = static_cast<double>(std::max<std::uint64_t>(ticks, 1));
     ExpectedRandoms randoms;
-    std::vector<double> trues(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
+    RefusedPairs refused;
+    const std::vector<double> none(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
+    TruePairs trues{none, none, none};
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
     // first, and with zones which partners make good pairs.
     const unsigned passes = pairs_.cells().zones > 1 ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
@@ -301,21 +419,24 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         const bool again = pass > 0;
         if (again) {
             contents.abs_dt = mean_abs_dt(sums, rules_, randoms.total);
-            trues = true_pairs(sums, randoms);
+            trues = true_pairs(sums, randoms, refused, contents);
         }
         const double parted = (1 - contents.lone) * contents.abs_dt / window_width(rules_);
         contents.load = window_load(rules_, sums.counts, ticks, parted);
         if (rules_.mode == WindowMode::single)
             contents.in_windows = part_in_windows(rules_, sums.counts, ticks);
-        find_rates(sums, contents, again ? find_later(sums, randoms) : std::vector<double>{});
+        find_rates(sums, contents, again ? find_later(sums, randoms, refused) : std::vector<double>{});
         pairs_.use(by_pair_.rates);
         find_contents(contents);
         find_all_partners(contents, sums, trues, randoms);
+        if (rules_.policy == MultiplesPolicy::take_winner_if_is_good)
+            contents.partner_weight = find_partner_weight(sums, contents);
         by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
         ExpectedRandoms per_tick;
         pairs_.products(by_pair_.chances, per_tick);
         randoms = {};
         randoms.add(per_tick, by_pair_.ticks);
+        refused = find_refused(sums, contents);
     }
     out = std::move(randoms);
     delayeds_weight_ = find_delayeds_weight(sums.counts, contents);

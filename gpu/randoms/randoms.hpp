@@ -49,28 +49,44 @@ class RandomsEstimator {
     /// `later`: [bdm] which part of its paired singles are the later ones; empty: half of them.
     void find_rates(const IntervalSums& sums, const WindowContents& contents,
                     const std::vector<double>& later);
-    /// The same from the true prompts.
-    [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums,
-                                                 const ExpectedRandoms& randoms) const;
-    /// [a * modules + b] of modules around the ring: the true prompts; noise may make it negative. Symmetric.
-    [[nodiscard]] std::vector<double> true_pairs(const IntervalSums& sums,
-                                                 const ExpectedRandoms& randoms) const;
+    /// IntervalSums::refused_pairs of modules around the ring.
+    struct RefusedPairs {
+        double taken = 0;             ///< probability that a true pair that geometry refuses is among them
+        std::vector<double> randoms;  ///< [a * modules + b] those among them; within a module, in both orders
+        std::vector<double> first;    ///< [a] the part of the randoms in a that come first
+    };
+    [[nodiscard]] RefusedPairs find_refused(const IntervalSums& sums, const WindowContents& contents) const;
+    /// `later` from the true pairs, with the randoms that were found before.
+    [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums, const ExpectedRandoms& randoms,
+                                                 const RefusedPairs& refused) const;
+    /// [a * modules + b] of modules around the ring: the true pairs, found or lost to other singles of their
+    /// windows. Noise may make them negative. Symmetric.
+    struct TruePairs {
+        std::vector<double> good;
+        std::vector<double> refused;
+        std::vector<double> variance;  ///< of their sum
+    };
+    [[nodiscard]] TruePairs true_pairs(const IntervalSums& sums, const ExpectedRandoms& randoms,
+                                       const RefusedPairs& refused, const WindowContents& contents) const;
     /// [a * modules + b] of modules around the ring: part of the partners of singles in a that lie in b.
-    [[nodiscard]] std::vector<double> find_partners(const std::vector<double>& trues,
-                                                    const ExpectedRandoms& randoms,
+    [[nodiscard]] std::vector<double> find_partners(const TruePairs& trues,
                                                     const std::vector<double>& singles) const;
-    /// WindowContents::partners and good_partners. `trues`: those of module pairs. Without randoms, as a
-    /// guess.
-    void find_all_partners(WindowContents& contents, const IntervalSums& sums,
-                           const std::vector<double>& trues, const ExpectedRandoms& randoms) const;
-    /// [zone] singles with a partner, and those of them that make a good pair with it, from the true prompts.
+    /// WindowContents::partners and good_partners. Without randoms, as a guess.
+    void find_all_partners(WindowContents& contents, const IntervalSums& sums, const TruePairs& trues,
+                           const ExpectedRandoms& randoms) const;
+    /// [zone] singles with a partner in a module far enough away, and those of them that make a good pair
+    /// with it, from the true prompts.
     struct PairedSingles {
         std::vector<double> all;
         std::vector<double> good;
         std::vector<double> good_parts;  ///< [cell]
     };
+    /// `apart`: [module around the ring] the part of the partners that lie in such modules.
     [[nodiscard]] PairedSingles paired_singles(const IntervalSums& sums, const ExpectedRandoms& randoms,
-                                               const WindowContents& contents) const;
+                                               const WindowContents& contents,
+                                               const std::vector<double>& apart) const;
+    /// WindowContents::partner_weight.
+    [[nodiscard]] double find_partner_weight(const IntervalSums& sums, const WindowContents& contents) const;
     /// What follows from the rates.
     void find_contents(WindowContents& contents) const;
     [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,

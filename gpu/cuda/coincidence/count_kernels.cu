@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(search_threads, 5)
         if (for_a_warp<greedy>(ends[i] - at, a.rules)) {
             large[atomicAdd(&large_count, 1U)] = static_cast<std::uint16_t>(i);
         } else {
-            note(i, tally_window<greedy>(a.singles, at, ends[i] - at, a.rules, tally));
+            note(i, tally_window<greedy>(a, at, ends[i] - at, tally));
         }
     }
     if (greedy) {

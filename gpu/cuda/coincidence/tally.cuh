@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gpu/cuda/coincidence/multiples.cuh"
+#include "gpu/cuda/coincidence/sums.cuh"
 #include "gpu/cuda/coincidence/windows.cuh"
 
 namespace petacq::gpu::cuda {
@@ -47,9 +48,12 @@ __device__ bool for_a_warp(std::uint32_t size, const SearchRules& rules) {
 /// The number of prompt records of the window that `first` opens and that holds `size` singles. In window
 /// mode "every" a single is counted as the opener of its own window and each partner as reused.
 template <bool greedy>
-__device__ Taken tally_window(const Single* singles, std::uint32_t first, std::uint32_t size,
-                              const SearchRules& rules, Tally& tally) {
+__device__ Taken tally_window(const SearchArguments& arguments, std::uint32_t first, std::uint32_t size,
+                              Tally& tally) {
+    const Single* const singles = arguments.singles;
+    const SearchRules& rules = arguments.rules;
     const std::uint32_t weight = greedy ? size : 1;
+    if (size <= 2) sample_energies(arguments, first, size);
     if (size == 1) {
         ++tally.unpaired;
         return {};
@@ -66,6 +70,7 @@ __device__ Taken tally_window(const Single* singles, std::uint32_t first, std::u
             tally.same_crystal += weight;
         } else {
             tally.geometry += weight;
+            add_refused(arguments, a, b);
         }
         return {};
     }

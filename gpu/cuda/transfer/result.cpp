@@ -74,10 +74,16 @@ void copy_sums(const SumArrays& sums, std::uint32_t crystals, IntervalSums& out)
         out.modules[i % sums.module_count] += sums.modules[i];
     const std::uint32_t pairs = sums.module_count * sums.module_count;
     out.module_pairs.assign(pairs, 0);
+    out.refused_pairs.assign(pairs, 0);
     for (std::uint32_t copy = 0; copy < SumArrays::module_copies; ++copy) {
-        for (std::uint32_t i = 0; i < pairs; ++i)
+        for (std::uint32_t i = 0; i < pairs; ++i) {
             out.module_pairs[i] += sums.module_pairs[copy * pairs + i];
+            out.refused_pairs[i] += sums.refused_pairs[copy * pairs + i];
+        }
     }
+    out.energies.assign(energy_samples, 0);
+    for (std::uint32_t i = 0; i < SumArrays::module_copies * energy_samples; ++i)
+        out.energies[i % energy_samples] += sums.energies[i];
 }
 
 }  // namespace
