@@ -110,7 +110,8 @@ class FastPairs {
         const std::uint32_t columns = scanner_.geometry.crystals_in_ring();
         const double step = turn() / columns;
         const double from_first = std::atan2(y, x) - first_angle_ + step / 2;
-        const auto column = static_cast<std::uint32_t>(std::floor((from_first + 2 * turn()) / step)) % columns;
+        const auto column =
+            static_cast<std::uint32_t>(std::floor((from_first + 2 * turn()) / step)) % columns;
         const double ring = std::floor((z - places_[0][2]) / scanner_.dimensions.crystal_pitch_z_mm + 0.5);
         if (ring < 0 || ring >= scanner_.geometry.rings()) return std::nullopt;
         return static_cast<std::uint32_t>(ring) * columns + column;

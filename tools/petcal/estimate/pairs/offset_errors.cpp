@@ -50,7 +50,8 @@ TrialRow quotient(const TrialRow& over, const TrialRow& under) {
 }
 
 /// By conjugate gradients, preconditioned with the diagonal.
-TrialTable solve_trials(std::span<const PairTerm> pairs, const TrialTable& right, const Eigen::ArrayXd& inverse_diagonal) {
+TrialTable solve_trials(std::span<const PairTerm> pairs, const TrialTable& right,
+                        const Eigen::ArrayXd& inverse_diagonal) {
     TrialTable x = TrialTable::Zero(right.rows(), trials);
     TrialTable left = right;
     TrialTable better = left.colwise() * inverse_diagonal;

@@ -16,10 +16,10 @@ struct PairTerm {
     float pull = 0;    ///< weight times residual: its noise
 };
 
-/// [crystal] By how much the variance of an offset exceeds that for given offsets of all other crystals, which
-/// is sum of pull^2 / (sum of weight)^2 over the pairs of the crystal. `groups`: [crystal] numbers below the
-/// number of crystals; offsets are those from the mean of a group. A source that joins only opposite crystals
-/// leaves patterns nearly free, and these are most of the variance then.
+/// [crystal] By how much the variance of an offset exceeds that for given offsets of all other crystals,
+/// which is sum of pull^2 / (sum of weight)^2 over the pairs of the crystal. `groups`: [crystal] numbers
+/// below the number of crystals; offsets are those from the mean of a group. A source that joins only
+/// opposite crystals leaves patterns nearly free, and these are most of the variance then.
 ///
 /// Pairs get the pulls that were found, with random signs, and the offsets that follow are as wrong as those
 /// of another scan (wild bootstrap; C. F. J. Wu, Ann. Stat. 14, 1986). What is known exactly, the share by a

@@ -43,8 +43,8 @@ struct BlockShift {
 };
 
 /// A mixture of Gaussians and an even background, by Bayes' rule. `residual`: time difference less that of
-/// the offsets, ticks. `shifts`: for each neighbour of a or b the residual if the pair came from it; `blocks`:
-/// the same for their blocks.
+/// the offsets, ticks. `shifts`: for each neighbour of a or b the residual if the pair came from it;
+/// `blocks`: the same for their blocks.
 PairOrigin origin_of(const PairModel& model, double residual, std::span<const double> shifts,
                      std::span<const BlockShift> blocks);
 

@@ -26,12 +26,12 @@ constexpr double settled_huber = 0.05;
 constexpr std::uint32_t max_huber_steps = 12;
 // 90 % / 25 % of the distances from the peak: 5.2 for Gaussian errors, more with randoms, 3.6 without a peak.
 constexpr double min_peak = 4.3;
-constexpr double max_beside = 0.1;    // of a crystal's hits, in one of its four neighbours
-constexpr double max_apart = 0.4;     // of a crystal's hits, anywhere in its block
-constexpr double max_stray = 0.9;     // of the pairs
-constexpr double peak_sigmas = 4;     // where the peak ends
-// Of hits with light of two crystals, the time is that of the earlier one. Where it is not to be told from the
-// crystal's own, it moves the offset: by this much of sigma, times the share of such hits. As found with
+constexpr double max_beside = 0.1;  // of a crystal's hits, in one of its four neighbours
+constexpr double max_apart = 0.4;   // of a crystal's hits, anywhere in its block
+constexpr double max_stray = 0.9;   // of the pairs
+constexpr double peak_sigmas = 4;   // where the peak ends
+// Of hits with light of two crystals, the time is that of the earlier one. Where it is not to be told from
+// the crystal's own, it moves the offset: by this much of sigma, times the share of such hits. As found with
 // simulated scatter in crystals (0.3 to 0.5).
 constexpr double unresolved = 0.4;
 constexpr double worst_error = 0.25;  // of a crystal, in sigma of a pair; beyond that it has no peak
@@ -60,6 +60,7 @@ class Fit {
     void measure();
     bool huber_step();
     bool own_step();
+    [[noreturn]] void fail_to_settle() const;
     void measure_blocks();
     bool move(const Eigen::VectorXd& right, double limit);
     void weigh(std::size_t i, double weight, Eigen::VectorXd& right);
@@ -251,6 +252,27 @@ bool Fit::own_step() {
     return move(right, settled);
 }
 
+/// Says which of the reasons it has.
+void Fit::fail_to_settle() const {
+    constexpr double many = 0.5;
+    const auto share = [](double part) { return std::to_string(std::lround(100 * part)) + " %"; };
+    const std::string text = "time offsets: no solution after " + std::to_string(out_.steps) + " steps: ";
+    if (model_.stray > many)
+        throw config::Error(
+            text + share(model_.stray) +
+            " of the pairs are random or scattered; expected less than half: measure with less "
+            "activity, or check the place of the source");
+    if (model_.apart >= max_apart || model_.beside >= max_beside)
+        throw config::Error(
+            text + share(model_.apart + 4 * model_.beside) +
+            " of the hits seem to belong to other crystals of their block; expected less than "
+            "half: check the crystal maps of the calibration");
+    throw config::Error(
+        text +
+        "the pairs leave patterns of the offsets free; expected a source that joins each crystal "
+        "with many others: a cylinder about half as wide as the ring");
+}
+
 void Fit::solve() {
     x_ = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(crystals_));
     while (out_.steps < max_huber_steps && !huber_step()) {
@@ -265,9 +287,7 @@ void Fit::solve() {
             "time offsets: the time differences have no peak above the randoms; expected the known source at "
             "its place, and a coincidence window that contains the offsets");
     while (!own_step()) {
-        if (out_.steps >= options_.max_steps)
-            throw config::Error("time offsets: no solution after " + std::to_string(out_.steps) +
-                                " steps; expected a source that joins all crystals, and fewer randoms");
+        if (out_.steps >= options_.max_steps) fail_to_settle();
     }
 }
 
@@ -287,8 +307,7 @@ void Fit::find_errors() {
         const PairOrigin o = origin(i);
         const double psi = o.own * r;
         const double slope = o.own * (1 - r * (r - o.expected) / variance);
-        terms_.push_back(
-            {pairs_[i].a, pairs_[i].b, static_cast<float>(o.own), static_cast<float>(psi)});
+        terms_.push_back({pairs_[i].a, pairs_[i].b, static_cast<float>(o.own), static_cast<float>(psi)});
         for (const std::uint32_t crystal : {pairs_[i].a, pairs_[i].b}) {
             squares[crystal] += psi * psi;
             slopes[crystal] += slope;
