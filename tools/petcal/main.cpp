@@ -243,6 +243,7 @@ CLI::App* add_check(CLI::App& app, CommandOptions& o) {
     limit("--photopeak-percent", limits.photopeak_percent, "The same of a photopeak");
     limit("--resolution-percent", limits.resolution_percent, "The same of an energy resolution");
     limit("--counts-percent", limits.counts_percent, "The same of a share of the singles, and of prompts");
+    limit("--efficiency-percent", limits.efficiency_percent, "The same of the efficiency of a module");
     limit("--spots-percent", limits.spots_percent, "The same of spots, of their distance");
     return check;
 }

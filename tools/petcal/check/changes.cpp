@@ -1,5 +1,6 @@
 #include "tools/petcal/check/changes.hpp"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,6 +12,7 @@
 #include "tools/petcal/base/units.hpp"
 #include "tools/petcal/check/module_times.hpp"
 #include "tools/petcal/estimate/flood_shift.hpp"
+#include "tools/petcal/estimate/photopeak.hpp"
 #include "tools/petcal/estimate/unit_energies.hpp"
 
 namespace petacq::petcal {
@@ -23,6 +25,8 @@ constexpr double silent_share = 0.3;
 constexpr double enough_ends = 30;
 /// A module with a smaller part of its prompts is left out where those of its partners are expected.
 constexpr double min_partner = 0.5;
+/// A crystal that has changed by more is dead or noisy.
+constexpr double other_crystal = 0.5;
 /// There are no pairs to be expected.
 constexpr double no_growth = -1;
 
@@ -55,6 +59,107 @@ void find_singles(const DailyRun& reference, const DailyRun& run, double scale, 
     }
 }
 
+/// The same everywhere, and a wave around the ring.
+Eigen::Vector3d wave_at(std::size_t module, std::size_t in_ring) {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(module) / static_cast<double>(in_ring);
+    return {1, std::cos(angle), std::sin(angle)};
+}
+
+/// The pattern that a source makes which has moved: singles rise towards it. Least absolute deviations, by
+/// weights; a few modules that have changed do not move it. `values`: around a ring.
+Eigen::Vector3d ring_pattern(const std::vector<Change>& values) {
+    constexpr int rounds = 30;
+    Eigen::Vector3d pattern = Eigen::Vector3d::Zero();
+    for (int round = 0; round < rounds; ++round) {
+        Eigen::Matrix3d matrix = Eigen::Matrix3d::Zero();
+        Eigen::Vector3d right = Eigen::Vector3d::Zero();
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (!values[i].known()) continue;
+            const Eigen::Vector3d at = wave_at(i, values.size());
+            const double off = std::abs(values[i].size - at.dot(pattern));
+            const double weight = round == 0 ? 1 : 1 / std::max(off, values[i].error / 4);
+            matrix += weight * at * at.transpose();
+            right += weight * values[i].size * at;
+        }
+        pattern = matrix.ldlt().solve(right);
+    }
+    return pattern;
+}
+
+/// Of the modules around the ring at one place along the axis.
+void find_ring_efficiencies(std::span<Change> modules) {
+    constexpr std::size_t least = 8;
+    std::vector<Change> ring(modules.begin(), modules.end());
+    const auto known = static_cast<std::size_t>(
+        std::count_if(ring.begin(), ring.end(), [](const Change& c) { return c.known(); }));
+    if (known < least) {
+        std::fill(modules.begin(), modules.end(), Change());
+        return;
+    }
+    const Eigen::Vector3d pattern = ring_pattern(ring);
+    const double wider = std::sqrt(1 + 3 / static_cast<double>(known));
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+        if (!ring[i].known()) continue;
+        const double usual = 1 + wave_at(i, ring.size()).dot(pattern);
+        modules[i] =
+            usual > 0 ? Change{(1 + ring[i].size) / usual - 1, wider * ring[i].error / usual} : Change();
+    }
+}
+
+void find_efficiencies(const DailyRun& reference, const DailyRun& run, double scale, DetectorChanges& out) {
+    const config::Geometry& g = run.scanner.geometry;
+    const auto crystals = daemon::crystals_by_unit(g);
+    const std::size_t in_module = std::size_t{g.crystals_per_du()} * g.du_count;
+    for (std::size_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        double before = 0;
+        double after = 0;
+        for (std::size_t i = bdm * in_module; i < (bdm + 1) * in_module; ++i) {
+            const Change& c = out.singles[i];
+            if (out.silent[i / g.crystals_per_du()] || !c.known()) continue;
+            if (std::abs(c.size) > std::max(other_crystal, 6.5 * c.error)) continue;
+            before += scale * reference.singles[crystals[i]];
+            after += run.singles[crystals[i]];
+        }
+        out.efficiencies.emplace_back();
+        if (before >= enough_ends && after >= enough_ends)
+            out.efficiencies.back() = {after / before - 1,
+                                       after / before * std::sqrt(1 / after + scale / before)};
+    }
+    for (std::size_t first = 0; first < g.bdm_count; first += g.modules_in_ring())
+        find_ring_efficiencies(std::span(out.efficiencies).subspan(first, g.modules_in_ring()));
+}
+
+/// Sigma / place of units and their errors. The background below the peak, which a single unit fixes badly,
+/// is that of the median unit.
+std::vector<Change> resolutions_of(const std::vector<UnitEnergies>& units) {
+    std::vector<double> steps;
+    for (const UnitEnergies& unit : units)
+        if (unit.common) steps.push_back(step_of(*unit.common));
+    const PeakShape shape{0, config::median(std::move(steps))};
+    std::vector<Change> out(units.size());
+    for (std::size_t i = 0; i < units.size(); ++i) {
+        if (!units[i].common) continue;
+        if (const auto peak = fit_photopeak(units[i].sum, units[i].common->place, shape))
+            out[i] = {peak->sigma / peak->place, peak->sigma_error / peak->place};
+    }
+    return out;
+}
+
+void find_resolutions(const std::vector<UnitEnergies>& before, const std::vector<UnitEnergies>& after,
+                      DetectorChanges& out) {
+    const std::vector<Change> then = resolutions_of(before);
+    out.resolutions = resolutions_of(after);
+    for (std::size_t i = 0; i < then.size(); ++i) {
+        Change& now = out.resolutions[i];
+        if (!now.known() || !then[i].known()) {
+            now = {};
+            continue;
+        }
+        const double ratio = now.size / then[i].size;
+        now = {ratio - 1, ratio * std::hypot(now.error / now.size, then[i].error / then[i].size)};
+    }
+}
+
 void find_photopeaks(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
     constexpr std::size_t bins = config::energy_bins;
     const config::Geometry& g = run.scanner.geometry;
@@ -67,28 +172,17 @@ void find_photopeaks(const DailyRun& reference, const DailyRun& run, DetectorCha
         after[unit] = derive_unit_energies(unit_spectra(g, run.spectra, unit), bins, peaks_from, peaks_to);
     });
     for (std::size_t unit = 0; unit < units; ++unit) {
-        std::vector<double> ratios;
-        const std::size_t first = out.photopeaks.size();
         for (std::size_t local = 0; local < before[unit].crystals.size(); ++local) {
             const CrystalPeak& a = before[unit].crystals[local];
             const CrystalPeak& b = after[unit].crystals[local];
             out.lost_peaks.push_back(a.state == PeakState::fitted && b.state == PeakState::no_peak);
             out.photopeaks.emplace_back();
-            out.resolutions.emplace_back();
             if (a.state != PeakState::fitted || b.state != PeakState::fitted) continue;
             out.photopeaks.back() = {b.peak.place / a.peak.place - 1,
                                      std::hypot(a.peak.error / a.peak.place, b.peak.error / b.peak.place)};
-            ratios.push_back(b.peak.sigma / b.peak.place / (a.peak.sigma / a.peak.place) - 1);
-            out.resolutions.back().size = ratios.back();
         }
-        // The error of a width is that which the widths of the unit show.
-        const double middle = config::median(ratios);
-        for (double& ratio : ratios)
-            ratio = std::abs(ratio - middle);
-        const double error = 1.4826 * config::median(ratios);
-        for (std::size_t i = first; i < out.resolutions.size() && error > 0; ++i)
-            if (out.photopeaks[i].known()) out.resolutions[i].error = error;
     }
+    find_resolutions(before, after, out);
 }
 
 void find_spots(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
@@ -244,6 +338,7 @@ DetectorChanges changes_between(const DailyRun& reference, const DailyRun& run) 
                             reference.directory.string());
     DetectorChanges out;
     find_singles(reference, run, scale, out);
+    find_efficiencies(reference, run, scale, out);
     find_photopeaks(reference, run, out);
     find_spots(reference, run, out);
     find_times(reference, run, out);

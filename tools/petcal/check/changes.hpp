@@ -23,12 +23,15 @@ Change median_of(std::span<const Change> changes);
 /// Crystals are ordered by detector unit: [unit * crystals_per_du + local crystal].
 struct DetectorChanges {
     std::vector<Change> photopeaks;   ///< [crystal] relative
-    std::vector<Change> resolutions;  ///< [crystal] relative, of the FWHM
+    std::vector<Change> resolutions;  ///< [unit] relative, of the FWHM
     std::vector<bool> lost_peaks;     ///< [crystal] has no clear photopeak any more
     std::vector<Change> singles;      ///< [crystal] relative, of its share
     std::vector<bool> silent;         ///< [unit] no longer counts
-    std::vector<Change> spots;        ///< [unit] largest displacement, in distances of spots
-    std::vector<Change> times;        ///< [module] ns; later ones positive
+    /// [module] relative, of the singles of its crystals that are neither dead nor noisy, less what a source
+    /// that has moved makes of them; unknown with fewer than 8 modules around the ring.
+    std::vector<Change> efficiencies;
+    std::vector<Change> spots;    ///< [unit] largest displacement, in distances of spots
+    std::vector<Change> times;    ///< [module] ns; later ones positive
     std::vector<Change> prompts;  ///< [module] relative, to those that its singles and partners let expect
 };
 

@@ -34,13 +34,16 @@ json findings_json(const std::vector<CheckFinding>& findings) {
 json modules_json(const config::Geometry& g, const DetectorChanges& changes) {
     json out = json::array();
     for (const ModuleChanges& m : by_module(g, changes)) {
-        out.push_back({{"bdm", out.size()},
-                       {"time_ns", number(m.time_ns, 1)},
-                       {"photopeak_percent", number(m.photopeak, 100)},
-                       {"resolution_percent", number(m.resolution, 100)},
-                       {"singles_percent", number(m.singles, 100)},
-                       {"prompts_percent", number(m.prompts, 100)},
-                       {"spots_percent", number(m.spots, 100)}});
+        out.push_back(
+            {{"bdm", out.size()},
+             {"time_ns", number(m.time_ns, 1)},
+             {"photopeak_percent", number(m.photopeak, 100)},
+             {"resolution_percent", number(m.resolution, 100)},
+             {"singles_percent", number(m.singles, 100)},
+             {"efficiency_percent", number(m.efficiency, 100)},
+             {"efficiency_error_percent", m.efficiency.known() ? json(100 * m.efficiency.error) : json()},
+             {"prompts_percent", number(m.prompts, 100)},
+             {"spots_percent", number(m.spots, 100)}});
     }
     return out;
 }

@@ -58,7 +58,7 @@ std::string modules_html(const config::Geometry& g, const DetectorChanges& chang
         if (f.bdm) marked.emplace(*f.bdm, f.subject);
     report::Table table{{},
                         {"module", "times, ns", "photopeak, %", "resolution, %", "share of the singles, %",
-                         "prompts per single, %", "spots, % of their distance"},
+                         "efficiency, %", "prompts per single, %", "spots, % of their distance"},
                         {}};
     const std::vector<ModuleChanges> modules = by_module(g, changes);
     for (std::uint32_t bdm = 0; bdm < modules.size(); ++bdm) {
@@ -72,6 +72,7 @@ std::string modules_html(const config::Geometry& g, const DetectorChanges& chang
         add(Subject::photopeak, m.photopeak, 100, 2);
         add(Subject::resolution, m.resolution, 100, 1);
         add(Subject::singles, m.singles, 100, 1);
+        add(Subject::efficiency, m.efficiency, 100, 1);
         add(Subject::prompts, m.prompts, 100, 1);
         add(Subject::spots, m.spots, 100, 1);
         table.rows.push_back(std::move(row));
@@ -137,11 +138,11 @@ std::string unit_figures(const DailyRun& reference, const DailyRun& run,
 std::string limits_html(const CheckLimits& limits) {
     return fmt::format(
         "<p class=\"muted\">A part is named from these changes on, if they also exceed 6.5 standard "
-        "deviations: times {:.3g} ns, photopeak {:.3g} %, resolution {:.3g} %, counts {:.3g} %, spots {:.3g} "
-        "% "
+        "deviations: times {:.3g} ns, photopeak {:.3g} %, resolution {:.3g} %, counts {:.3g} %, efficiency "
+        "{:.3g} %, spots {:.3g} % "
         "of their distance.</p>\n",
         limits.time_ns, limits.photopeak_percent, limits.resolution_percent, limits.counts_percent,
-        limits.spots_percent);
+        limits.efficiency_percent, limits.spots_percent);
 }
 
 std::string name_and_time(const DailyRun& run) {
@@ -166,8 +167,13 @@ std::vector<ModuleChanges> by_module(const config::Geometry& g, const DetectorCh
         const auto of_module = [&](const std::vector<Change>& crystals) {
             return median_of(std::span(crystals).subspan(bdm * n, n));
         };
-        out[bdm] = {changes.times[bdm],         of_module(changes.photopeaks), of_module(changes.resolutions),
-                    of_module(changes.singles), changes.prompts[bdm],          {}};
+        out[bdm] = {changes.times[bdm],
+                    of_module(changes.photopeaks),
+                    median_of(std::span(changes.resolutions).subspan(bdm * g.du_count, g.du_count)),
+                    of_module(changes.singles),
+                    changes.efficiencies[bdm],
+                    changes.prompts[bdm],
+                    {}};
         for (std::size_t unit = bdm * g.du_count; unit < (bdm + 1) * g.du_count; ++unit) {
             const Change& moved = changes.spots[unit];
             if (moved.known() && (!out[bdm].spots.known() || moved.size > out[bdm].spots.size))

@@ -15,9 +15,10 @@ std::vector<std::uint32_t> modules_of(const std::vector<CheckFinding>& findings)
 /// The figures of a module; unknown ones have an infinite error.
 struct ModuleChanges {
     Change time_ns;
-    Change photopeak;  ///< relative, like the next three
+    Change photopeak;  ///< relative, like the next four
     Change resolution;
     Change singles;
+    Change efficiency;
     Change prompts;
     Change spots;  ///< of the unit that has moved most
 };

@@ -39,8 +39,13 @@ class FindingSearch {
         : g_(g), findings_(findings) {}
 
     /// From the whole scanner down to units, or to crystals.
-    void levels(const Wording& wording, const std::vector<Change>& crystals, double limit, bool to_crystals,
-                const std::vector<bool>& silent);
+    void levels(const Wording& wording, const std::vector<Change>& units, double limit,
+                const std::vector<bool>& silent, const std::vector<Change>* crystals = nullptr);
+    /// Medians over the crystals.
+    [[nodiscard]] std::vector<Change> units_of(const std::vector<Change>& crystals,
+                                               const std::vector<bool>& silent) const;
+    /// But for modules that were named for their singles.
+    void efficiencies(const std::vector<Change>& modules, double limit);
     /// Modules of which units have moved spots.
     void spots(const std::vector<Change>& units, double limit);
     /// `what`: has the size.
@@ -61,12 +66,18 @@ std::string percent(double size) {
     return fmt::format("{:+.{}f} %", 100 * size, std::abs(size) < 0.1 ? 2 : 0);
 }
 
-void FindingSearch::levels(const Wording& wording, const std::vector<Change>& crystals_of_all, double limit,
-                           bool to_crystals, const std::vector<bool>& silent) {
+std::vector<Change> FindingSearch::units_of(const std::vector<Change>& crystals,
+                                            const std::vector<bool>& silent) const {
     const std::size_t n = g_.crystals_per_du();
     std::vector<Change> units;
     for (std::size_t unit = 0; unit < silent.size(); ++unit)
-        units.push_back(silent[unit] ? Change() : median_of(std::span(crystals_of_all).subspan(unit * n, n)));
+        units.push_back(silent[unit] ? Change() : median_of(std::span(crystals).subspan(unit * n, n)));
+    return units;
+}
+
+void FindingSearch::levels(const Wording& wording, const std::vector<Change>& units, double limit,
+                           const std::vector<bool>& silent, const std::vector<Change>* crystals_of_all) {
+    const std::size_t n = g_.crystals_per_du();
     std::vector<Change> modules;
     for (std::size_t bdm = 0; bdm < g_.bdm_count; ++bdm)
         modules.push_back(median_of(std::span(units).subspan(bdm * g_.du_count, g_.du_count)));
@@ -106,8 +117,8 @@ void FindingSearch::levels(const Wording& wording, const std::vector<Change>& cr
                                      {},
                                      text(unit_name(g_, unit), wording.of_one, of_unit)});
             }
-            if (to_crystals && !silent[unit])
-                crystals(wording, unit, &crystals_of_all[unit * n], of_unit, limit);
+            if (crystals_of_all != nullptr && !silent[unit])
+                crystals(wording, unit, &(*crystals_of_all)[unit * n], of_unit, limit);
         }
     }
 }
@@ -166,6 +177,25 @@ void FindingSearch::modules(Subject subject, DetectorFault::FaultKind kind,
         if (!off(change, 0, limit) || (fewer_only && change.size > 0)) continue;
         findings_.push_back(
             {subject, change.size, bdm, {}, {}, DetectorFault{kind, bdm, change.size, 0, 0}.what()});
+    }
+}
+
+void FindingSearch::efficiencies(const std::vector<Change>& modules, double limit) {
+    for (std::uint32_t bdm = 0; bdm < g_.bdm_count; ++bdm) {
+        const bool named = std::any_of(findings_.begin(), findings_.end(), [&](const CheckFinding& f) {
+            return f.subject == Subject::singles && f.bdm == bdm && f.crystals.empty();
+        });
+        const Change& change = modules[bdm];
+        if (named || !off(change, 0, limit)) continue;
+        findings_.push_back(
+            {Subject::efficiency,
+             change.size,
+             bdm,
+             {},
+             {},
+             fmt::format("module {}: its efficiency differs by {} from the reference, with an "
+                         "error of {:.1f} %",
+                         bdm, percent(change.size), 100 * change.error)});
     }
 }
 
@@ -244,6 +274,8 @@ const char* name_of(Subject subject) {
             return "resolution";
         case Subject::singles:
             return "singles";
+        case Subject::efficiency:
+            return "efficiency";
         case Subject::prompts:
             return "prompts";
         case Subject::spots:
@@ -270,13 +302,15 @@ std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, cons
     search.silent_units(changes.silent);
     search.modules(Subject::times, DetectorFault::FaultKind::time_off, changes.times, limits.time_ns, false);
     search.levels({Subject::photopeak, "its photopeak differs", "their photopeaks differ"},
-                  changes.photopeaks, limits.photopeak_percent / 100, true, changes.silent);
+                  search.units_of(changes.photopeaks, changes.silent), limits.photopeak_percent / 100,
+                  changes.silent, &changes.photopeaks);
     search.lost_peaks(changes.lost_peaks);
     search.levels({Subject::resolution, "its energy resolution differs", "their energy resolutions differ"},
-                  changes.resolutions, limits.resolution_percent / 100, false, changes.silent);
+                  changes.resolutions, limits.resolution_percent / 100, changes.silent);
     search.levels(
         {Subject::singles, "its share of the singles differs", "their shares of the singles differ"},
-        changes.singles, counts, true, changes.silent);
+        search.units_of(changes.singles, changes.silent), counts, changes.silent, &changes.singles);
+    search.efficiencies(changes.efficiencies, limits.efficiency_percent / 100);
     search.modules(Subject::prompts, DetectorFault::FaultKind::prompts_off, changes.prompts, counts, true);
     search.spots(changes.spots, limits.spots_percent / 100);
     return findings;
@@ -285,7 +319,8 @@ std::vector<CheckFinding> find_in_changes(const config::Geometry& geometry, cons
 void name_loss(std::vector<CheckFinding>& findings, const daemon::LiveSums& reference,
                const daemon::LiveSums& run) {
     for (CheckFinding& finding : findings) {
-        if (!finding.bdm || (finding.subject != Subject::singles && finding.subject != Subject::prompts))
+        if (!finding.bdm || (finding.subject != Subject::singles && finding.subject != Subject::efficiency &&
+                             finding.subject != Subject::prompts))
             continue;
         for (const auto& [live, where] : {std::pair(&run, "run"), std::pair(&reference, "reference")}) {
             const auto share = live->of(*finding.bdm);
@@ -305,11 +340,15 @@ std::vector<std::string> insufficient_data(const config::Geometry& geometry, con
     std::vector<Change> peaks;
     for (std::size_t unit = 0; unit < changes.silent.size(); ++unit)
         peaks.push_back(median_of(std::span(changes.photopeaks).subspan(unit * n, n)));
+    std::vector<Change> efficiencies = changes.efficiencies;
+    std::erase_if(efficiencies, [](const Change& c) { return !c.known(); });
     std::vector<std::string> out;
     for (const std::string& why :
          {too_uncertain("the times of modules", changes.times, limits.time_ns, 1, "ns"),
           too_uncertain("the photopeaks of detector units", counting(peaks, changes.silent, 1),
                         limits.photopeak_percent / 100, 100, "%"),
+          too_uncertain("the efficiencies of modules", efficiencies, limits.efficiency_percent / 100, 100,
+                        "%"),
           too_uncertain("the singles of crystals", counting(changes.singles, changes.silent, n), 1, 100, "%"),
           too_uncertain("the flood maps of detector units", counting(changes.spots, changes.silent, 1),
                         limits.spots_percent / 100, 100, "% of the distance between spots")})

@@ -18,11 +18,12 @@ struct CheckLimits {
     double photopeak_percent = 1;
     double resolution_percent = 15;
     double counts_percent = 30;  ///< share of the singles; prompts per single
-    double spots_percent = 10;   ///< of the distance between spots
+    double efficiency_percent = 8;
+    double spots_percent = 10;  ///< of the distance between spots
 };
 
 struct CheckFinding {
-    enum class Subject : std::uint8_t { times, photopeak, resolution, singles, prompts, spots };
+    enum class Subject : std::uint8_t { times, photopeak, resolution, singles, efficiency, prompts, spots };
 
     Subject subject = Subject::times;
     double size = 0;                      ///< ns; relative; of spots: in distances between them

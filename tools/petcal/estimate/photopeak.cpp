@@ -70,7 +70,7 @@ void add_known_width(const PeakShape& shape, const Values& p, Equations& e) {
 Equations equations_of(const PeakFit& task, Values p) {
     Equations e;
     Values derivative{};
-    const double ratio = task.shape ? task.shape->step / p[of_width] : 0;
+    const double ratio = task.shape ? task.shape->step / p[of_middle] : 0;
     if (task.shape) p[of_edge] = ratio * p[of_area];
     for (std::size_t bin = task.window.first; bin < task.window.end; ++bin) {
         constexpr double least = 0.02;  // empty bins far from the peak
@@ -85,7 +85,7 @@ Equations equations_of(const PeakFit& task, Values p) {
         }
     }
     if (!task.shape) return e;
-    add_known_width(*task.shape, p, e);
+    if (task.shape->resolution > 0) add_known_width(*task.shape, p, e);
     e.matrix[of_edge * parameters + of_edge] = 1;  // it follows from the area
     return e;
 }
@@ -164,7 +164,7 @@ std::optional<double> highest_bin(std::span<const double> spectrum, double from,
 std::optional<Photopeak> fit_photopeak(std::span<const std::uint32_t> spectrum, double near,
                                        const std::optional<PeakShape>& shape) {
     Values p = first_guess(spectrum, near);
-    if (shape) p[of_width] = shape->resolution * near;
+    if (shape && shape->resolution > 0) p[of_width] = shape->resolution * near;
     PeakFit task{spectrum, {}, shape};
     constexpr int windows = 4;
     for (int round = 0; round < windows; ++round) {
@@ -174,10 +174,17 @@ std::optional<Photopeak> fit_photopeak(std::span<const std::uint32_t> spectrum, 
         if (!(std::abs(p[of_middle] - near) < 0.2 * near)) return std::nullopt;
         if (!(p[of_width] > 0.015 * p[of_middle] && p[of_width] < 0.2 * p[of_middle])) return std::nullopt;
     }
-    std::vector<double> variance(parameters);
-    variance[of_middle] = 1;
-    if (!solve(equations_of(task, p).matrix, variance) || !(variance[of_middle] > 0)) return std::nullopt;
-    return Photopeak{p[of_middle], p[of_width], p[of_area], std::sqrt(variance[of_middle]), p[of_edge]};
+    const std::vector<double> matrix = equations_of(task, p).matrix;
+    const auto variance_of = [&](Parameter parameter) {
+        std::vector<double> column(parameters);
+        column[parameter] = 1;
+        return solve(matrix, column) ? column[parameter] : 0;
+    };
+    const double of_place = variance_of(of_middle);
+    const double of_sigma = variance_of(of_width);
+    if (!(of_place > 0 && of_sigma > 0)) return std::nullopt;
+    return Photopeak{p[of_middle],        p[of_width],         p[of_area],
+                     std::sqrt(of_place), std::sqrt(of_sigma), p[of_edge]};
 }
 
 }  // namespace petacq::petcal

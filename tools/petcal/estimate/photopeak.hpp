@@ -9,18 +9,24 @@ namespace petacq::petcal {
 
 /// Energies and widths are in bins: energy e lies at e / width of a bin, so that bin b spans b to b + 1.
 struct Photopeak {
-    double place = 0;   ///< its middle
-    double sigma = 0;   ///< standard deviation
-    double counts = 0;  ///< in the peak, without the background
-    double error = 0;   ///< standard deviation of `place` by the counts
-    double step = 0;    ///< fall of the background across the peak, counts per bin
+    double place = 0;        ///< its middle
+    double sigma = 0;        ///< standard deviation
+    double counts = 0;       ///< in the peak, without the background
+    double error = 0;        ///< standard deviation of `place` by the counts
+    double sigma_error = 0;  ///< the same of `sigma`
+    double step = 0;         ///< fall of the background across the peak, counts per bin
 };
 
 /// What the peaks of similar crystals have in common. A fit that knows it is three times as precise.
 struct PeakShape {
-    double resolution = 0;  ///< sigma / place; that of a crystal differs from it by some ten percent
-    double step = 0;        ///< of the background, times sigma / counts in the peak
+    double resolution = 0;  ///< sigma / place; that of a crystal differs by some ten percent; 0: unknown
+    double step = 0;        ///< of the background, times place / counts in the peak
 };
+
+/// As PeakShape has it.
+inline double step_of(const Photopeak& peak) {
+    return peak.step * peak.place / peak.counts;
+}
 
 /// Roughly where the peak is: the bin from `from` to below `to` with most counts per relative width, after
 /// smoothing over `smooth` bins (a standard deviation). None where there are no counts.

@@ -41,17 +41,35 @@ double median_place(const std::vector<CrystalPeak>& crystals) {
     return config::median(std::move(places));
 }
 
-/// What the peaks have in common, also those with few counts; none without peaks.
-std::optional<PeakShape> shape_of(const std::vector<CrystalPeak>& crystals) {
-    std::vector<double> resolutions;
-    std::vector<double> steps;
-    for (const CrystalPeak& c : crystals) {
-        if (c.peak.counts <= 0) continue;
-        resolutions.push_back(c.peak.sigma / c.peak.place);
-        steps.push_back(c.peak.step * c.peak.sigma / c.peak.counts);
+/// Adds a spectrum whose energies are scaled, bin by bin; all its counts stay whole.
+void add_scaled(std::span<const std::uint32_t> spectrum, double scale, std::span<std::uint32_t> sum) {
+    double below = 0;  // the counts below the next edge of `sum`
+    std::size_t bin = 0;
+    std::uint32_t added = 0;
+    for (std::size_t to = 0; to + 1 < sum.size(); ++to) {
+        const double edge = static_cast<double>(to + 1) / scale;
+        while (bin < spectrum.size() && static_cast<double>(bin + 1) <= edge)
+            below += spectrum[bin++];
+        const double part = bin < spectrum.size() ? spectrum[bin] * (edge - static_cast<double>(bin)) : 0;
+        const auto all = static_cast<std::uint32_t>(below + part);
+        sum[to] += all - added;
+        added = all;
     }
-    if (steps.empty()) return std::nullopt;
-    return PeakShape{config::median(std::move(resolutions)), config::median(std::move(steps))};
+}
+
+/// Those of all crystals, also of those with few counts in the peak.
+void find_common_peak(std::span<const std::uint32_t> spectra, std::size_t bins, UnitEnergies& out) {
+    std::vector<double> places;
+    for (const CrystalPeak& c : out.crystals)
+        if (c.peak.counts > 0) places.push_back(c.peak.place);
+    out.sum.assign(bins, 0);
+    out.common.reset();
+    if (places.empty()) return;
+    const double middle = config::median(std::move(places));
+    for (std::size_t i = 0; i < out.crystals.size(); ++i)
+        if (out.crystals[i].peak.counts > 0)
+            add_scaled(spectra.subspan(i * bins, bins), middle / out.crystals[i].peak.place, out.sum);
+    out.common = fit_photopeak(out.sum, middle);
 }
 
 /// Between which bins the peak of a crystal is searched.
@@ -60,14 +78,16 @@ struct BinRange {
     double to = 0;
 };
 
-/// Twice: the second time it is known what the peaks have in common.
+/// Twice: the second time it is known what the peaks have in common. Those with few counts have it, too.
 void fit_crystals(std::span<const std::uint32_t> spectra, std::size_t bins,
                   const std::vector<BinRange>& ranges, UnitEnergies& out) {
     std::optional<PeakShape> shape;
     for (const bool first : {true, false}) {
         for (std::size_t i = 0; i < ranges.size(); ++i)
             out.crystals[i] = peak_near(spectra.subspan(i * bins, bins), ranges[i].from, ranges[i].to, shape);
-        if (first) shape = shape_of(out.crystals);
+        find_common_peak(spectra, bins, out);
+        if (!out.common) break;
+        if (first) shape = {out.common->sigma / out.common->place, step_of(*out.common)};
     }
     out.median_place = median_place(out.crystals);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,7 +25,12 @@ struct CrystalPeak {
 struct UnitEnergies {
     std::vector<CrystalPeak> crystals;
     double median_place = 0;  ///< of the fitted peaks; 0: none
-    std::string refused;      ///< what was expected and what was found; empty: the peaks can be used
+    /// The sum of the crystals, each scaled to have its peak at the median place, and its peak; none: no
+    /// crystal has one. The widths of single crystals with few counts are too small: their background takes a
+    /// part of the peak.
+    std::vector<std::uint32_t> sum;
+    std::optional<Photopeak> common;
+    std::string refused;  ///< what was expected and what was found; empty: the peaks can be used
 };
 
 inline constexpr double min_peak_counts = 250;      ///< for a place known to about half a percent

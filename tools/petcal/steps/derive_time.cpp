@@ -16,6 +16,7 @@
 #include "tools/petcal/estimate/pairs/known_source.hpp"
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results/results.hpp"
+#include "tools/petcal/steps/source_check.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 
@@ -54,6 +55,24 @@ estimate::KnownSource source_of(const config::Scanner& scanner, const DeriveTime
     return {{x, y, z - length / 2}, {x, y, z + length / 2}, radius};
 }
 
+/// Times need the place of the source to a millimetre or two, 7 ps each. How deep in the crystals photons are
+/// detected is not known here: off the axis, it moves the place.
+void check_scan(const config::Scanner& scanner, const DeriveTimeOptions& options,
+                const estimate::KnownSource& known, const std::vector<estimate::Line>& lines) {
+    const double from_axis = std::hypot((known.from[0] + known.to[0]) / 2, (known.from[1] + known.to[1]) / 2);
+    const double depth = scanner.dimensions.crystal_length_mm / 4;
+    const SourceCheck check{options.run.string(), known, depth,
+                            1 + from_axis * depth / scanner.dimensions.ring_radius_mm,
+                            options.point.empty() ? "--cylinder" : "--point"};
+    check_source(scanner, lines, check);
+    std::vector<double> counts(scanner.geometry.crystal_count());
+    for (const auto& [a, b] : lines) {
+        counts[a] += 1;
+        counts[b] += 1;
+    }
+    check_rings(scanner, counts, std::vector<double>(counts.size(), 1), check);
+}
+
 std::vector<estimate::TimeDifference> read_differences(const config::Scanner& scanner,
                                                        const DeriveTimeOptions& options, DerivedTimes& out) {
     const std::uint32_t crystals = scanner.geometry.crystal_count();
@@ -61,6 +80,7 @@ std::vector<estimate::TimeDifference> read_differences(const config::Scanner& sc
     for (std::uint32_t i = 0; i < crystals; ++i)
         places.push_back(crystal_place(scanner, i).front_centre_mm);
     const estimate::KnownSource known = source_of(scanner, options);
+    std::vector<estimate::Line> lines;
     const double ticks_per_mm = 1 / (config::light_mm_per_ps * scanner.tick_ps);
     const std::uint64_t most = enough_pairs * crystals / 2;
     std::vector<estimate::TimeDifference> differences;
@@ -81,6 +101,7 @@ std::vector<estimate::TimeDifference> read_differences(const config::Scanner& sc
                                     std::to_string(c.crystal_a) + " and " + std::to_string(c.crystal_b) +
                                     "; expected numbers below " + std::to_string(crystals));
             ++out.prompts;
+            if (lines.size() < lines_to_check) lines.emplace_back(c.crystal_a, c.crystal_b);
             const auto path = path_difference_mm(known, places[c.crystal_a], places[c.crystal_b]);
             if (!path) {
                 ++out.missed;
@@ -90,6 +111,7 @@ std::vector<estimate::TimeDifference> read_differences(const config::Scanner& sc
                 {c.crystal_a, c.crystal_b, static_cast<float>(c.dt - *path * ticks_per_mm)});
         }
     }
+    check_scan(scanner, options, known, lines);
     return differences;
 }
 
@@ -107,6 +129,8 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
     daemon::ProgressLine progress("offsets", solving.max_steps, daemon::ProgressUnit::steps);
     solving.on_step = [&](std::uint32_t step) { progress.show(step); };
     out.offsets = estimate::time_offsets(crystals, differences, solving);
+    for (double& error : out.offsets.error_ticks)  // those written are whole ticks
+        error = std::hypot(error, std::sqrt(1.0 / 12));
     constexpr std::size_t enough_for_pictures = 200'000;
     const std::size_t every = 1 + differences.size() / enough_for_pictures;
     for (std::size_t i = 0; i < differences.size(); i += every) {

@@ -18,7 +18,8 @@ petcal::DetectorChanges unchanged() {
     const std::size_t crystals = four_modules.crystal_count();
     petcal::DetectorChanges c;
     c.photopeaks.assign(crystals, {0, 0.002});
-    c.resolutions.assign(crystals, {0, 0.05});
+    c.resolutions.assign(8, {0, 0.02});
+    c.efficiencies.assign(4, {0, 0.01});
     c.lost_peaks.assign(crystals, false);
     c.singles.assign(crystals, {0, 0.03});
     c.silent.assign(8, false);
@@ -60,8 +61,7 @@ TEST_CASE("a change is named for the largest part that has it", "[check]") {
         CHECK(verdict_of(find_in_changes(four_modules, changes, {})) == petcal::Verdict::fail);
     }
     SECTION("a unit") {
-        for (std::size_t i = 3 * n; i < 4 * n; ++i)
-            changes.resolutions[i].size = 0.2;
+        changes.resolutions[3].size = 0.2;
         CHECK(texts_of(changes) ==
               Texts{"module 1, unit 1: its energy resolution differs by +20 % from the reference"});
     }
@@ -92,6 +92,15 @@ TEST_CASE("a change is named for the largest part that has it", "[check]") {
         CHECK(texts_of(changes) ==
               Texts{"module 3: in 2 detector units the spots moved by up to 30 % of their "
                     "distance since the reference"});
+    }
+    SECTION("a module that is less efficient, unless its singles were named") {
+        changes.efficiencies[2].size = -0.1;
+        CHECK(texts_of(changes) ==
+              Texts{"module 2: its efficiency differs by -10 % from the reference, with an error of 1.0 %"});
+        for (std::size_t i = 4 * n; i < 6 * n; ++i)
+            changes.singles[i].size = -0.4;
+        CHECK(texts_of(changes) ==
+              Texts{"module 2: its share of the singles differs by -40 % from the reference"});
     }
     SECTION("modules") {
         changes.times[1].size = -1.02;

@@ -122,6 +122,33 @@ TEST_CASE("time offsets: spots that overlap do not draw them towards those of th
     CHECK(stated == Approx(error.sigma()).epsilon(0.15));
 }
 
+// Frames with the light of two crystals have the time of the earlier one.
+TEST_CASE("time offsets: stated errors hold where photons scatter in the crystals") {
+    const config::Scanner scanner = test::small_scanner();
+    const sim::Detector detector = late_detector(0.2, 450, 23);
+    sim::Options scan = test::cylinder_scan(16, 56, 5, 2.5, 1);
+    scan.crystals.model = sim::CrystalModel::scatter;
+    scan.seed = 23;
+    const auto data =
+        differences(test::simulate_pairs(scanner, scan, detector, window), {{0, 0, -28}, {0, 0, 28}, 16});
+    estimate::TimeOffsetOptions options;
+    options.neighbours = estimate::neighbours_in_blocks(scanner.geometry);
+    const auto found = estimate::time_offsets(detector.crystals.size(), data, options);
+    const double mean = errors(found, detector).mean();
+    double inside = 0;
+    double all = 0;
+    for (std::size_t i = 0; i < found.ticks.size(); ++i) {
+        if (!std::isfinite(found.error_ticks[i])) continue;
+        const double wrong = found.ticks[i] * 15.625 - double{detector.crystals[i].time_offset_ps} - mean;
+        inside += std::abs(wrong) < found.error_ticks[i] * 15.625 ? 1 : 0;
+        all += 1;
+    }
+    CAPTURE(inside / all, all);
+    CHECK(all > 2500);
+    CHECK(inside / all > 0.63);
+    CHECK(inside / all < 0.73);
+}
+
 TEST_CASE("time offsets: neighbours are in the same block") {
     const config::Geometry g = test::small_scanner().geometry;
     const estimate::Neighbours all = estimate::neighbours_in_blocks(g);
@@ -214,11 +241,11 @@ TEST_CASE("time offsets: a line source on the axis leaves patterns free, a cylin
     const auto of_wide = estimate::time_offsets(detector.crystals.size(), wide);
     CHECK(errors(of_wide, detector).sigma() < 25);
     CHECK(errors(of_line, detector).sigma() > 40);
-    // The stated errors do not know of those patterns.
-    test::Moments stated;
+    // The stated errors know of those patterns.
+    double stated = 0;
     for (const double e : of_line.error_ticks)
-        stated.add(e * 15.625);
-    CHECK(stated.mean() < 25);
+        stated += std::pow(e * 15.625, 2) / static_cast<double>(of_line.error_ticks.size());
+    CHECK(std::sqrt(stated) == Approx(errors(of_line, detector).sigma()).epsilon(0.35));
 }
 
 TEST_CASE("time offsets: groups of crystals, and crystals with too few pairs") {

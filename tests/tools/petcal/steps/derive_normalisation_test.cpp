@@ -131,6 +131,13 @@ TEST_CASE("derive normalisation: efficiencies to 1.2 / sqrt(N) and a dead unit, 
         CHECK(lacking(scans.in_directory(PETCAL_PROGRAM, "inspect --scanner s.json n.h5").out,
                       {"activity_factor     none", "module 7, unit 2", "run_start_utc"}) == "");
     }
+    {  // a cylinder that is not where it was said to be
+        const Outcome off = scans.derive("scan", "--cylinder 0.3,0.4,0,15,60");
+        CAPTURE(off.out);
+        CHECK(off.status == 78);
+        CHECK(lacking(off.out, {"the source is not where it was said to be: its prompts come from around",
+                                "--cylinder says 0.3, 0.4, 0: 0.", "mm off across the axis"}) == "");
+    }
     {  // the report has pictures, and loads nothing
         const std::string page = read_file(scans.dir / "r.html");
         CHECK(lacking(page, {"data:image/png;base64,iVBORw0KGgo", "module 7, unit 2", "</html>"}) == "");
@@ -166,6 +173,8 @@ TEST_CASE("derive normalisation: insufficient or wrong data are refused, and not
     };
     refused(scans.derive("short"), {"net coincidences per crystal; expected at least 100"});
     refused(scans.derive("short", "--cylinder 20,0,0,6,40"),
+            {"not where it was said to be", "--cylinder says 20, 0, 0: "});
+    refused(scans.derive("short", "--cylinder 0,0,0,2,60"),
             {"lie on lines through the source", "check --cylinder"});
     refused(scans.derive("short", "--cylinder 0,0,300,6,40"), {"no line between two crystals meets"});
     refused(scans.derive("short", "--cylinder 20,0,0,15,40"), {"reaches 35 mm from the axis"});

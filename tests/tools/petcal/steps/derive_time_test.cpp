@@ -45,7 +45,71 @@ gpu::RecordVector<gpu::Coincidence> records_of(const std::vector<test::Simulated
     return out;
 }
 
+void write_run(const std::filesystem::path& run, const std::vector<test::SimulatedPair>& pairs,
+               const config::Calibration& calibration) {
+    std::filesystem::create_directories(run);
+    test::write_file(run / "run.json", nlohmann::json{{"calibration_sha256", calibration.sha256}}.dump());
+    daemon::ListModeWriter writer(run / "coincidences.plm", {}, nlohmann::json::object());
+    writer.append(records_of(pairs, calibration));
+    writer.finish();
+}
+
 }  // namespace
+
+TEST_CASE("derive time: mistakes of the scan are named") {
+    const test::TemporaryDirectory dir;
+    const config::Scanner scanner = test::small_scanner();
+    const config::Geometry& g = scanner.geometry;
+    config::save_calibration(dir / "c.h5", g, test::small_calibration(20));
+    const auto calibration = config::load_calibration(dir / "c.h5", g);
+    sim::DetectorModel model;
+    model.seed = 17;
+    model.time_spread_ps = 100;
+    const sim::Detector detector = sim::make_detector(scanner, model);
+    const auto refusal = [&](const std::string& name, const std::vector<test::SimulatedPair>& pairs,
+                             const std::vector<double>& cylinder) -> std::string {
+        write_run(dir / name, pairs, calibration);
+        try {
+            (void)petcal::derive_times(scanner, {dir / "c.h5", dir / name, dir / "next.h5", cylinder, {}});
+        } catch (const config::Error& e) {
+            return e.what();
+        }
+        return "";
+    };
+    sim::Options scan = test::cylinder_scan(9, 20, 5, 0.1, 1);
+    scan.seed = 17;
+    const auto pairs = test::simulate_pairs(scanner, scan, detector, 640);
+    CHECK_THAT(
+        refusal("moved", pairs, {3, -2, 0, 9, 20}),
+        petacq::test::contains("the source is not where it was said to be: its prompts come from around ") &&
+            petacq::test::contains("--cylinder says 3, -2, 0: 3.") &&
+            petacq::test::contains("mm off across the axis"));
+
+    const auto exchanged = [&](std::uint32_t crystal) {
+        for (const auto& [from, to] : {std::pair(4U, 15U), std::pair(15U, 4U)})
+            for (std::uint32_t du = 0; du < g.du_count; ++du)
+                for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local)
+                    if (g.crystal(from, du, local) == crystal) return g.crystal(to, du, local);
+        return crystal;
+    };
+    std::vector<std::uint32_t> names;
+    for (std::uint32_t i = 0; i < g.crystal_count(); ++i)
+        names.push_back(exchanged(i));
+    auto wrong = pairs;
+    for (test::SimulatedPair& p : wrong)
+        p = {names[p.a], names[p.b], p.ticks, p.random};
+    CHECK_THAT(refusal("exchanged", wrong, {0, 0, 0, 9, 20}),
+               petacq::test::contains("modules 4 and 15 seem to be exchanged: ") &&
+                   petacq::test::contains("check their cables and numbers"));
+
+    scan.activity[0].at = {0, 0, -12};
+    const auto at_one_end = test::simulate_pairs(scanner, scan, detector, 640);
+    CHECK_THAT(refusal("short", at_one_end, {0, 0, -12, 9, 20}),
+               petacq::test::contains("the source does not reach all crystals: rings ") &&
+                   petacq::test::contains(" to 23 of 24 have less than a fifth of the prompts") &&
+                   petacq::test::contains("--cylinder says -22 to -2 mm"));
+    CHECK(!std::filesystem::exists(dir / "next.h5"));
+}
 
 TEST_CASE("derive time: the next calibration has the true offsets") {
     const test::TemporaryDirectory dir;
@@ -61,13 +125,7 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
     scan.activity[0].at = {10, 0, 0};
     const auto pairs = test::simulate_pairs(scanner, scan, detector, 640);
     const auto run = dir / "run";
-    std::filesystem::create_directories(run);
-    test::write_file(run / "run.json", nlohmann::json{{"calibration_sha256", old.sha256}}.dump());
-    {
-        daemon::ListModeWriter writer(run / "coincidences.plm", {}, nlohmann::json::object());
-        writer.append(records_of(pairs, old));
-        writer.finish();
-    }
+    write_run(run, pairs, old);
 
     petcal::DeriveTimeOptions options{dir / "old.h5", run, dir / "next.h5", {10, 0, 0, 10, 50}, {}};
     const auto found = petcal::derive_times(scanner, options);

@@ -106,8 +106,11 @@ Efficiencies crystal_efficiencies(const NetCounts& counts, const FanSums& fan_su
         out.efficiency.push_back(seen[i] && counts.net[i] > 0 ? scale * start[i] : 0);
     do {
         if (out.steps == options.max_steps)
-            throw config::Error("efficiencies: no solution after " + std::to_string(out.steps) +
-                                " steps; expected a source that joins all crystals");
+            throw config::Error(
+                "efficiencies: no solution after " + std::to_string(out.steps) +
+                " steps: the source is thin, or far from the axis, and does not compare all crystals "
+                "with each other; expected one that joins all crystals: a cylinder about as "
+                "wide as the objects to be imaged");
         ++out.steps;
     } while (step(counts, seen, fan_sums, out.efficiency, sums) >= settled_change);
     finish(counts, seen, options, out);

@@ -19,23 +19,54 @@ Neighbours neighbours_in_blocks(const config::Geometry& g) {
     return out;
 }
 
-PairOrigin origin_of(const PairModel& m, double residual, const std::vector<double>& shifts) {
-    // In units of a Gaussian's height.
-    const auto density = [&](double r) {
-        const double u = r / m.sigma;
-        return std::exp(-u * u / 2);
-    };
-    double beside = 0;
+std::vector<std::uint32_t> blocks_of(const Neighbours& neighbours) {
+    constexpr std::uint32_t none = UINT32_MAX;
+    std::vector<std::uint32_t> out(neighbours.size(), none);
+    std::uint32_t blocks = 0;
+    std::vector<std::uint32_t> open;
+    for (std::uint32_t first = 0; first < out.size(); ++first) {
+        if (out[first] != none) continue;
+        open.push_back(first);
+        while (!open.empty()) {
+            const std::uint32_t crystal = open.back();
+            open.pop_back();
+            if (out[crystal] != none) continue;
+            out[crystal] = blocks;
+            open.insert(open.end(), neighbours[crystal].begin(), neighbours[crystal].end());
+        }
+        ++blocks;
+    }
+    return out;
+}
+
+PairOrigin origin_of(const PairModel& m, double residual, std::span<const double> shifts,
+                     std::span<const BlockShift> blocks) {
+    // In units of the height of a Gaussian of width sigma.
+    const double variance = m.sigma * m.sigma;
+    const auto density = [&](double r) { return std::exp(-r * r / variance / 2); };
+    PairOrigin out;
     double moment = 0;
     for (const double r : shifts) {
         const double part = m.beside * density(r);
-        beside += part;
+        out.beside += part;
         moment += part * r;
     }
-    const double own = (1 - m.beside * static_cast<double>(shifts.size())) * density(residual);
+    for (const auto& [r, spread] : blocks) {
+        const double narrower = variance / (variance + spread * spread);
+        const double part = m.apart * std::sqrt(narrower) * density(r * std::sqrt(narrower));
+        out.apart += part;
+        moment += part * r * narrower;
+    }
+    const double others =
+        m.beside * static_cast<double>(shifts.size()) + m.apart * static_cast<double>(blocks.size());
+    out.own = (1 - others) * density(residual);
     const double stray = m.stray / (1 - m.stray) * m.sigma * std::sqrt(2 * std::numbers::pi) / m.range;
-    const double all = own + beside + stray;
-    return {own / all, beside / all, (own * residual + moment) / all};
+    const double all = out.own + out.beside + out.apart + stray;
+    out.expected = (out.own * residual + moment) / all;
+    out.own /= all;
+    out.beside /= all;
+    out.apart /= all;
+    return out;
 }
 
 }  // namespace petacq::estimate

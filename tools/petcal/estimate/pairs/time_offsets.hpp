@@ -30,7 +30,8 @@ struct TimeOffsets {
     /// [crystal] To be added to the time offsets with which the times were made; their mean is 0 over the
     /// crystals of a group. 0 for those that are not determined.
     std::vector<double> ticks;
-    /// [crystal] Standard error, for given offsets of the other crystals; infinite where not determined.
+    /// [crystal] Standard error: by the counts, by the errors of the offsets of other crystals, and by hits
+    /// that belong to others; infinite where not determined.
     std::vector<double> error_ticks;
     std::vector<std::uint32_t> pairs;         ///< [crystal] of the data
     std::vector<std::uint32_t> undetermined;  ///< crystals with too few pairs, or without a peak in time
@@ -38,7 +39,7 @@ struct TimeOffsets {
     double sigma_ticks = 0;    ///< standard deviation of one pair
     double residual_rms = 0;   ///< ticks; of the pairs in the peak
     double in_peak = 0;        ///< share of the pairs used that lie within 4 sigma
-    double beside = 0;         ///< share of the hits that belong to a neighbour of the crystal that they name
+    double beside = 0;         ///< share of the hits that belong to another crystal of the block
     std::uint32_t steps = 0;   ///< of reweighting
 };
 
@@ -56,11 +57,10 @@ struct TimeOffsets {
 /// largest difference of offsets to be found, three sigma, and the path difference.
 ///
 /// A pair fixes the difference of two offsets. A line source on the axis (or a point) joins only opposite
-/// crystals, so patterns that are equal at phi and phi + pi change no difference and cannot be found. They
-/// are not in error_ticks. A cylinder whose radius is a good part of the ring's, or a source off the axis,
-/// fixes them.
+/// crystals, so patterns that are equal at phi and phi + pi change few differences and are found badly;
+/// error_ticks says how badly. A cylinder whose radius is a good part of the ring's fixes them.
 ///
-/// Memory: 64 bytes per pair besides the data. Throws config::Error when the data are insufficient: too few
+/// Memory: 80 bytes per pair besides the data. Throws config::Error when the data are insufficient: too few
 /// pairs, no peak, or no solution after max_steps; std::invalid_argument for a pair of unknown or equal
 /// crystals. Thread-safe.
 TimeOffsets time_offsets(std::size_t crystals, std::span<const TimeDifference> differences,

@@ -1,0 +1,91 @@
+#include "tools/petcal/steps/source_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/base/error.hpp"
+
+namespace petacq::petcal {
+
+namespace {
+
+constexpr double sigmas = 5;
+
+estimate::KnownSource moved(estimate::KnownSource source, const config::Vector3& by) {
+    for (std::size_t i = 0; i < by.size(); ++i) {
+        source.from[i] += by[i];
+        source.to[i] += by[i];
+    }
+    return source;
+}
+
+/// "0 to 3, 7"
+std::string ranges_text(const std::vector<std::uint32_t>& numbers) {
+    std::string out;
+    for (std::size_t i = 0; i < numbers.size();) {
+        std::size_t last = i;
+        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
+            ++last;
+        out += (out.empty() ? "" : ", ") + std::to_string(numbers[i]);
+        if (last > i) out += " to " + std::to_string(numbers[last]);
+        i = last + 1;
+    }
+    return out;
+}
+
+}  // namespace
+
+void check_source(const config::Scanner& scanner, std::span<const estimate::Line> lines,
+                  const SourceCheck& check) {
+    constexpr std::uint64_t enough = 2000;
+    const estimate::SourcePlace place = find_source(scanner, lines, check.said, check.depth_mm);
+    if (place.lines < enough) return;
+    config::Vector3 by{};
+    for (std::size_t i = 0; i < by.size(); ++i)
+        by[i] = place.centre_mm[i] - (check.said.from[i] + check.said.to[i]) / 2;
+    std::string exchanged;
+    for (const estimate::Exchange& e : exchanged_modules(scanner, lines, moved(check.said, by)))
+        exchanged += fmt::format(
+            "{}modules {} and {} seem to be exchanged: {:.0f} % of their prompts miss the source, {:.0f} % "
+            "if "
+            "each is in the place of the other",
+            exchanged.empty() ? "" : "; ", e.a, e.b, 100 * e.missed, 100 * e.missed_after);
+    if (!exchanged.empty())
+        throw config::Error(check.run + ": " + exchanged + ": check their cables and numbers");
+    const double across = std::hypot(by[0], by[1]);
+    const bool off_across = across > std::max(check.limit_mm, sigmas * place.error_mm);
+    // Its ends, or its length, are less certain than its middle.
+    const bool off_along = std::abs(by[2]) > std::max(3 * check.limit_mm, sigmas * place.error_mm);
+    if (!off_across && !off_along) return;
+    throw config::Error(
+        fmt::format("{}: the source is not where it was said to be: its prompts come from around {:.2f}, "
+                    "{:.2f}, {:.2f} mm, "
+                    "{} says {:g}, {:g}, {:g}: {:.2f} mm off across the axis, {:.2f} mm along it; expected "
+                    "at most {:.2g} "
+                    "and {:.2g} mm: move it, or say where it is",
+                    check.run, place.centre_mm[0], place.centre_mm[1], place.centre_mm[2], check.option,
+                    place.centre_mm[0] - by[0], place.centre_mm[1] - by[1], place.centre_mm[2] - by[2],
+                    across, std::abs(by[2]), check.limit_mm, 3 * check.limit_mm));
+}
+
+void check_rings(const config::Scanner& scanner, std::span<const double> counts,
+                 std::span<const double> expected, const SourceCheck& check) {
+    const config::Geometry& g = scanner.geometry;
+    const std::vector<std::uint32_t> rings = estimate::rings_without(g, counts, expected);
+    if (rings.empty()) return;
+    const double first = crystal_place(scanner, 0).front_centre_mm[2];
+    const double last = crystal_place(scanner, g.crystal_count() - 1).front_centre_mm[2];
+    const double from = std::min(check.said.from[2], check.said.to[2]);
+    const double to = std::max(check.said.from[2], check.said.to[2]);
+    throw config::Error(
+        fmt::format("{}: the source does not reach all crystals: rings {} of {} have less than a fifth of "
+                    "the prompts of the "
+                    "others; expected a source that covers the crystals, from {:g} to {:g} mm along the axis "
+                    "({} says {:g} to "
+                    "{:g} mm)",
+                    check.run, ranges_text(rings), g.rings(), first, last, check.option, from, to));
+}
+
+}  // namespace petacq::petcal
