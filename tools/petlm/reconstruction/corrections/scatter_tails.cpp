@@ -11,6 +11,10 @@ namespace {
 
 constexpr std::size_t slices = 16;        // of the sample, whatever the number of threads
 constexpr double thinnest_object = 1e-3;  // integral of the attenuation
+constexpr double least_expected = 20;     // in a group whose ratio is compared with others
+constexpr double randoms_error = 0.01;    // how well they are known (docs/design/randoms.md)
+constexpr std::size_t groups_across = 8;
+constexpr std::size_t groups_along = 4;
 
 std::size_t cell(double share, std::size_t count) {
     return std::min(static_cast<std::size_t>(std::max(share, 0.0) * static_cast<double>(count)), count - 1);
@@ -19,18 +23,24 @@ std::size_t cell(double share, std::size_t count) {
 }  // namespace
 
 ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule,
-                           const LineFactors& lines, OfPair expected, OfPair randoms, net::WorkerPool& pool,
+                           const LineFactors& lines, OfPair found, OfPair randoms, net::WorkerPool& pool,
                            std::size_t max_pairs)
-    : lines_(lines),
-      expected_(std::move(expected)),
-      randoms_(std::move(randoms)),
+    : rule_(rule),
+      lines_(lines),
+      found_(std::move(found)),
+      crystals_(scanner.geometry.crystal_count()),
+      max_pairs_(max_pairs),
       radius_mm_(scanner.dimensions.ring_radius_mm),
       half_length_mm_(scanner.dimensions.crystal_pitch_z_mm / 2),
       margin_mm_(4 * std::max(scanner.dimensions.crystal_pitch_y_mm, scanner.dimensions.crystal_pitch_z_mm)),
       bins_(bins) {
     for (const Vector3& end : lines.ends())
         half_length_mm_ = std::max(half_length_mm_, std::abs(end[2]));
-    sample(scanner, rule, pool, max_pairs);
+    sample(pool, &Bin::randoms, [&](std::uint32_t a, std::uint32_t b, Bin& bin) {
+        if (!bin.object)
+            bin.object = lines_.object().integral(lines_.ends()[a], lines_.ends()[b]) > thinnest_object;
+        return randoms(a, b);
+    });
 }
 
 ScatterTails::Line ScatterTails::line(std::uint32_t a, std::uint32_t b) const {
@@ -54,48 +64,44 @@ std::size_t ScatterTails::bin_of(const Line& line) {
     return ((cell(line.apart, groups) * places + place) * distances + distance) * angles + angle;
 }
 
-/// Adds up scatter and randoms, and finds the bins with lines through the object.
-void ScatterTails::sample(const config::Scanner& scanner, const gpu::PairRule& rule, net::WorkerPool& pool,
-                          std::size_t max_pairs) {
-    const std::uint64_t crystals = scanner.geometry.crystal_count();
-    const std::uint64_t pairs = crystals * crystals;
-    const bool all = pairs <= 2 * std::uint64_t{max_pairs};
-    const std::uint64_t count = all ? pairs : 2 * std::uint64_t{max_pairs};
+template <class Use>
+void ScatterTails::sample(net::WorkerPool& pool, double Bin::*of, Use&& use) {
+    const std::uint64_t pairs = crystals_ * crystals_;
+    const bool all = pairs <= 2 * std::uint64_t{max_pairs_};
+    const std::uint64_t count = all ? pairs : 2 * std::uint64_t{max_pairs_};
     // Each pair occurs in both orders.
     const double stands_for = static_cast<double>(pairs) / static_cast<double>(count) / 2;
+    const double drawn = all ? 0 : 1;
     std::vector<std::vector<Bin>> parts(slices, std::vector<Bin>(bins));
     image::for_each_on(pool, slices, [&](std::size_t slice) {
         for (std::uint64_t i = count * slice / slices; i < count * (slice + 1) / slices; ++i) {
-            std::uint64_t a = i / crystals;
-            std::uint64_t b = i % crystals;
+            std::uint64_t a = i / crystals_;
+            std::uint64_t b = i % crystals_;
             if (!all) {
                 // Roberts' additive sequence for two dimensions, in 64 bits: even over all pairs.
-                a = static_cast<std::uint64_t>((i * 0xC13FA9A902A6328FU >> 32U) * crystals >> 32U);
-                b = static_cast<std::uint64_t>((i * 0x91E10DA5C79E7B1DU >> 32U) * crystals >> 32U);
+                a = static_cast<std::uint64_t>((i * 0xC13FA9A902A6328FU >> 32U) * crystals_ >> 32U);
+                b = static_cast<std::uint64_t>((i * 0x91E10DA5C79E7B1DU >> 32U) * crystals_ >> 32U);
             }
             const auto crystal_a = static_cast<std::uint32_t>(a);
             const auto crystal_b = static_cast<std::uint32_t>(b);
-            if (a == b || !rule.good(crystal_a, crystal_b)) continue;
+            if (a == b || !rule_.good(crystal_a, crystal_b) || !(found_(crystal_a, crystal_b) > 0)) continue;
             Bin& bin = parts[slice][bin_of(line(crystal_a, crystal_b))];
-            if (!bin.object) {
-                bin.object = lines_.object().integral(lines_.ends()[crystal_a], lines_.ends()[crystal_b]) >
-                             thinnest_object;
-            }
-            bin.expected += stands_for * expected_(crystal_a, crystal_b);
-            bin.randoms += stands_for * randoms_(crystal_a, crystal_b);
+            const double value = stands_for * use(crystal_a, crystal_b, bin);
+            bin.*of += value;
+            bin.sampling += drawn * value * value;
         }
     });
     for (const auto& part : parts) {
         for (std::size_t i = 0; i < bins; ++i) {
-            bins_[i].expected += part[i].expected;
-            bins_[i].randoms += part[i].randoms;
+            bins_[i].*of += part[i].*of;
+            bins_[i].sampling += part[i].sampling;
             bins_[i].object = bins_[i].object || part[i].object;
         }
     }
 }
 
 void ScatterTails::add(std::uint32_t a, std::uint32_t b, double prompts) {
-    bins_[bin_of(line(a, b))].prompts += prompts;
+    if (rule_.good(a, b) && found_(a, b) > 0) bins_[bin_of(line(a, b))].prompts += prompts;
 }
 
 std::vector<std::size_t> ScatterTails::tails() const {
@@ -123,27 +129,60 @@ std::vector<std::size_t> ScatterTails::tails() const {
     return out;
 }
 
-ScatterTails::TailCounts ScatterTails::counts(double share) const {
-    TailCounts out;
-    double prompts = 0;
-    for (const std::size_t i : tails()) {
-        prompts += bins_[i].prompts;
-        out.trues += bins_[i].prompts / share - bins_[i].randoms;
-        out.expected += bins_[i].expected;
-    }
-    // At least that of one prompt: no prompts are no proof.
-    out.noise = std::sqrt(std::max(prompts, 1.0)) / share;
-    return out;
+std::size_t ScatterTails::group_of(std::size_t bin) {
+    const double across = 2 * (static_cast<double>(bin / angles % distances) + 0.5) / distances - 1;
+    const std::size_t place = bin / angles / distances % places;
+    return cell(std::abs(across), groups_across) * groups_along + place * groups_along / places;
 }
 
-double ScatterTails::scale(double share) const {
-    const TailCounts tail = counts(share);
-    if (!(tail.expected > 0)) return 1;
-    const double noise = tail.noise / tail.expected;
-    const double of_tails = 1 / (noise * noise + shape_sigma * shape_sigma);
-    constexpr double of_simulation = 1 / (simulation_sigma * simulation_sigma);
-    const double mean = (tail.trues / tail.expected * of_tails + of_simulation) / (of_tails + of_simulation);
-    return std::max(mean, 0.1);
+double ScatterTails::trues(double share) const {
+    double sum = 0;
+    for (const Bin& bin : bins_)
+        sum += bin.prompts / share - bin.randoms;
+    return sum;
+}
+
+ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool& pool, double share) {
+    sample(pool, &Bin::expected,
+           [&](std::uint32_t a, std::uint32_t b, const Bin&) { return expected(a, b); });
+    struct Group {
+        double expected = 0;
+        double found = 0;
+        double variance = 0;
+    };
+    std::vector<Group> all(groups_across * groups_along);
+    Scale out;
+    double randoms = 0;
+    for (const std::size_t i : tails()) {
+        Group& group = all[group_of(i)];
+        group.expected += bins_[i].expected;
+        group.found += bins_[i].prompts / share - bins_[i].randoms;
+        group.variance += (bins_[i].expected + bins_[i].randoms) / share + bins_[i].sampling;
+        randoms += bins_[i].randoms;
+    }
+    double product = 0;
+    double square = 0;
+    for (const Group& group : all) {
+        if (!(group.expected > 0)) continue;
+        out.expected += group.expected;
+        out.found += group.found;
+        product += group.expected * group.found / group.variance;
+        square += group.expected * group.expected / group.variance;
+    }
+    if (!(square > 0)) return out;
+    out.ratio = product / square;
+    double differences = 0;
+    double count = 0;
+    for (const Group& group : all) {
+        // Groups of a few counts tell nothing of the shape.
+        if (!(group.expected > least_expected)) continue;
+        differences += std::pow(group.found - out.ratio * group.expected, 2) / group.variance;
+        ++count;
+    }
+    const double of_counts = std::max(1.0, count > 1 ? differences / (count - 1) : 1.0) / square;
+    out.error = std::hypot(std::sqrt(of_counts), randoms_error * randoms / out.expected);
+    if (std::abs(out.ratio - 1) > confidence * out.error) out.factor = std::max(out.ratio, 0.0);
+    return out;
 }
 
 double ScatterTails::total() const {

@@ -1,51 +1,54 @@
 // How much scatter there is, from the lines that miss the object: all of their true pairs are scattered.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <vector>
 
 #include "config/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/corrections/scatter_simulation.hpp"
 
 namespace petacq::corrections {
 
-/// A value of a pair of crystals.
-using OfPair = std::function<double(std::uint32_t a, std::uint32_t b)>;
-
 /// Lines are binned by angle, distance from the axis, place along the axis, and distance of their ends along
 /// the axis. A bin is in the tails if no line of it, nor of the bins within `margin_mm` across and one along
-/// the axis, meets the object. The scatter of a pair is `expected` times one scale: the prompts in the tails
-/// less the randoms there, divided by what is expected there (C. C. Watson, IEEE Trans. Nucl. Sci. 47 (2000)
-/// 1587). This ratio is uncertain by the noise of the counts and by `shape_sigma`, as the shape of a
-/// simulation is least certain far from the object; the simulation itself by `simulation_sigma`. The scale is
-/// the mean of the ratio and of 1, weighted by their certainties.
+/// the axis, meets the object. The prompts in the tails less the randoms there, divided by the scatter
+/// expected there, are a ratio that should be 1 (C. C. Watson, IEEE Trans. Nucl. Sci. 47 (2000) 1587). It is
+/// the mean over groups of bins, by distance and place. Its error is that of the counts, or that of the
+/// differences between the groups if these are larger (they tell how well the shape of the simulation fits),
+/// and that of the randoms.
+/// Where the ratio is further than `confidence` errors from 1, the object is not all that scatters, or not as
+/// said, and the ratio is the scale of the simulation. Else the simulation is known better than the tails.
 class ScatterTails {
   public:
-    static constexpr double simulation_sigma = 0.1;
-    static constexpr double shape_sigma = 0.15;
+    static constexpr double confidence = 2;
 
     /// `lines` has the object. Sums are those of all pairs if there are at most `max_pairs`, else of an even
-    /// sample of `max_pairs`. `expected`: the scatter of a pair, 0 for dead ones. All must outlive it.
+    /// sample of `max_pairs`. `found`: whether prompts of the pair are possible. All must outlive it.
     ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule, const LineFactors& lines,
-                 OfPair expected, OfPair randoms, net::WorkerPool& pool, std::size_t max_pairs = 8'000'000);
+                 OfPair found, OfPair randoms, net::WorkerPool& pool, std::size_t max_pairs = 8'000'000);
 
-    /// Adds prompts of a pair that the rule accepts.
+    /// Adds prompts of a pair.
     void add(std::uint32_t a, std::uint32_t b, double prompts);
-    /// What `expected` has to be multiplied by; above 0. After the last add(). `share`: the share of all
-    /// pairs whose prompts were added.
-    [[nodiscard]] double scale(double share = 1) const;
-    /// Expected of all pairs, before the scale.
-    [[nodiscard]] double total() const;
-    /// Prompts less randoms in the tails, over all pairs, and their standard deviation.
-    struct TailCounts {
-        double trues = 0;
-        double noise = 0;
-        double expected = 0;
+    /// Prompts less randoms of all pairs. After the last add(). `share`: the share of all pairs whose prompts
+    /// were added.
+    [[nodiscard]] double trues(double share = 1) const;
+
+    struct Scale {
+        double factor = 1;  ///< what `expected` has to be multiplied by
+        double ratio = 1;
+        double error = std::numeric_limits<double>::infinity();  ///< of the ratio
+        double expected = 0;                                     ///< in the tails
+        double found = 0;                                        ///< prompts less randoms in the tails
     };
-    [[nodiscard]] TailCounts counts(double share = 1) const;
+    /// After the last add(). `expected`: the scatter of a pair.
+    [[nodiscard]] Scale scale(const OfPair& expected, net::WorkerPool& pool, double share = 1);
+    /// Expected of all pairs, before the scale. After scale().
+    [[nodiscard]] double total() const;
     /// Least distance between a line in the tails and the object, mm.
     [[nodiscard]] double margin_mm() const { return margin_mm_; }
 
@@ -61,6 +64,7 @@ class ScatterTails {
         double expected = 0;
         double randoms = 0;
         double prompts = 0;
+        double sampling = 0;  ///< variance of expected and randoms, if only some pairs were summed
         bool object = false;
     };
     static constexpr std::size_t angles = 24;
@@ -71,13 +75,18 @@ class ScatterTails {
 
     [[nodiscard]] Line line(std::uint32_t a, std::uint32_t b) const;
     [[nodiscard]] static std::size_t bin_of(const Line& line);
-    void sample(const config::Scanner& scanner, const gpu::PairRule& rule, net::WorkerPool& pool,
-                std::size_t max_pairs);
+    /// Adds use(a, b, bin), a value of the pair, to one member of the bins, for the pairs that can be found.
+    template <class Use>
+    void sample(net::WorkerPool& pool, double Bin::*of, Use&& use);
     [[nodiscard]] std::vector<std::size_t> tails() const;
+    /// Of bins with about the same distance from the axis and place along it.
+    [[nodiscard]] static std::size_t group_of(std::size_t bin);
 
+    gpu::PairRule rule_;
     const LineFactors& lines_;
-    OfPair expected_;
-    OfPair randoms_;
+    OfPair found_;
+    std::uint64_t crystals_;
+    std::size_t max_pairs_;
     double radius_mm_;
     double half_length_mm_;
     double margin_mm_;

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "tools/petlm/reconstruction/em/line_sums.hpp"
 #include "tools/petlm/reconstruction/em/mlem.hpp"
 #include "tools/petlm/reconstruction/em/sensitivity.hpp"
+#include "tools/petsim/physics/attenuation.hpp"
 
 namespace petacq::image {
 namespace {
@@ -18,6 +21,9 @@ constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
 constexpr std::size_t max_lines = 400'000;
 constexpr std::uint64_t matrix_memory = 256'000'000;
+constexpr std::array<std::size_t, 2> annihilations_by_round = {400'000, 1'600'000};
+constexpr double least_seen = 0.1;  // of the sensitivity of the best plane, in planes that tell the activity
+using config::Vector3;
 
 /// The whole bore, and the length of the scanner.
 Grid bore(const config::Scanner& scanner) {
@@ -34,23 +40,94 @@ Grid bore(const config::Scanner& scanner) {
     return grid;
 }
 
+/// Voxels that no part of the object is in hold no activity: without this, scattered pairs would be taken for
+/// some.
+void clear_air(const Grid& grid, const corrections::AttenuatingObject& object,
+               std::vector<float>& sensitive) {
+    constexpr int parts = 5;  // of a voxel along each axis, from face to face
+    const auto holds_some = [&](std::size_t voxel) {
+        const std::array<std::size_t, 3> cell = {voxel % grid.n[0], voxel / grid.n[0] % grid.n[1],
+                                                 voxel / grid.n[0] / grid.n[1]};
+        for (int part = 0; part < parts * parts * parts; ++part) {
+            const std::array<int, 3> in = {part % parts, part / parts % parts, part / parts / parts};
+            Vector3 at{};
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                at[axis] = grid.centre(axis, cell[axis]) + grid.voxel_mm * (in[axis] / (parts - 1.0) - 0.5);
+            if (object.per_cm(at) > 0) return true;
+        }
+        return false;
+    };
+    for (std::size_t i = 0; i < sensitive.size(); ++i)
+        if (sensitive[i] > 0 && !holds_some(i)) sensitive[i] = 0;
+}
+
+/// The activity in the length of the object, which may be longer than the scanner.
+corrections::Activity continued(const Grid& grid, const std::vector<float>& image,
+                                const std::vector<float>& sensitive, const config::Scanner& scanner,
+                                const corrections::AttenuatingObject& object) {
+    const std::size_t plane = std::size_t{grid.n[0]} * grid.n[1];
+    std::vector<double> seen(grid.n[2]);
+    for (std::size_t z = 0; z < grid.n[2]; ++z)
+        seen[z] = std::accumulate(&sensitive[z * plane], &sensitive[z * plane] + plane, 0.0);
+    const double least = least_seen * *std::max_element(seen.begin(), seen.end());
+    const auto well_seen = [&](double sum) { return sum >= least; };
+    const auto first =
+        static_cast<std::size_t>(std::find_if(seen.begin(), seen.end(), well_seen) - seen.begin());
+    const std::size_t last =
+        grid.n[2] - 1 -
+        static_cast<std::size_t>(std::find_if(seen.rbegin(), seen.rend(), well_seen) - seen.rbegin());
+    const auto extent = object.extent();
+    const double far =
+        std::min(std::max(-extent.low[2], extent.high[2]), -grid.low(2) + scanner.dimensions.ring_radius_mm);
+    const auto more =
+        static_cast<std::uint32_t>(std::max(0.0, std::ceil((far + grid.low(2)) / grid.voxel_mm)));
+    corrections::Activity out{grid, {}};
+    out.grid.n[2] += 2 * more;
+    out.of_voxel.resize(out.grid.voxels());
+    for (std::size_t z = 0; z < out.grid.n[2]; ++z) {
+        const bool below = z < first + more;
+        const bool above = z > last + more;
+        for (std::size_t i = 0; i < plane; ++i) {
+            const std::size_t from = below ? first : above ? last : z - more;
+            const Vector3 at = {out.grid.centre(0, i % grid.n[0]), out.grid.centre(1, i / grid.n[0]),
+                                out.grid.centre(2, z)};
+            if ((!below && !above) || object.per_cm(at) > 0)
+                out.of_voxel[z * plane + i] = image[from * plane + i];
+        }
+    }
+    return out;
+}
+
 }  // namespace
 
 Scatter::Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory) : data_(std::move(data)) {
-    for (int round = 0; round < 2; ++round) {
-        const corrections::Activity of_run = activity(pool, max_memory);
-        single_ = std::make_unique<corrections::SingleScatter>(data_.scanner, data_.lines.object(), of_run,
-                                                               data_.window, pool);
-    }
-    corrections::ScatterTails tails(
-        data_.scanner, data_.rule, data_.lines,
-        [this](std::uint32_t a, std::uint32_t b) { return unscaled(a, b); }, data_.randoms, pool);
+    corrections::ScatterTails tails(data_.scanner, data_.rule, data_.lines, data_.found, data_.randoms, pool);
     for (std::size_t i = 0; i < data_.pairs.pairs().size(); ++i) {
         const Pair pair = data_.pairs.pairs()[i];
-        if (data_.rule.good(pair.a, pair.b)) tails.add(pair.a, pair.b, data_.pairs.counts()[i]);
+        tails.add(pair.a, pair.b, data_.pairs.counts()[i]);
     }
-    scale_ = tails.scale(data_.pairs.share());
-    total_ = scale_ * tails.total();
+    const double trues = std::max(tails.trues(data_.pairs.share()), 0.0);
+    corrections::Detection detection{data_.window, {}, [this](std::uint32_t a, std::uint32_t b) {
+                                         return data_.rule.good(a, b) ? found(a, b) : 0;
+                                     }};
+    if (data_.lines.depth_mm() > 0) detection.crystals_per_cm = sim::lyso_per_cm;
+    for (const std::size_t annihilations : annihilations_by_round) {
+        const corrections::Activity of_run = activity(pool, max_memory);
+        simulation_ = std::make_unique<corrections::ScatterSimulation>(
+            data_.scanner, data_.lines.object(), of_run, detection, annihilations, pool);
+        const double simulated = simulation_->trues() + simulation_->scattered();
+        per_simulated_ = simulated > 0 ? trues / simulated : 0;
+    }
+    scale_ = tails.scale([this](std::uint32_t a, std::uint32_t b) { return unscaled(a, b); }, pool,
+                         data_.pairs.share());
+    total_ = scale_.factor * tails.total();
+}
+
+double Scatter::found(std::uint32_t a, std::uint32_t b) const {
+    const double chance = data_.found(a, b);
+    if (!(chance > 0) || !data_.lines.normalised()) return chance;
+    const auto& efficiency = data_.lines.file().efficiency;
+    return chance * double{efficiency[a]} * efficiency[b] / data_.lines.normalisation(a, b);
 }
 
 corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max_memory) const {
@@ -58,9 +135,9 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
     LineModel model;
     model.factor = [this](Pair p) { return data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b); };
     model.background = [this](Pair p) {
-        return data_.randoms(p.a, p.b) + (single_ ? unscaled(p.a, p.b) : 0);
+        return data_.randoms(p.a, p.b) + (simulation_ ? unscaled(p.a, p.b) : 0);
     };
-    const std::vector<float> sensitive =
+    std::vector<float> sensitive =
         few_lines(data_.scanner.geometry, grid)
             ? sum_of_lines(data_.lines, data_.scanner, grid, data_.rule, model.factor, pool)
             : sensitivity(data_.lines, data_.scanner, data_.rule, grid, pool,
@@ -68,6 +145,7 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
                               const double chance = data_.found(a.crystal, b.crystal);
                               return chance > 0 ? chance * data_.lines.attenuation(a.at, b.at) : 0;
                           });
+    clear_air(grid, data_.lines.object(), sensitive);
     // A part of the lines is enough.
     const std::size_t one_in = data_.pairs.pairs().size() / max_lines + 1;
     std::vector<Pair> pairs;
@@ -83,11 +161,9 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
     options.iterations = iterations;
     options.share = data_.pairs.share() / static_cast<double>(one_in);
     const auto projector = make_host_projector(grid, points, pool, std::min(matrix_memory, max_memory / 2));
-    corrections::Activity out{grid,
-                              reconstruct(*projector, grid, points, lines, sensitive, pool, options).image};
-    for (float& value : out.per_mm3)
-        value /= static_cast<float>(std::pow(grid.voxel_mm, 3));
-    return out;
+    const std::vector<float> image =
+        reconstruct(*projector, grid, points, lines, sensitive, pool, options).image;
+    return continued(grid, image, sensitive, data_.scanner, data_.lines.object());
 }
 
 double Scatter::share_of_prompts() const {
@@ -95,13 +171,16 @@ double Scatter::share_of_prompts() const {
 }
 
 std::string Scatter::sentence() const {
-    return fmt::format(
-        "Scatter: {:.0f} expected, {:.3g} of the prompts, by a simulation of single scatter in the object "
-        "for {:.4g} to "
-        "{:.4g} keV and a resolution of {:.3g} %, multiplied by {:.3g} as the lines that miss the object "
-        "tell.",
-        total_, share_of_prompts(), data_.window.lower, data_.window.upper, 100 * data_.window.resolution,
-        scale_);
+    std::string text = fmt::format(
+        "Scatter: {:.0f} expected, {:.3g} of the prompts, by a simulation of photons in the object for "
+        "{:.4g} "
+        "to {:.4g} keV and a resolution of {:.3g} %",
+        total_, share_of_prompts(), data_.window.lower, data_.window.upper, 100 * data_.window.resolution);
+    if (!std::isfinite(scale_.error)) return text + "; no lines miss the object, which could confirm it.";
+    text += fmt::format("; the lines that miss the object hold {:.3g} +- {:.2g} times as much as simulated",
+                        scale_.ratio, scale_.error);
+    return text + (scale_.factor == 1 ? ", which confirms it."
+                                      : fmt::format(": multiplied by {:.3g}.", scale_.factor));
 }
 
 }  // namespace petacq::image

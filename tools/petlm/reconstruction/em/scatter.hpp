@@ -10,8 +10,8 @@
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/energy_window.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/corrections/scatter_simulation.hpp"
 #include "tools/petlm/reconstruction/corrections/scatter_tails.hpp"
-#include "tools/petlm/reconstruction/corrections/single_scatter.hpp"
 #include "tools/petlm/reconstruction/em/pair_counts.hpp"
 
 namespace petacq::image {
@@ -27,36 +27,43 @@ struct ScatterData {
     corrections::EnergyWindow window;
 };
 
-/// A coarse image of the whole bore, with voxels of 3 to 4 mm, gives the activity; from this follow the
-/// shape and the amount of single scatter (corrections::SingleScatter). The image is then made again with
-/// this scatter in its model, and the scatter of this second image is scaled to the lines that miss the
-/// object (corrections::ScatterTails). Deterministic, also with other numbers of threads. Thread-safe once
-/// made.
+/// A coarse image of the whole bore, with voxels of 3 to 4 mm, gives the activity. Beyond the ends of the
+/// scanner, and in its outermost planes, where it sees little, the activity goes on as it is there, as far as
+/// the object does. A simulation (corrections::ScatterSimulation) tells how many scattered pairs there are
+/// for each true one, and on which lines. The image is then made again with this scatter in its model, and so
+/// is the simulation. The lines that miss the object tell whether it is right (corrections::ScatterTails).
+/// Deterministic, also with other numbers of threads. Thread-safe once made.
 class Scatter {
   public:
     /// `max_memory`, bytes: throws std::invalid_argument if it is too small for the image.
     Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory);
 
     /// Expected among the prompts of the pair in the run.
-    [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const { return scale_ * unscaled(a, b); }
+    [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const {
+        return scale_.factor * unscaled(a, b);
+    }
     /// Of all pairs.
     [[nodiscard]] double total() const { return total_; }
     [[nodiscard]] double share_of_prompts() const;
     /// By which the tails multiply the simulation.
-    [[nodiscard]] double scale() const { return scale_; }
+    [[nodiscard]] const corrections::ScatterTails::Scale& scale() const { return scale_; }
     [[nodiscard]] const corrections::EnergyWindow& window() const { return data_.window; }
     /// A sentence for the user.
     [[nodiscard]] std::string sentence() const;
 
   private:
     [[nodiscard]] double unscaled(std::uint32_t a, std::uint32_t b) const {
-        return data_.found(a, b) * single_->counts(a, b);
+        return per_simulated_ * found(a, b) * simulation_->counts(a, b);
     }
+    /// The chance of a pair that reaches the two crystals, whatever the way of its photons. The factors of
+    /// the normalisation by place belong to pairs that fly along the line.
+    [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
     [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool, std::uint64_t max_memory) const;
 
     ScatterData data_;
-    std::unique_ptr<corrections::SingleScatter> single_;
-    double scale_ = 1;
+    std::unique_ptr<corrections::ScatterSimulation> simulation_;
+    double per_simulated_ = 0;  ///< pairs of the run for each one of the simulation
+    corrections::ScatterTails::Scale scale_;
     double total_ = 0;
 };
 

@@ -209,7 +209,9 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
         out.sentence = scatter_->sentence();
         out.figures = {{"expected", scatter_->total()},
                        {"share_of_prompts", scatter_->share_of_prompts()},
-                       {"scale_of_simulation", scatter_->scale()},
+                       {"scale_of_simulation", scatter_->scale().factor},
+                       {"ratio_in_tails", scatter_->scale().ratio},
+                       {"ratio_error", scatter_->scale().error},
                        {"energy_resolution", window.resolution}};
     }
     report_.list.push_back(out);

@@ -60,10 +60,33 @@ struct Scattered {
         return {scanner,
                 rule,
                 lines,
-                [this](std::uint32_t a, std::uint32_t b) { return truth(a, b); },
+                [](std::uint32_t a, std::uint32_t b) { return efficiency(a) * efficiency(b); },
                 [](std::uint32_t, std::uint32_t) { return randoms_of_each; },
                 pool,
                 max_pairs};
+    }
+    [[nodiscard]] corrections::OfPair expected() const {
+        return [this](std::uint32_t a, std::uint32_t b) { return truth(a, b); };
+    }
+    /// In all pairs, without randoms.
+    void make_total(double counts) {
+        scale = 1;
+        double sum = 0;
+        each_pair([&](std::uint32_t a, std::uint32_t b) { sum += truth(a, b); });
+        scale = counts / sum;
+    }
+    [[nodiscard]] double true_pairs(std::uint32_t a, std::uint32_t b) const {
+        return lines.object().integral(lines.ends()[a], lines.ends()[b]) * 20 * weight(a, b) * scale;
+    }
+    /// Draws the prompts of all pairs: scatter times `more`, randoms and true pairs.
+    template <class Use>
+    void draw(double more, Use use) const {
+        std::mt19937 random(5);
+        each_pair([&](std::uint32_t a, std::uint32_t b) {
+            if (!(efficiency(a) * efficiency(b) > 0)) return;
+            std::poisson_distribution<int> drawn(more * truth(a, b) + randoms_of_each + true_pairs(a, b));
+            use(a, b, drawn(random));
+        });
     }
 };
 
@@ -72,47 +95,65 @@ struct Scattered {
 TEST_CASE("corrections: the lines that miss the object tell how much scatter there is",
           "[petlm][corrections]") {
     Scattered s("1,-2,0,10,60");
-    s.scale = 1;
-    double sum = 0;
-    s.each_pair([&](std::uint32_t a, std::uint32_t b) { sum += s.truth(a, b); });
-    s.scale = 300'000 / sum;
+    s.make_total(300'000);
     // Of four pairs one is known, as when the others did not fit into the memory.
     ScatterTails all = s.tails();
     ScatterTails quarter = s.tails(400'000);
-    CHECK(all.total() == Approx(300'000));
-    CHECK(quarter.total() == Approx(300'000).epsilon(0.01));
     constexpr double more = 1.3;  // than expected
-    std::mt19937 random(5);
     std::uint64_t number = 0;
-    s.each_pair([&](std::uint32_t a, std::uint32_t b) {
-        const double true_pairs = s.lines.object().integral(s.lines.ends()[a], s.lines.ends()[b]) * 20;
-        std::poisson_distribution<int> drawn(more * s.truth(a, b) + Scattered::randoms_of_each +
-                                             true_pairs * s.weight(a, b) * s.scale);
-        const int prompts = drawn(random);
+    double true_pairs = 0;
+    s.draw(more, [&](std::uint32_t a, std::uint32_t b, int prompts) {
+        true_pairs += s.true_pairs(a, b);
         all.add(a, b, prompts);
         if (number++ % 4 == 0) quarter.add(a, b, prompts);
     });
-    // Halfway to the ratio, by the certainties of the shape and of the simulation.
-    constexpr double trust = 1 / (ScatterTails::shape_sigma * ScatterTails::shape_sigma);
-    constexpr double doubt = 1 / (ScatterTails::simulation_sigma * ScatterTails::simulation_sigma);
-    const double scale = (more * trust + doubt) / (trust + doubt);
-    CHECK(all.counts().trues == Approx(more * all.counts().expected).margin(4 * all.counts().noise));
-    CHECK(all.counts().noise < 0.03 * all.counts().trues);
-    CHECK(all.scale() == Approx(scale).epsilon(0.02));
-    CHECK(quarter.scale(0.25) == Approx(scale).epsilon(0.04));
+    CHECK(all.trues() == Approx(true_pairs + more * 300'000).epsilon(0.02));
+    CHECK(quarter.trues(0.25) == Approx(all.trues()).epsilon(0.02));
+    const auto scale = all.scale(s.expected(), s.pool);
+    CHECK(all.total() == Approx(300'000));
+    CHECK(scale.found == Approx(more * scale.expected).epsilon(0.05));
+    CHECK(scale.error < 0.03);
+    CHECK(scale.ratio == Approx(more).margin(4 * scale.error));
+    CHECK(scale.factor == scale.ratio);
+    const auto of_quarter = quarter.scale(s.expected(), s.pool, 0.25);
+    CHECK(quarter.total() == Approx(300'000).epsilon(0.01));
+    CHECK(of_quarter.error == Approx(2 * scale.error).epsilon(0.4));
+    CHECK(of_quarter.factor == Approx(more).margin(4 * of_quarter.error));
+}
+
+TEST_CASE("corrections: tails that agree with the simulation leave it as it is", "[petlm][corrections]") {
+    Scattered s("1,-2,0,10,60");
+    s.make_total(300'000);
+    ScatterTails tails = s.tails();
+    ScatterTails other_shape = s.tails();
+    s.draw(1, [&](std::uint32_t a, std::uint32_t b, int prompts) {
+        tails.add(a, b, prompts);
+        other_shape.add(a, b, prompts);
+    });
+    const auto scale = tails.scale(s.expected(), s.pool);
+    CHECK(scale.ratio == Approx(1).margin(2 * scale.error));
+    CHECK(scale.factor == 1);
+    // A simulation that spreads the same scatter otherwise along the axis knows it less well.
+    const auto otherwise = other_shape.scale(
+        [&](std::uint32_t a, std::uint32_t b) {
+            const double z = s.lines.ends()[a][2] + s.lines.ends()[b][2];
+            return (z > 0 ? 1.3 : 0.7) * s.truth(a, b);
+        },
+        s.pool);
+    CHECK(otherwise.error > 3 * scale.error);
 }
 
 TEST_CASE("corrections: where no line misses the object the simulation stands as it is",
           "[petlm][corrections]") {
     Scattered wide("0,0,0,31,200");
     wide.scale = 1;
-    CHECK(wide.tails(100'000).scale() == 1);
-    // Few counts change little.
+    const auto none = wide.tails(100'000).scale(wide.expected(), wide.pool);
+    CHECK(none.factor == 1);
+    CHECK(std::isinf(none.error));
+    // Few counts change nothing.
     Scattered narrow("0,0,0,5,200");
     narrow.scale = 1e-5;
     ScatterTails noise = narrow.tails(100'000);
-    narrow.each_pair([&](std::uint32_t a, std::uint32_t b) {
-        if ((a * 7919 + b) % 50 == 0) noise.add(a, b, 1);  // as many as randoms
-    });
-    CHECK(noise.scale() == Approx(1).margin(0.3));
+    narrow.draw(1, [&](std::uint32_t a, std::uint32_t b, int prompts) { noise.add(a, b, prompts); });
+    CHECK(noise.scale(narrow.expected(), narrow.pool).factor == 1);
 }

@@ -1,0 +1,185 @@
+// The simulation of scatter against photons followed by the simulator, one by one and without weights.
+#include "tools/petlm/reconstruction/corrections/scatter_simulation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "tests/support/catch.hpp"
+#include "tests/tools/petlm/support.hpp"
+#include "tools/petlm/reconstruction/corrections/coarse_object.hpp"
+#include "tools/petsim/simulation/events/tracking.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using corrections::Vector3;
+
+namespace {
+
+const Vector3 source = {6, -2, 2};  // of activity, the centre of a cube of this size
+constexpr double source_mm = 4;
+const sim::ScatteringObject water = {{{2, 1, 0}, 14, 30}};
+constexpr const char* same_water = "2,1,0,14,30";
+
+corrections::Activity activity() {
+    corrections::Activity out{{{16, 16, 16}, source_mm}, {}};
+    out.of_voxel.resize(out.grid.voxels());
+    const std::array<std::size_t, 3> at = {9, 7, 8};
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        REQUIRE(out.grid.centre(axis, at[axis]) == Approx(source[axis]));
+    out.of_voxel[(at[2] * 16 + at[1]) * 16 + at[0]] = 3;
+    return out;
+}
+
+bool accepted_pair(std::uint32_t a, std::uint32_t b) {
+    return a % 50 != 7 && b % 50 != 7;
+}
+
+/// By the modules of the two crystals.
+using ByModules = std::array<double, 12 * 12>;
+
+struct Followed {
+    ByModules scattered{};
+    double all_scattered = 0;
+    double of_several = 0;  ///< of these, with more than one scatter
+    double trues = 0;
+};
+
+std::size_t modules_of(const config::Scanner& scanner, std::uint32_t a, std::uint32_t b) {
+    const auto module_of = [&](std::uint32_t crystal) {
+        return crystal % scanner.geometry.crystals_in_ring() / scanner.geometry.crystals_per_module_y();
+    };
+    const auto [low, high] = std::minmax(module_of(a), module_of(b));
+    return low * 12 + high;
+}
+
+Followed follow(const config::Scanner& scanner, sim::CrystalModel crystals,
+                const corrections::EnergyWindow& window, std::size_t decays) {
+    sim::Options options;
+    options.object = water;
+    options.crystals.model = crystals;
+    const sim::Tracker tracker(scanner, options);
+    sim::Random random(7, sim::Purpose::events, 0);
+    Followed out;
+    std::vector<sim::Deposit> deposits;
+    for (std::size_t decay = 0; decay < decays; ++decay) {
+        sim::Photon photon;
+        photon.energy = 511;
+        photon.ray.at = source;
+        for (double& x : photon.ray.at)
+            x += source_mm / 2 * random.symmetric();
+        photon.ray.direction = sim::isotropic(random);
+        sim::Photon other = photon;
+        for (double& x : other.ray.direction)
+            x = -x;
+        deposits.clear();
+        tracker.follow(photon, 0, random, deposits);
+        if (deposits.size() != 1) continue;
+        tracker.follow(other, 0, random, deposits);
+        if (deposits.size() != 2 || !accepted_pair(deposits[0].crystal, deposits[1].crystal)) continue;
+        const double weight = window.accepted(deposits[0].energy) * window.accepted(deposits[1].energy);
+        const int scatters = photon.object_scatters + other.object_scatters;
+        if (scatters == 0) {
+            out.trues += weight;
+            continue;
+        }
+        out.all_scattered += weight;
+        if (scatters > 1) out.of_several += weight;
+        out.scattered[modules_of(scanner, deposits[0].crystal, deposits[1].crystal)] += weight;
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("corrections: simulated scatter is that of photons followed one by one", "[petlm][corrections]") {
+    const config::Scanner scanner = export_scanner();
+    const auto object = corrections::AttenuatingObject::of({same_water});
+    const bool surface = GENERATE(false, true);
+    CAPTURE(surface);
+    corrections::Detection detection{
+        {300, 650, 0.15}, {}, [](std::uint32_t a, std::uint32_t b) { return accepted_pair(a, b) ? 1 : 0; }};
+    if (!surface) detection.crystals_per_cm = sim::lyso_per_cm;
+    net::WorkerPool two(2);
+    const auto simulate = [&](net::WorkerPool& pool) {
+        return corrections::ScatterSimulation(scanner, object, activity(), detection, 200'000, pool);
+    };
+    const auto simulated = simulate(two);
+    const Followed expected = follow(scanner, surface ? sim::CrystalModel::surface : sim::CrystalModel::depth,
+                                     detection.window, surface ? 400'000 : 1'000'000);
+    REQUIRE(expected.all_scattered > 10'000);
+    CHECK(expected.of_several > 0.05 * expected.all_scattered);
+    const double scale = expected.trues / simulated.trues();
+    CHECK(scale * simulated.scattered() == Approx(expected.all_scattered).epsilon(0.03));
+
+    ByModules found{};
+    for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); ++a) {
+        for (std::uint32_t b = 0; b < a; ++b)
+            if (accepted_pair(a, b)) found[modules_of(scanner, a, b)] += scale * simulated.counts(a, b);
+    }
+    CHECK(std::accumulate(found.begin(), found.end(), 0.0) ==
+          Approx(scale * simulated.scattered()).epsilon(0.01));
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (expected.scattered[i] < 400) continue;
+        CAPTURE(i);
+        CHECK(found[i] == Approx(expected.scattered[i]).epsilon(0.2));
+    }
+
+    net::WorkerPool three(3);
+    const auto again = simulate(three);
+    CHECK(again.scattered() == simulated.scattered());
+    for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); a += 17) {
+        CHECK(again.counts(a, 900) == simulated.counts(a, 900));
+        CHECK(simulated.counts(900, a) == simulated.counts(a, 900));
+    }
+}
+
+TEST_CASE("corrections: an object in coarse voxels attenuates as it is", "[petlm][corrections]") {
+    const auto object = corrections::AttenuatingObject::of({same_water, "-12,0,5,6,20,0.3"});
+    const corrections::CoarseObject coarse(export_scanner(), object);
+    sim::Random random(3, sim::Purpose::events, 0);
+    corrections::CoarseObject::Way way;
+    for (int i = 0; i < 100; ++i) {
+        // From inside the box around the object, and from outside.
+        const double far = i % 2 == 0 ? 5 : 40;
+        const sim::Ray ray{{far * random.symmetric(), far * random.symmetric(), far * random.symmetric()},
+                           sim::isotropic(random)};
+        sim::Ray end = ray;
+        end.advance(200);
+        const double integral = object.integral(ray.at, end.at);
+        coarse.trace(ray, way);
+        CAPTURE(ray.at, ray.direction);
+        CHECK(way.thickness() == Approx(integral).margin(0.06));
+        if (!(way.thickness() > 0.1)) continue;
+        sim::Ray middle = ray;
+        middle.advance(way.distance(way.thickness() / 2));
+        CHECK(object.integral(ray.at, middle.at) == Approx(integral / 2).margin(0.06));
+    }
+    CHECK(corrections::CoarseObject(export_scanner(), corrections::AttenuatingObject::of({"90,0,0,5,10"}))
+              .empty());
+}
+
+TEST_CASE("corrections: the width of the photopeak comes from the energies above it",
+          "[petlm][corrections]") {
+    sim::Random random(3, sim::Purpose::events, 0);
+    corrections::PhotopeakWidth width;
+    constexpr double resolution = 0.17;
+    for (int i = 0; i < 20'000; ++i) {
+        width.add(static_cast<float>(511 * (1 + resolution / 2.3548 * random.normal())));
+        width.add(static_cast<float>(350 + 150 * random.uniform()));  // scattered
+    }
+    width.add(std::nanf(""));
+    const auto window = width.window(config::Energy{true, 425, 640});
+    CHECK(window.resolution == Approx(resolution).epsilon(0.03));
+    CHECK(window.lower == 425);
+    CHECK(window.upper == 640);
+    CHECK(window.accepted(511) == Approx(0.995).margin(0.01));
+    CHECK(window.accepted(425) == Approx(0.5).margin(0.01));
+    // Without a filter all energies count.
+    CHECK(width.window(config::Energy{false, 425, 640}).accepted(200) == Approx(1));
+    // Nothing is known.
+    const auto unknown = corrections::PhotopeakWidth().window(std::nullopt);
+    CHECK(unknown.lower == 350);
+    CHECK(unknown.resolution == 0.12);
+}

@@ -1,0 +1,272 @@
+#include "tools/petlm/reconstruction/corrections/scatter_simulation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "tools/petlm/reconstruction/corrections/coarse_object.hpp"
+#include "tools/petlm/reconstruction/projector/for_each_on.hpp"
+#include "tools/petsim/physics/attenuation.hpp"
+#include "tools/petsim/physics/compton.hpp"
+#include "tools/petsim/physics/crystal_ring.hpp"
+
+namespace petacq::corrections {
+namespace {
+
+constexpr std::size_t pieces = 8;        // of the annihilations, whatever the number of threads
+constexpr double across_in_radius = 12;  // nodes around the ring: what misses the object falls steeply
+constexpr double along_in_radius = 6;
+constexpr double least_accepted = 1e-4;  // a photon that the window accepts less often is lost
+constexpr int tries = 50;                // to draw a point of a voxel inside the object
+
+/// What depends on the energy of a photon alone, by whole keV.
+struct OfEnergy {
+    std::vector<double> accepted;
+    std::vector<double> more;  ///< attenuation of the object divided by that at 511 keV
+
+    explicit OfEnergy(const EnergyWindow& window) {
+        const double total = sim::klein_nishina_total(photopeak);
+        for (int energy = 0; energy <= static_cast<int>(photopeak) + 1; ++energy) {
+            accepted.push_back(window.accepted(energy));
+            more.push_back(sim::klein_nishina_total(energy) / total);
+        }
+    }
+    [[nodiscard]] static std::size_t cell(double energy) { return static_cast<std::size_t>(energy + 0.5); }
+};
+
+struct Photon {
+    sim::Ray ray;
+    double energy = photopeak;
+};
+
+/// Follows annihilations.
+class Histories {
+  public:
+    Histories(const config::Scanner& scanner, const AttenuatingObject& object, const Activity& activity,
+              const Detection& detection)
+        : object_(scanner, object),
+          ring_(scanner),
+          crystals_(detection.crystals_per_cm.value_or(1), sim::lyso_photo_share),
+          activity_(activity),
+          detection_(detection),
+          of_energy_(detection.window),
+          until_(activity.of_voxel.size()) {
+        double sum = 0;
+        for (std::size_t i = 0; i < until_.size(); ++i)
+            until_[i] = sum += static_cast<double>(activity.of_voxel[i]);
+    }
+    [[nodiscard]] bool any() const { return !object_.empty() && !until_.empty() && until_.back() > 0; }
+
+    /// Those from `begin` to `end` of `count`; calls use(a, b, weight) for each scattered pair.
+    template <class Use>
+    ScatterSimulation::Sums follow(std::size_t begin, std::size_t end, std::size_t count, sim::Random random,
+                                   Use&& use) const {
+        ScatterSimulation::Sums sums;
+        CoarseObject::Way ways[2];  // NOLINT(modernize-avoid-c-arrays)
+        std::size_t voxel = 0;
+        const double at_511 = of_energy_.accepted[OfEnergy::cell(photopeak)];
+        for (std::size_t i = begin; i < end; ++i) {
+            const double place =
+                (static_cast<double>(i) + random.uniform()) / static_cast<double>(count) * until_.back();
+            if (i == begin) {
+                const auto first = std::upper_bound(until_.begin(), until_.end(), place);
+                voxel = static_cast<std::size_t>(first - until_.begin());
+            }
+            while (voxel + 1 < until_.size() && until_[voxel] <= place)
+                ++voxel;
+            Photon photons[2];  // NOLINT(modernize-avoid-c-arrays)
+            photons[0].ray = {point_in(std::min(voxel, until_.size() - 1), random), sim::isotropic(random)};
+            photons[1].ray = photons[0].ray;
+            for (double& x : photons[1].ray.direction)
+                x = -x;
+            for (int k = 0; k < 2; ++k)
+                object_.trace(photons[k].ray, ways[k]);
+            const double thickness = ways[0].thickness() + ways[1].thickness();
+            if (const auto a = absorbed(photons[0], random)) {
+                const auto b = absorbed(photons[1], random);
+                if (b && *b != *a)
+                    sums.trues += std::exp(-thickness) * at_511 * at_511 * detection_.found(*a, *b);
+            }
+            const double chance = -std::expm1(-thickness);
+            if (!(chance > 0)) continue;
+            const double part = -std::log1p(-random.uniform() * chance);
+            const int who = part < ways[0].thickness() ? 0 : 1;
+            Photon& scattered = photons[who];
+            scattered.ray.advance(ways[who].distance(
+                who == 0 ? part : std::min(part - ways[0].thickness(), ways[1].thickness() * (1 - 1e-12))));
+            if (!scatter(scattered, random) || !fly(scattered, ways[who], random, true)) continue;
+            // Photon 1 has not scattered if photon 2 was the first to do so.
+            if (who == 0 && !fly(photons[1], ways[1], random, false)) continue;
+            const auto a = absorbed(photons[0], random);
+            if (!a) continue;
+            const auto b = absorbed(photons[1], random);
+            if (!b || *a == *b) continue;
+            const double weight = chance * of_energy_.accepted[OfEnergy::cell(photons[0].energy)] *
+                                  of_energy_.accepted[OfEnergy::cell(photons[1].energy)];
+            sums.scattered += weight * detection_.found(*a, *b);
+            use(std::min(*a, *b), std::max(*a, *b), weight);
+        }
+        return sums;
+    }
+
+  private:
+    [[nodiscard]] Vector3 point_in(std::size_t voxel, sim::Random& random) const {
+        const image::Grid& grid = activity_.grid;
+        const std::array<std::size_t, 3> cell = {voxel % grid.n[0], voxel / grid.n[0] % grid.n[1],
+                                                 voxel / grid.n[0] / grid.n[1]};
+        Vector3 at{};
+        for (int i = 0; i < tries; ++i) {
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                at[axis] =
+                    grid.low(axis) + (static_cast<double>(cell[axis]) + random.uniform()) * grid.voxel_mm;
+            if (object_.per_mm(at) > 0) break;
+        }
+        return at;
+    }
+    /// Whether the window may accept it after that.
+    bool scatter(Photon& photon, sim::Random& random) const {
+        const double cosine = sim::draw_compton_cosine(photon.energy, random);
+        photon.energy *= sim::compton_share(photon.energy, cosine);
+        photon.ray.direction = sim::turned(photon.ray.direction, cosine, sim::azimuth(random));
+        return of_energy_.accepted[OfEnergy::cell(photon.energy)] > least_accepted;
+    }
+    /// Out of the object; `way` is traced first if `trace`.
+    bool fly(Photon& photon, CoarseObject::Way& way, sim::Random& random, bool trace) const {
+        for (;; trace = true) {
+            if (trace) object_.trace(photon.ray, way);
+            const double part = random.exponential() / of_energy_.more[OfEnergy::cell(photon.energy)];
+            if (part >= way.thickness()) return true;
+            photon.ray.advance(way.distance(part));
+            if (!scatter(photon, random)) return false;
+        }
+    }
+    /// The crystal that absorbs it, if one does.
+    [[nodiscard]] std::optional<std::uint32_t> absorbed(const Photon& photon, sim::Random& random) const {
+        if (!detection_.crystals_per_cm) {
+            const auto entry = ring_.finder().find(photon.ray.at, photon.ray.direction);
+            return entry ? std::optional(entry->crystal) : std::nullopt;
+        }
+        sim::Ray ray = photon.ray;
+        for (;;) {
+            if (ring_.leave_bore(ray) < 0) return std::nullopt;
+            const sim::CrystalStep step = ring_.advance(ray, crystals_.per_mm(photon.energy), random);
+            if (step.reached == sim::Reached::crystal) return step.crystal;
+            if (step.reached == sim::Reached::outside) return std::nullopt;
+        }
+    }
+
+    CoarseObject object_;
+    sim::CrystalRing ring_;
+    sim::Attenuation crystals_;
+    const Activity& activity_;
+    const Detection& detection_;
+    OfEnergy of_energy_;
+    std::vector<double> until_;  ///< [voxel] sum of the activity up to its end
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> ScatterSimulation::nodes_among(std::uint32_t crystals, double pitch_mm,
+                                                          double apart_mm) {
+    const auto spaces =
+        std::min(crystals - 1, static_cast<std::uint32_t>(std::ceil((crystals - 1) * pitch_mm / apart_mm)));
+    std::vector<std::uint32_t> out = {0};
+    for (std::uint32_t i = 1; i <= spaces; ++i)
+        out.push_back(i * (crystals - 1) / spaces);
+    return out;
+}
+
+std::vector<ScatterSimulation::Between> ScatterSimulation::between(const std::vector<std::uint32_t>& nodes) {
+    std::vector<Between> out = {{0, 0, 0}};
+    for (std::uint32_t i = 1; i < nodes.size(); ++i) {
+        for (std::uint32_t crystal = nodes[i - 1] + 1; crystal <= nodes[i]; ++crystal) {
+            const double share = static_cast<double>(crystal - nodes[i - 1]) / (nodes[i] - nodes[i - 1]);
+            out.push_back({i - 1, i, static_cast<float>(share)});
+        }
+    }
+    return out;
+}
+
+ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
+                                     const Activity& activity, const Detection& detection,
+                                     std::size_t annihilations, net::WorkerPool& pool)
+    : in_ring_(scanner.geometry.crystals_in_ring()), in_module_(scanner.geometry.crystals_per_module_y()) {
+    const config::Dimensions& d = scanner.dimensions;
+    const auto columns = nodes_among(in_module_, d.crystal_pitch_y_mm, d.ring_radius_mm / across_in_radius);
+    const auto rings =
+        nodes_among(scanner.geometry.rings(), d.crystal_pitch_z_mm, d.ring_radius_mm / along_in_radius);
+    across_ = between(columns);
+    along_ = between(rings);
+    columns_ = static_cast<std::uint32_t>(columns.size());
+    node_ring_ = in_ring_ / in_module_ * columns_;
+    nodes_ = node_ring_ * static_cast<std::uint32_t>(rings.size());
+    values_.resize(std::size_t{nodes_} * nodes_);
+    const Histories histories(scanner, object, activity, detection);
+    if (!histories.any()) return;
+    std::vector<Sums> sums(pieces);
+    std::vector<std::vector<float>> values(pieces);
+    image::for_each_on(pool, pieces, [&](std::size_t piece) {
+        values[piece].resize(values_.size());
+        sums[piece] = histories.follow(annihilations * piece / pieces, annihilations * (piece + 1) / pieces,
+                                       annihilations, sim::Random(1, sim::Purpose::events, piece),
+                                       [&](std::uint32_t a, std::uint32_t b, double weight) {
+                                           const auto of_a = corners(a);
+                                           const auto of_b = corners(b);
+                                           for (const Corner& u : of_a) {
+                                               for (const Corner& v : of_b)
+                                                   values[piece][std::size_t{u.node} * nodes_ + v.node] +=
+                                                       static_cast<float>(weight) * u.share * v.share;
+                                           }
+                                       });
+    });
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+        sums_.scattered += sums[piece].scattered;
+        sums_.trues += sums[piece].trues;
+        for (std::size_t i = 0; i < values_.size(); ++i)
+            values_[i] += values[piece][i];
+    }
+    per_pair();
+}
+
+void ScatterSimulation::per_pair() {
+    std::vector<double> crystals(nodes_);
+    for (std::uint32_t crystal = 0; crystal < in_ring_ * along_.size(); ++crystal) {
+        for (const Corner& corner : corners(crystal))
+            crystals[corner.node] += static_cast<double>(corner.share);
+    }
+    for (std::size_t a = 0; a < nodes_; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) {
+            float& one = values_[a * nodes_ + b];
+            float& other = values_[b * nodes_ + a];
+            const double both = a == b ? 2 * static_cast<double>(one) : static_cast<double>(one + other);
+            one = other = static_cast<float>(both / (crystals[a] * crystals[b]));
+        }
+    }
+}
+
+std::array<ScatterSimulation::Corner, 4> ScatterSimulation::corners(std::uint32_t crystal) const {
+    const std::uint32_t around = crystal % in_ring_;
+    const Between& c = across_[around % in_module_];
+    const Between& r = along_[crystal / in_ring_];
+    const std::uint32_t first = around / in_module_ * columns_;
+    return {{{r.below * node_ring_ + first + c.below, (1 - r.share) * (1 - c.share)},
+             {r.below * node_ring_ + first + c.above, (1 - r.share) * c.share},
+             {r.above * node_ring_ + first + c.below, r.share * (1 - c.share)},
+             {r.above * node_ring_ + first + c.above, r.share * c.share}}};
+}
+
+double ScatterSimulation::counts(std::uint32_t a, std::uint32_t b) const {
+    const auto of_a = corners(std::min(a, b));
+    const auto of_b = corners(std::max(a, b));
+    double sum = 0;
+    for (const Corner& u : of_a) {
+        float partners = 0;
+        for (const Corner& v : of_b)
+            partners += v.share * values_[std::size_t{u.node} * nodes_ + v.node];
+        sum += static_cast<double>(u.share * partners);
+    }
+    return sum;
+}
+
+}  // namespace petacq::corrections

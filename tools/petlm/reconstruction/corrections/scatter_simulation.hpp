@@ -1,0 +1,95 @@
+// The pairs of which a photon has scattered in an object, once or more often, for each pair of crystals.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "config/scanner.hpp"
+#include "net/base/worker_pool.hpp"
+#include "tools/petlm/reconstruction/corrections/attenuation.hpp"
+#include "tools/petlm/reconstruction/corrections/energy_window.hpp"
+#include "tools/petlm/reconstruction/projector/grid.hpp"
+
+namespace petacq::corrections {
+
+/// A value of a pair of crystals.
+using OfPair = std::function<double(std::uint32_t a, std::uint32_t b)>;
+
+/// Where photons come from.
+struct Activity {
+    image::Grid grid;
+    std::vector<float> of_voxel;  ///< annihilations, in any unit
+};
+
+/// What the crystals detect.
+struct Detection {
+    EnergyWindow window;
+    /// Linear attenuation of the crystals at 511 keV; absent: the front faces absorb all photons.
+    std::optional<double> crystals_per_cm;
+    /// Chance that a pair which the crystals absorb is found, relative to that of others; 0: never.
+    OfPair found;
+};
+
+/// A Monte Carlo simulation. Annihilations are spread over the activity; in a voxel that the object fills in
+/// part, over this part. In each of them one photon is made to scatter in the object, with the weight that
+/// this has; after that both fly on as photons do, and may scatter more often (Compton scatter on free
+/// electrons: petsim/physics/compton.hpp). They are absorbed in the crystals by their path and energy, and
+/// count with the chance that the energy window accepts them. The same annihilations without the scatter are
+/// the true pairs: the ratio of both is what an estimate needs, as it is the same whatever the sensitivity.
+/// The pairs are counted at nodes, crystals a sixth of the radius of the ring apart, between which counts()
+/// interpolates along both sides of the modules. Thread-safe once made, and the same for any number of
+/// threads.
+class ScatterSimulation {
+  public:
+    struct Sums {
+        double scattered = 0;
+        double trues = 0;
+    };
+
+    ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
+                      const Activity& activity, const Detection& detection, std::size_t annihilations,
+                      net::WorkerPool& pool);
+
+    /// Scattered pairs that the crystals absorb and the window accepts, in the unit of scattered() and
+    /// trues(). The order of the crystals does not matter.
+    [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const;
+    /// The sum over all pairs of counts() times found().
+    [[nodiscard]] double scattered() const { return sums_.scattered; }
+    /// Pairs that did not scatter, likewise.
+    [[nodiscard]] double trues() const { return sums_.trues; }
+
+  private:
+    /// Between two nodes of one direction: the share of the upper one.
+    struct Between {
+        std::uint32_t below;
+        std::uint32_t above;
+        float share;
+    };
+    struct Corner {
+        std::uint32_t node;
+        float share;
+    };
+    /// Those of a row of crystals that are nodes; the first and the last one included.
+    static std::vector<std::uint32_t> nodes_among(std::uint32_t crystals, double pitch_mm, double apart_mm);
+    /// [crystal of the row]
+    static std::vector<Between> between(const std::vector<std::uint32_t>& nodes);
+    [[nodiscard]] std::array<Corner, 4> corners(std::uint32_t crystal) const;
+    /// Divides what the nodes hold by the number of pairs of crystals that share it.
+    void per_pair();
+
+    std::uint32_t in_ring_;
+    std::uint32_t in_module_;
+    std::uint32_t columns_ = 0;    ///< of nodes in a module
+    std::uint32_t node_ring_ = 0;  ///< nodes in a ring
+    std::uint32_t nodes_ = 0;      ///< all
+    std::vector<Between> across_;  ///< [crystal of a module across]
+    std::vector<Between> along_;   ///< [ring]
+    std::vector<float> values_;    ///< [node a][node b]
+    Sums sums_;
+};
+
+}  // namespace petacq::corrections
