@@ -35,7 +35,8 @@ using petacq::gpu::Kind;
 
 constexpr const char* coincidences_help = "File, or run directory: its coincidences";
 constexpr const char* scanner_help = "Scanner description; default: the one in the run's run.json";
-constexpr const char* depth_help = "Mean depth of interaction behind the front face; default: half a crystal";
+constexpr const char* depth_help =
+    "Mean depth of interaction behind the front face; default: by the absorption of the crystals";
 constexpr const char* file_help = "List-mode file to write";
 
 /// Adds a subcommand that runs `command`. Returns it and its options.

@@ -11,6 +11,7 @@
 #include "config/base/constants.hpp"
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
+#include "config/depth_of_interaction.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petcal/estimate/pairs/known_source.hpp"
@@ -57,9 +58,7 @@ estimate::KnownSource source_of(const config::Scanner& scanner, const DeriveTime
 std::vector<estimate::TimeDifference> read_differences(const config::Scanner& scanner,
                                                        const DeriveTimeOptions& options, DerivedTimes& out) {
     const std::uint32_t crystals = scanner.geometry.crystal_count();
-    std::vector<config::Vector3> places;
-    for (std::uint32_t i = 0; i < crystals; ++i)
-        places.push_back(crystal_place(scanner, i).front_centre_mm);
+    const config::LineGeometry lines(scanner, config::DepthOfInteraction(scanner.dimensions));
     const estimate::KnownSource known = source_of(scanner, options);
     const double ticks_per_mm = 1 / (config::light_mm_per_ps * scanner.tick_ps);
     const std::uint64_t most = enough_pairs * crystals / 2;
@@ -81,7 +80,8 @@ std::vector<estimate::TimeDifference> read_differences(const config::Scanner& sc
                                     std::to_string(c.crystal_a) + " and " + std::to_string(c.crystal_b) +
                                     "; expected numbers below " + std::to_string(crystals));
             ++out.prompts;
-            const auto path = path_difference_mm(known, places[c.crystal_a], places[c.crystal_b]);
+            const config::LineEnds ends = lines.ends(c.crystal_a, c.crystal_b);
+            const auto path = path_difference_mm(known, ends.a, ends.b);
             if (!path) {
                 ++out.missed;
                 continue;

@@ -28,14 +28,13 @@ ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& 
       half_length_mm_(scanner.dimensions.crystal_pitch_z_mm / 2),
       margin_mm_(4 * std::max(scanner.dimensions.crystal_pitch_y_mm, scanner.dimensions.crystal_pitch_z_mm)),
       bins_(bins) {
-    for (const Vector3& end : lines.ends())
-        half_length_mm_ = std::max(half_length_mm_, std::abs(end[2]));
+    for (const config::CrystalPlace& place : lines.geometry().places)
+        half_length_mm_ = std::max(half_length_mm_, std::abs(place.front_centre_mm[2]));
     sample(scanner, rule, pool, max_pairs);
 }
 
 ScatterTails::Line ScatterTails::line(std::uint32_t a, std::uint32_t b) const {
-    const Vector3& from = lines_.ends()[a];
-    const Vector3& to = lines_.ends()[b];
+    const auto [from, to] = lines_.ends(a, b);
     // The normal has an angle from 0 to 180 degrees.
     double nx = from[1] - to[1];
     double ny = to[0] - from[0];
@@ -78,8 +77,8 @@ void ScatterTails::sample(const config::Scanner& scanner, const gpu::PairRule& r
             if (a == b || !rule.good(crystal_a, crystal_b)) continue;
             Bin& bin = parts[slice][bin_of(line(crystal_a, crystal_b))];
             if (!bin.object) {
-                bin.object = lines_.object().integral(lines_.ends()[crystal_a], lines_.ends()[crystal_b]) >
-                             thinnest_object;
+                const config::LineEnds ends = lines_.ends(crystal_a, crystal_b);
+                bin.object = lines_.object().integral(ends.a, ends.b) > thinnest_object;
             }
             bin.expected += stands_for * expected_(crystal_a, crystal_b);
             bin.randoms += stands_for * randoms_(crystal_a, crystal_b);

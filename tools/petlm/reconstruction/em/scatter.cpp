@@ -78,13 +78,13 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
     }
     const Lines lines =
         make_lines(data_.lines, data_.scanner.dimensions, grid, pairs, counts, model, subsets);
-    const std::vector<Point> points = points_of(data_.lines.ends());
     EmOptions options;
     options.iterations = iterations;
     options.share = data_.pairs.share() / static_cast<double>(one_in);
-    const auto projector = make_host_projector(grid, points, pool, std::min(matrix_memory, max_memory / 2));
-    corrections::Activity out{grid,
-                              reconstruct(*projector, grid, points, lines, sensitive, pool, options).image};
+    const auto projector =
+        make_host_projector(grid, data_.lines.geometry(), pool, std::min(matrix_memory, max_memory / 2));
+    corrections::Activity out{
+        grid, reconstruct(*projector, grid, data_.lines.geometry(), lines, sensitive, pool, options).image};
     for (float& value : out.per_mm3)
         value /= static_cast<float>(std::pow(grid.voxel_mm, 3));
     return out;

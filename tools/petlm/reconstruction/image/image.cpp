@@ -176,17 +176,18 @@ std::vector<std::string> sentences_about(const ImageCounts& counts, const image:
 }
 
 std::vector<std::string> sentences_about(const ImageOptions& options, const image::QuickLookOptions& how,
-                                         double depth_mm, const char* depth_from,
+                                         const config::DepthOfInteraction& depth,
                                          const std::vector<MadePart>& parts, double read_s) {
     const image::Grid& grid = how.grid;
     const image::QuickLook& look = parts.front().look;
     std::vector<std::string> lines;
     lines.push_back(fmt::format(
         "{} x {} x {} voxels of {:.4g} mm; {} of {} subsets; smoothed by {:.3g} mm FWHM; photons interact "
-        "{:.3g} mm behind the front face{}.",
+        "{}{}.",
         grid.n[0], grid.n[1], grid.n[2], grid.voxel_mm,
         options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
-        options.subsets, how.smooth_mm, depth_mm, depth_from));
+        options.subsets, how.smooth_mm, depth.text(),
+        options.depth_mm || !depth.is_fixed() ? "" : ", as for the normalisation"));
     lines.push_back(fmt::format("Computed by {}; system matrix of {:.2f} GB, {}.", look.backend,
                                 static_cast<double>(look.em.matrix_bytes) / 1e9,
                                 look.em.matrix_kept
@@ -209,12 +210,11 @@ std::vector<std::string> sentences_about(const ImageOptions& options, const imag
     return lines;
 }
 
-/// Half a crystal, or that of the normalisation, unless another is asked for.
-std::pair<double, const char*> depth_of(const ImageOptions& options, const config::Scanner& scanner) {
-    if (options.depth_mm) return {depth_of_interaction(options.depth_mm, scanner), ""};
-    if (const auto depth = corrections::depth_of_normalisation(options.lines, scanner))
-        return {depth_of_interaction(depth, scanner), ", as for the normalisation"};
-    return {depth_of_interaction(std::nullopt, scanner), ", half a crystal (--depth-mm; data of petsim: 0)"};
+/// By absorption, or that of the normalisation, unless another is asked for.
+config::DepthOfInteraction depth_of(const ImageOptions& options, const config::Scanner& scanner) {
+    return depth_of_interaction(
+        options.depth_mm ? options.depth_mm : corrections::depth_of_normalisation(options.lines, scanner),
+        scanner);
 }
 
 template <class Make>
@@ -245,7 +245,7 @@ struct Making {
     const ExportSource& source;
     const config::Scanner& scanner;
     const gpu::PairRule& rule;
-    double depth_mm;
+    const config::DepthOfInteraction& depth;
     net::WorkerPool& pool;
 };
 
@@ -253,7 +253,7 @@ MadePart make(const Making& m, const image::Part& part, bool whole, image::Quick
               double& read_s) {
     corrections::LineOptions lines = m.options.lines;
     lines.object_mm = part.bed_mm;
-    const corrections::LineFactors factors(m.scanner, m.depth_mm, lines);
+    const corrections::LineFactors factors(m.scanner, m.depth, lines);
     MadePart out;
     if (factors.normalised())
         out.sentences = check_fit(factors, *lines.normalisation, part.coverage, m.scanner);
@@ -295,7 +295,7 @@ int image(const ImageOptions& options) {
     }
     const config::Scanner scanner = source.scanner(options.scanner);
     image::QuickLookOptions how;
-    const auto [depth_mm, depth_from] = depth_of(options, scanner);
+    const config::DepthOfInteraction depth = depth_of(options, scanner);
     how.grid = image::choose_grid(scanner, options);
     how.iterations = options.iterations;
     how.subsets = options.subsets;
@@ -309,7 +309,7 @@ int image(const ImageOptions& options) {
     net::WorkerPool pool(options.threads != 0 ? options.threads
                                               : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = pair_rule(source, scanner.geometry);
-    const Making making{options, source, scanner, rule, depth_mm, pool};
+    const Making making{options, source, scanner, rule, depth, pool};
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
     for (const char* file : {"image.nii", "image.json", "projections.png", "slices.png", "README.txt"})
@@ -340,7 +340,7 @@ int image(const ImageOptions& options) {
                       : fmt::format("Bed at {:+.6g} mm from its middle: {}", parts.list[i].bed_mm, sentence));
         }
     }
-    for (const std::string& sentence : sentences_about(options, how, depth_mm, depth_from, made, read_s))
+    for (const std::string& sentence : sentences_about(options, how, depth, made, read_s))
         lines.push_back(sentence);
     const image::Report report = image::report_of_all(statement);
     write_nifti(options.output / "image.nii", how.grid, image, report.short_warning());

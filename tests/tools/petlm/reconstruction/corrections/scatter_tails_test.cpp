@@ -31,7 +31,8 @@ struct Scattered {
     double scale = 0;
     static constexpr double randoms_of_each = 0.02;
 
-    explicit Scattered(const std::string& object) : lines(scanner, 0, {{}, {object}}) {}
+    explicit Scattered(const std::string& object)
+        : lines(scanner, config::DepthOfInteraction::fixed(0), {{}, {object}}) {}
 
     static double efficiency(std::uint32_t crystal) {
         return crystal % 50 == 7 ? 0 : 0.5 + crystal % 3 * 0.5;
@@ -40,8 +41,7 @@ struct Scattered {
         return lines.solid_angle(a, b) * efficiency(a) * efficiency(b);
     }
     [[nodiscard]] double truth(std::uint32_t a, std::uint32_t b) const {
-        const auto& from = lines.ends()[a];
-        const auto& to = lines.ends()[b];
+        const auto [from, to] = lines.ends(a, b);
         const double dx = to[0] - from[0];
         const double dy = to[1] - from[1];
         const double across = (dy * (2 - from[0]) - dx * (-3 - from[1])) / std::max(std::hypot(dx, dy), 1e-9);
@@ -85,7 +85,7 @@ TEST_CASE("corrections: the lines that miss the object tell how much scatter the
     std::mt19937 random(5);
     std::uint64_t number = 0;
     s.each_pair([&](std::uint32_t a, std::uint32_t b) {
-        const double true_pairs = s.lines.object().integral(s.lines.ends()[a], s.lines.ends()[b]) * 20;
+        const double true_pairs = s.lines.object().integral(s.lines.ends(a, b).a, s.lines.ends(a, b).b) * 20;
         std::poisson_distribution<int> drawn(more * s.truth(a, b) + Scattered::randoms_of_each +
                                              true_pairs * s.weight(a, b) * s.scale);
         const int prompts = drawn(random);

@@ -45,8 +45,9 @@ class Scans {
         good(PETCAL_PROGRAM, "make --scanner s.json --output c.h5");
     }
     void acquire(const std::string& run, const std::string& options) const {
-        good(PETSIM_PROGRAM, "--scanner s.json --calibration c.h5 --quiet --threads 2 --half-life-s " +
-                                 half_life_s_ + " --write " + run + ".pcap " + options);
+        good(PETSIM_PROGRAM,
+             "--crystals surface --scanner s.json --calibration c.h5 --quiet --threads 2 --half-life-s " +
+                 half_life_s_ + " --write " + run + ".pcap " + options);
         good(PETACQD_PROGRAM, "--config d.json --replay " + run + ".pcap --run " + run);
         std::filesystem::remove(dir / (run + ".pcap"));
     }
@@ -192,7 +193,7 @@ TEST_CASE("image of runs: a normalisation that does not fit is refused", "[petlm
         CHECK_THAT(outcome.out, contains("n.h5: made for another " + with));
         CHECK_FALSE(std::filesystem::exists(scans.dir / "no"));
     };
-    refused("data/flood --depth-mm 5", "depth of interaction: expected 5 mm, found 0 mm");
+    refused("data/flood --depth-mm 5", "depth of interaction (mm): expected 5, found 0;");
     scans.good(PETLM_PROGRAM, "resort data/flood -o data/narrow --lower-kev 450");
     refused("data/narrow", "energy window (keV): expected 450 to 650, found 350 to 650");
     json scanner = json::parse(read_file(scans.dir / "s.json"));
