@@ -86,7 +86,7 @@ TEST_CASE("image: points at any radius of a scanner with long crystals appear at
           "[petlm][image][depth]") {
     PointScan scan(long_crystals);
     constexpr double turns[] = {0.3, 1.9, 3.6, 5.2};  // NOLINT(modernize-avoid-c-arrays): radians
-    constexpr double radii[] = {10, 22, 34, 44};      // NOLINT(modernize-avoid-c-arrays)
+    constexpr double radii[] = {10, 18, 26, 34};      // NOLINT(modernize-avoid-c-arrays)
     std::string points = " --duration-s 1.2";
     const auto at = [&](std::size_t i) {
         return std::pair(radii[i] * std::cos(turns[i]), radii[i] * std::sin(turns[i]));
