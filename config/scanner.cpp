@@ -20,8 +20,28 @@ using nlohmann::json;
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Counts3, x, y, z)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Geometry, channels, modules, blocks, crystals, bdm_count, du_count,
                                    position_size)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Dimensions, ring_radius_mm, crystal_pitch_y_mm, crystal_pitch_z_mm,
-                                   crystal_length_mm, block_gap_y_mm, block_gap_z_mm, module_gap_z_mm)
+// What the crystals are made of is written only where it was stated: the same scanner has the same text,
+// whether its description names the usual material or none.
+void to_json(json& j, const Dimensions& d) {
+    j = {{"ring_radius_mm", d.ring_radius_mm},         {"crystal_pitch_y_mm", d.crystal_pitch_y_mm},
+         {"crystal_pitch_z_mm", d.crystal_pitch_z_mm}, {"crystal_length_mm", d.crystal_length_mm},
+         {"block_gap_y_mm", d.block_gap_y_mm},         {"block_gap_z_mm", d.block_gap_z_mm},
+         {"module_gap_z_mm", d.module_gap_z_mm}};
+    if (d.crystal_material != Dimensions().crystal_material) j["crystal_material"] = d.crystal_material;
+    if (d.crystal_attenuation_per_cm) j["crystal_attenuation_per_cm"] = *d.crystal_attenuation_per_cm;
+}
+void from_json(const json& j, Dimensions& d) {
+    j.at("ring_radius_mm").get_to(d.ring_radius_mm);
+    j.at("crystal_pitch_y_mm").get_to(d.crystal_pitch_y_mm);
+    j.at("crystal_pitch_z_mm").get_to(d.crystal_pitch_z_mm);
+    j.at("crystal_length_mm").get_to(d.crystal_length_mm);
+    j.at("block_gap_y_mm").get_to(d.block_gap_y_mm);
+    j.at("block_gap_z_mm").get_to(d.block_gap_z_mm);
+    j.at("module_gap_z_mm").get_to(d.module_gap_z_mm);
+    j.at("crystal_material").get_to(d.crystal_material);
+    const json& attenuation = j.at("crystal_attenuation_per_cm");
+    if (!attenuation.is_null()) d.crystal_attenuation_per_cm = attenuation.get<double>();
+}
 // A source is written with the keys that apply to it only.
 void to_json(json& j, const Source& s) {
     j = {{"bdms", s.bdms}};

@@ -14,15 +14,12 @@ constexpr std::size_t max_in_table = std::size_t{1} << 22U;
 
 }  // namespace
 
-LineBins::LineBins(const config::Scanner& scanner, double depth_mm, std::uint32_t angles,
-                   std::uint32_t radial)
-    : angles_(angles), radial_(radial), radius_(scanner.dimensions.ring_radius_mm) {
+LineBins::LineBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth,
+                   std::uint32_t angles, std::uint32_t radial)
+    : angles_(angles), radial_(radial), radius_(scanner.dimensions.ring_radius_mm), depth_(depth) {
     const std::uint32_t n = scanner.geometry.crystals_in_ring();
-    for (std::uint32_t crystal = 0; crystal < n; ++crystal) {
-        const auto point = config::point_at_depth(config::crystal_place(scanner, crystal), depth_mm);
-        x_.push_back(point[0]);
-        y_.push_back(point[1]);
-    }
+    for (std::uint32_t crystal = 0; crystal < n; ++crystal)
+        ring_.push_back(config::crystal_place(scanner, crystal));
     if (std::size_t{n} * n > max_in_table) return;
     std::vector<std::uint32_t> table;
     table.reserve(std::size_t{n} * n);
@@ -43,10 +40,11 @@ std::uint32_t LineBins::line(std::uint32_t a, std::uint32_t b) const {
     if (a == b) return outside;
     if (a > b) std::swap(a, b);  // rounding must not depend on which comes first
     constexpr double pi = std::numbers::pi;
-    double phi = std::atan2(x_[a] - x_[b], y_[b] - y_[a]);  // of the normal
+    const auto [from, to] = config::line_ends(ring_[a], ring_[b], depth_);
+    double phi = std::atan2(from[0] - to[0], to[1] - from[1]);  // of the normal
     if (phi < 0) phi += pi;
     if (phi >= pi - edge) phi -= pi;
-    const double s = x_[a] * std::cos(phi) + y_[a] * std::sin(phi);
+    const double s = from[0] * std::cos(phi) + from[1] * std::sin(phi);
     const auto row = std::min(static_cast<std::uint32_t>(phi * (angles_ / pi) + edge), angles_ - 1);
     const double column = std::floor((s + radius_) * (radial_ / (2 * radius_)) + edge);
     if (column < 0 || column >= radial_) return outside;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "config/depth_of_interaction.hpp"
 #include "config/scanner.hpp"
 
 namespace petacq::sinogram {
@@ -14,9 +15,10 @@ class LineBins {
   public:
     static constexpr std::uint32_t outside = UINT32_MAX;
 
-    /// The radius is that of the ring. Lines end `depth_mm` behind the front faces. REQUIRES: `angles` and
+    /// The radius is that of the ring. Lines end at this depth. REQUIRES: `angles` and
     /// `radial` above 0.
-    LineBins(const config::Scanner& scanner, double depth_mm, std::uint32_t angles, std::uint32_t radial);
+    LineBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth, std::uint32_t angles,
+             std::uint32_t radial);
     /// Bins of s about as wide as `width_mm` from -radius to +radius of the ring.
     static std::uint32_t radial_of(const config::Scanner& scanner, double width_mm);
 
@@ -30,7 +32,7 @@ class LineBins {
     }
     /// angle * radial() + column for the positions of two crystals in their rings, or `outside`.
     [[nodiscard]] std::uint32_t of(std::uint32_t a, std::uint32_t b) const {
-        return table_.empty() ? line(a, b) : table_[std::size_t{a} * x_.size() + b];
+        return table_.empty() ? line(a, b) : table_[std::size_t{a} * ring_.size() + b];
     }
 
   private:
@@ -39,8 +41,8 @@ class LineBins {
     std::uint32_t angles_;
     std::uint32_t radial_;
     double radius_;
-    std::vector<double> x_;  ///< of the crystals of a ring, mm
-    std::vector<double> y_;
+    std::vector<config::CrystalPlace> ring_;
+    config::DepthOfInteraction depth_;
     std::vector<std::uint32_t> table_;  ///< of all pairs; empty if that would be too large
 };
 

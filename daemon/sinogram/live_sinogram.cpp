@@ -16,7 +16,7 @@ constexpr std::size_t max_pixels = 255;  ///< in a row; odd, so that one is in t
 LineBins lines_of(const config::Scanner& scanner) {
     const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, max_angles);
     const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
-    return {scanner, scanner.dimensions.crystal_length_mm / 2, angles, std::min(radial, max_radial)};
+    return {scanner, config::DepthOfInteraction(scanner.dimensions), angles, std::min(radial, max_radial)};
 }
 
 /// The convolution with (1, 2, 1) / 4 is a Hann window: its transfer function is (1 + cos(2 pi f w)) / 2.

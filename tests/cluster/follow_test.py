@@ -107,7 +107,7 @@ class Follow(unittest.TestCase):
         """Boards in turn to each host, in real time."""
         to = [word for host in self.hosts for word in ("--to", f"127.0.0.1:{host.daemon.ports[0]}")]
         sender = subprocess.Popen(
-            [BIN / "petsim", "--scanner", self.work / "bare.scanner.json", "--calibration", self.programs.calibration,
+            [BIN / "petsim", "--crystals", "surface", "--scanner", self.work / "bare.scanner.json", "--calibration", self.programs.calibration,
              "--cylinder", "0,0,0,10,20,1", "--rate", "60000", "--duration-s", str(seconds), "--start-time-s", "7.3",
              "--sources", "8", "--flush-us", "4000", "--tag-clock", "3:0.01", "--seed", "5", "--threads", "1",
              "--no-end-of-stream", "--quiet", *to])

@@ -43,7 +43,7 @@ class Site:
         calibration = cls.site / "calibration.h5"
         run("petcal", "make", "--scanner", scanner, "--output", calibration, "--seed", 7)
         capture = cls.site / "all.pcap"
-        run("petsim", "--scanner", scanner, "--calibration", calibration, "--seed", 3, "--duration-s", 1.3,
+        run("petsim", "--crystals", "surface", "--scanner", scanner, "--calibration", calibration, "--seed", 3, "--duration-s", 1.3,
             "--rate", 600000, "--to", "127.0.0.1:9655", "--write", capture, "--tag-clock", "3:0.0002")
         shares = {"one": sources} | {f"host{i}": sources[i::HOSTS] for i in range(HOSTS)}
         for name, ids in shares.items():

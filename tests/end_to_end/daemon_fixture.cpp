@@ -133,6 +133,9 @@ Outcome petctl(const Site& site, std::vector<std::string> arguments) {
 std::vector<std::string> petsim_arguments(const Site& site, const std::vector<std::string>& arguments) {
     std::vector<std::string> all{
         "--scanner", site.scanner(), "--calibration", site.calibration(), "--quiet", "--threads", "1"};
+    // The fastest, and every frame of a photon is where its line says.
+    if (std::find(arguments.begin(), arguments.end(), "--crystals") == arguments.end())
+        all.insert(all.end(), {"--crystals", "surface"});
     all.insert(all.end(), arguments.begin(), arguments.end());
     return all;
 }

@@ -32,7 +32,7 @@ TEST_CASE("the image shows two points and a cylinder of a simulated run in the r
     REQUIRE(replayed.status == 0);
     const auto out = site.directory() / "image";
     const Outcome made = run_program(PETLM_PROGRAM, {"image", site.run("phantom").string(), "--output",
-                                                     out.string(), "--depth-mm", "0", "--voxel-mm", "1.6"});
+                                                     out.string(), "--voxel-mm", "1.6"});
     INFO(made.out << made.err);
     REQUIRE(made.status == 0);
     const ImageFile image(out / "image.nii");

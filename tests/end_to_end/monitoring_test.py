@@ -84,7 +84,7 @@ class Acquisition:
             self.url = f"http://{self.target}/"
             self.control("start", "--run", "r1", "--note", "watched")
             self._simulator = subprocess.Popen(
-                [os.path.join(BIN, "petsim"), "--scanner", scanner, "--calibration", calibration, "--quiet", "--threads", "1",
+                [os.path.join(BIN, "petsim"), "--crystals", "surface", "--scanner", scanner, "--calibration", calibration, "--quiet", "--threads", "1",
                  "--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us", "4000", "--duration-s", "600",
                  "--rate", "60000", "--loss", "0.01", "--to", f"127.0.0.1:{self.status()['sockets'][0]['port']}"])
             eventually(lambda: self.status()["rates"]["prompts_per_s"] > 0)

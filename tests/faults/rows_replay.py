@@ -103,7 +103,7 @@ def captures_replayed_often(stage):
                 faults = faults[:2]  # it has no magic number
             site = stage.new_site()
             stage.programs.run(
-                "petsim", "--scanner", site.path("scanner.json"), "--calibration", stage.programs.calibration, "--cylinder",
+                "petsim", "--crystals", "surface", "--scanner", site.path("scanner.json"), "--calibration", stage.programs.calibration, "--cylinder",
                 "0,0,0,10,20,1", "--rate", "60000", "--duration-s", "0.3", "--sources", "8", "--seed", str(number), "--framing",
                 framing, *faults, "--write", site.path("c.pcap"), "--summary", site.path("c.json"), "--quiet", "--threads", "1")
             patch = {"receive": {"framing": framing}}

@@ -117,7 +117,7 @@ class Soak:
         self.cycles += 1
         faults = sum(self.random.sample(FAULTS, 2), [])
         summary = self.site.path("petsim.json")
-        command = [self.programs.path("petsim"), "--scanner", os.path.join(self.programs.work, "bare.scanner.json"),
+        command = [self.programs.path("petsim"), "--crystals", "surface", "--scanner", os.path.join(self.programs.work, "bare.scanner.json"),
                    "--calibration", self.programs.calibration, "--cylinder", "0,0,0,10,20,1", "--rate",
                    str(self.options.rate), "--duration-s", str(CYCLE_S), "--sources", "8", "--seed",
                    str(self.random.randrange(2**31)), "--start-time-s", str(100 + self.cycles * (CYCLE_S + 5)), "--threads",

@@ -85,7 +85,7 @@ class Programs:
     def simulate(self, framing, seconds, start, rate, pause):
         path = os.path.join(self.work, f"{framing}-{seconds}-{start}-{rate}-{pause}.pcap")
         silent = [word for source in range(8) if pause for word in ("--silent", f"{source}@{pause}")]
-        self.run("petsim", "--scanner", os.path.join(self.work, "bare.scanner.json"), "--calibration", self.calibration,
+        self.run("petsim", "--crystals", "surface", "--scanner", os.path.join(self.work, "bare.scanner.json"), "--calibration", self.calibration,
                  "--cylinder", "0,0,0,10,20,1", "--rate", str(rate), "--duration-s", str(seconds), "--sources",
                  "8", "--flush-us", "4000", "--seed", "7", "--start-time-s", str(start), "--framing", framing,
                  "--threads", "1", "--write", path, "--quiet", *silent)

@@ -86,7 +86,7 @@ def calibration_and_streams(seeds):
         seeds.run("petcal", "make", "--scanner", "tiny.json", "--output", name + ".h5", *more)
         seeds.add("calibration", name, seeds.read(name + ".h5"))
     for framing in ("sequenced", "bare"):
-        seeds.run("petsim", "--scanner", "tiny.json", "--calibration", "offsets.h5", "--point", "0,0,0,0.5", "--duration-s",
+        seeds.run("petsim", "--crystals", "surface", "--scanner", "tiny.json", "--calibration", "offsets.h5", "--point", "0,0,0,0.5", "--duration-s",
                   "0.002", "--framing", framing, "--payload", "256", "--write", framing + ".pcap", "--quiet")
         capture = seeds.read(framing + ".pcap")
         seeds.add("pcap", framing, capture[:6000])

@@ -110,7 +110,7 @@ class Night:
     def switch_boards_on(self, start_s, *faults):
         """They are a service, which systemd stops."""
         m = self.machine
-        m.run("systemd-run", "--unit=boards", "--collect", "-p", "DefaultDependencies=no", "petsim", "--scanner",
+        m.run("systemd-run", "--unit=boards", "--collect", "-p", "DefaultDependencies=no", "petsim", "--crystals", "surface", "--scanner",
               m.description, "--calibration", m.calibration, "--to", "127.0.0.1:9601", "--cylinder", "0,0,0,12,30,1",
               "--point", "6,0,5,0.2", "--rate", 30000, "--flush-us", 5000, "--start-time-s", start_s, "--duration-s", 3600,
               "--threads", 1, "--quiet", *faults)

@@ -62,9 +62,9 @@ TEST_CASE("nema: the image quality phantom has its rods and cold chambers where 
     std::filesystem::create_directory(directory / "data");
     write_file(directory / "phantom.json", phantom(20).dump());
     run(PETCAL_PROGRAM, {"make", "--scanner", path("mouse.scanner.json"), "--output", path("mouse.h5")});
-    run(PETSIM_PROGRAM, {"--scanner", path("mouse.scanner.json"), "--calibration", path("mouse.h5"),
-                         "--source", path("phantom.json"), "--scatter", "0", "--duration-s", "3", "--threads",
-                         "2", "--write", path("iq.pcap"), "--quiet"});
+    run(PETSIM_PROGRAM, {"--crystals", "surface", "--scanner", path("mouse.scanner.json"), "--calibration",
+                         path("mouse.h5"), "--source", path("phantom.json"), "--scatter", "0", "--duration-s",
+                         "3", "--threads", "2", "--write", path("iq.pcap"), "--quiet"});
     run(PETACQD_PROGRAM, {"--config", path("mouse.json"), "--replay", path("iq.pcap"), "--run", "iq"});
     run(PETLM_PROGRAM,
         {"image", path("data/iq"), "--output", path("image"), "--depth-mm", "0", "--fov-mm", "36",

@@ -64,7 +64,7 @@ TEST_CASE("normalisation: that of a large cylinder predicts the counts of a smal
     const sim::Detector detector = sim::make_detector(scanner, model);
     const auto cylinder = [](config::Vector3 at, double radius, double length) {
         estimate::CylinderScan c{at, radius, length};
-        c.depth_mm = 5;
+        c.depth = config::DepthOfInteraction::fixed(5);
         c.edge_mm = 1.6;
         c.min_module_difference = 2;
         return c;

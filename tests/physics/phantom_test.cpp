@@ -55,7 +55,8 @@ class Acquisition {
         configuration_ = nlohmann::json::parse(read_file(examples / "mouse.json"));
         std::filesystem::create_directory(directory_ / "data");
         run(PETCAL_PROGRAM, {"make", "--scanner", path("mouse.scanner.json"), "--output", path("mouse.h5")});
-        std::vector<std::string> arguments = {"--scanner",     path("mouse.scanner.json"),
+        std::vector<std::string> arguments = {"--crystals",    "surface",
+                                              "--scanner",     path("mouse.scanner.json"),
                                               "--calibration", path("mouse.h5"),
                                               "--write",       path("phantom.pcap"),
                                               "--scatter",     "0",

@@ -95,13 +95,13 @@ Pairs simulate(const config::Scanner& scanner, const gpu::PairRule& rule, const 
 /// place alone.
 normalisation::Normalisation normalisation_of(const config::Scanner& scanner) {
     const config::Geometry& g = scanner.geometry;
-    const corrections::LineFactors lines(scanner, depth_mm);
+    const corrections::LineFactors lines(scanner, config::DepthOfInteraction::fixed(depth_mm));
     const auto absorbed = [&](double cosine) {
-        return 1 - std::exp(-sim::lyso_per_cm / 10 * scanner.dimensions.crystal_length_mm / cosine);
+        return 1 - std::exp(-config::crystal_material(scanner.dimensions).attenuation_per_cm / 10 *
+                            scanner.dimensions.crystal_length_mm / cosine);
     };
     const auto factor = [&](std::uint32_t a, std::uint32_t b) {
-        const auto& from = lines.ends()[a];
-        const auto& to = lines.ends()[b];
+        const auto [from, to] = lines.ends(a, b);
         const auto outward_a = config::crystal_place(scanner, a).outward;
         const auto outward_b = config::crystal_place(scanner, b).outward;
         double square = 0;
@@ -173,7 +173,8 @@ Result compare(const Scan& scan) {
         options.normalisation = directory / "normalisation.h5";
         normalisation::save(*options.normalisation, scanner.geometry, normalisation_of(scanner));
     }
-    const corrections::LineFactors lines(scanner, deep ? depth_mm : 0, options);
+    const corrections::LineFactors lines(scanner, config::DepthOfInteraction::fixed(deep ? depth_mm : 0),
+                                         options);
     const image::Scatter scatter(
         {scanner, rule, lines, [&](std::uint32_t a, std::uint32_t b) { return lines.normalisation(a, b); },
          [](std::uint32_t, std::uint32_t) { return 0.0; }, pairs,
@@ -186,8 +187,7 @@ Result compare(const Scan& scan) {
     out.total = scatter.total();
     out.simulated = scatter.total() / scatter.scale().factor;
     const auto bin_of = [&](std::uint32_t a, std::uint32_t b) {
-        const auto& p = lines.ends()[a];
-        const auto& q = lines.ends()[b];
+        const auto [p, q] = lines.ends(a, b);
         const double dx = q[0] - p[0];
         const double dy = q[1] - p[1];
         const double distance = std::abs(dx * (water.at[1] - p[1]) - dy * (water.at[0] - p[0])) /

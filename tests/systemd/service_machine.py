@@ -93,7 +93,7 @@ rm -rf var/lib/petacqd var/log/journal
 
     def scan(self, seconds):
         """A simulated scanner whose boards fall silent without saying so."""
-        self.run("petsim", "--scanner", self.description, "--calibration", self.calibration, "--cylinder",
+        self.run("petsim", "--crystals", "surface", "--scanner", self.description, "--calibration", self.calibration, "--cylinder",
                  "0,0,0,10,20,0.45", "--sources", 4, "--duration-s", seconds, "--no-end-of-stream", "--to", "127.0.0.1:9601")
 
     def main_process(self):

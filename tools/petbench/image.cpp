@@ -80,7 +80,7 @@ void run(const ImageSuite& suite) {
     options.subsets = suite.subsets;
     options.max_memory = static_cast<std::uint64_t>(suite.max_memory_gb * 1e9);
     options.smooth_mm = 2 * options.grid.voxel_mm;
-    const corrections::LineFactors factors(scanner, 0);
+    const corrections::LineFactors factors(scanner, config::DepthOfInteraction::fixed(0));
     net::WorkerPool pool(suite.threads != 0 ? suite.threads
                                             : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});

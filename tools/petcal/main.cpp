@@ -140,8 +140,9 @@ CLI::App* add_derive_normalisation(CLI::App* derive, CommandOptions& o) {
     app->add_option("--cylinder", n.cylinder, cylinder_help)->delimiter(',')->expected(5)->required();
     app->add_option("--attenuation-per-cm", n.attenuation_per_cm, "Of the cylinder, at 511 keV")
         ->capture_default_str();
-    app->add_option("--depth-mm", n.depth_mm,
-                    "Mean depth of interaction behind the front face; default: half a crystal");
+    app->add_option(
+        "--depth-mm", n.depth_mm,
+        "Mean depth of interaction behind the front face; default: by the absorption of the crystals");
     add_output(app, o, n.output, "Normalisation to write");
     add_report(app, o, n.report);
     return app;

@@ -36,7 +36,8 @@ using petacq::gpu::Kind;
 
 constexpr const char* coincidences_help = "File, or run directory: its coincidences";
 constexpr const char* scanner_help = "Scanner description; default: the one in the run's run.json";
-constexpr const char* depth_help = "Mean depth of interaction behind the front face; default: half a crystal";
+constexpr const char* depth_help =
+    "Mean depth of interaction behind the front face; default: by the absorption of the crystals";
 constexpr const char* file_help = "List-mode file to write";
 
 /// Adds a subcommand that runs `command`. Returns it and its options.
@@ -357,8 +358,7 @@ void add_nema(CLI::App& app, int& status) {
         app.add_subcommand("nema", "Tests of NEMA NU 4-2008: tables, pictures, CSV and JSON");
     nema->require_subcommand(1);
     {
-        auto [sub, o] =
-            add(*nema, status, "sensitivity", "A point source at several positions", sensitivity);
+        auto [sub, o] = add(*nema, status, "sensitivity", "A point source at several positions", sensitivity);
         add_nema_runs(sub, o);
         add_nema_activity(sub, o);
         sub.add_option("--by-position", o.position_channel,
@@ -367,25 +367,24 @@ void add_nema(CLI::App& app, int& status) {
         sub.add_option("--background", o.background, "Run without a source");
     }
     {
-        auto [sub, o] = add(*nema, status, "scatter",
-                            "The scatter fraction of a line source in a phantom", scatter_fraction);
+        auto [sub, o] = add(*nema, status, "scatter", "The scatter fraction of a line source in a phantom",
+                            scatter_fraction);
+        add_nema_count_rates(sub, o);
+    }
+    {
+        auto [sub, o] = add(*nema, status, "count-rate", "Count losses, randoms and NECR", count_rate);
         add_nema_count_rates(sub, o);
     }
     {
         auto [sub, o] =
-            add(*nema, status, "count-rate", "Count losses, randoms and NECR", count_rate);
-        add_nema_count_rates(sub, o);
-    }
-    {
-        auto [sub, o] = add(*nema, status, "resolution",
-                            "The widths of point sources, one in each run", resolution);
+            add(*nema, status, "resolution", "The widths of point sources, one in each run", resolution);
         add_nema_runs(sub, o);
         sub.add_option("--max-ring-difference", o.max_ring_difference,
                        "Leave out lines of rings further apart; default: none");
     }
     {
-        auto [sub, o] = add(*nema, status, "image-quality",
-                            "Uniformity, recovery and spill-over in images", image_quality);
+        auto [sub, o] = add(*nema, status, "image-quality", "Uniformity, recovery and spill-over in images",
+                            image_quality);
         sub.add_option("images", o.images, "NIfTI files (.nii), or directories of petlm image")->required();
         add_output(sub, o, "Directory to write to");
         sub.add_option("--offset-mm", o.middle_mm, "X,Y,Z of the middle of the phantom; default: 0,0,0")

@@ -30,11 +30,14 @@ void add_physics(CLI::App& app, Command& c) {
            "Hits of a detector unit within this time of one give one frame; 0: never");
     Crystals& crystals = c.options.crystals;
     option("--crystals", c.crystals,
-           "Photons are absorbed at the surface or at a depth, or scatter between crystals")
+           "Photons are absorbed at a depth or at the surface, or scatter between crystals")
         ->check(CLI::IsMember(config::words<CrystalModel>.names));
-    option("--crystal-attenuation-per-cm", crystals.attenuation_per_cm,
-           "Of depth and scatter: attenuation at 511 keV");
-    option("--photo-share", crystals.photo_share, "Of scatter: photoelectric share of it");
+    app.add_option("--crystal-attenuation-per-cm", crystals.attenuation_per_cm,
+                   "Of depth and scatter: attenuation at 511 keV; default: that of the scanner")
+        ->group("Detector");
+    app.add_option("--photo-share", crystals.photo_share,
+                   "Of scatter: photoelectric share of it; default: that of the scanner's material")
+        ->group("Detector");
     option("--intrinsic-hz", p.intrinsic_hz, "Lu-176 decays per second and crystal");
     app.add_flag("--intrinsic-cascade", crystals.cascade, "Follow the gammas of Lu-176, too")
         ->group("Detector");

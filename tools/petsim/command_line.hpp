@@ -35,7 +35,7 @@ struct Command {
     std::string clock_tags;
     double rate = 0;  ///< frames/s; 0: activities are not scaled
     std::string dead_time_model = "non-paralysable";
-    std::string crystals = "surface";
+    std::string crystals = "depth";
     std::string framing = "sequenced";
     bool no_end_of_stream = false;
     std::vector<std::string> corrupt;

@@ -24,14 +24,14 @@ inline gpu::PairRule opposite_modules(const config::Scanner& scanner) {
 inline std::vector<gpu::Coincidence> pairs_of_point(const config::Scanner& scanner, double x, double y,
                                                     unsigned each = 10, gpu::Kind kind = gpu::Kind::prompt) {
     const gpu::PairRule rule = opposite_modules(scanner);
-    const double depth = scanner.dimensions.crystal_length_mm / 2;
+    const config::DepthOfInteraction depth(scanner.dimensions);
     std::vector<gpu::Coincidence> pairs;
     const std::uint32_t n = scanner.geometry.crystals_in_ring();
     for (std::uint32_t a = 0; a < n; ++a) {
         for (std::uint32_t b = a + 1; b < n; ++b) {
             if (!rule.geometry_good(a, b)) continue;
-            const auto p = config::point_at_depth(config::crystal_place(scanner, a), depth);
-            const auto q = config::point_at_depth(config::crystal_place(scanner, b), depth);
+            const auto [p, q] = config::line_ends(config::crystal_place(scanner, a),
+                                                  config::crystal_place(scanner, b), depth);
             const double dx = q[0] - p[0];
             const double dy = q[1] - p[1];
             const double away = std::abs(dx * (y - p[1]) - dy * (x - p[0])) / std::hypot(dx, dy);

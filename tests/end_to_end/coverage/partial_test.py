@@ -12,7 +12,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         table = Table(*sys.argv[1:3], directory)
         table.simulate("long.pcap")
-        table.program("petsim", "--scanner", "s.scanner.json", "--calibration", "s.h5", "--quiet", "--write", "short.pcap",
+        table.program("petsim", "--crystals", "surface", "--scanner", "s.scanner.json", "--calibration", "s.h5", "--quiet", "--write", "short.pcap",
                       "--fast", "--cylinder", "0,0,0,10,20,0.5", "--duration-s", 2.5)
         table.replay("a.json", "long.pcap", "r")
         table.replay("b.json", "short.pcap", "r")

@@ -71,7 +71,7 @@ class Table:
         return self.program("petlm", *arguments)
 
     def simulate(self, capture, *options):
-        self.program("petsim", "--scanner", "s.scanner.json", "--calibration", "s.h5", "--quiet", "--write", capture, "--fast",
+        self.program("petsim", "--crystals", "surface", "--scanner", "s.scanner.json", "--calibration", "s.h5", "--quiet", "--write", capture, "--fast",
                      "--cylinder", "0,0,0,10,20,0.5", "--duration-s", 4, *options)
 
     def measure(self, run, *options):

@@ -62,9 +62,9 @@ class Clinic {
               const std::string& seconds = "1") const {
         sim::save_detector(file("detector.h5"), geometry(), detector_);
         std::vector<std::string> arguments{
-            "--scanner",         site_.scanner(), "--calibration",    site_.calibration(), "--detector",
-            file("detector.h5"), "--cylinder",    cylinder,           "--duration-s",      seconds,
-            "--quiet",           "--write",       file(run + ".pcap")};
+            "--crystals",        "surface",    "--scanner",         site_.scanner(), "--calibration",
+            site_.calibration(), "--detector", file("detector.h5"), "--cylinder",    cylinder,
+            "--duration-s",      seconds,      "--quiet",           "--write",       file(run + ".pcap")};
         arguments.insert(arguments.end(), more.begin(), more.end());
         const Outcome simulated = run_program(PETSIM_PROGRAM, arguments);
         INFO(simulated.err);

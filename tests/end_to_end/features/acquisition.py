@@ -95,7 +95,7 @@ class Site:
         files = [f"{name}.pcap", f"{name}-a.pcap", f"{name}-b.pcap"]
         if not os.path.exists(self.file(files[0])):
             tags = ("--tag-trigger", 1, "--tag-gate", "2:0.5-1", "--tag-dead-time", "3:0.01") if run["tags"] == "all" else ()
-            self.program("petsim", "--scanner", self.scanner(run), "--calibration", run["format"] + ".h5", "--quiet",
+            self.program("petsim", "--crystals", "surface", "--scanner", self.scanner(run), "--calibration", run["format"] + ".h5", "--quiet",
                          "--framing", run["framing"], "--sources", 4, "--cylinder", "0,0,0,10,20,0.5", "--rate", 50000,
                          "--cycle", "0.05,0.1", "--flush-us", 4000, "--start-time-s", START_S, "--duration-s", LENGTH_S,
                          "--threads", 1, *tags, "--write", "petsim.pcap")

@@ -32,9 +32,9 @@ class Boards {
                                               const std::vector<std::string>& more,
                                               const std::string& scanner) {
         std::vector<std::string> all = {
-            "--scanner",     scanner,  "--calibration", site.calibration(), "--quiet", "--duration-s",
-            "600",           "--rate", "50000",         "--threads",        "1",       "--to",
-            daemon.address()};
+            "--crystals", "surface",      "--scanner",     scanner,  "--calibration", site.calibration(),
+            "--quiet",    "--duration-s", "600",           "--rate", "50000",         "--threads",
+            "1",          "--to",         daemon.address()};
         all.insert(all.end(), more.begin(), more.end());
         return all;
     }

@@ -73,7 +73,7 @@ class Here(Site):
     """A site with a capture of petsim that has tags and damaged frames."""
 
     def simulate(self, *options):
-        self.program("petsim", "--scanner", self.file("scanner.json"), "--calibration", self.file("c.h5"), "--duration-s",
+        self.program("petsim", "--crystals", "surface", "--scanner", self.file("scanner.json"), "--calibration", self.file("c.h5"), "--duration-s",
                      str(SECONDS), "--start-time-s", "100", "--rate", "1e5", "--cycle", "0.005", "--tag-trigger", "2", "--corrupt",
                      "marker:0.3", "--corrupt", "bdm:0.3", "--corrupt", "x:0.3", "--write", self.file("a.pcap"), "--to",
                      "127.0.0.1:9601", "--quiet", *options)
@@ -174,7 +174,7 @@ class Frames(unittest.TestCase):
                 self.assertEqual((silent.returncode, silent.stdout), (1, ""), silent.stderr)
                 self.assertIn("nothing arrived in 0.3 s: petctl doctor says where to look", silent.stderr)
                 boards = subprocess.Popen(  # pylint: disable=consider-using-with
-                    [os.path.join(BIN, "petsim"), "--scanner", here.file("scanner.json"), "--calibration", here.file("c.h5"),
+                    [os.path.join(BIN, "petsim"), "--crystals", "surface", "--scanner", here.file("scanner.json"), "--calibration", here.file("c.h5"),
                      "--duration-s", "600", "--rate", "1e5", "--to", f"127.0.0.1:{port}", "--quiet"])
                 try:
                     done = live("--seconds", "60", "--count", "30")

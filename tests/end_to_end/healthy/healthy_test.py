@@ -103,7 +103,7 @@ def replayed(site, number, scanner, phantom, boards, extra, seconds):
     window_ns = (None, 2, 20, 80)[(3 * number + number // 4) % 4]
     label += f", window {window_ns} ns" if window_ns else ""
     configuration = site.configure(scanner, bare, 0, window_ns)
-    site.program("petsim", "--scanner", f"{scanner}{'-bare' if bare else ''}.scanner.json", "--calibration", f"{scanner}.h5",
+    site.program("petsim", "--crystals", "surface", "--scanner", f"{scanner}{'-bare' if bare else ''}.scanner.json", "--calibration", f"{scanner}.h5",
                  "--rate", rate, "--duration-s", seconds, "--seed", number + 1, *PHANTOMS[phantom], *BOARDS[boards], *extra,
                  "--quiet", "--write", "healthy.pcap")
     done = subprocess.run([os.path.join(site.programs, "petacqd"), "--config", configuration, "--replay", "healthy.pcap",
@@ -144,7 +144,7 @@ def live(site, scanner, seconds):
     try:
         status = eventually(lambda: status_of(site, "petacqd.sock"))
         port = status["sockets"][0]["port"]
-        boards = site.start("petsim", "--scanner", f"{scanner}.scanner.json", "--calibration", f"{scanner}.h5", "--rate", 30000,
+        boards = site.start("petsim", "--crystals", "surface", "--scanner", f"{scanner}.scanner.json", "--calibration", f"{scanner}.h5", "--rate", 30000,
                             *PHANTOMS["cylinder"], "--duration-s", seconds, "--quiet", "--to", f"127.0.0.1:{port}")
         eventually(lambda: any(s["datagrams"] > 0 for s in status_of(site, "petacqd.sock")["sources"]))
         site.program("petctl", "--socket", "petacqd.sock", "start", "--run", f"live-{scanner}")

@@ -44,9 +44,9 @@ class Simulated {
         const std::string capture = (site_.directory() / (name + ".pcap")).string();
         const std::string truth = (site_.directory() / (name + ".truth")).string();
         for (const std::string& more :
-             {std::string("--scanner"), site_.scanner(), std::string("--calibration"), site_.calibration(),
-              std::string("--threads"), std::string("2"), std::string("--write"), capture,
-              std::string("--truth"), truth})
+             {std::string("--crystals"), std::string("surface"), std::string("--scanner"), site_.scanner(),
+              std::string("--calibration"), site_.calibration(), std::string("--threads"), std::string("2"),
+              std::string("--write"), capture, std::string("--truth"), truth})
             arguments.push_back(more);
         const Outcome simulated = run_program(PETSIM_PROGRAM, arguments);
         INFO(simulated.err);

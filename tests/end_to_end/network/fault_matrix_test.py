@@ -70,7 +70,7 @@ class Matrix:
 
     def replay(self, row):
         with self.site({}, self.scanner) as site:
-            site.program("petsim", "--scanner", site.file("scanner.json"), "--calibration", site.file("c.h5"), "--rate", "20000",
+            site.program("petsim", "--crystals", "surface", "--scanner", site.file("scanner.json"), "--calibration", site.file("c.h5"), "--rate", "20000",
                          "--duration-s", "3", "--cylinder", "0,0,0,10,20,1", "--seed", "5", "--quiet", "--write",
                          site.file("all.pcap"))
             packets = [(host, int.from_bytes(datagram[6:8], "big"), datagram)

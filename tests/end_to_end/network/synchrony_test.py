@@ -79,7 +79,7 @@ class Site:
     def send(self, *options, seconds=4):
         port = self.status()["sockets"][0]["port"]
         return subprocess.Popen(
-            [os.path.join(BIN, "petsim"), "--scanner", self.scanner, "--calibration", self.calibration, "--quiet",
+            [os.path.join(BIN, "petsim"), "--crystals", "surface", "--scanner", self.scanner, "--calibration", self.calibration, "--quiet",
              "--to", f"127.0.0.1:{port}", "--duration-s", str(seconds), *map(str, options)])
 
 

@@ -14,7 +14,7 @@ def simulate(name, *arguments):
     file, summary = support.scratch() / name, support.scratch() / f"{name}.json"
     site = support.small_run().parents[1]
     support.call(
-        *("petsim", "--scanner", site / "small.scanner.json", "--calibration", site / "small.h5", "--quiet"),
+        *("petsim", "--crystals", "surface", "--scanner", site / "small.scanner.json", "--calibration", site / "small.h5", "--quiet"),
         *("--write", file, "--summary", summary, "--duration-s", 0.1, "--rate", 200000, "--sources", 4, *arguments),
     )
     return file, json.loads(summary.read_text(encoding="utf-8"))["total"]["expected"]

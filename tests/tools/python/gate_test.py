@@ -43,7 +43,7 @@ class Gate(unittest.TestCase):
         }
         (site / "petacqd.json").write_text(json.dumps(configuration), encoding="utf-8")
         support.call(
-            *("petsim", "--scanner", scanner, "--calibration", calibration, "--write", capture, "--quiet"),
+            *("petsim", "--crystals", "surface", "--scanner", scanner, "--calibration", calibration, "--write", capture, "--quiet"),
             *("--threads", 1, "--duration-s", 0.6, "--point", "0,0,0,1", "--scatter", 0, "--cycle", "0.1,0.05"),
             *("--motion", f"z,{AMPLITUDE_MM},sine", "--tag-trigger", 1, "--tag-gate", "2:0.4-0.6"),
             *("--tag-position", 3, "--tag-clock", "4:0.1", "--tag-source", 2),

@@ -64,7 +64,7 @@ def make_run(folder):
     support.call("petsim", "make-detector", *scanner, *files, *detector, *uneven)
     simulation = (
         *scanner, "--calibration", folder / "small.h5", "--detector", folder / "detector.h5",
-        *phantom(), "--object", f"0,0,0,{OBJECT_MM},36", "--efficiency", 0.55,
+        *phantom(), "--crystals", "surface", "--object", f"0,0,0,{OBJECT_MM},36", "--efficiency", 0.55,
         "--duration-s", 8, "--fast", "--write", folder / "stream.pcap",
     )  # fmt: skip
     subprocess.run([support.program("petsim"), *map(str, simulation)], check=True, capture_output=True)

@@ -110,7 +110,7 @@ class Daemon:
     def simulation(self, duration_s: float, *options: object) -> list[str]:
         """The command line of petsim with a point source at SOURCE_POINT_MM that sends to the daemon."""
         files = ("--scanner", self.scanner, "--calibration", self.calibration, "--to", f"127.0.0.1:{self.port}")
-        source = ("--point", ",".join(map(str, (*SOURCE_POINT_MM, 0.6))), "--sources", 4, "--intrinsic-hz", 1)
+        source = ("--crystals", "surface", "--point", ",".join(map(str, (*SOURCE_POINT_MM, 0.6))), "--sources", 4, "--intrinsic-hz", 1)
         rest = ("--flush-us", 4000, "--threads", 1, "--time-resolution-ps", 20, "--scatter", 0, "--quiet", *options)
         return list(map(str, (program("petsim"), "--duration-s", duration_s, *files, *source, *rest)))
 

@@ -47,7 +47,7 @@ def daemon(name, **changes):
     def run(run_id):
         support.call("petctl", "start", "--run", run_id, env=env)
         support.call(
-            *("petsim", "--scanner", site / "small.scanner.json", "--calibration", site / "small.h5", "--quiet"),
+            *("petsim", "--crystals", "surface", "--scanner", site / "small.scanner.json", "--calibration", site / "small.h5", "--quiet"),
             *("--to", f"127.0.0.1:{port}", "--duration-s", 0.3, "--rate", 200000, "--sources", 4, "--threads", 1),
         )
         support.call("petctl", "stop", env=env)

@@ -75,8 +75,8 @@ estimate::CylinderScan scan_of(const config::Scanner& scanner, const DeriveNorma
     if (!(o.attenuation_per_cm >= 0 && o.attenuation_per_cm <= 1))
         throw config::Error("--attenuation-per-cm: expected 0 to 1");
     scan.attenuation_per_mm = o.attenuation_per_cm / 10;
-    scan.depth_mm = o.depth_mm.value_or(d.crystal_length_mm / 2);
-    if (!(scan.depth_mm >= 0 && scan.depth_mm <= d.crystal_length_mm / 2))
+    scan.depth = config::DepthOfInteraction::of(d, o.depth_mm);
+    if (o.depth_mm > d.crystal_length_mm / 2)
         throw config::Error(
             fmt::format("--depth-mm: expected 0 to half of a crystal, {:g} mm", d.crystal_length_mm / 2));
     // Near the edge, scattered pairs and a source that is not quite in its place weigh most.
@@ -202,7 +202,7 @@ std::map<std::string, std::string> origin_of(const config::Scanner& scanner,
                                              const DeriveNormalisationOptions& o,
                                              const estimate::CylinderScan& scan) {
     auto origin = made_by("petcal derive normalisation");
-    origin.merge(corrections::facts_for_normalisation(source.coverage(), scanner, scan.depth_mm));
+    origin.merge(corrections::facts_for_normalisation(source.coverage(), scanner, scan.depth));
     const daemon::Coverage& coverage = source.coverage();
     origin["scanner"] = scanner.name;
     origin["run"] = coverage.origin.runs.empty() ? "unknown" : coverage.origin.runs.front().run_id;

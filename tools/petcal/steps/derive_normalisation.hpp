@@ -14,7 +14,7 @@ struct DeriveNormalisationOptions {
     std::filesystem::path run;     ///< run directory with coincidences, or a file of them
     std::vector<double> cylinder;  ///< mm: x, y, z, radius, length; along the axis
     double attenuation_per_cm = 0.096;
-    std::optional<double> depth_mm;  ///< mean depth of detection; absent: half of a crystal
+    std::optional<double> depth_mm;  ///< mean depth of interaction; absent: by the absorption of the crystals
     std::filesystem::path output;
     std::filesystem::path report;  ///< empty: none
 };

@@ -11,6 +11,7 @@
 #include "config/base/constants.hpp"
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
+#include "config/depth_of_interaction.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petcal/estimate/pairs/known_source.hpp"
@@ -76,9 +77,7 @@ void check_scan(const config::Scanner& scanner, const DeriveTimeOptions& options
 std::vector<estimate::TimeDifference> read_differences(const config::Scanner& scanner,
                                                        const DeriveTimeOptions& options, DerivedTimes& out) {
     const std::uint32_t crystals = scanner.geometry.crystal_count();
-    std::vector<config::Vector3> places;
-    for (std::uint32_t i = 0; i < crystals; ++i)
-        places.push_back(crystal_place(scanner, i).front_centre_mm);
+    const config::LineGeometry geometry(scanner, config::DepthOfInteraction(scanner.dimensions));
     const estimate::KnownSource known = source_of(scanner, options);
     std::vector<estimate::Line> lines;
     const double ticks_per_mm = 1 / (config::light_mm_per_ps * scanner.tick_ps);
@@ -102,7 +101,8 @@ std::vector<estimate::TimeDifference> read_differences(const config::Scanner& sc
                                     "; expected numbers below " + std::to_string(crystals));
             ++out.prompts;
             if (lines.size() < lines_to_check) lines.emplace_back(c.crystal_a, c.crystal_b);
-            const auto path = path_difference_mm(known, places[c.crystal_a], places[c.crystal_b]);
+            const config::LineEnds ends = geometry.ends(c.crystal_a, c.crystal_b);
+            const auto path = path_difference_mm(known, ends.a, ends.b);
             if (!path) {
                 ++out.missed;
                 continue;

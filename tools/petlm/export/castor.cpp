@@ -150,7 +150,7 @@ void write_scanner_header(const std::filesystem::path& file, const config::Scann
     line("crystals size trans", d.crystal_pitch_y_mm);
     line("crystals size axial", d.crystal_pitch_z_mm);
     line("mean depth of interaction",
-         options.depth_mm ? fmt::format("{}", depth_of_interaction(options.depth_mm, scanner)) : "-1");
+         fmt::format("{:.4g}", depth_of_interaction(options.depth_mm, scanner).typical_mm()));
     line("min angle difference", angle);
     line("voxels number transaxial", std::lround(2 * transaxial / d.crystal_pitch_y_mm));
     line("voxels number axial", std::lround(2 * axial / d.crystal_pitch_z_mm));
@@ -182,7 +182,7 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
         exported.files.insert(exported.files.begin() + 1, "delayeds.cdh, delayeds.cdf: the delayeds");
     }
     exported.notes.push_back(time_sentence(time));
-    exported.notes.push_back(depth_sentence(options, scanner));
+    exported.notes.push_back(depth_sentence(depth_of_interaction(options.depth_mm, scanner)));
     // Gaps between rings differ, so the largest axial distance also admits a few larger ring differences.
     for (auto& sentence :
          limit_sentences(source, "; the files for castor state it as an angle or a distance."))

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "config/base/error.hpp"
 #include "daemon/backend/pipeline_options.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -232,20 +233,21 @@ void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std:
         static_cast<double>(lines), gb, options.max_lines_gb));
 }
 
-double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner) {
-    const double length = scanner.dimensions.crystal_length_mm;
-    const double depth = depth_mm.value_or(length / 2);
-    if (!(depth >= 0 && depth <= length)) {
-        throw UsageError(
-            fmt::format("--depth-mm: expected 0 to {} (the length of a crystal), found {}", length, depth));
+config::DepthOfInteraction depth_of_interaction(std::optional<double> depth_mm,
+                                                const config::Scanner& scanner) {
+    try {
+        return config::DepthOfInteraction::of(scanner.dimensions, depth_mm);
+    } catch (const config::Error& error) {
+        throw UsageError(error.what());
     }
-    return depth;
 }
 
-std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner) {
-    return fmt::format("Photons are taken to interact {} mm behind the front face of a crystal{}",
-                       depth_of_interaction(options.depth_mm, scanner),
-                       options.depth_mm ? "." : ", half its length (--depth-mm; data of petsim: 0).");
+std::string depth_sentence(const config::DepthOfInteraction& depth) {
+    return fmt::format("Photons are taken to interact {:.4g} mm behind the front face of a crystal{}",
+                       depth.typical_mm(),
+                       depth.is_fixed() ? "."
+                                        : ", where those on lines through the axis are absorbed in the mean; "
+                                          "the format holds one depth for all lines.");
 }
 
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "config/depth_of_interaction.hpp"
 #include "config/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
@@ -84,10 +85,12 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
 Exported export_csv(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 Exported export_hdf5(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 
-/// The depth asked for, or half a crystal. Throws UsageError when it lies outside the crystal.
-double depth_of_interaction(std::optional<double> depth_mm, const config::Scanner& scanner);
-/// A sentence about that depth.
-std::string depth_sentence(const ExportOptions& options, const config::Scanner& scanner);
+/// The depth asked for, or that by the absorption of the crystals. Throws UsageError when it lies outside the
+/// crystal.
+config::DepthOfInteraction depth_of_interaction(std::optional<double> depth_mm,
+                                                const config::Scanner& scanner);
+/// A sentence about the depth in a format that has one for all lines.
+std::string depth_sentence(const config::DepthOfInteraction& depth);
 /// Which pairs could have been recorded; all of two crystals where the rules are not known.
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry);
 /// A sentence for each limit (module difference, ring difference) of the records, followed by `how`.

@@ -135,7 +135,8 @@ std::string binning_parameters(const char* prefix, bool delayeds) {
 Exported export_stir(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
     check_fits(scanner);
-    const double depth_mm = depth_of_interaction(options.depth_mm, scanner);
+    const config::DepthOfInteraction depth = depth_of_interaction(options.depth_mm, scanner);
+    const double depth_mm = depth.typical_mm();
     for (const char* file :
          {"listmode.clm.safir", "listmode.par", "crystal_map.txt", "template.hs", "template.s",
           "lm_to_projdata.par", "lm_to_projdata_delayeds.par", "frames.fdef", "randoms.hs", "randoms.s"})
@@ -205,7 +206,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
         fmt::format("Detectors of a ring are numbered from -y towards +x, as STIR does: detector = (crystal "
                     "mod {0} + {1}) mod {0}; ring = crystal / {0}.",
                     scanner.geometry.crystals_in_ring(), detectors.detector_of(0)),
-        depth_sentence(options, scanner)};
+        depth_sentence(depth)};
     if (model) {
         write_stir_lines(options.output, {scanner, detectors, projections, depth_mm, study, time.seconds()},
                          *model, pool, exported);

@@ -112,7 +112,7 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
     const auto runs = runs_of(options);
     const config::Scanner& scanner = runs.front()->scanner();
     const LinePhantom& phantom = phantom_of(options.phantom);
-    const double depth = petlm::depth_of_interaction(options.depth_mm, scanner);
+    const config::DepthOfInteraction depth = petlm::depth_of_interaction(options.depth_mm, scanner);
     LineMeasurement measured{
         &phantom, SliceBins(scanner, depth, scanner.dimensions.crystal_pitch_y_mm / 2), {}, {}, {}, 0};
     const SliceBins& bins = measured.bins;

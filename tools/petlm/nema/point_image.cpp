@@ -87,8 +87,9 @@ std::optional<PointWidths> measured(const Volume& volume) {
 
 }  // namespace
 
-PointImage::PointImage(const NemaRun& run, double depth_mm, std::uint32_t max_ring_difference)
-    : bins_(run.scanner(), depth_mm, run.scanner().dimensions.crystal_pitch_y_mm / bins_per_pitch,
+PointImage::PointImage(const NemaRun& run, const config::DepthOfInteraction& depth,
+                       std::uint32_t max_ring_difference)
+    : bins_(run.scanner(), depth, run.scanner().dimensions.crystal_pitch_y_mm / bins_per_pitch,
             max_ring_difference),
       pitch_(
           std::min(run.scanner().dimensions.crystal_pitch_y_mm, run.scanner().dimensions.crystal_pitch_z_mm)),

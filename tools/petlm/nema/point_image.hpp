@@ -36,7 +36,8 @@ struct PointWidths {
 class PointImage {
   public:
     /// Finds the source in the run. Throws petlm::BadInput when there is no peak.
-    PointImage(const NemaRun& run, double depth_mm, std::uint32_t max_ring_difference);
+    PointImage(const NemaRun& run, const config::DepthOfInteraction& depth,
+               std::uint32_t max_ring_difference);
 
     [[nodiscard]] const config::Vector3& place_mm() const { return place_; }
     /// That were used.

@@ -73,7 +73,7 @@ int resolution(const ResolutionOptions& options) {
     Report report{"resolution", "Spatial resolution"};
     const auto runs = runs_of(options);
     const config::Scanner& scanner = runs.front()->scanner();
-    const double depth = petlm::depth_of_interaction(options.depth_mm, scanner);
+    const config::DepthOfInteraction depth = petlm::depth_of_interaction(options.depth_mm, scanner);
     ResultTable table{"widths", "Widths, mm", {"run", "x_mm", "y_mm", "z_mm", "radial_mm", "prompts"}, {}};
     for (const char* width : {"fwhm", "fwtm"}) {
         for (const char* direction : direction_names) {
@@ -114,9 +114,8 @@ int resolution(const ResolutionOptions& options) {
         if (&run == &runs.front()) report.procedure = image.procedure();
     }
     report.procedure.push_back(
-        fmt::format("Lines end {:.4g} mm behind the front faces of the crystals. Each run is one point "
-                    "source, which is looked for in the image.",
-                    depth));
+        fmt::format("Photons interact {}. Each run is one point source, which is looked for in the image.",
+                    depth.text()));
     report.deviations = {
         (options.max_ring_difference
              ? fmt::format("Lines of rings up to {} apart are used", *options.max_ring_difference)

@@ -20,9 +20,9 @@ std::vector<double> ring_positions(const config::Scanner& scanner) {
 
 }  // namespace
 
-SliceBins::SliceBins(const config::Scanner& scanner, double depth_mm, double width_mm,
+SliceBins::SliceBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth, double width_mm,
                      std::uint32_t max_ring_difference)
-    : lines_(scanner, depth_mm, std::max(1U, scanner.geometry.crystals_in_ring() / 2),
+    : lines_(scanner, depth, std::max(1U, scanner.geometry.crystals_in_ring() / 2),
              sinogram::LineBins::radial_of(scanner, width_mm)),
       in_ring_(scanner.geometry.crystals_in_ring()),
       rings_(scanner.geometry.rings()),

@@ -21,7 +21,7 @@ class SliceBins {
 
     /// Half as many angles as there are crystals in a ring, and bins of s about as wide as `width_mm`.
     /// Lines of rings further apart than `max_ring_difference` are outside.
-    SliceBins(const config::Scanner& scanner, double depth_mm, double width_mm,
+    SliceBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth, double width_mm,
               std::uint32_t max_ring_difference = UINT32_MAX);
 
     [[nodiscard]] std::size_t slices() const { return slices_; }

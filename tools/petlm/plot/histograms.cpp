@@ -18,10 +18,10 @@ constexpr std::uint32_t max_angles = 1024;
 constexpr std::uint32_t max_radial = 1024;
 
 /// No finer than fits a picture.
-LineBins lines_of(const config::Scanner& scanner, double depth_mm) {
+LineBins lines_of(const config::Scanner& scanner, const config::DepthOfInteraction& depth) {
     const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, max_angles);
     const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
-    return {scanner, depth_mm, angles, std::min(radial, max_radial)};
+    return {scanner, depth, angles, std::min(radial, max_radial)};
 }
 
 void add(Counts& to, const Counts& more) {
@@ -89,15 +89,15 @@ DifferenceBins DifferenceBins::covering(std::uint32_t window) {
     return bins;
 }
 
-PairBins::PairBins(const config::Scanner& scanner, double depth_mm, const TimeBins& time_bins,
-                   std::uint32_t window)
+PairBins::PairBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth,
+                   const TimeBins& time_bins, std::uint32_t window)
     : in_ring(scanner.geometry.crystals_in_ring()),
       rings(scanner.geometry.rings()),
       rings_per_bin((rings + max_ring_bins - 1) / max_ring_bins),
       ring_bins((rings + rings_per_bin - 1) / rings_per_bin),
       times(time_bins),
       differences(DifferenceBins::covering(window)),
-      lines(lines_of(scanner, depth_mm)) {}
+      lines(lines_of(scanner, depth)) {}
 
 PairHistograms::PairHistograms(const PairBins& bins)
     : energy(config::energy_bins),

@@ -61,7 +61,8 @@ struct PhaseBins {
 };
 
 struct PairBins {
-    PairBins(const config::Scanner& scanner, double depth_mm, const TimeBins& times, std::uint32_t window);
+    PairBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth, const TimeBins& times,
+             std::uint32_t window);
 
     std::uint32_t in_ring;  ///< crystals
     std::uint32_t rings;

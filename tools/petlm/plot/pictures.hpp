@@ -42,7 +42,7 @@ using report::Theme;
 
 struct PictureData {
     config::Scanner scanner;
-    double depth_mm = 0;  ///< of interaction, for the sinogram
+    config::DepthOfInteraction depth;  ///< for the sinogram
     PairBins bins;
     KindHistograms pairs;
     std::optional<Singles> singles;

@@ -124,11 +124,10 @@ Picture sinogram(const PictureData& data) {
     p.name = "sinogram";
     p.title = "Sinogram";
     p.caption = fmt::format(
-        "{}, all planes together. A point at (x, y) is on the line s = x cos \u03c6 + y sin \u03c6. Lines "
-        "end {} mm behind the"
-        " front faces of the crystals; counts are as they are, without correction for the number of crystal "
+        "{}, all planes together. A point at (x, y) is on the line s = x cos \u03c6 + y sin \u03c6. Photons "
+        "interact {}; counts are as they are, without correction for the number of crystal "
         "pairs in a bin, which is uneven.",
-        data.delayeds() ? "Prompts less delayeds" : "Prompts", data.depth_mm);
+        data.delayeds() ? "Prompts less delayeds" : "Prompts", data.depth.text());
     if (beyond != 0) p.caption += fmt::format(" {} pairs are beyond its edge.", grouped(beyond));
     p.alt =
         "Sinogram: counts over the distance of a line from the axis in millimetres and its angle in degrees.";

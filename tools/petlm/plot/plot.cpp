@@ -56,7 +56,7 @@ std::vector<PhaseBins> phases_of(const std::filesystem::path& run) {
 
 PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     config::Scanner scanner = source.scanner(options.scanner);
-    const double depth = depth_of_interaction(options.depth_mm, scanner);
+    const config::DepthOfInteraction depth = depth_of_interaction(options.depth_mm, scanner);
     // Files beside a single file describe the whole run, of which that file may be a part.
     const bool is_run = std::filesystem::is_directory(source.target());
     LedgerOverTime over_time = is_run ? ledger_over_time(source.target()) : LedgerOverTime{};

@@ -10,9 +10,7 @@
 
 namespace petacq::sim {
 
-inline constexpr double water_per_cm = 0.096;     ///< linear attenuation of water at 511 keV
-inline constexpr double lyso_per_cm = 0.83;       ///< of LYSO
-inline constexpr double lyso_photo_share = 0.32;  ///< of the interactions in LYSO at 511 keV, photoelectric
+inline constexpr double water_per_cm = 0.096;  ///< linear attenuation of water at 511 keV
 
 /// Coefficients as a table by energy. Thread-safe.
 class Attenuation {

@@ -25,6 +25,7 @@ Simulation::Simulation(config::Scanner scanner, const config::Calibration& calib
       options_(std::move(options)),
       calibration_(scanner_, calibration),
       generator_(scanner_, calibration_, checked(options_, scanner_), detector) {
+    options_.crystals = options_.crystals.of(scanner_);
     const std::vector<config::Source> sources = wire_sources(options_, scanner_);
     const RunClock clock{scanner_, generator_.begin_ticks()};
     streams_.reserve(sources.size());

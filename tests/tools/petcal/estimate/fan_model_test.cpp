@@ -23,12 +23,12 @@ struct Module {
 double mean_half_chord(const config::Scanner& scanner, const estimate::CylinderScan& scan,
                        const config::CrystalPlace& a, const config::CrystalPlace& b) {
     const std::vector<double> depths =
-        scan.depth_mm > 0 ? std::vector{1 / 3.0, 1.0, 5 / 3.0} : std::vector{0.0};
+        scan.depth.typical_mm() > 0 ? std::vector{1 / 3.0, 1.0, 5 / 3.0} : std::vector{0.0};
     const auto points = [&](const config::CrystalPlace& crystal) {
         std::vector<config::Vector3> out;
         for (const double depth : depths) {
             for (const double part : {-1 / 3.0, 0.0, 1 / 3.0}) {
-                config::Vector3 p = point_at_depth(crystal, depth * scan.depth_mm);
+                config::Vector3 p = point_at_depth(crystal, depth * scan.depth.typical_mm());
                 p[0] -= part * scanner.dimensions.crystal_pitch_y_mm * crystal.outward[1];
                 p[1] += part * scanner.dimensions.crystal_pitch_y_mm * crystal.outward[0];
                 p[2] = 0;
@@ -74,8 +74,8 @@ double expected(const config::Scanner& scanner, const estimate::CylinderScan& sc
         out_b += d * b.outward[k];
     }
     if (out_a <= 0 || out_b <= 0) return 0;
-    const auto from = point_at_depth(a, scan.depth_mm);
-    const auto to = point_at_depth(b, scan.depth_mm);
+    const auto from = point_at_depth(a, scan.depth.typical_mm());
+    const auto to = point_at_depth(b, scan.depth.typical_mm());
     const double dx = to[0] - from[0];
     const double dy = to[1] - from[1];
     const double dz = to[2] - from[2];
@@ -110,7 +110,7 @@ TEST_CASE("sums of the model are those over all pairs") {
     SECTION("plain") {}
     SECTION("attenuation, depth and conditions") {
         scan.attenuation_per_mm = 0.0096;
-        scan.depth_mm = 4;
+        scan.depth = config::DepthOfInteraction::fixed(4);
         scan.edge_mm = 2;
         scan.min_module_difference = 5;
         scan.max_ring_difference = 5;

@@ -42,7 +42,7 @@ class Scans {
     /// Simulates and acquires a run.
     void acquire(const std::string& run, const std::string& seconds) const {
         good(PETSIM_PROGRAM,
-             "--scanner s.json --detector det.h5 --scatter 0 --cylinder 0,0,0,15,60,4 "
+             "--crystals surface --scanner s.json --detector det.h5 --scatter 0 --cylinder 0,0,0,15,60,4 "
              "--efficiency 0.6 --silent-unit 7.2@0-100 --threads 2 --quiet --write " +
                  run + ".pcap --duration-s " + seconds);
         good(PETACQD_PROGRAM, "--config petacqd.json --replay " + run + ".pcap --run " + run);

@@ -221,7 +221,8 @@ TEST_CASE("castor: the look-up table has centres and outward directions of the d
     CHECK(hscan.at("number of crystals in layer") == "2880");
     CHECK(hscan.at("number of layers") == "1");
     CHECK(hscan.at("crystals size depth") == "12");
-    CHECK(hscan.at("mean depth of interaction") == "-1");
+    CHECK(std::stod(hscan.at("mean depth of interaction")) ==
+          Approx(config::DepthOfInteraction(export_scanner().dimensions).typical_mm()).epsilon(1e-3));
     // Modules are 30 degrees apart: a difference of 2 is excluded, 3 is accepted.
     CHECK(std::stod(hscan.at("min angle difference")) == 75);
     const auto cdh = key_values(directory / "out" / "prompts.cdh", ": ");

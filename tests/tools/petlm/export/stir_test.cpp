@@ -202,11 +202,12 @@ TEST_CASE("stir: the randoms estimate as projection data has each pair in its bi
     CHECK(values.at("!matrix size [4]") == "3");
     CHECK(values.at("!matrix size [1]") == "79");
     const auto places = read_map(options.output / "crystal_map.txt");
+    const double depth_mm = config::DepthOfInteraction(scanner.dimensions).typical_mm();
     const auto crystal_of = [&](Address at) {
         // The map starts at another detector than the ring: README.txt has the shift.
         const auto& place = places.at(at);
         for (std::uint32_t crystal = at.ring * 120; crystal < (at.ring + 1) * 120; ++crystal) {
-            const auto p = config::point_at_depth(config::crystal_place(scanner, crystal), 6);
+            const auto p = config::point_at_depth(config::crystal_place(scanner, crystal), depth_mm);
             if (std::hypot(p[0] - place[0], p[1] - place[1]) < 0.01) return crystal;
         }
         return UINT32_MAX;

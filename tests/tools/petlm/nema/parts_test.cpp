@@ -87,7 +87,7 @@ TEST_CASE("nema: no widths without a peak that falls off on both sides", "[nema]
 TEST_CASE("nema: single-slice rebinning agrees with the places of the crystals", "[nema]") {
     const config::Scanner scanner = test::export_scanner();
     constexpr double depth = 3;
-    const nema::SliceBins bins(scanner, depth, 0.7);
+    const nema::SliceBins bins(scanner, config::DepthOfInteraction::fixed(depth), 0.7);
     const auto in_ring = scanner.geometry.crystals_in_ring();
     REQUIRE(bins.slices() == 2 * scanner.geometry.rings() - 1);
     REQUIRE(bins.lines().angles() == in_ring / 2);

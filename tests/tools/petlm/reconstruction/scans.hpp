@@ -47,8 +47,9 @@ class Scans {
         good(PETCAL_PROGRAM, "make --scanner s.json --output c.h5");
     }
     void acquire(const std::string& run, const std::string& options) const {
-        good(PETSIM_PROGRAM, "--scanner s.json --calibration c.h5 --quiet --threads 2 --half-life-s " +
-                                 half_life_s_ + " --write " + run + ".pcap " + options);
+        good(PETSIM_PROGRAM,
+             "--crystals surface --scanner s.json --calibration c.h5 --quiet --threads 2 --half-life-s " +
+                 half_life_s_ + " --write " + run + ".pcap " + options);
         good(PETACQD_PROGRAM, "--config d.json --replay " + run + ".pcap --run " + run);
         std::filesystem::remove(dir / (run + ".pcap"));
     }

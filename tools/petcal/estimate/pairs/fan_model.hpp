@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "config/depth_of_interaction.hpp"
 #include "config/scanner.hpp"
 
 namespace petacq::estimate {
@@ -15,7 +16,7 @@ struct CylinderScan {
     double radius_mm = 0;
     double length_mm = 0;
     double attenuation_per_mm = 0;  ///< of the cylinder; water at 511 keV: 0.0096
-    double depth_mm = 0;            ///< of the mean detection behind the front faces
+    config::DepthOfInteraction depth = config::DepthOfInteraction::fixed(0);  ///< of the mean detection
     /// Lines count where they come nearer to the axis of the cylinder than its radius less this, and the
     /// place where they do is so far from its ends.
     double edge_mm = 0;

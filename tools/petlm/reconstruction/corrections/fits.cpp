@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <cmath>
 
 #include "tools/petlm/base/status.hpp"
 
@@ -41,9 +40,10 @@ std::string text_in(const std::map<std::string, std::string>& facts, const char*
 }  // namespace
 
 std::map<std::string, std::string> facts_for_normalisation(const daemon::Coverage& coverage,
-                                                           const config::Scanner& scanner, double depth_mm) {
+                                                           const config::Scanner& scanner,
+                                                           const config::DepthOfInteraction& depth) {
     std::map<std::string, std::string> facts = {{scanner_key, daemon::scanner_sha256(scanner)},
-                                                {depth_key, fmt::format("{:g}", depth_mm)}};
+                                                {depth_key, depth.name()}};
     if (coverage.rules.energy) facts[energy_key] = text_of(*coverage.rules.energy);
     if (!coverage.origin.calibration_sha256.empty())
         facts[calibration_key] = coverage.origin.calibration_sha256;
@@ -65,7 +65,7 @@ std::optional<double> depth_of_normalisation(const LineOptions& options, const c
 std::vector<std::string> check_fit(const LineFactors& lines, const std::filesystem::path& file,
                                    const daemon::Coverage& coverage, const config::Scanner& scanner) {
     const auto& of_file = lines.file().origin;
-    const auto of_records = facts_for_normalisation(coverage, scanner, lines.depth_mm());
+    const auto of_records = facts_for_normalisation(coverage, scanner, lines.depth());
     std::vector<std::string> unknown;
     const auto compare = [&](const char* key, const char* what, const char* how) {
         const std::string found = text_in(of_file, key);
@@ -81,15 +81,7 @@ std::vector<std::string> check_fit(const LineFactors& lines, const std::filesyst
     compare(scanner_key, "scanner", derive);
     compare(energy_key, "energy window (keV)", derive);
     compare(calibration_key, "calibration", derive);
-    const auto depth = number_in(of_file, depth_key);
-    if (!depth) {
-        unknown.emplace_back("depth of interaction");
-    } else if (std::abs(*depth - lines.depth_mm()) > 1e-3) {
-        throw petlm::BadInput(fmt::format(
-            "{}: made for another depth of interaction: expected {:g} mm, found {:g} mm; leave out "
-            "--depth-mm, or derive it with this depth",
-            file.string(), lines.depth_mm(), *depth));
-    }
+    compare(depth_key, "depth of interaction (mm)", "leave out --depth-mm, or derive it with this depth");
     std::vector<std::string> out;
     if (!unknown.empty()) {
         out.push_back(

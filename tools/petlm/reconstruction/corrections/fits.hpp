@@ -14,9 +14,11 @@ namespace petacq::corrections {
 
 /// What the records of a scan say about the normalisation that is made of them: attributes of its file.
 std::map<std::string, std::string> facts_for_normalisation(const daemon::Coverage& coverage,
-                                                           const config::Scanner& scanner, double depth_mm);
+                                                           const config::Scanner& scanner,
+                                                           const config::DepthOfInteraction& depth);
 
-/// The depth of interaction for which a normalisation was made; absent without one, or if it does not tell.
+/// The --depth-mm with which a normalisation was made; absent if it was made without, and without a
+/// normalisation.
 std::optional<double> depth_of_normalisation(const LineOptions& options, const config::Scanner& scanner);
 
 /// Throws petlm::BadInput, with the reason, if the normalisation was made for another energy window,

@@ -34,24 +34,26 @@ void check_scatter(const std::optional<std::string>& scatter, const LineOptions&
         throw petlm::UsageError("--scatter simulation: expected --attenuation, which tells what scatters");
 }
 
-LineFactors::LineFactors(const config::Scanner& scanner, double depth_mm, const LineOptions& options)
-    : geometry_(scanner.geometry), depth_mm_(depth_mm), object_(AttenuatingObject::of(options.attenuation)) {
+LineFactors::LineFactors(const config::Scanner& scanner, const config::DepthOfInteraction& depth,
+                         const LineOptions& options)
+    : geometry_(scanner.geometry),
+      lines_(scanner, depth),
+      object_(AttenuatingObject::of(options.attenuation)) {
     if (options.object_mm != 0) object_.move(options.object_mm);
     if (options.normalisation) normalisation_ = normalisation::load(*options.normalisation, geometry_);
-    for (std::uint32_t crystal = 0; crystal < geometry_.crystal_count(); ++crystal) {
-        places_.push_back(config::crystal_place(scanner, crystal));
-        ends_.push_back(config::point_at_depth(places_.back(), depth_mm));
-    }
 }
 
 double LineFactors::solid_angle(std::uint32_t a, std::uint32_t b, double scale) const {
-    return scale * cosines_over_square(places_[a].front_centre_mm, places_[a].outward,
-                                       places_[b].front_centre_mm, places_[b].outward);
+    const config::CrystalPlace& at_a = lines_.places[a];
+    const config::CrystalPlace& at_b = lines_.places[b];
+    return scale *
+           cosines_over_square(at_a.front_centre_mm, at_a.outward, at_b.front_centre_mm, at_b.outward);
 }
 
 double LineFactors::face_share(std::uint32_t a, std::uint32_t b) const {
+    const config::LineEnds line = ends(a, b);
     return solid_angle(a, b) /
-           cosines_over_square(ends_[a], places_[a].outward, ends_[b], places_[b].outward);
+           cosines_over_square(line.a, lines_.places[a].outward, line.b, lines_.places[b].outward);
 }
 
 double LineFactors::attenuation(const Vector3& from, const Vector3& to) const {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/depth_of_interaction.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
 
@@ -29,9 +29,9 @@ void check_scatter(const std::optional<std::string>& scatter, const LineOptions&
 /// where the weight goes with solid_angle(). No function depends on the order of the crystals. Thread-safe.
 class LineFactors {
   public:
-    /// Lines go from crystal to crystal, `depth_mm` behind their front faces. Throws as
-    /// normalisation::load and AttenuatingObject::of do.
-    LineFactors(const config::Scanner& scanner, double depth_mm, const LineOptions& options = {});
+    /// Throws as normalisation::load and AttenuatingObject::of do.
+    LineFactors(const config::Scanner& scanner, const config::DepthOfInteraction& depth,
+                const LineOptions& options = {});
 
     /// scale * cos * cos / distance^2, with the angles at which the line meets the front faces and the
     /// distance between these (mm): the chance that a pair of photons flies along the line is in this
@@ -46,7 +46,8 @@ class LineFactors {
     }
     /// The share of pairs that leave the object without interaction; 1 without an object.
     [[nodiscard]] double attenuation(std::uint32_t a, std::uint32_t b) const {
-        return attenuation(ends_[a], ends_[b]);
+        const config::LineEnds line = ends(a, b);
+        return attenuation(line.a, line.b);
     }
     [[nodiscard]] double attenuation(const Vector3& from, const Vector3& to) const;
 
@@ -54,16 +55,13 @@ class LineFactors {
     /// The file as read; only if normalised().
     [[nodiscard]] const normalisation::Normalisation& file() const { return *normalisation_; }
     [[nodiscard]] const AttenuatingObject& object() const { return object_; }
-    /// The ends of the lines: [crystal], mm.
-    [[nodiscard]] const std::vector<Vector3>& ends() const { return ends_; }
-    /// Of the ends behind the front faces.
-    [[nodiscard]] double depth_mm() const { return depth_mm_; }
+    [[nodiscard]] config::LineEnds ends(std::uint32_t a, std::uint32_t b) const { return lines_.ends(a, b); }
+    [[nodiscard]] const config::LineGeometry& geometry() const { return lines_; }
+    [[nodiscard]] const config::DepthOfInteraction& depth() const { return lines_.depth; }
 
   private:
     config::Geometry geometry_;
-    double depth_mm_;
-    std::vector<config::CrystalPlace> places_;
-    std::vector<Vector3> ends_;
+    config::LineGeometry lines_;
     std::optional<normalisation::Normalisation> normalisation_;
     AttenuatingObject object_;
 };

@@ -47,7 +47,8 @@ class Histories {
               const Detection& detection)
         : object_(scanner, object),
           ring_(scanner),
-          crystals_(detection.crystals_per_cm.value_or(1), sim::lyso_photo_share),
+          crystals_(detection.crystals ? detection.crystals->attenuation_per_cm : 1,
+                    detection.crystals ? detection.crystals->photo_share : 1),
           activity_(activity),
           detection_(detection),
           of_energy_(detection.window),
@@ -143,7 +144,7 @@ class Histories {
     }
     /// The crystal that absorbs it, if one does.
     [[nodiscard]] std::optional<std::uint32_t> absorbed(const Photon& photon, sim::Random& random) const {
-        if (!detection_.crystals_per_cm) {
+        if (!detection_.crystals) {
             const auto entry = ring_.finder().find(photon.ray.at, photon.ray.direction);
             return entry ? std::optional(entry->crystal) : std::nullopt;
         }

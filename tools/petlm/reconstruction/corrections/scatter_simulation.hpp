@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "config/crystal_material.hpp"
 #include "config/scanner.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
@@ -28,8 +29,8 @@ struct Activity {
 /// What the crystals detect.
 struct Detection {
     EnergyWindow window;
-    /// Linear attenuation of the crystals at 511 keV; absent: the front faces absorb all photons.
-    std::optional<double> crystals_per_cm;
+    /// Absent: the front faces absorb all photons.
+    std::optional<config::CrystalMaterial> crystals;
     /// Chance that a pair which the crystals absorb is found, relative to that of others; 0: never.
     OfPair found;
 };

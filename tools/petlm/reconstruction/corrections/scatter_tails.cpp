@@ -34,18 +34,19 @@ ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& 
       half_length_mm_(scanner.dimensions.crystal_pitch_z_mm / 2),
       margin_mm_(4 * std::max(scanner.dimensions.crystal_pitch_y_mm, scanner.dimensions.crystal_pitch_z_mm)),
       bins_(bins) {
-    for (const Vector3& end : lines.ends())
-        half_length_mm_ = std::max(half_length_mm_, std::abs(end[2]));
+    for (const config::CrystalPlace& place : lines.geometry().places)
+        half_length_mm_ = std::max(half_length_mm_, std::abs(place.front_centre_mm[2]));
     sample(pool, &Bin::randoms, [&](std::uint32_t a, std::uint32_t b, Bin& bin) {
-        if (!bin.object)
-            bin.object = lines_.object().integral(lines_.ends()[a], lines_.ends()[b]) > thinnest_object;
+        if (!bin.object) {
+            const config::LineEnds ends = lines_.ends(a, b);
+            bin.object = lines_.object().integral(ends.a, ends.b) > thinnest_object;
+        }
         return randoms(a, b);
     });
 }
 
 ScatterTails::Line ScatterTails::line(std::uint32_t a, std::uint32_t b) const {
-    const Vector3& from = lines_.ends()[a];
-    const Vector3& to = lines_.ends()[b];
+    const auto [from, to] = lines_.ends(a, b);
     // The normal has an angle from 0 to 180 degrees.
     double nx = from[1] - to[1];
     double ny = to[0] - from[0];

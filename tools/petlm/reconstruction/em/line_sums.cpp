@@ -79,7 +79,6 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
                                 const Grid& grid, const gpu::PairRule& rule, const OfPair& chance,
                                 net::WorkerPool& pool) {
     const std::uint32_t crystals = scanner.geometry.crystal_count();
-    const std::vector<Point> points = points_of(factors.ends());
     const Box box = Box::of(grid);
     const double scale = weight_scale(scanner.dimensions, grid);
     // Each share of the lines has sums of its own, which are added in a fixed order.
@@ -90,7 +89,7 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
         for (auto a = static_cast<std::uint32_t>(share); a < crystals; a += shares) {
             for (std::uint32_t b = a + 1; b < crystals; ++b) {
                 if (!rule.good(a, b)) continue;
-                const Ray ray(box, points[a], points[b]);
+                const Ray ray(box, factors.ends(a, b));
                 if (ray.cells() == 0) continue;
                 const double weight = factors.solid_angle(a, b, scale) * (chance ? chance({a, b}) : 1);
                 if (!(weight > 0)) continue;
@@ -134,7 +133,6 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
     while (static_cast<double>(first.size() * crystals) / static_cast<double>(one_in) > wanted)
         one_in *= 2;
 
-    const std::vector<Point> points = points_of(factors.ends());
     const Box box = Box::of(grid);
     // Every line is met from both of its ends.
     const double scale =
@@ -149,7 +147,7 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
             for (std::uint32_t b = 0; b < crystals; ++b) {
                 if (one_in > 1 && (mixed(a * crystals + b) & (one_in - 1)) != 0) continue;
                 if (a == b || !rule.good(a, b)) continue;
-                const Ray ray(box, points[a], points[b]);
+                const Ray ray(box, factors.ends(a, b));
                 if (ray.cells() == 0) continue;
                 const auto weight = static_cast<float>(factors.solid_angle(a, b, scale) * first[i].images);
                 ray.walk([&](std::uint32_t voxel, float mm) { sum[voxel] += weight * mm; });

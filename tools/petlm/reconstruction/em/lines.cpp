@@ -84,12 +84,4 @@ Lines make_lines(const corrections::LineFactors& factors, const config::Dimensio
     return lines;
 }
 
-std::vector<Point> points_of(const std::vector<config::Vector3>& ends) {
-    std::vector<Point> points;
-    points.reserve(ends.size());
-    for (const config::Vector3& at : ends)
-        points.push_back({{static_cast<float>(at[0]), static_cast<float>(at[1]), static_cast<float>(at[2])}});
-    return points;
-}
-
 }  // namespace petacq::image

@@ -70,7 +70,4 @@ Lines make_lines(const corrections::LineFactors& factors, const config::Dimensio
                  const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
                  const LineModel& model, std::size_t subsets);
 
-/// The ends of the lines as the projector takes them.
-std::vector<Point> points_of(const std::vector<config::Vector3>& ends);
-
 }  // namespace petacq::image

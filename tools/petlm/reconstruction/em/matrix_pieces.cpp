@@ -15,14 +15,14 @@
 
 namespace petacq::image {
 
-MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points,
+MatrixPieces::MatrixPieces(Projector& projector, const Grid& grid, const config::LineGeometry& geometry,
                            const Lines& lines, net::WorkerPool& pool)
     : projector_(projector), lines_(lines), cells_(lines.pairs.size()) {
     const Box box = Box::of(grid);
     for_each_piece(pool, cells_.size(), matrix_step, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
             const Pair pair = lines.pairs[i];
-            cells_[i] = static_cast<std::uint16_t>(Ray(box, points[pair.a], points[pair.b]).cells());
+            cells_[i] = static_cast<std::uint16_t>(Ray(box, geometry.ends(pair.a, pair.b)).cells());
         }
     });
 

@@ -19,8 +19,8 @@ class MatrixPieces {
   public:
     /// The arguments must outlive it. If the smallest piece does not fit, throws std::invalid_argument, or
     /// gpu::DeviceMemoryError for a projector on a device.
-    MatrixPieces(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
-                 net::WorkerPool& pool);
+    MatrixPieces(Projector& projector, const Grid& grid, const config::LineGeometry& geometry,
+                 const Lines& lines, net::WorkerPool& pool);
 
     struct LineRange {
         std::size_t begin;  ///< lines

@@ -29,13 +29,13 @@ class OrderedSum {
 
 class Em {
   public:
-    Em(Projector& projector, const Grid& grid, const std::vector<Point>& points, const Lines& lines,
+    Em(Projector& projector, const Grid& grid, const config::LineGeometry& geometry, const Lines& lines,
        std::span<const float> sensitivity, net::WorkerPool& pool, const EmOptions& options)
         : projector_(projector),
           lines_(lines),
           pool_(pool),
           subsets_(lines.subset_start.size() - 1),
-          pieces_(projector, grid, points, lines, pool),
+          pieces_(projector, grid, geometry, lines, pool),
           scale_(grid.voxels()),
           sums_(grid.voxels()) {
         const float largest =
@@ -145,10 +145,10 @@ class Em {
 
 }  // namespace
 
-EmResult reconstruct(Projector& projector, const Grid& grid, const std::vector<Point>& points,
+EmResult reconstruct(Projector& projector, const Grid& grid, const config::LineGeometry& geometry,
                      const Lines& lines, std::span<const float> sensitivity, net::WorkerPool& pool,
                      const EmOptions& options) {
-    return Em(projector, grid, points, lines, sensitivity, pool, options).run(options);
+    return Em(projector, grid, geometry, lines, sensitivity, pool, options).run(options);
 }
 
 }  // namespace petacq::image

@@ -44,7 +44,7 @@ struct EmResult {
 /// minus the expected randoms among them. Lines of a subset are projected in pieces that fit the projector's
 /// budget; the result does not depend on the pieces. Throws as MatrixPieces does
 /// when the budget does not hold the smallest piece.
-EmResult reconstruct(Projector& projector, const Grid& grid, const std::vector<Point>& points,
+EmResult reconstruct(Projector& projector, const Grid& grid, const config::LineGeometry& geometry,
                      const Lines& lines, std::span<const float> sensitivity, net::WorkerPool& pool,
                      const EmOptions& options);
 

@@ -110,7 +110,8 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memo
     corrections::Detection detection{data_.window, {}, [this](std::uint32_t a, std::uint32_t b) {
                                          return data_.rule.good(a, b) ? found(a, b) : 0;
                                      }};
-    if (data_.lines.depth_mm() > 0) detection.crystals_per_cm = sim::lyso_per_cm;
+    if (data_.lines.depth().typical_mm() > 0)
+        detection.crystals = config::crystal_material(data_.scanner.dimensions);
     for (const std::size_t annihilations : annihilations_by_round) {
         const corrections::Activity of_run = activity(pool, max_memory);
         simulation_ = std::make_unique<corrections::ScatterSimulation>(
@@ -156,13 +157,13 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
     }
     const Lines lines =
         make_lines(data_.lines, data_.scanner.dimensions, grid, pairs, counts, model, subsets);
-    const std::vector<Point> points = points_of(data_.lines.ends());
     EmOptions options;
     options.iterations = iterations;
     options.share = data_.pairs.share() / static_cast<double>(one_in);
-    const auto projector = make_host_projector(grid, points, pool, std::min(matrix_memory, max_memory / 2));
+    const config::LineGeometry& geometry = data_.lines.geometry();
+    const auto projector = make_host_projector(grid, geometry, pool, std::min(matrix_memory, max_memory / 2));
     const std::vector<float> image =
-        reconstruct(*projector, grid, points, lines, sensitive, pool, options).image;
+        reconstruct(*projector, grid, geometry, lines, sensitive, pool, options).image;
     return continued(grid, image, sensitive, data_.scanner, data_.lines.object());
 }
 

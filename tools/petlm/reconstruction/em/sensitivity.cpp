@@ -161,7 +161,7 @@ std::vector<float> sensitivity(const corrections::LineFactors& lines, const conf
                                const FactorOfRay& chance) {
     std::vector<float> out = even_sum_of_lines(lines, scanner, grid, rule, pool);
     config::Scanner of_ends = scanner;
-    of_ends.dimensions.ring_radius_mm += lines.depth_mm();
+    of_ends.dimensions.ring_radius_mm += lines.depth().typical_mm();
     for (std::size_t voxel = 0; voxel < out.size(); ++voxel) {
         const std::size_t column = voxel % (std::size_t{grid.n[0]} * grid.n[1]);
         const double radius =

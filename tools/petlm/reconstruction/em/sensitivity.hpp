@@ -13,7 +13,7 @@
 
 namespace petacq::image {
 
-/// Where a photon meets a crystal, at the depth of the lines.
+/// Where a photon meets a crystal, at the typical depth of the lines.
 struct Entrance {
     std::uint32_t crystal;
     config::Vector3 at;  ///< mm
@@ -25,8 +25,8 @@ using FactorOfRay = std::function<double(const Entrance& a, const Entrance& b)>;
 /// scanners with too many lines to sum them all (line_sums.hpp): the sum without the chance
 /// (even_sum_of_lines), times the mean chance, which varies slowly. This comes from a fixed set of 1024
 /// places and directions at each of some thousand nodes, and is interpolated. The rays meet crystals at the
-/// depth of the lines. The result does not depend on the number of threads. Without `chance` crystals detect
-/// every photon, and nothing attenuates.
+/// typical depth of the lines. The result does not depend on the number of threads. Without `chance` crystals
+/// detect every photon, and nothing attenuates.
 std::vector<float> sensitivity(const corrections::LineFactors& lines, const config::Scanner& scanner,
                                const gpu::PairRule& rule, const Grid& grid, net::WorkerPool& pool,
                                const FactorOfRay& chance = {});

@@ -39,7 +39,7 @@ std::vector<std::string> sentences_about(const ImageCounts& counts, const Report
 }  // namespace
 
 PartLines::PartLines(const Setup& setup, const Part& part)
-    : factors_(setup.scanner, setup.depth.first, line_options(setup, part)) {
+    : factors_(setup.scanner, setup.depth, line_options(setup, part)) {
     if (factors_.normalised())
         sentences_ = check_fit(factors_, *setup.options.lines.normalisation, part.coverage, setup.scanner);
 }
@@ -88,10 +88,11 @@ std::vector<std::string> sentences_about_making(const Setup& setup, const Grid& 
     std::vector<std::string> lines;
     lines.push_back(fmt::format(
         "{} x {} x {} voxels of {:.4g} mm; {} of {} subsets; smoothed by {:.3g} mm FWHM; photons interact "
-        "{:.3g} mm behind the front face{}.",
+        "{}{}.",
         grid.n[0], grid.n[1], grid.n[2], grid.voxel_mm,
         options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
-        options.subsets, how.smooth_mm, setup.depth.first, setup.depth.second));
+        options.subsets, how.smooth_mm, setup.depth.text(),
+        options.depth_mm || !setup.depth.is_fixed() ? "" : ", as for the normalisation"));
     lines.push_back(fmt::format("Computed by {}; system matrix of {:.2f} GB, {}.", look.backend,
                                 static_cast<double>(look.em.matrix_bytes) / 1e9,
                                 look.em.matrix_kept

@@ -50,7 +50,7 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
                           net::WorkerPool& pool, const QuickLookOptions& options, std::vector<float> known) {
     QuickLook look;
     const std::uint64_t budget = matrix_budget(options, counts.pairs().size());
-    const std::vector<Point> points = points_of(factors.ends());
+    const config::LineGeometry& geometry = factors.geometry();
     auto start = Clock::now();
     if (!known.empty()) {
         look.sensitivity = std::move(known);
@@ -69,10 +69,10 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     em.share = counts.share();
     em.progress = options.progress;
     const Computed computed = compute_on(
-        options.backend, cuda_projectors(), options.grid, points,
-        [&] { return make_host_projector(options.grid, points, pool, budget); },
+        options.backend, cuda_projectors(), options.grid, geometry,
+        [&] { return make_host_projector(options.grid, geometry, pool, budget); },
         [&](Projector& projector) {
-            look.em = reconstruct(projector, options.grid, points, lines, look.sensitivity, pool, em);
+            look.em = reconstruct(projector, options.grid, geometry, lines, look.sensitivity, pool, em);
         });
     look.backend = (computed.cuda ? "CUDA" : std::to_string(pool.size()) + " threads of the CPU") + " (" +
                    computed.why + ")";

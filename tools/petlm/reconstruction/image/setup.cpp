@@ -64,13 +64,11 @@ std::uint64_t memory_by_default() {
     return most;
 }
 
-/// Half a crystal, or that of the normalisation, unless another is asked for.
-std::pair<double, const char*> depth_of(const petlm::ImageOptions& options, const config::Scanner& scanner) {
-    if (options.depth_mm) return {petlm::depth_of_interaction(options.depth_mm, scanner), ""};
-    if (const auto depth = corrections::depth_of_normalisation(options.lines, scanner))
-        return {petlm::depth_of_interaction(depth, scanner), ", as for the normalisation"};
-    return {petlm::depth_of_interaction(std::nullopt, scanner),
-            ", half a crystal (--depth-mm; data of petsim: 0)"};
+/// By absorption, or that of the normalisation, unless another is asked for.
+config::DepthOfInteraction depth_of(const petlm::ImageOptions& options, const config::Scanner& scanner) {
+    return petlm::depth_of_interaction(
+        options.depth_mm ? options.depth_mm : corrections::depth_of_normalisation(options.lines, scanner),
+        scanner);
 }
 
 const petlm::ImageOptions& checked(const petlm::ImageOptions& options) {

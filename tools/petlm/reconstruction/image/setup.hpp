@@ -3,9 +3,9 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "config/depth_of_interaction.hpp"
 #include "config/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
@@ -23,8 +23,7 @@ struct Setup {
     const petlm::ImageOptions& options;
     petlm::ExportSource source;
     config::Scanner scanner;
-    /// Mean depth of interaction, mm, and words that say where it is from.
-    std::pair<double, const char*> depth;
+    config::DepthOfInteraction depth;
     QuickLookOptions how;
     gpu::PairRule rule;
     net::WorkerPool pool;

@@ -10,8 +10,8 @@ namespace petacq::image {
 
 CudaProjectors cuda_projectors() {
 #ifdef PETACQ_HAVE_CUSPARSE
-    return {cuda_projector_unusable_reason(), [](const Grid& grid, const std::vector<Point>& points) {
-                return make_cuda_projector(grid, points);
+    return {cuda_projector_unusable_reason(), [](const Grid& grid, const config::LineGeometry& geometry) {
+                return make_cuda_projector(grid, geometry);
             }};
 #else
     return {"this program was built without it", {}};
@@ -25,7 +25,7 @@ void check_backend(const std::string& name, const std::optional<std::string>& cu
 }
 
 Computed compute_on(const std::string& name, const CudaProjectors& cuda, const Grid& grid,
-                    const std::vector<Point>& points,
+                    const config::LineGeometry& geometry,
                     const std::function<std::unique_ptr<Projector>()>& make_host,
                     const std::function<void(Projector&)>& compute) {
     check_backend(name, cuda.unusable);
@@ -35,7 +35,7 @@ Computed compute_on(const std::string& name, const CudaProjectors& cuda, const G
             why = "auto: CUDA cannot be used: " + *cuda.unusable;
         } else {
             try {
-                compute(*cuda.make(grid, points));
+                compute(*cuda.make(grid, geometry));
                 return {true, name == "cuda" ? why : "auto: a usable GPU was found"};
             } catch (const gpu::DeviceMemoryError& error) {
                 if (name == "cuda") throw;

@@ -13,7 +13,7 @@ namespace petacq::image {
 /// The CUDA projector, if it can be used.
 struct CudaProjectors {
     std::optional<std::string> unusable;  ///< the reason, for a message; none if it can be used
-    std::function<std::unique_ptr<Projector>(const Grid&, const std::vector<Point>&)> make;
+    std::function<std::unique_ptr<Projector>(const Grid&, const config::LineGeometry&)> make;
 };
 /// For this machine and this program; make() is make_cuda_projector().
 CudaProjectors cuda_projectors();
@@ -30,7 +30,7 @@ struct Computed {
 /// `compute`, auto calls `compute` again, from the start, with the CPU projector. Throws as check_backend(),
 /// the projectors and `compute` do.
 Computed compute_on(const std::string& name, const CudaProjectors& cuda, const Grid& grid,
-                    const std::vector<Point>& points,
+                    const config::LineGeometry& geometry,
                     const std::function<std::unique_ptr<Projector>()>& make_host,
                     const std::function<void(Projector&)>& compute);
 

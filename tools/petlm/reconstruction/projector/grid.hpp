@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "config/depth_of_interaction.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::image {
@@ -24,10 +25,13 @@ struct Grid {
     }
 };
 
-/// The point in a crystal at which its lines end, mm.
+/// A point at which a line ends, mm.
 struct Point {
     float x[3];  // NOLINT(modernize-avoid-c-arrays): device code reads it
 };
+PETACQ_HD inline Point point_of(const config::Vector3& at) {
+    return {{static_cast<float>(at[0]), static_cast<float>(at[1]), static_cast<float>(at[2])}};
+}
 
 /// Two crystals, a below b.
 struct Pair {

@@ -42,11 +42,11 @@ struct ForwardScratch {
 
 class HostProjector final : public Projector {
   public:
-    HostProjector(const Grid& grid, const std::vector<Point>& points, net::WorkerPool& pool,
+    HostProjector(const Grid& grid, const config::LineGeometry& geometry, net::WorkerPool& pool,
                   std::uint64_t matrix_budget)
         : voxels_(grid.voxels()),
           box_(Box::of(grid)),
-          points_(points),
+          geometry_(geometry),
           pool_(pool),
           budget_(matrix_budget),
           image_(voxels_),
@@ -91,7 +91,7 @@ class HostProjector final : public Projector {
 
     std::size_t voxels_;
     Box box_;
-    const std::vector<Point>& points_;
+    const config::LineGeometry& geometry_;
     net::WorkerPool& pool_;
     std::uint64_t budget_;
     net::HugeVector<float> image_;
@@ -105,7 +105,7 @@ class HostMatrix final : public SystemMatrix {
         : of_(of), row_start_(row_start.begin(), row_start.end()), storage_(of.storage(row_start.back())) {
         for_each_piece(of.pool_, pairs.size(), lines_at_a_time, [&](std::size_t begin, std::size_t end) {
             for (std::size_t line = begin; line < end; ++line) {
-                const Ray ray(of.box_, of.points_[pairs[line].a], of.points_[pairs[line].b]);
+                const Ray ray(of.box_, of.geometry_.ends(pairs[line].a, pairs[line].b));
                 std::size_t at = row_start_[line];
                 ray.walk([&](std::uint32_t voxel, float length) {
                     storage_->voxel[at] = voxel;
@@ -164,9 +164,9 @@ std::uint64_t host_projector_bytes(const Grid& grid) {
     return (volumes + 1) * grid.voxels() * sizeof(float);
 }
 
-std::unique_ptr<Projector> make_host_projector(const Grid& grid, const std::vector<Point>& points,
+std::unique_ptr<Projector> make_host_projector(const Grid& grid, const config::LineGeometry& geometry,
                                                net::WorkerPool& pool, std::uint64_t matrix_budget) {
-    return std::make_unique<HostProjector>(grid, points, pool, matrix_budget);
+    return std::make_unique<HostProjector>(grid, geometry, pool, matrix_budget);
 }
 
 }  // namespace petacq::image

@@ -63,7 +63,7 @@ inline constexpr std::uint64_t max_nonzeros = 1U << 30U;
 std::uint64_t host_projector_bytes(const Grid& grid);
 /// A projector that computes on the threads of the pool, which must outlive it. The sums do not depend on the
 /// number of threads: they are taken over fixed shares of the lines and added up in a fixed order.
-std::unique_ptr<Projector> make_host_projector(const Grid& grid, const std::vector<Point>& points,
+std::unique_ptr<Projector> make_host_projector(const Grid& grid, const config::LineGeometry& geometry,
                                                net::WorkerPool& pool, std::uint64_t matrix_budget);
 
 }  // namespace petacq::image

@@ -108,17 +108,19 @@ class Csr {
 
 class CudaProjector final : public Projector {
   public:
-    CudaProjector(const Grid& grid, const std::vector<Point>& points, std::uint64_t max_budget)
+    CudaProjector(const Grid& grid, const config::LineGeometry& geometry, std::uint64_t max_budget)
         : box_(Box::of(grid)),
           voxels_(grid.voxels()),
           memory_(Memory::Purpose::use),
           handle_(stream_),
-          points_(memory_.device<Point>(points.size())),
+          places_(memory_.device<config::CrystalPlace>(geometry.places.size())),
+          depth_(geometry.depth),
           image_(memory_.device<float>(voxels_)),
           sums_(memory_.device<float>(voxels_)),
           image_vector_(image_, voxels_),
           sums_vector_(sums_, voxels_) {
-        copy(points_, points.data(), points.size() * sizeof(Point), cudaMemcpyHostToDevice);
+        copy(places_, geometry.places.data(), geometry.places.size() * sizeof(config::CrystalPlace),
+             cudaMemcpyHostToDevice);
         std::size_t free = 0;
         std::size_t total = 0;
         check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo", "making an image");
@@ -157,7 +159,8 @@ class CudaProjector final : public Projector {
     Memory memory_;
     gpu::cuda::Stream stream_;
     Handle handle_;
-    Point* points_;
+    config::CrystalPlace* places_;
+    config::DepthOfInteraction depth_;
     float* image_;
     float* sums_;
     Vector image_vector_;
@@ -210,8 +213,8 @@ class CudaMatrix final : public SystemMatrix {
         auto* const crystals = scratch.device<Pair>(lines_);
         of_.copy(crystals, pairs.data(), pairs.size_bytes(), cudaMemcpyHostToDevice);
         of_.copy(row_start_, row_start.data(), row_start.size_bytes(), cudaMemcpyHostToDevice);
-        trace_rows(of_.box_, of_.points_, crystals, row_start_, static_cast<std::uint32_t>(lines_), voxel_,
-                   length_, of_.stream_);
+        trace_rows(of_.box_, of_.places_, of_.depth_, crystals, row_start_,
+                   static_cast<std::uint32_t>(lines_), voxel_, length_, of_.stream_);
         const auto rows = static_cast<int>(lines_);
         const auto columns = static_cast<int>(of_.voxels_);
         const auto nonzeros = static_cast<int>(nonzeros_);
@@ -262,9 +265,9 @@ std::optional<std::string> cuda_projector_unusable_reason() {
     return std::nullopt;
 }
 
-std::unique_ptr<Projector> make_cuda_projector(const Grid& grid, const std::vector<Point>& points,
+std::unique_ptr<Projector> make_cuda_projector(const Grid& grid, const config::LineGeometry& geometry,
                                                std::uint64_t max_budget) {
-    return with_device_memory([&] { return std::make_unique<CudaProjector>(grid, points, max_budget); });
+    return with_device_memory([&] { return std::make_unique<CudaProjector>(grid, geometry, max_budget); });
 }
 
 }  // namespace petacq::image

@@ -28,6 +28,8 @@ struct Box {
 /// The part of the line between two points that lies in the box.
 class Ray {
   public:
+    PETACQ_HD Ray(const Box& box, const config::LineEnds& ends)
+        : Ray(box, point_of(ends.a), point_of(ends.b)) {}
     PETACQ_HD Ray(const Box& box, const Point& from, const Point& to) : box_(box) {
         double squares = 0;
         for (int axis = 0; axis < 3; ++axis) {

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "config/crystal_material.hpp"
+
 namespace petacq::sim {
 
 // The keys are the names of the members.
@@ -17,7 +19,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Physics, efficiency, scatter, positron_range_
                                    clock_drift_ps_per_c, gain_drift_percent_per_c)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Wire, sources, payload, flush_us, heartbeat_ms, skew_us, end_of_stream,
                                    head_marker, tail_marker, tag_marker)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Crystals, attenuation_per_cm, photo_share, cascade)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Cycle, period_s, spread)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Bed, step_mm, interval_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BoardReset, source, at_s)
@@ -39,14 +40,22 @@ void within(const char* what, double v, double low, double high) {
     if (!(v >= low && v <= high)) refuse(what, text(v), text(low) + " to " + text(high));
 }
 
+Crystals Crystals::of(const config::Scanner& scanner) const {
+    const config::CrystalMaterial material = config::crystal_material(scanner.dimensions);
+    Crystals out = *this;
+    out.attenuation_per_cm = attenuation_per_cm.value_or(material.attenuation_per_cm);
+    out.photo_share = photo_share.value_or(material.photo_share);
+    return out;
+}
+
 namespace {
 
 constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "du",      "x",     "time",
                                                            "energy", "magic", "version", "length"};
 
 void check_crystals(const Crystals& c, const config::Scanner& scanner) {
-    within("--crystal-attenuation-per-cm", c.attenuation_per_cm, 0.001, 1000);
-    within("--photo-share", c.photo_share, 0, 1);
+    if (c.attenuation_per_cm) within("--crystal-attenuation-per-cm", *c.attenuation_per_cm, 0.001, 1000);
+    if (c.photo_share) within("--photo-share", *c.photo_share, 0, 1);
     if (c.model != CrystalModel::surface && !(scanner.dimensions.crystal_length_mm > 0)) {
         refuse("the length of the crystals", text(scanner.dimensions.crystal_length_mm) + " mm",
                "more than 0 mm with --crystals depth or scatter");
@@ -236,8 +245,10 @@ nlohmann::json to_json(const Options& o) {
     // Only where they have an effect.
     if (o.object) j["object"] = to_json(*o.object);
     if (o.crystals.model != CrystalModel::surface) {
-        j["crystals"] = o.crystals;
-        j["crystals"]["model"] = config::name_of(o.crystals.model);
+        nlohmann::json& crystals = j["crystals"];
+        crystals = {{"model", config::name_of(o.crystals.model)}, {"cascade", o.crystals.cascade}};
+        if (o.crystals.attenuation_per_cm) crystals["attenuation_per_cm"] = *o.crystals.attenuation_per_cm;
+        if (o.crystals.photo_share) crystals["photo_share"] = *o.crystals.photo_share;
     }
     j["wire"] = o.wire;
     j["wire"]["framing"] = name_of(o.wire.framing);

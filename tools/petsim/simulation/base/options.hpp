@@ -117,10 +117,13 @@ enum class CrystalModel : std::uint8_t {
 };
 
 struct Crystals {
-    CrystalModel model = CrystalModel::surface;
-    double attenuation_per_cm = lyso_per_cm;  ///< linear, at 511 keV
-    double photo_share = lyso_photo_share;    ///< of it, photoelectric at 511 keV
-    bool cascade = false;                     ///< the gammas of Lu-176 are followed
+    CrystalModel model = CrystalModel::surface;  ///< the fastest; the command line has another default
+    std::optional<double> attenuation_per_cm;    ///< linear, at 511 keV; absent: of the scanner's material
+    std::optional<double> photo_share;  ///< of it, photoelectric at 511 keV; absent: of that material
+    bool cascade = false;               ///< the gammas of Lu-176 are followed
+
+    /// With what the description of the scanner says where nothing else was asked for.
+    [[nodiscard]] Crystals of(const config::Scanner& scanner) const;
 };
 
 /// The fields that --corrupt can change.

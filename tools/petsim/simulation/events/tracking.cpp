@@ -27,12 +27,16 @@ double scatter(Photon& photon, Random& random) {
     return before - photon.energy;
 }
 
+Attenuation attenuation_of(const Crystals& crystals) {
+    return {*crystals.attenuation_per_cm, *crystals.photo_share};
+}
+
 }  // namespace
 
 Tracker::Tracker(const config::Scanner& scanner, const Options& options)
     : ring_(scanner),
       model_(options.crystals.model),
-      crystal_(options.crystals.attenuation_per_cm, options.crystals.photo_share),
+      crystal_(attenuation_of(options.crystals.of(scanner))),
       object_(options.object),
       material_(options.object ? options.object->attenuation_per_cm : 0.0, 0.0) {}
 

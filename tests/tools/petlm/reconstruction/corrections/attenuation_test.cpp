@@ -130,8 +130,9 @@ TEST_CASE("corrections: the factors of a line", "[petlm][corrections]") {
     normalisation.efficiency[3] = 0;
     normalisation.efficiency[5] = 1.5F;
     save(directory / "norm.h5", g, normalisation);
-    const corrections::LineFactors none(scanner, 2);
-    const corrections::LineFactors all(scanner, 2, {directory / "norm.h5", {"0,0,0,10,1000,0.1"}});
+    const corrections::LineFactors none(scanner, config::DepthOfInteraction::fixed(2));
+    const corrections::LineFactors all(scanner, config::DepthOfInteraction::fixed(2),
+                                       {directory / "norm.h5", {"0,0,0,10,1000,0.1"}});
     const std::uint32_t across = g.crystals_in_ring() / 2;
     CHECK_FALSE(none.normalised());
     CHECK(none.normalisation(3, across) == 1);
@@ -145,5 +146,7 @@ TEST_CASE("corrections: the factors of a line", "[petlm][corrections]") {
     const double d = 2 * std::hypot(scanner.dimensions.ring_radius_mm, 0.0);
     CHECK(all.solid_angle(0, across) == Approx(1 / (d * d)).epsilon(0.3));
     CHECK(all.solid_angle(0, across, 7) == Approx(7 * all.solid_angle(across, 0)));
-    CHECK_THROWS_AS(corrections::LineFactors(scanner, 2, {directory / "none.h5", {}}), config::IoError);
+    CHECK_THROWS_AS(
+        corrections::LineFactors(scanner, config::DepthOfInteraction::fixed(2), {directory / "none.h5", {}}),
+        config::IoError);
 }

@@ -100,7 +100,7 @@ TEST_CASE("corrections: simulated scatter is that of photons followed one by one
     CAPTURE(surface);
     corrections::Detection detection{
         {300, 650, 0.15}, {}, [](std::uint32_t a, std::uint32_t b) { return accepted_pair(a, b) ? 1 : 0; }};
-    if (!surface) detection.crystals_per_cm = sim::lyso_per_cm;
+    if (!surface) detection.crystals = config::crystal_material(scanner.dimensions);
     net::WorkerPool two(2);
     const auto simulate = [&](net::WorkerPool& pool) {
         return corrections::ScatterSimulation(scanner, object, activity(), detection, 200'000, pool);

@@ -31,7 +31,8 @@ struct Scattered {
     double scale = 0;
     static constexpr double randoms_of_each = 0.02;
 
-    explicit Scattered(const std::string& object) : lines(scanner, 0, {{}, {object}}) {}
+    explicit Scattered(const std::string& object)
+        : lines(scanner, config::DepthOfInteraction::fixed(0), {{}, {object}}) {}
 
     static double efficiency(std::uint32_t crystal) {
         return crystal % 50 == 7 ? 0 : 0.5 + crystal % 3 * 0.5;
@@ -40,8 +41,7 @@ struct Scattered {
         return lines.solid_angle(a, b) * efficiency(a) * efficiency(b);
     }
     [[nodiscard]] double truth(std::uint32_t a, std::uint32_t b) const {
-        const auto& from = lines.ends()[a];
-        const auto& to = lines.ends()[b];
+        const auto [from, to] = lines.ends(a, b);
         const double dx = to[0] - from[0];
         const double dy = to[1] - from[1];
         const double across = (dy * (2 - from[0]) - dx * (-3 - from[1])) / std::max(std::hypot(dx, dy), 1e-9);
@@ -76,7 +76,8 @@ struct Scattered {
         scale = counts / sum;
     }
     [[nodiscard]] double true_pairs(std::uint32_t a, std::uint32_t b) const {
-        return lines.object().integral(lines.ends()[a], lines.ends()[b]) * 20 * weight(a, b) * scale;
+        const config::LineEnds ends = lines.ends(a, b);
+        return lines.object().integral(ends.a, ends.b) * 20 * weight(a, b) * scale;
     }
     /// Draws the prompts of all pairs: scatter times `more`, randoms and true pairs.
     template <class Use>
@@ -136,7 +137,8 @@ TEST_CASE("corrections: tails that agree with the simulation leave it as it is",
     // A simulation that spreads the same scatter otherwise along the axis knows it less well.
     const auto otherwise = other_shape.scale(
         [&](std::uint32_t a, std::uint32_t b) {
-            const double z = s.lines.ends()[a][2] + s.lines.ends()[b][2];
+            const config::LineEnds ends = s.lines.ends(a, b);
+            const double z = ends.a[2] + ends.b[2];
             return (z > 0 ? 1.3 : 0.7) * s.truth(a, b);
         },
         s.pool);

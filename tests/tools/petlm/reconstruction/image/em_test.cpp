@@ -53,7 +53,7 @@ Projected projected(image::Projector& projector, EmInput& input, const std::vect
     Projected out{std::vector<float>(y.size()), std::vector<float>(x.size())};
     projector.set_image(x);
     projector.clear_sums();
-    image::MatrixPieces pieces(projector, input.grid, input.points, input.lines, input.pool);
+    image::MatrixPieces pieces(projector, input.grid, input.geometry, input.lines, input.pool);
     for (const auto& piece : pieces.of_subset(0)) {
         const auto part = [&](auto& values) {
             return std::span(values).subspan(piece.begin, piece.end - piece.begin);
@@ -72,7 +72,7 @@ TEST_CASE("image: back-projection is the adjoint of projection", "[petlm][image]
     EmInput input(some_records(), 1);
     const auto x = random_values(input.grid.voxels(), 1);
     const auto y = random_values(input.lines.pairs.size(), 2);
-    const auto projector = image::make_host_projector(input.grid, input.points, input.pool, UINT64_MAX);
+    const auto projector = image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX);
     const Projected both = projected(*projector, input, x, y);
     const double forward = product(both.lines, y);
     CHECK(forward > 0);
@@ -129,7 +129,7 @@ TEST_CASE("image: the same for every number of threads and every division of the
         EmInput other(records, 2, threads);
         CHECK(other.run(2).image == expected.image);
     }
-    const auto projector = image::make_host_projector(input.grid, input.points, input.pool, 0);
+    const auto projector = image::make_host_projector(input.grid, input.geometry, input.pool, 0);
     const std::uint64_t smallest = projector->matrix_bytes(image::matrix_step, 64 * image::matrix_step);
     const auto cut = input.run(2, smallest);
     CHECK_FALSE(cut.matrix_kept);
@@ -144,7 +144,8 @@ namespace {
 class ShortDevice final : public image::Projector {
   public:
     ShortDevice(EmInput& input, std::uint64_t budget, bool builds)
-        : host_(image::make_host_projector(input.grid, input.points, input.pool, budget)), builds_(builds) {}
+        : host_(image::make_host_projector(input.grid, input.geometry, input.pool, budget)),
+          builds_(builds) {}
     void set_image(std::span<const float> image) override { host_->set_image(image); }
     void clear_sums() override { host_->clear_sums(); }
     void read_sums(std::span<float> sums) override { host_->read_sums(sums); }
@@ -175,8 +176,8 @@ TEST_CASE("image: a GPU with too little memory leaves the work to the CPU, unles
     const auto on = [&](const std::string& name) {
         found.clear();
         return image::compute_on(
-            name, cuda, input.grid, input.points,
-            [&] { return image::make_host_projector(input.grid, input.points, input.pool, UINT64_MAX); },
+            name, cuda, input.grid, input.geometry,
+            [&] { return image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX); },
             [&](image::Projector& projector) { found = input.run(2, projector).image; });
     };
     const auto falls_back = [&](const std::string& why) {
@@ -191,7 +192,7 @@ TEST_CASE("image: a GPU with too little memory leaves the work to the CPU, unles
         CHECK(on("cpu").why == "asked for");
     };
     const auto with = [&](std::uint64_t budget, bool builds) {
-        cuda.make = [&input, budget, builds](const image::Grid&, const std::vector<image::Point>&) {
+        cuda.make = [&input, budget, builds](const image::Grid&, const config::LineGeometry&) {
             return std::make_unique<ShortDevice>(input, budget, builds);
         };
     };
@@ -199,8 +200,7 @@ TEST_CASE("image: a GPU with too little memory leaves the work to the CPU, unles
     falls_back("smallest piece");
     with(UINT64_MAX, false);
     falls_back("none left");
-    cuda.make = [](const image::Grid&,
-                   const std::vector<image::Point>&) -> std::unique_ptr<image::Projector> {
+    cuda.make = [](const image::Grid&, const config::LineGeometry&) -> std::unique_ptr<image::Projector> {
         throw gpu::DeviceMemoryError("memory of the GPU: allocating");
     };
     falls_back("allocating");
@@ -209,8 +209,7 @@ TEST_CASE("image: a GPU with too little memory leaves the work to the CPU, unles
     CHECK(found == expected);
     CHECK(on("cuda").why == "asked for");
     // Other failures are passed on.
-    cuda.make = [](const image::Grid&,
-                   const std::vector<image::Point>&) -> std::unique_ptr<image::Projector> {
+    cuda.make = [](const image::Grid&, const config::LineGeometry&) -> std::unique_ptr<image::Projector> {
         throw std::runtime_error("the GPU fell off the bus");
     };
     CHECK_THROWS_WITH(on("auto"), contains("fell off"));
@@ -238,8 +237,8 @@ TEST_CASE("image: a GPU makes the image of the CPU", "[petlm][image][cuda]") {
     EmInput input(some_records(), 1);
     const auto x = random_values(input.grid.voxels(), 1);
     const auto y = random_values(input.lines.pairs.size(), 2);
-    const auto host = image::make_host_projector(input.grid, input.points, input.pool, UINT64_MAX);
-    const auto device = image::make_cuda_projector(input.grid, input.points);
+    const auto host = image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX);
+    const auto device = image::make_cuda_projector(input.grid, input.geometry);
     const Projected expected = projected(*host, input, x, y);
     const Projected found = projected(*device, input, x, y);
     close(found.lines, expected.lines, 1e-5);
@@ -248,15 +247,15 @@ TEST_CASE("image: a GPU makes the image of the CPU", "[petlm][image][cuda]") {
 
     EmInput subsets(some_records(), 4);
     const auto on_cpu = subsets.run(3);
-    const auto on_gpu = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.points));
+    const auto on_gpu = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.geometry));
     CHECK(on_gpu.matrix_kept);
     close(on_gpu.image, on_cpu.image, 1e-3);
     CHECK(on_gpu.log_likelihood.back() == Approx(on_cpu.log_likelihood.back()).epsilon(1e-5));
     // The same every time, and in pieces that are rebuilt for every use.
-    const auto again = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.points));
+    const auto again = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.geometry));
     CHECK(again.image == on_gpu.image);
     const auto small = image::make_cuda_projector(
-        subsets.grid, subsets.points, device->matrix_bytes(image::matrix_step, 64 * image::matrix_step));
+        subsets.grid, subsets.geometry, device->matrix_bytes(image::matrix_step, 64 * image::matrix_step));
     const auto cut = subsets.run(3, *small);
     CHECK_FALSE(cut.matrix_kept);
     close(cut.image, on_cpu.image, 1e-3);

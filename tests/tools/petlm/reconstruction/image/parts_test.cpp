@@ -145,16 +145,16 @@ void check_sensitivity(const corrections::LineFactors& factors,
     rules.max_ring_difference = 8;
     const auto rule = gpu::PairRule::of(scanner.geometry, rules);
     const image::Grid grid{{16, 16, 7}, 4};
-    const auto points = image::points_of(factors.ends());
+    const std::uint32_t crystals = scanner.geometry.crystal_count();
     std::vector<config::CrystalPlace> places;
-    for (std::uint32_t c = 0; c < points.size(); ++c)
+    for (std::uint32_t c = 0; c < crystals; ++c)
         places.push_back(config::crystal_place(scanner, c));
     std::vector<double> sums(grid.voxels());
     const double face = scanner.dimensions.crystal_pitch_y_mm * scanner.dimensions.crystal_pitch_z_mm;
     const double volume = std::pow(grid.voxel_mm, 3);
     const image::Box box = image::Box::of(grid);
-    for (std::uint32_t a = 0; a < points.size(); ++a) {
-        for (std::uint32_t b = a + 1; b < points.size(); ++b) {
+    for (std::uint32_t a = 0; a < crystals; ++a) {
+        for (std::uint32_t b = a + 1; b < crystals; ++b) {
             if (!rule.good(a, b)) continue;
             config::Vector3 line{};
             for (std::size_t i = 0; i < 3; ++i)
@@ -167,7 +167,7 @@ void check_sensitivity(const corrections::LineFactors& factors,
             double lines = face * face * cosines / distance / distance;  // area times solid angle
             lines *= efficiency(a) * efficiency(b) * factors.attenuation(a, b);
             const double weight = 2 * lines / (4 * std::numbers::pi) / volume;
-            const image::Ray ray(box, points[a], points[b]);
+            const image::Ray ray(box, factors.ends(a, b));
             ray.walk([&](std::uint32_t voxel, float mm) { sums[voxel] += weight * mm; });
         }
     }
@@ -205,17 +205,20 @@ void check_sensitivity(const corrections::LineFactors& factors,
 
 TEST_CASE("image: sensitivity is the sum of weight times length over all good pairs", "[petlm][image]") {
     check_sensitivity(
-        corrections::LineFactors(short_scanner(), 0), [](std::uint32_t) { return 1; }, {}, 0.08);
+        corrections::LineFactors(short_scanner(), config::DepthOfInteraction::fixed(0)),
+        [](std::uint32_t) { return 1; }, {}, 0.08);
 }
 
 TEST_CASE("image: sensitivity is that of lines that end behind the front faces", "[petlm][image]") {
     check_sensitivity(
-        corrections::LineFactors(short_scanner(), 6), [](std::uint32_t) { return 1; }, {}, 0.08);
+        corrections::LineFactors(short_scanner(), config::DepthOfInteraction::fixed(6)),
+        [](std::uint32_t) { return 1; }, {}, 0.08);
 }
 
 TEST_CASE("image: sensitivity counts each pair with its efficiencies and its attenuation", "[petlm][image]") {
     // A dead module, crystals that differ, and an object beside the axis.
-    const corrections::LineFactors factors(short_scanner(), 0, {{}, {"8,-5,3,9,10,0.6"}});
+    const corrections::LineFactors factors(short_scanner(), config::DepthOfInteraction::fixed(0),
+                                           {{}, {"8,-5,3,9,10,0.6"}});
     const auto efficiency = [](std::uint32_t crystal) {
         if (crystal % 60 / 5 == 3) return 0.0;
         return 0.6 + 0.4 * (crystal % 3) + (crystal / 60 < 4 ? 0.3 : 0);
@@ -231,7 +234,8 @@ TEST_CASE("image: sensitivity counts each pair with its efficiencies and its att
 TEST_CASE("image: EM takes factors and backgrounds of lines as a slow step does", "[petlm][image]") {
     EmInput input(cylinder_source(export_scanner(), {0, 0, 0}, 10, 20, 3000), 1);
     const auto& pairs = input.lines.pairs;
-    const corrections::LineFactors factors(export_scanner(), 0, {{}, {"0,0,0,12,30,0.5"}});
+    const corrections::LineFactors factors(export_scanner(), config::DepthOfInteraction::fixed(0),
+                                           {{}, {"0,0,0,12,30,0.5"}});
     const auto factor = [&](image::Pair pair) {
         return (0.5 + pair.a % 4 * 0.3) * (pair.b % 9 == 0 ? 0 : 1) * factors.attenuation(pair.a, pair.b);
     };
@@ -257,7 +261,7 @@ TEST_CASE("image: EM takes factors and backgrounds of lines as a slow step does"
     const double start = 4 * static_cast<double>(lines.pairs.size()) / all;
     std::vector<double> sums(input.grid.voxels());
     for (const image::Pair pair : lines.pairs) {
-        const image::Ray ray(box, input.points[pair.a], input.points[pair.b]);
+        const image::Ray ray(box, input.geometry.ends(pair.a, pair.b));
         const double weight = factor(pair) * factors.solid_angle(pair.a, pair.b, scale);
         double length = 0;
         ray.walk([&](std::uint32_t voxel, float mm) {
@@ -269,9 +273,9 @@ TEST_CASE("image: EM takes factors and backgrounds of lines as a slow step does"
         });
     }
     image::EmOptions options;
-    const auto host = image::make_host_projector(input.grid, input.points, input.pool, UINT64_MAX);
+    const auto host = image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX);
     const auto found =
-        image::reconstruct(*host, input.grid, input.points, lines, input.sensitivity, input.pool, options);
+        image::reconstruct(*host, input.grid, input.geometry, lines, input.sensitivity, input.pool, options);
     double difference = 0;
     double most = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {

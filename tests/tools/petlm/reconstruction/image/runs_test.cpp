@@ -97,7 +97,7 @@ TEST_CASE("image of runs: a normalisation that does not fit is refused", "[petlm
         CHECK_THAT(outcome.out, contains("n.h5: made for another " + with));
         CHECK_FALSE(std::filesystem::exists(scans.dir / "no"));
     };
-    refused("data/flood --depth-mm 5", "depth of interaction: expected 5 mm, found 0 mm");
+    refused("data/flood --depth-mm 5", "depth of interaction (mm): expected 5, found 0;");
     scans.good(PETLM_PROGRAM, "resort data/flood -o data/narrow --lower-kev 450");
     refused("data/narrow", "energy window (keV): expected 450 to 650, found 350 to 650");
     json scanner = json::parse(read_file(scans.dir / "s.json"));

@@ -148,8 +148,8 @@ struct EmInput {
     gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
     image::Grid grid{{33, 33, 27}, 1.9};
     net::WorkerPool pool;
-    corrections::LineFactors factors{scanner, 0};
-    std::vector<image::Point> points = image::points_of(factors.ends());
+    corrections::LineFactors factors{scanner, config::DepthOfInteraction::fixed(0)};
+    const config::LineGeometry& geometry = factors.geometry();
     const std::vector<float>& sensitivity;
     image::Lines lines;
 
@@ -168,17 +168,16 @@ struct EmInput {
     }
     /// Computed once: it is the same for all inputs.
     static const std::vector<float>& once(EmInput& of) {
-        static const auto all = image::sensitivity(corrections::LineFactors(of.scanner, 0), of.scanner,
-                                                   of.rule, of.grid, of.pool);
+        static const auto all = image::sensitivity(of.factors, of.scanner, of.rule, of.grid, of.pool);
         return all;
     }
     image::EmResult run(std::uint32_t iterations, image::Projector& projector) {
         image::EmOptions options;
         options.iterations = iterations;
-        return image::reconstruct(projector, grid, points, lines, sensitivity, pool, options);
+        return image::reconstruct(projector, grid, geometry, lines, sensitivity, pool, options);
     }
     image::EmResult run(std::uint32_t iterations, std::uint64_t budget = UINT64_MAX) {
-        return run(iterations, *image::make_host_projector(grid, points, pool, budget));
+        return run(iterations, *image::make_host_projector(grid, geometry, pool, budget));
     }
 };
 

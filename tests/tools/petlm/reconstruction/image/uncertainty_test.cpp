@@ -18,7 +18,7 @@ TEST_CASE("image: intervals of 95 % from replicates hold the mean of a region in
     constexpr double t_95 = 2.093;  // Student's t, 19 degrees of freedom
     const config::Scanner scanner = short_scanner();
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
-    const corrections::LineFactors factors(scanner, 0);
+    const corrections::LineFactors factors(scanner, config::DepthOfInteraction::fixed(0));
     net::WorkerPool pool(2);
     image::QuickLookOptions how;
     how.grid = {{13, 13, 7}, 5};

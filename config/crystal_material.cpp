@@ -1,0 +1,31 @@
+#include "config/crystal_material.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace petacq::config {
+
+std::span<const CrystalMaterial> crystal_materials() {
+    static const std::vector<CrystalMaterial> table = {
+        {"BGO", 0.95, 0.40},   {"BaF2", 0.45, 0.18}, {"GAGG", 0.58, 0.18},
+        {"GSO", 0.70, 0.25},   {"LSO", 0.87, 0.32},  {"LYSO", 0.83, 0.32},
+        {"LaBr3", 0.47, 0.13}, {"LuAP", 0.95, 0.30}, {"NaI", 0.34, 0.17},
+    };
+    return table;
+}
+
+const CrystalMaterial* find_crystal_material(std::string_view name) {
+    const auto table = crystal_materials();
+    const auto found =
+        std::find_if(table.begin(), table.end(), [&](const CrystalMaterial& m) { return m.name == name; });
+    return found == table.end() ? nullptr : &*found;
+}
+
+CrystalMaterial crystal_material(const Dimensions& dimensions) {
+    CrystalMaterial material = *find_crystal_material(dimensions.crystal_material);
+    if (dimensions.crystal_attenuation_per_cm)
+        material.attenuation_per_cm = *dimensions.crystal_attenuation_per_cm;
+    return material;
+}
+
+}  // namespace petacq::config
