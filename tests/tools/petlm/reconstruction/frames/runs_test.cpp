@@ -1,4 +1,7 @@
 // Series of real runs: each frame is the image of its time, and curves are those of the activity.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <map>
 #include <sstream>
 
