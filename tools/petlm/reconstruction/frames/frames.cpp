@@ -162,6 +162,7 @@ class FrameMaker {
                                                      }});
             made_s_ += config::seconds_since(start);
             report.prompts = counts.prompts;
+            report.share_of_pairs = counts.pairs.share();
             report.report = made.report;
             report.sentences = made.sentences;
             const auto& sensitivity = made.look.sensitivity;
@@ -213,8 +214,14 @@ std::string frame_line(const frames::FramePlan& plan, const daemon::Coverage& co
     const double recorded = frame.coverage.seconds();
     const double asked = static_cast<double>(frame.span.ticks()) * coverage.tick_ps * 1e-12;
     const bool part = !plan.gates && recorded < asked * (1 - 1e-9);
-    return fmt::format("Frame {}: {}, {}{:.6g} s recorded, {} prompts.", i + 1, when, part ? "only " : "",
-                       recorded, report.prompts);
+    const std::string pairs =
+        report.share_of_pairs < 1
+            ? fmt::format(
+                  ", of which those of 1 in {} pairs of crystals fitted into memory (--max-memory-gb)",
+                  std::llround(1 / report.share_of_pairs))
+            : "";
+    return fmt::format("Frame {}: {}, {}{:.6g} s recorded, {} prompts{}.", i + 1, when, part ? "only " : "",
+                       recorded, report.prompts, pairs);
 }
 
 /// The unit of the means of the frames.

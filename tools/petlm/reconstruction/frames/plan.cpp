@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "config/base/error.hpp"
@@ -85,7 +87,7 @@ std::optional<std::uint64_t> stated_injection(const petlm::FrameOptions& options
                         "the records end, found {}",
                         coverage.since_reference_s(span.end), s));
     }
-    return static_cast<std::uint64_t>(ticks + 0.5);
+    return static_cast<std::uint64_t>(std::llround(ticks));
 }
 
 }  // namespace

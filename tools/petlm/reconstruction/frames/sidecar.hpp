@@ -19,6 +19,7 @@ struct FrameReport {
     bool data = false;  ///< some arrived; otherwise the voxels have no value
     std::string why_none;
     std::uint64_t prompts = 0;
+    double share_of_pairs = 1;  ///< of the pairs of crystals, that fitted into memory
     image::Report report;
     std::vector<std::string> sentences;
 };

@@ -1,5 +1,7 @@
 // The parts of a series: schedules, which records a frame gets, regions, and prompts drawn anew.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <numeric>
 #include <random>

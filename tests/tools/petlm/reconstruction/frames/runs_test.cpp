@@ -1,4 +1,7 @@
 // Series of real runs: each frame is the image of its time, and curves are those of the activity.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <map>
 #include <sstream>
 
@@ -102,6 +105,12 @@ TEST_CASE("frames of runs: each is, byte for byte, the image of the cut or phase
         CHECK(image.about["duration_s"] == of_phases["Frames"][i]["recorded_s"]);
         CHECK(phases.frame(i) == values_of(scans.dir / "i/image.nii"));
     }
+    // The phases share the memory of one image: half of it is for pairs.
+    const std::string little = scans.good(
+        PETLM_PROGRAM, "frames data/r -o l --gates 3 --channel 1 --max-memory-gb 0.001 " + settings);
+    CHECK_THAT(little, contains("room for 15625 pairs"));
+    CHECK_THAT(little, contains("3 frames were collected at a time, each with room for 5208 pairs"));
+    CHECK_THAT(little, contains("pairs of crystals fitted into memory"));
     CHECK_THAT(read_file(scans.dir / "g/curves.csv"),
                contains("region,frame,phase_from,phase_to,recorded_s"));
     const json& gates = of_phases["Gates"];
