@@ -38,6 +38,9 @@ TEST_CASE("petlm nema count-rate: both estimates of randoms and the NECR by slic
         const double by_fraction_error = row["randoms_by_scatter_fraction_error"];
         CHECK(std::abs(row["randoms_by_scatter_fraction"] - randoms) <
               3 * std::hypot(by_fraction_error, randoms_error));
+        CHECK(std::abs(row["randoms_by_delayeds"] - randoms) <
+              3 * std::hypot(row["randoms_by_delayeds_error"], randoms_error));
+        CHECK(row["randoms_by_delayeds_error"] > 0);
         // What is expected from the singles has no noise of the scatter.
         CHECK(by_fraction_error > randoms_error);
         // By the inequality of Cauchy and Schwarz.

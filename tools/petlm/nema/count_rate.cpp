@@ -17,6 +17,7 @@ struct Rates {
     double trues = 0;
     double trues_error = 0;
     double randoms = 0;  ///< expected from the singles
+    Ratio randoms_by_delayeds;
     Ratio randoms_by_scatter_fraction;
     double scatter = 0;
     double scatter_error = 0;
@@ -78,6 +79,8 @@ Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured, const 
     r.necr_error = std::sqrt(variance) * per_count;
     const Ratio by_fraction = randoms_by(of_low_activity, sum, r.intrinsic / per_count);
     r.randoms_by_scatter_fraction = {by_fraction.value * per_count, by_fraction.error * per_count};
+    r.randoms_by_delayeds = {a.randoms_of_delayeds.value * per_count,
+                             a.randoms_of_delayeds.error * per_count};
     r.scatter_fraction = background_share(sum, a.randoms_sum + r.intrinsic / per_count);
     return r;
 }
@@ -125,9 +128,10 @@ int count_rate(const CountRateOptions& options) {
         "with "
         "the scatter fraction of the acquisitions whose randoms are below 1 % of the trues: "
         "randoms_by_scatter_fraction. It takes the scatter fraction as the same at all activities, and has "
-        "the "
-        "noise of both. Beside it, randoms are those expected from the singles; scatter and the NECR of "
-        "subtracted delayed coincidences use them.");
+        "the noise of both. randoms_by_delayeds are the recorded delayeds times their mean weight in the "
+        "run. "
+        "Beside them, randoms are those expected from the singles; scatter and the NECR of subtracted "
+        "delayed coincidences use them.");
     report.deviations.emplace_back(
         "randoms_by_scatter_fraction has the scatter fraction of all slices together, not of each slice: at "
         "the ends "
@@ -148,6 +152,8 @@ int count_rate(const CountRateOptions& options) {
                      "trues",
                      "trues_error",
                      "randoms",
+                     "randoms_by_delayeds",
+                     "randoms_by_delayeds_error",
                      "randoms_by_scatter_fraction",
                      "randoms_by_scatter_fraction_error",
                      "scatter",
@@ -179,6 +185,8 @@ int count_rate(const CountRateOptions& options) {
                               r.trues,
                               r.trues_error,
                               r.randoms,
+                              r.randoms_by_delayeds.value,
+                              r.randoms_by_delayeds.error,
                               r.randoms_by_scatter_fraction.value,
                               r.randoms_by_scatter_fraction.error,
                               r.scatter,

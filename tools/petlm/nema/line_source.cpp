@@ -127,24 +127,41 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
     for (const auto& run : runs) {
         const IntervalSeconds seconds(*run, run->whole());
         const std::vector<double> shares = seconds.shares(bins, radius);
+        const auto weight = petlm::mean_weight_of_delayeds(run->source());
+        double delayeds = 0;
+        const auto count_delayed = [&](const gpu::Coincidence& pair) {
+            const std::size_t bin = bins.of(pair.crystal_a, pair.crystal_b);
+            if (bin == SliceBins::outside) return;
+            const std::size_t slice = bin / bins.in_slice();
+            const std::size_t column = bin % bins.lines().radial();
+            const auto [first, last] = columns_within(bins, radius);
+            if (slice >= measured.slices.from && slice < measured.slices.to && column >= first &&
+                column < last)
+                ++delayeds;
+        };
         const auto intervals = options.frame_s ? run->frames(*options.frame_s) : std::vector{run->whole()};
-        run->for_each(intervals, bins, [&](std::size_t i, const Sinograms& sinograms) {
-            LineAcquisition one;
-            one.run = run->name();
-            one.seconds = run->seconds_of(intervals[i]);
-            one.mean_MBq = run->mean_MBq(intervals[i]);
-            one.slices = strips_of(bins, sinograms, phantom, measured.slices);
-            if (!(one.seconds > 0)) return;
-            const IntervalSeconds of_frame(*run, intervals[i]);
-            const double all = of_frame.randoms();
-            one.loss_factor = of_frame.loss_factor();
-            for (std::size_t slice = 0; slice < one.slices.size(); ++slice) {
-                one.randoms.push_back(all * shares[measured.slices.from + slice]);
-                one.sum += one.slices[slice];
-                one.randoms_sum += one.randoms.back();
-            }
-            measured.acquisitions.push_back(std::move(one));
-        });
+        run->for_each(
+            intervals, bins,
+            [&](std::size_t i, const Sinograms& sinograms) {
+                LineAcquisition one;
+                one.run = run->name();
+                one.seconds = run->seconds_of(intervals[i]);
+                one.mean_MBq = run->mean_MBq(intervals[i]);
+                one.slices = strips_of(bins, sinograms, phantom, measured.slices);
+                if (weight) one.randoms_of_delayeds = {*weight * delayeds, *weight * std::sqrt(delayeds)};
+                delayeds = 0;
+                if (!(one.seconds > 0)) return;
+                const IntervalSeconds of_frame(*run, intervals[i]);
+                const double all = of_frame.randoms();
+                one.loss_factor = of_frame.loss_factor();
+                for (std::size_t slice = 0; slice < one.slices.size(); ++slice) {
+                    one.randoms.push_back(all * shares[measured.slices.from + slice]);
+                    one.sum += one.slices[slice];
+                    one.randoms_sum += one.randoms.back();
+                }
+                measured.acquisitions.push_back(std::move(one));
+            },
+            count_delayed);
         report.inputs.push_back(run->sentence() + ' ' + seconds.loss_sentence());
         add_warnings(*run, report.warnings);
     }

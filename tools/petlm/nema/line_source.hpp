@@ -54,6 +54,11 @@ Slices slices_of(const SliceBins& bins, const LinePhantom& phantom);
 std::vector<StripCounts> strips_of(const SliceBins& bins, const Sinograms& sinograms,
                                    const LinePhantom& phantom, const Slices& slices);
 
+struct Ratio {
+    double value = unknown;
+    double error = unknown;
+};
+
 /// An acquisition of the line source. Arrays are [slice], from Slices::from.
 struct LineAcquisition {
     std::string run;
@@ -63,6 +68,8 @@ struct LineAcquisition {
     std::vector<double> randoms;
     StripCounts sum;
     double randoms_sum = 0;
+    /// From the delayeds near the phantom and their mean weight in the run; NaN: not recorded.
+    Ratio randoms_of_delayeds;
     double loss_factor = 1;  ///< IntervalSeconds; not in the counts
 
     /// Below 1 % of the trues: fit for the scatter fraction.
@@ -91,10 +98,6 @@ LineMeasurement measure(const CountRateOptions& options, Report& report);
 /// What both tests of the line source do, and where they differ from the standard.
 void describe(const CountRateOptions& options, const LineMeasurement& measured, Report& report);
 
-struct Ratio {
-    double value = unknown;
-    double error = unknown;
-};
 /// (background - known) / (total - known), where `known` counts have no error.
 Ratio background_share(const StripCounts& counts, double known);
 

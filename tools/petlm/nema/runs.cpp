@@ -170,7 +170,8 @@ std::vector<NemaRun::AtPosition> NemaRun::positions(unsigned channel) const {
 }
 
 void NemaRun::for_each(const std::vector<petlm::Interval>& intervals, const SliceBins& bins,
-                       const std::function<void(std::size_t, const Sinograms&)>& use) const {
+                       const std::function<void(std::size_t, const Sinograms&)>& use,
+                       const std::function<void(const gpu::Coincidence&)>& delayed) const {
     std::size_t current = 0;
     Sinograms sinograms(bins);
     const auto finish = [&] {
@@ -184,8 +185,12 @@ void NemaRun::for_each(const std::vector<petlm::Interval>& intervals, const Slic
                 while (current < intervals.size() && pair.time >= intervals[current].to)
                     finish();
                 if (current == intervals.size()) return;
-                if (pair.kind == gpu::Kind::prompt && pair.time >= intervals[current].from)
+                if (pair.time < intervals[current].from) continue;
+                if (pair.kind == gpu::Kind::prompt) {
                     sinograms.add(bins, pair);
+                } else if (delayed) {
+                    delayed(pair);
+                }
             }
         },
         "sorting");

@@ -71,8 +71,10 @@ class NemaRun {
 
     /// Sorts the prompts of the intervals, which are ascending and do not overlap, and calls `use` for each
     /// interval, in order, also for one without prompts. One set of sinograms is in memory at a time.
+    /// Delayeds of an interval are handed to `delayed` before.
     void for_each(const std::vector<petlm::Interval>& intervals, const SliceBins& bins,
-                  const std::function<void(std::size_t, const Sinograms&)>& use) const;
+                  const std::function<void(std::size_t, const Sinograms&)>& use,
+                  const std::function<void(const gpu::Coincidence&)>& delayed = {}) const;
 
   private:
     petlm::ExportSource source_;
