@@ -236,23 +236,38 @@ TEST_CASE("scatter: rods off the axis of a small scanner are as in the truth", "
     check({"small", "small", hot_rods, {{5, -3, 0}, 12, 40}, 350, 650});
 }
 
-TEST_CASE("scatter: its amount and shape are those of the truth", "[.long]") {
-    const sim::Cylinder mouse = {{0, 0, 0}, 12.5, 70};
-    const std::vector<Rod> in_mouse = {{{{0, 0, 0}, 12.5, 60}, 2}};
-    const sim::Cylinder rat = {{0, 0, 0}, 25, 100};
-    const std::vector<Rod> in_rat = {{{{0, 0, 0}, 25, 90}, 3}};
-    check({"mouse", "mouse", in_mouse, mouse, 350, 650});
-    check({"mouse, all photons absorbed at the front", "mouse", in_mouse, mouse, 350, 650,
+TEST_CASE("scatter: in a mouse its amount and shape are those of the truth", "[.long]") {
+    const sim::Cylinder water = {{0, 0, 0}, 12.5, 70};
+    const std::vector<Rod> activity = {{{{0, 0, 0}, 12.5, 60}, 2}};
+    check({"mouse", "mouse", activity, water, 350, 650});
+    check({"mouse, photons absorbed at the front", "mouse", activity, water, 350, 650,
            sim::CrystalModel::surface});
-    check({"mouse", "mouse", in_mouse, mouse, 250, 700});
-    check({"rat", "mouse", in_rat, rat, 350, 650});
-    check({"rat", "mouse", in_rat, rat, 250, 700});
+    check({"mouse", "mouse", activity, water, 250, 700});
+}
+
+TEST_CASE("scatter: in a rat its amount and shape are those of the truth", "[.long]") {
+    const sim::Cylinder water = {{0, 0, 0}, 25, 100};
+    const std::vector<Rod> activity = {{{{0, 0, 0}, 25, 90}, 3}};
+    check({"rat", "mouse", activity, water, 350, 650});
+    check({"rat", "mouse", activity, water, 250, 700});
+}
+
+TEST_CASE("scatter: activity beyond the ends of the scanner is in it", "[.long]") {
     check({"cylinder longer than the scanner",
            "mouse",
            {{{{0, 0, 0}, 15, 200}, 4}},
            {{0, 0, 0}, 15, 200},
            350,
            650});
-    check({"activity beyond one end", "mouse", {{{{0, 0, 40}, 12, 80}, 3}}, {{0, 0, 30}, 14, 120}, 250, 700});
-    check({"rods off the axis", "small", hot_rods, {{5, -3, 0}, 12, 40}, 250, 700});
+    check({"beyond one end", "mouse", {{{{0, 0, 40}, 12, 80}, 3}}, {{0, 0, 30}, 14, 120}, 250, 700});
+}
+
+TEST_CASE("scatter: that of rods off the axis is as in the truth", "[.long]") {
+    check({"rods",
+           "mouse",
+           {{{{5, -3, 0}, 3, 40}, 1}, {{{15, 4, 0}, 3, 40}, 1}, {{{10, -3, 0}, 10, 40}, 1}},
+           {{10, -3, 0}, 15, 50},
+           350,
+           650});
+    check({"rods in a small scanner", "small", hot_rods, {{5, -3, 0}, 12, 40}, 250, 700});
 }

@@ -255,7 +255,7 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
            "NIfTI map in 1/cm; repeatable, parts add up")
         ->take_all();
     sub.add_option("--scatter", o.scatter,
-                   "simulation: of single scatter, scaled to the lines that miss what attenuates; default: "
+                   "simulation: of the photons in what attenuates, checked by the lines that miss it; default: "
                    "simulation with --attenuation")
         ->check(CLI::IsMember({"simulation", "none"}));
     add_nuclide(sub, o,

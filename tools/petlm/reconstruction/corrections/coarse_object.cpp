@@ -70,7 +70,7 @@ double CoarseObject::per_mm(const Vector3& point) const {
 void CoarseObject::trace(const sim::Ray& ray, Way& way) const {
     way.before_mm_ = 0;
     way.thickness_ = 0;
-    way.steps_.clear();
+    way.crossings_.clear();
     // The point may lie beside the box.
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const double d = ray.direction[axis];
@@ -82,18 +82,18 @@ void CoarseObject::trace(const sim::Ray& ray, Way& way) const {
     sim::Ray to = from;
     to.advance(diagonal_mm_ + box_.voxel);
     image::Ray(box_, as_point(from.at), as_point(to.at)).walk([&](std::uint32_t voxel, float mm) {
-        way.steps_.push_back({per_mm_[voxel], mm});
+        way.crossings_.push_back({per_mm_[voxel], mm});
         way.thickness_ += static_cast<double>(per_mm_[voxel]) * static_cast<double>(mm);
     });
 }
 
 double CoarseObject::Way::distance(double part) const {
     double mm = before_mm_;
-    for (const Step& step : steps_) {
-        const double thickness = static_cast<double>(step.per_mm) * static_cast<double>(step.mm);
-        if (part < thickness) return mm + part / static_cast<double>(step.per_mm);
+    for (const Crossing& crossing : crossings_) {
+        const double thickness = static_cast<double>(crossing.per_mm) * static_cast<double>(crossing.mm);
+        if (part < thickness) return mm + part / static_cast<double>(crossing.per_mm);
         part -= thickness;
-        mm += static_cast<double>(step.mm);
+        mm += static_cast<double>(crossing.mm);
     }
     return mm;
 }

@@ -27,13 +27,13 @@ class CoarseObject {
 
       private:
         friend class CoarseObject;
-        struct Step {
+        struct Crossing {
             float per_mm;
             float mm;
         };
         double before_mm_ = 0;  ///< up to the first voxel
         double thickness_ = 0;
-        std::vector<Step> steps_;
+        std::vector<Crossing> crossings_;
     };
     void trace(const sim::Ray& ray, Way& way) const;
 

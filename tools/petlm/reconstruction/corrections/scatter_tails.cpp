@@ -146,16 +146,16 @@ double ScatterTails::trues(double share) const {
 ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool& pool, double share) {
     sample(pool, &Bin::expected,
            [&](std::uint32_t a, std::uint32_t b, const Bin&) { return expected(a, b); });
-    struct Group {
+    struct TailGroup {
         double expected = 0;
         double found = 0;
         double variance = 0;
     };
-    std::vector<Group> all(groups_across * groups_along);
+    std::vector<TailGroup> all(groups_across * groups_along);
     Scale out;
     double randoms = 0;
     for (const std::size_t i : tails()) {
-        Group& group = all[group_of(i)];
+        TailGroup& group = all[group_of(i)];
         group.expected += bins_[i].expected;
         group.found += bins_[i].prompts / share - bins_[i].randoms;
         group.variance += (bins_[i].expected + bins_[i].randoms) / share + bins_[i].sampling;
@@ -163,7 +163,7 @@ ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool&
     }
     double product = 0;
     double square = 0;
-    for (const Group& group : all) {
+    for (const TailGroup& group : all) {
         if (!(group.expected > 0)) continue;
         out.expected += group.expected;
         out.found += group.found;
@@ -174,7 +174,7 @@ ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool&
     out.ratio = product / square;
     double differences = 0;
     double count = 0;
-    for (const Group& group : all) {
+    for (const TailGroup& group : all) {
         // Groups of a few counts tell nothing of the shape.
         if (!(group.expected > least_expected)) continue;
         differences += std::pow(group.found - out.ratio * group.expected, 2) / group.variance;

@@ -207,12 +207,15 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
         out.made = true;
         report_.errors.scatter = scatter_->total();
         out.sentence = scatter_->sentence();
+        const auto& scale = scatter_->scale();
         out.figures = {{"expected", scatter_->total()},
                        {"share_of_prompts", scatter_->share_of_prompts()},
-                       {"scale_of_simulation", scatter_->scale().factor},
-                       {"ratio_in_tails", scatter_->scale().ratio},
-                       {"ratio_error", scatter_->scale().error},
+                       {"scale_of_simulation", scale.factor},
                        {"energy_resolution", window.resolution}};
+        if (std::isfinite(scale.error)) {
+            out.figures["ratio_in_tails"] = scale.ratio;
+            out.figures["error_of_ratio"] = scale.error;
+        }
     }
     report_.list.push_back(out);
 }
