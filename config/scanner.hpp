@@ -21,9 +21,9 @@ struct Dimensions {
     double crystal_length_mm = 0;   ///< radial
     double block_gap_y_mm = 0;      ///< added between neighbouring blocks of a module
     double block_gap_z_mm = 0;
-    double module_gap_z_mm = 0;                        ///< added between modules along the axis
-    std::string crystal_material = "LYSO";             ///< of the table in config/crystal_material.hpp
-    std::optional<double> crystal_attenuation_per_cm;  ///< at 511 keV; absent: that of the material
+    double module_gap_z_mm = 0;                          ///< added between modules along the axis
+    std::string crystal_material = "LYSO";               ///< of the table in config/crystal_material.hpp
+    std::optional<double> crystal_attenuation_per_cm{};  ///< at 511 keV; absent: that of the material
 };
 
 /// A board or concentrator that sends frames. With an id it is a source of sequenced framing; without one it

@@ -87,7 +87,8 @@ estimate::NormalisationFitOptions two_threads() {
 TEST_CASE("normalise: exact counts give the factor of every pair that counts") {
     const config::Scanner scanner = test::small_scanner();
     const config::Geometry& g = scanner.geometry;
-    const estimate::FanModel model(scanner, {{1, -2, 3}, 18, 50, 0.0096, 4, 2, 2, UINT32_MAX});
+    const estimate::FanModel model(
+        scanner, {{1, -2, 3}, 18, 50, 0.0096, config::DepthOfInteraction::fixed(4), 2, 2, UINT32_MAX});
     const Truth truth(g);
     const auto fit = fit_normalisation(model, exact_counts(model, truth, 1e9), two_threads());
     CHECK(fit.crystals.dead == std::vector<std::uint32_t>{77});
@@ -123,7 +124,8 @@ TEST_CASE("normalise: exact counts give the factor of every pair that counts") {
 TEST_CASE("normalise: counts of an even scanner give factors near 1, whatever their noise") {
     const config::Scanner scanner = test::small_scanner();
     const config::Geometry& g = scanner.geometry;
-    const estimate::FanModel model(scanner, {{0, 0, 0}, 15, 50, 0, 0, 1.6, 2, UINT32_MAX});
+    const estimate::FanModel model(
+        scanner, {{0, 0, 0}, 15, 50, 0, config::DepthOfInteraction::fixed(0), 1.6, 2, UINT32_MAX});
     Truth even(g);
     even.efficiency.assign(g.crystal_count(), 1);
     even.factors = estimate::GeometricFactors::even(g);
@@ -149,7 +151,8 @@ TEST_CASE("normalise: counts of an even scanner give factors near 1, whatever th
 TEST_CASE("normalise: crystals that detect more on one side are told") {
     const config::Scanner scanner = test::small_scanner();
     const config::Geometry& g = scanner.geometry;
-    const estimate::FanModel model(scanner, {{0, 0, 0}, 18, 50, 0, 0, 2, 2, UINT32_MAX});
+    const estimate::FanModel model(
+        scanner, {{0, 0, 0}, 18, 50, 0, config::DepthOfInteraction::fixed(0), 2, 2, UINT32_MAX});
     Truth truth(g);
     for (std::uint32_t i = 0; i < g.crystal_count(); ++i) {
         const auto out = crystal_place(scanner, i).outward;
