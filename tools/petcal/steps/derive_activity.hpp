@@ -29,7 +29,10 @@ struct DerivedActivity {
     double spread = 0;  ///< standard deviation of the voxels, relative
     /// Means of the parts of the cylinder, relative to the whole: the halves in x, y and z, inner and outer.
     std::array<double, 8> parts{};
-    double factor = 0;     ///< the next activity factor
+    double factor = 0;  ///< the next activity factor
+    /// Its standard error by the noise of the image, relative; that of the normalisation and of the stated
+    /// concentration come on top.
+    double error = 0;
     double applied = 1;    ///< that of the image
     std::string time_utc;  ///< of the activity in the image
 };
