@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -29,15 +30,15 @@ constexpr std::array part_names{"-x", "+x", "-y", "+y", "-z", "+z", "inner", "ou
 struct AboutImage {
     double applied = 1;
     std::string time_utc;
-    double error = 0;  ///< relative, of its mean, but for that of the factor applied
+    double error = 0;  ///< relative, of its mean, but for noise and the factor applied
 };
 
-/// The known ones together.
+/// The known ones together. The noise is measured in the image itself.
 double error_of(const json& about) {
     double squares = 0;
     const json errors = about.is_object() ? about.value("errors", json::object()) : json::object();
     for (const auto& [name, error] : errors.items()) {
-        if (name == "calibration" || !error.is_object()) continue;
+        if (name == "calibration" || name == "counting" || !error.is_object()) continue;
         const json relative = error.value("relative", json());
         if (relative.is_number()) squares += std::pow(relative.get<double>(), 2);
     }
@@ -108,6 +109,44 @@ void check(const DeriveActivityOptions& o, const nifti::Volume& image) {
     }
 }
 
+/// The noise of the mean of voxels, whose own noise is common to those within a few millimetres: sums over
+/// cubes, and products of those that touch with a face.
+class BlockNoise {
+  public:
+    void add(const config::Vector3& at, double value) {
+        Cube cube{};
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            cube[axis] = static_cast<int>(std::floor(at[axis] / edge_mm));
+        blocks_[cube].add(value);
+    }
+    /// Standard error of the mean of all.
+    [[nodiscard]] double error(const config::Moments& all) const {
+        double products = 0;
+        double weights = 0;
+        const auto add_pair = [&](const config::Moments& a, const config::Moments& b, double times) {
+            products += times * (a.sum - a.n * all.mean()) * (b.sum - b.n * all.mean());
+            weights += times * a.n * b.n;
+        };
+        for (const auto& [cube, block] : blocks_) {
+            add_pair(block, block, 1);
+            for (std::size_t axis = 0; axis < 3; ++axis) {
+                Cube next = cube;
+                ++next[axis];
+                if (const auto other = blocks_.find(next); other != blocks_.end())
+                    add_pair(block, other->second, 2);
+            }
+        }
+        // The mean was taken from the same values.
+        const double free = all.n * all.n - weights;
+        return free > 0 ? std::sqrt(std::max(products, 0.0) / free) : INFINITY;
+    }
+
+  private:
+    using Cube = std::array<int, 3>;
+    static constexpr double edge_mm = 4;
+    std::map<Cube, config::Moments> blocks_;
+};
+
 }  // namespace
 
 DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActivityOptions& o) {
@@ -118,6 +157,7 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     const double radius = o.cylinder[3] - o.margin_mm;
     const double half_length = o.cylinder[4] / 2 - o.margin_mm;
     config::Moments all;
+    BlockNoise noise;
     std::array<config::Moments, part_names.size()> parts;
     std::size_t index = 0;
     for (std::uint32_t k = 0; k < image.n[2]; ++k) {
@@ -130,6 +170,7 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
                 if (std::hypot(x, y) > radius || std::abs(z) > half_length) continue;
                 const double value = image.values[index];
                 all.add(value);
+                noise.add({x, y, z}, value);
                 parts[x < 0 ? 0 : 1].add(value);
                 parts[y < 0 ? 2 : 3].add(value);
                 parts[z < 0 ? 4 : 5].add(value);
@@ -160,7 +201,8 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     out.applied = about.applied;
     out.time_utc = about.time_utc;
     out.factor = about.applied * o.concentration_kBq_ml / out.mean;
-    out.error = std::hypot(about.error, o.concentration_error_percent.value_or(0) / 100);
+    out.error =
+        std::hypot(noise.error(all) / out.mean, about.error, o.concentration_error_percent.value_or(0) / 100);
     const auto made = made_by("petcal derive activity");
     n.activity_factor = out.factor;
     n.origin["activity_made_by"] = made.at("made_by");

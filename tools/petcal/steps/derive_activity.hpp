@@ -34,7 +34,8 @@ struct DerivedActivity {
     std::array<double, 8> parts{};
     double factor = 0;   ///< the next activity factor
     double applied = 1;  ///< that of the image
-    /// Relative standard error of the factor: what image.json states of the image, and the concentration.
+    /// Relative standard error of the factor: by the noise of the image, by what else image.json states, and
+    /// by the concentration.
     double error = 0;
     std::string time_utc;  ///< of the activity in the image
 };

@@ -12,6 +12,7 @@
 
 #include "config/base/constants.hpp"
 #include "config/scanner.hpp"
+#include "tools/petcal/estimate/pairs/known_source.hpp"
 #include "tools/petcal/estimate/pairs/time_offsets.hpp"
 
 namespace petacq::test {

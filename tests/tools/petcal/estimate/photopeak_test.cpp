@@ -105,6 +105,27 @@ TEST_CASE("a peak knows its error") {
     CHECK(mean == Approx(unit.error(found)).epsilon(0.25));
 }
 
+TEST_CASE("68 % of the peaks lie within their error") {
+    for (const int counts : {500, 3000}) {
+        const TrueUnit unit(counts, 0.06, true);
+        const auto found = unit.derive();
+        double inside = 0;
+        double all = 0;
+        for (std::size_t i = 0; i < crystals; ++i) {
+            if (found.crystals[i].state != petcal::PeakState::fitted) continue;
+            inside += std::abs(found.crystals[i].peak.place - unit.places[i]) < found.crystals[i].peak.error
+                          ? 1
+                          : 0;
+            all += 1;
+        }
+        INFO(counts << ": " << inside / all);
+        CHECK(all > 200);
+        // 225 crystals: 3 % by chance.
+        CHECK(inside / all > 0.6);
+        CHECK(inside / all < 0.76);
+    }
+}
+
 TEST_CASE("crystals without enough counts are told apart from those without a peak") {
     TrueUnit unit(1000, 0.05, true);
     std::fill_n(unit.spectra.begin(), bins, 0);               // crystal 0: dead

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <random>
+#include <vector>
 
 #include "config/base/error.hpp"
 #include "tests/config/helpers.hpp"
@@ -97,7 +99,8 @@ TEST_CASE("derive activity: the factor gives the image the known concentration")
     CHECK(next.activity_factor == found.factor);
     CHECK(next.origin.at("run") == "a run");
     CHECK(next.origin.at("activity_kBq_ml") == "80 at 2026-01-02T03:04:05.000Z");
-    CHECK(lacking(figures_text(found), {"mean of the image   2", "activity factor     "}) == "");
+    CHECK(lacking(figures_text(found),
+                  {"mean of the image   2", "activity factor     ", "its stated error    "}) == "");
 
     // An image that was made with a factor: the next one takes the place of both.
     m.options.normalisation = m.dir / "next.h5";
@@ -110,8 +113,9 @@ TEST_CASE("derive activity: the factor gives the image the known concentration")
 
 TEST_CASE("derive activity: the factor errs as its image and the concentration do") {
     Measured m;
-    m.about["errors"] = {{"counting", {{"relative", 0.03}}},
-                         {"scatter", {{"relative", nullptr}}},
+    m.about["errors"] = {{"counting", {{"relative", 0.4}}},  // the noise is that of the voxels: none
+                         {"randoms", {{"relative", nullptr}}},
+                         {"scatter", {{"relative", 0.03}}},
                          {"calibration", {{"relative", 0.5}}},  // of the factor that is replaced
                          {"known_together", 0.6}};
     m.options.concentration_error_percent = 4;
@@ -125,6 +129,37 @@ TEST_CASE("derive activity: the factor errs as its image and the concentration d
     m.options.output = m.dir / "other.h5";
     CHECK_THROWS_WITH(petcal::derive_activity(m.scanner, m.options),
                       "--concentration-error-percent: expected 0 to 100");
+}
+
+TEST_CASE("derive activity: the factor lies within its stated error in 63 to 73 % of noisy images") {
+    Measured m;
+    double inside = 0;
+    constexpr int images = 200;
+    for (int seed = 0; seed < images; ++seed) {
+        std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+        std::normal_distribution<> normal;
+        constexpr std::size_t n = 64;
+        std::vector<double> white(n * n * n);
+        for (double& v : white)
+            v = 2 * normal(random);
+        // Voxels next to each other share half of their noise.
+        m.write([&](double x, double y, double z) {
+            double sum = 20;
+            for (const int corner : {0, 1, 2, 3, 4, 5, 6, 7}) {
+                const auto at = [](double place, int more) {
+                    return static_cast<std::size_t>(place + 32 + more);
+                };
+                sum += white[(at(x, corner & 1) * n + at(y, corner / 2 & 1)) * n + at(z, corner / 4)];
+            }
+            return sum;
+        });
+        const auto found = petcal::derive_activity(m.scanner, m.options);
+        inside += std::abs(found.factor - 4) < found.error * found.factor ? 1 : 0;
+    }
+    INFO(inside / images);
+    // 3 % by chance.
+    CHECK(inside / images > 0.63 - 0.03);
+    CHECK(inside / images < 0.73 + 0.03);
 }
 
 TEST_CASE("derive activity: an image that does not tell the factor is refused") {
