@@ -223,20 +223,26 @@ void add_randoms(json& rates, const RateSetting& setting, const SecondsTotal& me
     for (const char* key : {"expected_randoms_per_s", "randoms_from_delayeds_per_s", "randoms_fraction",
                             "net_trues_per_s", "necr_per_s", "necr_subtracted_per_s"})
         rates[key] = nullptr;
-    rates["necr_scatter_fraction"] = setting.scatter_fraction;
+    rates["necr_scatter_fraction"] = setting.scatter_fraction ? json(*setting.scatter_fraction) : json();
+    rates["necr_scatter_fraction_from"] =
+        !setting.scatter_fraction
+            ? "unknown: set estimates.scatter_fraction to the result of petlm nema scatter"
+        : setting.scatter_fraction_from.empty() ? "estimates.scatter_fraction"
+                                                : setting.scatter_fraction_from;
     if (measured.length_s <= 0 || std::isnan(measured.randoms)) return;
     if (measured.singles == 0 && singles_per_s > 0) return;
     const double prompts = rates["prompts_per_s"];
     const double delayeds = rates["delayeds_per_s"];
     const double randoms = measured.randoms * per(singles_per_s, measured.singles);
     const double net = prompts - randoms;
-    const double trues = std::max(0.0, net) * (1 - setting.scatter_fraction);
     rates["expected_randoms_per_s"] = randoms;
     rates["randoms_from_delayeds_per_s"] =
         number_if(setting.delayeds && (measured.delayeds > 0 || delayeds == 0),
                   measured.weighted_delayeds * per(delayeds, measured.delayeds));
     rates["randoms_fraction"] = number_if(prompts > 0, randoms / prompts);
     rates["net_trues_per_s"] = net;
+    if (!setting.scatter_fraction) return;
+    const double trues = std::max(0.0, net) * (1 - *setting.scatter_fraction);
     // prompts = trues + scatters + randoms. Subtracting delayeds adds the noise of the randoms once more.
     rates["necr_per_s"] = prompts > 0 ? trues * trues / prompts : 0;
     rates["necr_subtracted_per_s"] = prompts > 0 ? trues * trues / (prompts + randoms) : 0;
@@ -302,7 +308,8 @@ json make_status(const Observation& seen, const Installation& installation) {
         recent.add(*a.second);
     }
     const RateSetting setting{configuration.coincidence.delay_ticks.has_value(),
-                              configuration.estimates.scatter_fraction};
+                              configuration.estimates.scatter_fraction,
+                              configuration.estimates.scatter_fraction_from};
     const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);
     return {{"version", version},
             {"state", name_of(seen.run->daemon)},

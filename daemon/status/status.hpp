@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ double rate(std::uint64_t now, std::uint64_t before, double seconds);
 
 struct RateSetting {
     bool delayeds = false;  ///< whether the pipeline searches for delayeds
-    double scatter_fraction = 0;
+    std::optional<double> scatter_fraction;
+    std::string scatter_fraction_from;  ///< what the operator says of it
 };
 /// `rates` and `average`: all over the time between the two states. `measured`: seconds from which the ratios
 /// of randoms to singles and to delayeds are taken.

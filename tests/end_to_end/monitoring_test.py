@@ -67,7 +67,7 @@ class Acquisition:
                         "batch_bytes": 262144},
             "coincidence": {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2},
             "listmode": {"write_raw": True, "sync_interval_ms": 200},
-            "estimates": {"dead_time_ns": 2000},
+            "estimates": {"dead_time_ns": 2000, "scatter_fraction": 0.2},
             "spectra": {"enabled": True},
             "control": {"socket": os.path.join(here, "control.sock")},
             "http": {"listen": "127.0.0.1:0"},

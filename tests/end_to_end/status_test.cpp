@@ -234,7 +234,7 @@ TEST_CASE("prompts less randoms are the net trues in every status, also when dat
         CHECK(prompts - rates["expected_randoms_per_s"].get<double>() ==
               Approx(rates["net_trues_per_s"].get<double>()).margin(1e-6));
         CHECK(rates["net_trues_per_s"] <= prompts);
-        CHECK(rates["necr_per_s"] <= prompts);
+        CHECK(rates["necr_per_s"].is_null());  // nothing says how much scatters
         return prompts > 0;
     };
     const auto both = [&](const json& s) {

@@ -9,7 +9,8 @@ const time_row_s = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1200, 1800];  // lengths
 const rates = [
   ["Prompts /s", "prompts_per_s"], ["Delayeds /s", "delayeds_per_s"], ["Net trues /s", "net_trues_per_s"],
   ["Randoms to prompts", "randoms_fraction", "percent"], ["Expected randoms /s", "expected_randoms_per_s"],
-  ["NECR /s, estimate", "necr_per_s"], ["Assumed scatter fraction", "necr_scatter_fraction", "percent"],
+  ["NECR /s, estimate", "necr_per_s"], ["Scatter fraction", "necr_scatter_fraction", "percent"],
+  ["Scatter fraction from", "necr_scatter_fraction_from", "text"],
   ["Singles /s", "singles_per_s"], ["Singles of any energy /s", "singles_raw_per_s"],
   ["Singles in dropped multiples /s", "multiples_per_s"], ["Frames /s", "frames_per_s"],
   ["Datagrams /s", "datagrams_per_s"], ["Bytes /s", "bytes_per_s", "bytes"], ["Lost", "lost_fraction", "percent"],

@@ -154,6 +154,7 @@ json full_status(std::uint64_t n) {
                   {"expected_randoms_per_s", nullptr},
                   {"necr_per_s", 543.0 * x},
                   {"necr_scatter_fraction", 0.2},
+                  {"necr_scatter_fraction_from", "mouse phantom, May"},
                   {"lost_fraction", 0.00125},
                   {"busy_fraction", 0.25},
                   {"necr_subtracted_per_s", 400.0 * x},

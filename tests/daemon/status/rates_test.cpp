@@ -59,7 +59,7 @@ TEST_CASE("rates are growth over time") {
     measured.randoms = 500;
     measured.delayeds = 500;
     measured.weighted_delayeds = 510;
-    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, measured);
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25, ""}, measured);
     CHECK(r["interval_s"] == Approx(2));
     CHECK(r["bytes_per_s"] == Approx(4'000'000));
     CHECK(r["datagrams_per_s"] == Approx(4'500));
@@ -82,12 +82,31 @@ TEST_CASE("rates are growth over time") {
 }
 
 TEST_CASE("randoms are null until a second has been measured") {
-    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, {});
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25, ""}, {});
     CHECK(r["net_trues_per_s"].is_null());
     CHECK(r["randoms_fraction"].is_null());
     CHECK(r["necr_per_s"].is_null());
     CHECK(r["expected_randoms_per_s"].is_null());
     CHECK(r["prompts_per_s"] == Approx(5'000));
+}
+
+TEST_CASE("without a measured scatter fraction the NECR is unknown, and the rates say what to do") {
+    SecondsTotal measured;
+    measured.length_s = 1;
+    measured.singles = 30'000;
+    measured.randoms = 1'000;
+    const json unknown = make_rates(busy_snapshot(), snapshot_at(0), {true, {}, "not used"}, measured);
+    CHECK(number(unknown, "net_trues_per_s") > 0);
+    for (const char* key : {"necr_per_s", "necr_subtracted_per_s", "necr_scatter_fraction"})
+        CHECK(unknown[key].is_null());
+    CHECK_THAT(unknown["necr_scatter_fraction_from"].get<std::string>(),
+               contains("set estimates.scatter_fraction"));
+    const auto from = [&](const char* text) {
+        return make_rates(busy_snapshot(), snapshot_at(0), {true, 0.0, text}, measured);
+    };
+    CHECK(number(from(""), "necr_per_s") > 0);
+    CHECK(from("")["necr_scatter_fraction_from"] == "estimates.scatter_fraction");
+    CHECK(from("rat phantom, May")["necr_scatter_fraction_from"] == "rat phantom, May");
 }
 
 TEST_CASE("an unknown loss is null") {
@@ -99,15 +118,15 @@ TEST_CASE("an unknown loss is null") {
 
 TEST_CASE("rates are 0 if no time passed or a counter decreased") {
     AcquisitionSnapshot before = busy_snapshot();
-    const json still = make_rates(before, before, {true, 0.2}, {});
+    const json still = make_rates(before, before, {true, 0.2, ""}, {});
     CHECK(still["interval_s"] == 0);
     for (const auto& [key, value] : still.items()) {
         INFO(key);
-        if (key != "necr_scatter_fraction") CHECK((value.is_null() || value == 0));
+        if (!key.starts_with("necr_scatter_fraction")) CHECK((value.is_null() || value == 0));
     }
     before.taken = at(0);
     AcquisitionSnapshot now = snapshot_at(1);
-    const json back = make_rates(now, before, {true, 0.2}, {});
+    const json back = make_rates(now, before, {true, 0.2, ""}, {});
     for (const char* key : {"bytes_per_s", "datagrams_per_s", "frames_per_s", "prompts_per_s"})
         CHECK(back[key] == 0);
     CHECK(rate(10, 20, 1) == 0);
@@ -125,10 +144,11 @@ TEST_CASE("all rates are over the same interval") {
         measured.randoms = 700;
         measured.delayeds = 500;
         measured.weighted_delayeds = 550;
-        const json one = make_rates(snapshot_of_seconds(1), snapshot_at(0), {true, 0.25}, measured);
+        const json one = make_rates(snapshot_of_seconds(1), snapshot_at(0), {true, 0.25, ""}, measured);
         for (const double seconds : {0.5, 1.0, 3.0, 40.0}) {
             INFO(length_s << " s in " << seconds << " s");
-            const json r = make_rates(snapshot_of_seconds(seconds), snapshot_at(0), {true, 0.25}, measured);
+            const json r =
+                make_rates(snapshot_of_seconds(seconds), snapshot_at(0), {true, 0.25, ""}, measured);
             CHECK(number(r, "prompts_per_s") - number(r, "expected_randoms_per_s") ==
                   Approx(number(r, "net_trues_per_s")));
             CHECK(number(r, "randoms_fraction") * number(r, "prompts_per_s") ==
@@ -145,7 +165,7 @@ TEST_CASE("all rates are over the same interval") {
         // The data have ended.
         AcquisitionSnapshot later = busy_snapshot();
         later.taken = at(3);
-        const json quiet = make_rates(later, busy_snapshot(), {true, 0.25}, measured);
+        const json quiet = make_rates(later, busy_snapshot(), {true, 0.25, ""}, measured);
         for (const char* key : {"prompts_per_s", "expected_randoms_per_s", "randoms_from_delayeds_per_s",
                                 "net_trues_per_s", "necr_per_s", "necr_subtracted_per_s"})
             CHECK(quiet[key] == 0);
@@ -156,7 +176,7 @@ TEST_CASE("all rates are over the same interval") {
 TEST_CASE("a quiet second says nothing about the randoms of data that begin") {
     SecondsTotal quiet;
     quiet.length_s = 1;
-    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25}, quiet);
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25, ""}, quiet);
     for (const char* key : {"expected_randoms_per_s", "randoms_from_delayeds_per_s", "net_trues_per_s"})
         CHECK(r[key].is_null());
 }
@@ -166,7 +186,7 @@ TEST_CASE("more randoms than prompts leave no trues") {
     measured.length_s = 1;
     measured.singles = 30'000;
     measured.randoms = 6'000;
-    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.2}, measured);
+    const json r = make_rates(busy_snapshot(), snapshot_at(0), {true, 0.2, ""}, measured);
     CHECK(r["net_trues_per_s"] == Approx(-1'000));
     CHECK(r["necr_per_s"] == 0);
 }

@@ -43,6 +43,7 @@ json full_status() {
                   "prompts_per_s": 312000.5, "delayeds_per_s": 900, "bytes_per_s": 83753072,
                   "singles_raw_per_s": 5100000, "net_trues_per_s": 311100.5, "randoms_fraction": 0.00288,
                   "multiples_per_s": 77000, "expected_randoms_per_s": 912, "necr_per_s": 250000,
+                  "necr_scatter_fraction": 0.187, "necr_scatter_fraction_from": "mouse phantom, May",
                   "lost_fraction": 0.0000021},
         "average": {"frames_per_s": 5000000, "prompts_per_s": null},
         "latency": {"samples": 100, "p50_ms": 12.345, "p99_ms": 40, "max_ms": 1515},

@@ -237,6 +237,7 @@ TEST_CASE("petctl: the full status for people", "[control]") {
         "  latency           p50 12.3 ms, p99 40 ms, max 1.5 s",
         "  disk              1.235 TB of 4 TB free in /data, 10 MB/s written, 1 d 10 h left",
         "  dead time         3.4 % at 120 ns (non-paralysable)",
+        "  scatter fraction  18.7 % (mouse phantom, May)",
         "  stages            receiver 0 25 %, writer 0 % STALLED",
         ("  queues            60 of 64 batches free (low 51), 1,000 singles pending (high 2,500), 1 block "
          "for the disk (high 2)"),

@@ -160,6 +160,13 @@ Lines fact_lines(const json& status) {
                                               with_unit(at(dead_time, {"dead_time_ns"}), "{:.6g}", " ns"),
                                               text_of(at(dead_time, {"model"})))));
     }
+    if (const json& from = at(status, {"rates", "necr_scatter_fraction_from"}); from.is_string()) {
+        const json& fraction = at(status, {"rates", "necr_scatter_fraction"});
+        const std::string source = text_of(from);
+        lines.push_back(
+            labelled("scatter fraction",
+                     fraction.is_null() ? source : fmt::format("{} ({})", percent(fraction), source)));
+    }
     if (const std::string stages = stages_text(at(status, {"stages"})); !stages.empty()) {
         const bool stalled = stages.find("STALLED") != std::string::npos;
         lines.push_back(labelled("stages", stages, stalled ? Style::bad : Style::plain));

@@ -78,6 +78,10 @@ int scatter_fraction(const CountRateOptions& options) {
         {"prompts", "Prompts used", all.total, std::sqrt(all.total), ""},
         {"randoms_per_true", "Randoms per true", 100 * randoms / all.trues(), unknown, "%"}};
 
+    report.procedure.push_back(fmt::format(
+        "petacqd shows the live NECR with \"scatter_fraction\": {:.4f} in the section \"estimates\" of "
+        "its configuration.",
+        without.value));
     report.tables.push_back(table_of_acquisitions(measured));
     ResultTable by_slice{
         "slices",
