@@ -22,6 +22,7 @@ IntervalSums IntervalSums::none(const config::Geometry& geometry) {
             std::vector<PromptEnds>(modules),
             std::vector<std::uint32_t>(modules * modules),
             std::vector<std::uint32_t>(modules * modules),
+            std::vector<std::uint32_t>(energy_samples),
             {}};
 }
 
@@ -31,6 +32,7 @@ void IntervalSums::clear() {
     std::fill(modules.begin(), modules.end(), PromptEnds{});
     std::fill(module_pairs.begin(), module_pairs.end(), 0U);
     std::fill(refused_pairs.begin(), refused_pairs.end(), 0U);
+    std::fill(energies.begin(), energies.end(), 0U);
     counts = {};
 }
 
@@ -47,6 +49,7 @@ IntervalSums& IntervalSums::operator+=(const IntervalSums& more) {
     add(modules, more.modules);
     add(module_pairs, more.module_pairs);
     add(refused_pairs, more.refused_pairs);
+    add(energies, more.energies);
     counts += more.counts;
     return *this;
 }

@@ -54,6 +54,27 @@ struct PromptEnds {
     bool operator==(const PromptEnds&) const = default;
 };
 
+/// Whose energies IntervalSums::energies counts: of a single alone in its window, and of two in a window.
+enum EnergyOf : std::uint8_t { of_alone, of_lesser, of_greater };
+inline constexpr std::uint32_t energies_of = 3;
+inline constexpr std::uint32_t sampled_energy_bins = 64;  ///< of 16 keV; the last one has all higher ones
+inline constexpr std::uint32_t energy_samples = energies_of * sampled_energy_bins;
+
+/// Whether the energies of a window count, by the time of its opener: those of one window in
+/// windows_per_sample do, under the only policy for which the randoms estimate needs them.
+inline constexpr std::uint32_t windows_per_sample = 16;
+PETACQ_HD inline bool samples_energies(MultiplesPolicy policy, std::uint64_t opened) {
+    // The product spreads times that are multiples of some period.
+    return policy == MultiplesPolicy::take_winner_if_is_good &&
+           (opened * 0x9E3779B97F4A7C15 >> 32) % windows_per_sample == 0;
+}
+/// Where such an energy counts.
+PETACQ_HD inline std::uint32_t energy_sample(EnergyOf whose, float keV) {
+    const bool highest = !(keV < 16.0F * (sampled_energy_bins - 1));
+    return whose * sampled_energy_bins +
+           (highest ? sampled_energy_bins - 1 : static_cast<std::uint32_t>(keV / 16));
+}
+
 /// All sums are over the groups whose opener lies in the interval, and over their pairs; a delayed belongs to
 /// the group that was shifted, or to its opener. They are whole numbers, so they depend neither on the
 /// division into slices and threads nor on the back-end.
@@ -68,6 +89,9 @@ struct IntervalSums {
     /// The same for windows of exactly two singles of different crystals that geometry refuses. They tell,
     /// under every policy, where partners lie that no prompt shows.
     std::vector<std::uint32_t> refused_pairs;
+    /// [EnergyOf * sampled_energy_bins + bin] of the windows of one or two singles that samples_energies()
+    /// picks.
+    std::vector<std::uint32_t> energies;
     SingleCounts counts;
 
     /// The sums over nothing.

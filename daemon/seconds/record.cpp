@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array types{FieldType::u32, FieldType::u64, FieldType::i64, FieldType::f64};
-constexpr std::array shapes{"", "modules", "pairs of modules", "crystals"};
+constexpr std::array shapes{"", "modules", "pairs of modules", "crystals", "energies"};
 
 template <class Number>
 constexpr FieldType type_of() {
@@ -120,6 +120,11 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
           "earlier single in "
           "module a and the later one in b: [a][b].",
           FieldShape::by_module_pair, std::span(s.sums.refused_pairs));
+    field("energies", "windows",
+          "Under TakeWinnerIfIsGood, of one window in 16: at k x 64 + e those whose energy lies in bin e of "
+          "16 keV; k = 0: "
+          "of a single alone, k = 1 and 2: the lesser and the greater energy of two singles.",
+          FieldShape::by_energy, std::span(s.sums.energies));
     of_crystals("crystal_unpaired", "singles", "Singles alone in their window.", s.sums.unpaired);
     of_crystals("crystal_grouped", "singles",
                 "The other decided singles; all of them if no coincidences are looked for.", s.sums.grouped);
@@ -196,7 +201,8 @@ std::vector<SecondField> fields_of(const json& description, std::size_t record_b
             field.name = f.at("name").get<std::string>();
             field.offset = f.at("offset").get<std::size_t>();
             field.shape = shape_of(f.at("shape"), field.count);
-            for (const FieldShape shape : {FieldShape::by_module, FieldShape::by_module_pair}) {
+            for (const FieldShape shape :
+                 {FieldShape::by_module, FieldShape::by_module_pair, FieldShape::by_energy}) {
                 if (f.value("of", "") == shapes.at(static_cast<std::size_t>(shape))) field.shape = shape;
             }
             field.unit = f.value("unit", "");

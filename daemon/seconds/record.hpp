@@ -19,7 +19,7 @@ enum class FieldType : std::uint8_t { u32, u64, i64, f64 };
 const char* name_of(FieldType type);
 std::size_t bytes_of(FieldType type);
 
-enum class FieldShape : std::uint8_t { number, by_module, by_module_pair, by_crystal };
+enum class FieldShape : std::uint8_t { number, by_module, by_module_pair, by_crystal, by_energy };
 
 struct SecondField {
     std::string name;

@@ -11,9 +11,10 @@ SumsReader::SumsReader(const SecondsReader& seconds, const config::Geometry& geo
     for (const char* name : {"crystal_unpaired", "crystal_grouped", "crystal_prompts", "crystal_delayeds"})
         crystals_.push_back(&field(name, geometry.crystal_count()));
     module_pairs_ = &field("module_pairs", std::size_t{geometry.bdm_count} * geometry.bdm_count);
-    // Seconds of version 1.0 lack it.
+    // Seconds of version 1.0 lack both.
     if (seconds.find("refused_pairs") != nullptr)
         refused_pairs_ = &field("refused_pairs", std::size_t{geometry.bdm_count} * geometry.bdm_count);
+    if (seconds.find("energies") != nullptr) energies_ = &field("energies", gpu::energy_samples);
     for (const char* name :
          {"module_dt", "module_abs_dt", "module_dt_squared", "module_peak", "module_peak_energy"})
         modules_.push_back(&field(name, geometry.bdm_count));
@@ -26,7 +27,7 @@ const SecondField& SumsReader::field(const char* name, std::size_t count) const 
     const SecondField* const found = seconds_.find(name);
     // copy() reads numbers of 32 bits, whole() such of 64.
     const auto readable = [](const SecondField& f) {
-        const bool narrow = f.shape == FieldShape::by_crystal || f.shape == FieldShape::by_module_pair;
+        const bool narrow = f.shape != FieldShape::number && f.shape != FieldShape::by_module;
         return narrow ? f.type == FieldType::u32 : f.type == FieldType::u64 || f.type == FieldType::i64;
     };
     if (found == nullptr || found->count != count || !readable(*found))
@@ -49,6 +50,7 @@ gpu::IntervalSums& SumsReader::read() {
         copy(*crystals_[next++], *crystals);
     copy(*module_pairs_, sums_.module_pairs);
     if (refused_pairs_ != nullptr) copy(*refused_pairs_, sums_.refused_pairs);
+    if (energies_ != nullptr) copy(*energies_, sums_.energies);
     const auto by_module = [this](std::size_t i) { return seconds_.values(*modules_[i]); };
     const std::array fields{by_module(0), by_module(1), by_module(2), by_module(3), by_module(4)};
     for (std::size_t bdm = 0; bdm < sums_.modules.size(); ++bdm) {

@@ -27,9 +27,11 @@ class SumsReader {
     const config::Geometry geometry_;
     std::vector<const SecondField*> crystals_;  ///< in the order of the vectors in IntervalSums
     const SecondField* module_pairs_ = nullptr;
-    const SecondField* refused_pairs_ = nullptr;  ///< nullptr: not in the file; the sums then have none
-    std::vector<const SecondField*> modules_;     ///< in the order of the members of PromptEnds
-    std::vector<const SecondField*> counts_;      ///< in the order of the members of SingleCounts
+    /// nullptr: not in the file; the sums then have none.
+    const SecondField* refused_pairs_ = nullptr;
+    const SecondField* energies_ = nullptr;
+    std::vector<const SecondField*> modules_;  ///< in the order of the members of PromptEnds
+    std::vector<const SecondField*> counts_;   ///< in the order of the members of SingleCounts
     gpu::IntervalSums sums_;
 };
 

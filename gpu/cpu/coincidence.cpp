@@ -43,6 +43,7 @@ void CoincidenceFinder::take_all(std::span<const Single> singles, Search::Share&
 void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share,
                                     ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
+    const MultiplesPolicy policy = rules_.policy;
     const std::size_t n = singles.size();
     SingleCounts c;
     std::uint64_t unpaired = 0;  // in a register
@@ -54,6 +55,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         std::size_t j = i + 1;
         if (j == n || singles[j].time - opened > tau) {
             ++unpaired;
+            if (samples_energies(policy, opened)) sums.add_energy(singles[i]);
             i = j;
             continue;
         }
@@ -66,6 +68,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
+            if (samples_energies(policy, opened)) sums.add_energies(a, b);
             if (rule_.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
@@ -112,6 +115,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
 void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Share& share,
                                      ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
+    const MultiplesPolicy policy = rules_.policy;
     const std::size_t n = singles.size();
     SingleCounts c;
     std::size_t j = share.from;
@@ -122,12 +126,14 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
         const std::size_t size = j - i;
         if (size == 1) {
             ++c.unpaired;
+            if (samples_energies(policy, singles[i].time)) sums.add_energy(singles[i]);
             continue;
         }
         ++sums.crystals[singles[i].crystal].grouped;
         if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
+            if (samples_energies(policy, a.time)) sums.add_energies(a, b);
             if (rule_.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 ++c.reused;

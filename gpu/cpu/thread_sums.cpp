@@ -11,6 +11,8 @@ void ThreadSums::move_to(IntervalSums& sums) {
         sums.prompts[i] += crystals[i].prompts;
         sums.delayeds[i] += crystals[i].delayeds;
     }
+    for (std::size_t i = 0; i < energies.size(); ++i)
+        sums.energies[i] += energies[i];
     const std::size_t modules = photopeaks.size();
     for (std::size_t a = 0; a < modules; ++a) {
         sums.modules[a].peak += photopeaks[a].ends;
@@ -32,6 +34,7 @@ void ThreadSums::clear() {
     std::fill(crystals.begin(), crystals.end(), Crystal{});
     std::fill(photopeaks.begin(), photopeaks.end(), Photopeak{});
     std::fill(module_pairs.begin(), module_pairs.end(), ModulePair{});
+    energies.fill(0);
 }
 
 }  // namespace petacq::gpu

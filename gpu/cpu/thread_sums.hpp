@@ -1,6 +1,8 @@
 // The sums of an interval as one thread adds them up.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -33,6 +35,7 @@ struct ThreadSums {
     };
     std::vector<Photopeak> photopeaks;     ///< [bdm]
     std::vector<ModulePair> module_pairs;  ///< [a * bdm_count + b]
+    std::array<std::uint32_t, energy_samples> energies{};
 
     explicit ThreadSums(const config::Geometry& geometry)
         : decided(geometry.crystal_count()),
@@ -53,6 +56,11 @@ struct ThreadSums {
     /// A window of two singles that geometry refuses.
     void add_refused(std::size_t module_a, std::size_t module_b) {
         ++module_pairs[module_a * photopeaks.size() + module_b].refused;
+    }
+    void add_energy(const Single& alone) { ++energies[energy_sample(of_alone, alone.energy)]; }
+    void add_energies(const Single& a, const Single& b) {
+        ++energies[energy_sample(of_lesser, std::min(a.energy, b.energy))];
+        ++energies[energy_sample(of_greater, std::max(a.energy, b.energy))];
     }
     /// Adds them to sums of the same scanner, and begins again.
     void move_to(IntervalSums& sums);

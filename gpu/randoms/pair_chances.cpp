@@ -159,12 +159,19 @@ class ChanceFinder {
         return 1 - p + p * t;
     }
 
+    /// The same of the pair of two partners.
+    [[nodiscard]] double factor_of_partners(double p, double t) const {
+        return other_ == OtherPair::any ? std::pow(t, contents_.partner_weight) : factor(p, t);
+    }
+
     /// The product of factor(p, t) over several p, from the elementary symmetric polynomials of these.
+    /// `weights`: of these pairs, added up.
     template <std::size_t count>
-    [[nodiscard]] double factor(const std::array<double, count>& polynomials, double t) const {
+    [[nodiscard]] double factor(const std::array<double, count>& polynomials, double t,
+                                double weights) const {
         if (other_ != OtherPair::if_good) {
             const double of_all = other_ == OtherPair::any ? polynomials.front() : polynomials.back();
-            return of_all * std::pow(t, count - 1);
+            return of_all * std::pow(t, weights);
         }
         double product = polynomials.back();
         for (std::size_t i = count - 1; i-- > 0;)
@@ -248,7 +255,9 @@ class ChanceFinder {
             const double t = node.t;
             const double pairs = factor(contents_.good, t);
             // `pairs` is of all pairs of other singles; that of two that belong together is in `both`.
-            const Factors others{factor(of_pair.one, t), pairs > 0 ? factor(of_pair.both, t) / pairs : 0};
+            const Factors others{
+                factor(of_pair.one, t, 2),
+                pairs > 0 ? factor(of_pair.both, t, 4 + contents_.partner_weight) / pairs : 0};
             const double weight = node.weight * opened;
             const auto sums = [&](unsigned partners, double own) {
                 if (partners + 2 > most_) return Sums{};
@@ -257,8 +266,8 @@ class ChanceFinder {
                 s.others *= weight * own;
                 return s;
             };
-            const double partner_of_a = factor(own_partner_[at(a, b)], t);
-            const double partner_of_b = factor(own_partner_[at(b, a)], t);
+            const double partner_of_a = factor(own_partner_[at(a, b)], t, 1 + contents_.partner_weight);
+            const double partner_of_b = factor(own_partner_[at(b, a)], t, 1 + contents_.partner_weight);
             const Sums none = sums(0, 1);
             const Sums with_a = sums(1, partner_of_a);
             const Sums with_b = sums(1, partner_of_b);
@@ -320,7 +329,7 @@ class ChanceFinder {
             const double weight = nodes[i].weight * window_width(rules_);
             for (const std::size_t opener : {lone_single, earlier_single, later_single}) {
                 const unsigned partner = opener == earlier_single ? 1 : 0;
-                const double own = weight * (partner != 0 ? factor(own_good_[a], t) : 1);
+                const double own = weight * (partner != 0 ? factor_of_partners(own_good_[a], t) : 1);
                 const double lone = own * openers_[a][i][partner];
                 const double whole = own * factor(good_partner_[at(a, b)], t) * openers_[a][i][partner + 1];
                 const double paired = (1 - parted_) * whole + parted_ * lone;

@@ -25,11 +25,14 @@ inline constexpr std::size_t single_kinds = 3;
 
 /// How many singles a coincidence window holds, of which kinds, and where they lie.
 struct WindowContents {
-    double load = 0;               ///< x
-    double lone = 1;               ///< part of the annihilations that leave one single
-    double good = 1;               ///< part of the pairs of singles of different annihilations that are good
-    double abs_dt = 0;             ///< ticks; mean time between the two singles of an annihilation
-    double in_windows = 0;         ///< mode "single": part of the time that lies in windows
+    double load = 0;        ///< x
+    double lone = 1;        ///< part of the annihilations that leave one single
+    double good = 1;        ///< part of the pairs of singles of different annihilations that are good
+    double abs_dt = 0;      ///< ticks; mean time between the two singles of an annihilation
+    double in_windows = 0;  ///< mode "single": part of the time that lies in windows
+    /// How often the pair of two partners has the largest energy sum, for each time that another pair has it;
+    /// under take_winner_if_is_good, where partners win whether they are good or not.
+    double partner_weight = 1;
     std::vector<double> singles;   ///< [cell] part of the singles that lie in it
     std::vector<double> partners;  ///< [a * cells + b] part of the partners of singles in a that lie in b
     /// [a * cells + b] part of the pairs of a single in a and its partner in b that are good.

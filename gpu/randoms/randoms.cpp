@@ -315,6 +315,41 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
     }
 }
 
+/// Of two partners and another single the partners win if that one has the least energy of the three; in mode
+/// "every", where a partner opened the window, if it has less than the other partner. Singles alone in their
+/// windows are such others, and pairs alone in theirs such partners, but for the randoms among these.
+double RandomsEstimator::find_partner_weight(const IntervalSums& sums, const WindowContents& contents) const {
+    const auto counts = [&](EnergyOf whose, std::uint32_t bin) {
+        return static_cast<double>(sums.energies[whose * sampled_energy_bins + bin]);
+    };
+    double alone = 0;
+    double pairs = 0;
+    double above_least = 0;  // pairs of partners with both energies above that of a single alone, times these
+    double above_greatest = 0;
+    for (std::uint32_t bin = 0; bin < sampled_energy_bins; ++bin) {
+        const double below = alone + counts(of_alone, bin) / 2;
+        above_least += below * counts(of_lesser, bin);
+        above_greatest += below * counts(of_greater, bin);
+        alone += counts(of_alone, bin);
+        pairs += counts(of_lesser, bin);
+    }
+    if (alone <= 0 || pairs <= 0) return 1;
+    const PairChances chances = chances_alone(rules_, pairs_.cells(), contents);
+    double randoms = 0;
+    for (std::size_t x = 0; x < single_kinds; ++x) {
+        for (std::size_t y = 0; y < single_kinds; ++y)
+            randoms += chances.of[x][y] * sum_of(by_pair_.rates.of[x]) * sum_of(by_pair_.rates.of[y]);
+    }
+    randoms *= by_pair_.ticks / 2 / windows_per_sample;
+    const bool single = rules_.mode == WindowMode::single;
+    const double even = single ? 1.0 / 3 : 1.0 / 2;  // of exchangeable energies, as those of randoms
+    const double won = (single ? above_least : (above_least + above_greatest) / 2) / alone - even * randoms;
+    const double partners = pairs - randoms;
+    const double part =
+        std::clamp(part_of(won, partners, pairs + partners * partners / alone, even), 0.02, 0.95);
+    return (single ? 2 : 1) * part / (1 - part);
+}
+
 void RandomsEstimator::find_contents(WindowContents& contents) const {
     const PairCells& cells = pairs_.cells();
     contents.singles.assign(cells.count(), 0);
@@ -394,6 +429,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         pairs_.use(by_pair_.rates);
         find_contents(contents);
         find_all_partners(contents, sums, trues, randoms);
+        if (rules_.policy == MultiplesPolicy::take_winner_if_is_good)
+            contents.partner_weight = find_partner_weight(sums, contents);
         by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
         ExpectedRandoms per_tick;
         pairs_.products(by_pair_.chances, per_tick);

@@ -85,6 +85,8 @@ class RandomsEstimator {
     [[nodiscard]] PairedSingles paired_singles(const IntervalSums& sums, const ExpectedRandoms& randoms,
                                                const WindowContents& contents,
                                                const std::vector<double>& apart) const;
+    /// WindowContents::partner_weight.
+    [[nodiscard]] double find_partner_weight(const IntervalSums& sums, const WindowContents& contents) const;
     /// What follows from the rates.
     void find_contents(WindowContents& contents) const;
     [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,

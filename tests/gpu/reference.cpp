@@ -226,6 +226,16 @@ bool reference_good(const config::Geometry& geometry, const CoincidenceRules& ru
 
 namespace {
 
+// Of a window of one or two singles that opens with the i-th.
+void note_energies(const Segment& segment, std::size_t i, std::size_t size, Decided& out) {
+    if (size > 2 || segment.rules.policy != gpu::MultiplesPolicy::take_winner_if_is_good) return;
+    const std::uint64_t opened = segment.s[i].time;
+    if (opened * 11400714819323198485U / 4294967296 % 16 != 0) return;
+    out.energies.push_back({opened, {}});
+    for (std::size_t k = i; k < i + size; ++k)
+        out.energies.back().singles.push_back(segment.s[k].energy);
+}
+
 // Window mode "single": groups follow one another.
 void prompts_of_groups(const Segment& segment, Decided& out) {
     const gpu::RecordVector<Single>& s = segment.s;
@@ -237,6 +247,7 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
         const std::size_t size = j - i;
         out.counts.groups += 1;
         out.counts.decided += size;
+        note_energies(segment, i, size, out);
         for (std::size_t k = i; k < j; ++k)
             out.members.push_back({s[i].time, s[k].crystal, size == 1});
         if (size == 1) {
@@ -286,6 +297,7 @@ void prompts_of_openers(const Segment& segment, Decided& out) {
         for (std::size_t k = i + 1; k < s.size() && s[k].time - s[i].time <= segment.rules.window; ++k) {
             candidates.emplace_back(i, k);
         }
+        note_energies(segment, i, candidates.size() + 1, out);
         out.counts.groups += 1;
         out.counts.decided += 1;
         out.members.push_back({s[i].time, s[i].crystal, candidates.empty()});
@@ -378,6 +390,19 @@ void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const c
     };
     for (const auto& [opened, pair] : decided.refused) {
         if (inside(opened)) of_modules(sums.refused_pairs, pair) += 1;
+    }
+    for (const auto& [opened, energies] : decided.energies) {
+        if (!inside(opened)) continue;
+        const auto [lesser, greater] = std::minmax_element(energies.begin(), energies.end());
+        const auto bin = [](float keV) {
+            return std::min<std::size_t>(63, static_cast<std::size_t>(keV / 16));
+        };
+        if (energies.size() == 1) {
+            sums.energies.at(bin(*lesser)) += 1;
+        } else {
+            sums.energies.at(64 + bin(*lesser)) += 1;
+            sums.energies.at(128 + bin(*greater)) += 1;
+        }
     }
     for (const auto& [opened, pair] : decided.pairs) {
         if (!inside(opened)) continue;

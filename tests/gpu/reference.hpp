@@ -110,6 +110,12 @@ struct Decided {
     std::vector<Pair> pairs;
     std::vector<Member> members;
     std::vector<Pair> refused;  ///< windows of two singles that geometry refuses
+    /// The windows of one or two singles whose energies count.
+    struct Energies {
+        std::uint64_t opened;
+        std::vector<float> singles;
+    };
+    std::vector<Energies> energies;
 };
 Decided reference_coincidences(gpu::RecordVector<gpu::Single> singles, const config::Geometry& geometry,
                                const gpu::CoincidenceRules& rules);

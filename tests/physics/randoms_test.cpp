@@ -252,20 +252,27 @@ std::string summary(const TrueSingles& truth, const gpu::CoincidenceRules& rules
            std::to_string(c.rows.per_degree()) + " and " + std::to_string(c.delayeds_rows.per_degree());
 }
 
-void check_policies(const TrueSingles& truth, gpu::CoincidenceRules rules) {
+template <class Check>
+void for_each_policy(gpu::CoincidenceRules rules, const Check& check) {
     for (const gpu::WindowMode mode : {gpu::WindowMode::single, gpu::WindowMode::every}) {
         for (const gpu::MultiplesPolicy policy : policies) {
             rules.mode = mode;
             rules.policy = policy;
-            const Compared c = compare(truth, rules);
-            INFO(summary(truth, rules, c));
-            check_totals(c);
-            CHECK(c.modules.good());
-            CHECK(c.rows.good());
-            CHECK(c.delayeds_modules.good());
-            CHECK(c.delayeds_rows.good());
+            check(rules);
         }
     }
+}
+
+void check_policies(const TrueSingles& truth, const gpu::CoincidenceRules& all_rules) {
+    for_each_policy(all_rules, [&](const gpu::CoincidenceRules& rules) {
+        const Compared c = compare(truth, rules);
+        INFO(summary(truth, rules, c));
+        check_totals(c);
+        CHECK(c.modules.good());
+        CHECK(c.rows.good());
+        CHECK(c.delayeds_modules.good());
+        CHECK(c.delayeds_rows.good());
+    });
 }
 
 }  // namespace
@@ -311,21 +318,31 @@ TEST_CASE("randoms: both estimates agree with the truth where modules that see m
     check_policies(simulate_singles(e.scanner, options), e.rules);
 }
 
-TEST_CASE("randoms: both estimates agree with the truth where the gammas of Lu-176 pair", "[physics]") {
+// Photons that scatter between crystals, and decays of Lu-176, give partners that share an energy.
+TEST_CASE("randoms: both estimates agree with the truth where energies tell partners from others",
+          "[physics]") {
     Example e = few_modules(9);
     e.rules.min_module_difference = 3;
     sim::ActivitySource point;
     point.at = {7, 12, -3};
-    point.activity_mbq = 6;
+    point.activity_mbq = 20;
     sim::Options options;
     options.seed = 62;
-    options.duration_s = 0.5;
+    options.duration_s = 0.25;
     options.threads = 2;
     options.activity = {point};
-    options.physics.intrinsic_hz = 250;
+    options.physics.intrinsic_hz = 500;
     options.crystals.model = sim::CrystalModel::scatter;
     options.crystals.cascade = true;
-    check_policies(simulate_singles(e.scanner, options, 270), e.rules);
+    const TrueSingles truth = simulate_singles(e.scanner, options, 150);
+    for_each_policy(e.rules, [&](const gpu::CoincidenceRules& rules) {
+        const Compared c = compare(truth, rules);
+        INFO(summary(truth, rules, c));
+        // Some of these photons and decays leave three singles, which no formula knows.
+        CHECK(std::abs(c.estimate - c.truth) <= 0.02 * c.truth + 2 * std::sqrt(c.truth));
+        CHECK(std::abs(c.delayeds - c.truth) <=
+              0.02 * c.truth + 2 * std::sqrt(c.truth + c.delayeds_variance));
+    });
 }
 
 TEST_CASE("randoms: sums over a decaying source are right", "[physics]") {

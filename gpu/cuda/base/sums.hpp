@@ -16,7 +16,8 @@ struct SumArrays {
 
     PromptEnds* modules = nullptr;           ///< [copy][bdm]
     std::uint32_t* module_pairs = nullptr;   ///< [copy][bdm][bdm]
-    std::uint32_t* refused_pairs = nullptr;  ///< [copy][bdm][bdm]; the others [crystal]
+    std::uint32_t* refused_pairs = nullptr;  ///< [copy][bdm][bdm]
+    std::uint32_t* energies = nullptr;       ///< [copy][energy_samples]; the others [crystal]
     std::uint32_t* unpaired = nullptr;
     std::uint32_t* grouped = nullptr;
     std::uint32_t* prompts = nullptr;
@@ -42,6 +43,7 @@ struct SumArrays {
         modules = parts.take<PromptEnds>(module_copies * module_count);
         for (std::uint32_t** const pairs : {&module_pairs, &refused_pairs})
             *pairs = parts.take<std::uint32_t>(module_copies * module_count * module_count);
+        energies = parts.take<std::uint32_t>(module_copies * energy_samples);
         for (std::uint32_t** const crystals : {&unpaired, &grouped, &prompts, &delayeds})
             *crystals = parts.take<std::uint32_t>(geometry.crystal_count());
         return parts.bytes();

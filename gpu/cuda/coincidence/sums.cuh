@@ -41,6 +41,24 @@ __device__ inline void add_pair(const SearchArguments& a, const Coincidence& c) 
     atomicAdd(&a.sums.module_pairs[(copy * count + module_a) * count + module_b], 1U);
 }
 
+__device__ inline void add_energy(const SearchArguments& a, EnergyOf whose, float keV) {
+    const std::uint32_t copy = blockIdx.x % SumArrays::module_copies;
+    atomicAdd(&a.sums.energies[copy * energy_samples + energy_sample(whose, keV)], 1U);
+}
+
+/// Adds the energies of a window of one or two singles, if they count.
+__device__ inline void sample_energies(const SearchArguments& a, std::uint32_t first, std::uint32_t size) {
+    const Single& opener = a.singles[first];
+    if (!samples_energies(a.rules.policy, opener.time)) return;
+    if (size == 1) {
+        add_energy(a, of_alone, opener.energy);
+    } else {
+        const float other = a.singles[first + 1].energy;
+        add_energy(a, of_lesser, other < opener.energy ? other : opener.energy);
+        add_energy(a, of_greater, other < opener.energy ? opener.energy : other);
+    }
+}
+
 /// Adds a window of two singles that geometry refuses.
 __device__ inline void add_refused(const SearchArguments& a, std::uint32_t crystal_a,
                                    std::uint32_t crystal_b) {

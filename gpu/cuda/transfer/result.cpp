@@ -81,6 +81,9 @@ void copy_sums(const SumArrays& sums, std::uint32_t crystals, IntervalSums& out)
             out.refused_pairs[i] += sums.refused_pairs[copy * pairs + i];
         }
     }
+    out.energies.assign(energy_samples, 0);
+    for (std::uint32_t i = 0; i < SumArrays::module_copies * energy_samples; ++i)
+        out.energies[i % energy_samples] += sums.energies[i];
 }
 
 }  // namespace

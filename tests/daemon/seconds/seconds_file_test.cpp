@@ -1,11 +1,13 @@
 // The file of seconds: what was appended is read back, whatever happens to the file.
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/reader.hpp"
+#include "daemon/seconds/sums_reader.hpp"
 #include "tests/daemon/seconds/support.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/faulty_disk.hpp"
@@ -55,6 +57,7 @@ void check_second(const daemon::SecondsReader& reader, const daemon::Second& s) 
     number("randoms", s.randoms.total);
     all("module_pairs", s.sums.module_pairs);
     all("refused_pairs", s.sums.refused_pairs);
+    all("energies", s.sums.energies);
     all("crystal_unpaired", s.sums.unpaired);
     all("crystal_grouped", s.sums.grouped);
     all("crystal_prompts", s.sums.prompts);
@@ -115,6 +118,42 @@ TEST_CASE("seconds are read back field by field", "[seconds]") {
     }
     CHECK_FALSE(reader.next());
     CHECK(reader.reader().condition().state == daemon::FileState::complete);
+}
+
+TEST_CASE("the sums of a second are read back, also of a file without the latest fields", "[seconds]") {
+    const TemporaryDirectory directory;
+    const auto path = directory / "seconds.plm";
+    write_seconds(path, 2);
+    gpu::IntervalSums expected = second_number(0).sums;
+    {
+        daemon::SecondsReader reader(path);
+        daemon::SumsReader sums(reader, small_scanner());
+        REQUIRE(reader.next());
+        CHECK(sums.read() == expected);
+    }
+    // As version 1.0 wrote them.
+    std::string bytes = read_file(path);
+    for (const std::string name : {"\"refused_pairs\"", "\"energies\""}) {
+        std::size_t at = bytes.find("\"name\":" + name);
+        REQUIRE(at != std::string::npos);
+        bytes[at + std::string("\"name\":\"").size()] = '_';
+    }
+    daemon::FileHeader header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    const auto crc_of = [&](std::size_t from, std::size_t to) {
+        return daemon::crc32c(std::as_bytes(std::span(bytes).subspan(from, to - from)));
+    };
+    header.description_crc = crc_of(sizeof header, header.header_bytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
+    header.header_crc = crc_of(0, offsetof(daemon::FileHeader, header_crc));
+    std::memcpy(bytes.data(), &header, sizeof header);
+    write_file(path, bytes);
+    std::fill(expected.refused_pairs.begin(), expected.refused_pairs.end(), 0U);
+    std::fill(expected.energies.begin(), expected.energies.end(), 0U);
+    daemon::SecondsReader reader(path);
+    daemon::SumsReader sums(reader, small_scanner());
+    REQUIRE(reader.next());
+    CHECK(sums.read() == expected);
 }
 
 TEST_CASE("a file of seconds that is cut at any byte loses the last second only", "[seconds]") {

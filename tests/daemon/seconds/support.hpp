@@ -48,6 +48,7 @@ inline daemon::Second second_number(std::uint64_t i) {
     std::iota(s.sums.module_pairs.begin(), s.sums.module_pairs.end(), 0U);
     s.sums.module_pairs[0] += static_cast<std::uint32_t>(s.sums.counts.prompts - sum(s.sums.module_pairs));
     std::iota(s.sums.refused_pairs.rbegin(), s.sums.refused_pairs.rend(), ++next);
+    std::iota(s.sums.energies.begin(), s.sums.energies.end(), ++next);
     s.sums.counts.groups = i % 2;
     s.late = ++next;
     s.temperature_C[1] = 21.5 + static_cast<double>(i);

@@ -78,7 +78,7 @@ class Decoder {
 template <class Sums, class Do>
 bool each_array(Sums& sums, Do what) {
     return what(sums.unpaired) && what(sums.grouped) && what(sums.prompts) && what(sums.delayeds) &&
-           what(sums.modules) && what(sums.module_pairs) && what(sums.refused_pairs);
+           what(sums.modules) && what(sums.module_pairs) && what(sums.refused_pairs) && what(sums.energies);
 }
 
 /// The members of fixed size.
