@@ -195,9 +195,9 @@ struct Alarm {
     PETACQ_ALARM_KEYS(PETACQ_KEY_MEMBER)
 };
 
-#define PETACQ_ESTIMATE_KEYS(X) \
+#define PETACQ_ESTIMATE_KEYS(X)                \
     X(std::optional<double>, scatter_fraction) \
-    X(std::string, scatter_fraction_from) \
+    X(std::string, scatter_fraction_from)      \
     X(std::optional<double>, dead_time_ns)
 struct Estimates {
     PETACQ_ESTIMATE_KEYS(PETACQ_KEY_MEMBER)
