@@ -272,6 +272,12 @@ void add_image(CLI::App& app, int& status) {
     sub.add_option("--fov-mm", o.fov_mm, "Width across; default: the bore");
     sub.add_option("--iterations", o.iterations, "Iterations over all subsets")->capture_default_str();
     sub.add_option("--subsets", o.subsets, "Subsets of the lines; 1: MLEM")->capture_default_str();
+    sub.add_option("--tof", o.tof,
+                   "Time of flight: off, its resolution in ps (FWHM of the time difference of a pair), or "
+                   "auto: what the run states of its calibration, where that helps")
+        ->capture_default_str();
+    sub.add_option("--psf-mm", o.psf_mm,
+                   "FWHM of the blur of the scanner, which the model then has; default: none");
     sub.add_option("--smooth-mm", o.smooth_mm, "FWHM of a Gaussian applied at the end; default: two voxels");
     sub.add_option("--max", o.max,
                    "Value that the pictures show black, on an even scale; default: the largest value, "
@@ -282,6 +288,8 @@ void add_image(CLI::App& app, int& status) {
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,
                    "Memory of the host; default: half of the available memory, at most 4");
+    sub.add_flag("--no-cache", o.no_cache,
+                 "Compute the sensitivity, and do not keep it in $XDG_CACHE_HOME/petacqd");
 }
 
 void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {

@@ -54,6 +54,19 @@ double LineFactors::face_share(std::uint32_t a, std::uint32_t b) const {
            cosines_over_square(ends_[a], places_[a].outward, ends_[b], places_[b].outward);
 }
 
+void LineFactors::add_to(config::Sha256& digest) const {
+    digest.add_value(depth_mm_);
+    digest.add_values(places_);
+    digest.add_values(ends_);
+    digest.add_value(normalised());
+    if (normalisation_) {
+        digest.add_values(normalisation_->efficiency);
+        digest.add_values(normalisation_->transaxial);
+        digest.add_values(normalisation_->axial);
+    }
+    object_.add_to(digest);
+}
+
 double LineFactors::attenuation(const Vector3& from, const Vector3& to) const {
     return object_.empty() ? 1 : std::exp(-object_.integral(from, to));
 }

@@ -17,7 +17,6 @@ constexpr double voxel_mm = 3.5;  // or a little less
 constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
 constexpr std::size_t max_lines = 400'000;
-constexpr std::uint64_t matrix_memory = 256'000'000;
 
 /// The whole bore, and the length of the scanner.
 Grid bore(const config::Scanner& scanner) {
@@ -36,9 +35,9 @@ Grid bore(const config::Scanner& scanner) {
 
 }  // namespace
 
-Scatter::Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory) : data_(std::move(data)) {
+Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data)) {
     for (int round = 0; round < 2; ++round) {
-        const corrections::Activity of_run = activity(pool, max_memory);
+        const corrections::Activity of_run = activity(pool);
         single_ = std::make_unique<corrections::SingleScatter>(data_.scanner, data_.lines.object(), of_run,
                                                                data_.window, pool);
     }
@@ -53,7 +52,7 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memo
     total_ = scale_ * tails.total();
 }
 
-corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max_memory) const {
+corrections::Activity Scatter::activity(net::WorkerPool& pool) const {
     const Grid grid = bore(data_.scanner);
     LineModel model;
     model.factor = [this](Pair p) { return data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b); };
@@ -77,14 +76,13 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
         counts.push_back(data_.pairs.counts()[i]);
     }
     const Lines lines =
-        make_lines(data_.lines, data_.scanner.dimensions, grid, pairs, counts, model, subsets);
+        make_lines(data_.lines, data_.scanner.dimensions, grid, {pairs, counts}, model, subsets);
     const std::vector<Point> points = points_of(data_.lines.ends());
     EmOptions options;
     options.iterations = iterations;
     options.share = data_.pairs.share() / static_cast<double>(one_in);
-    const auto projector = make_host_projector(grid, points, pool, std::min(matrix_memory, max_memory / 2));
-    corrections::Activity out{grid,
-                              reconstruct(*projector, grid, points, lines, sensitive, pool, options).image};
+    const auto projector = make_host_projector(grid, points, pool);
+    corrections::Activity out{grid, reconstruct(*projector, grid, lines, sensitive, pool, options).image};
     for (float& value : out.per_mm3)
         value /= static_cast<float>(std::pow(grid.voxel_mm, 3));
     return out;

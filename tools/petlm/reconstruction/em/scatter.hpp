@@ -34,8 +34,7 @@ struct ScatterData {
 /// made.
 class Scatter {
   public:
-    /// `max_memory`, bytes: throws std::invalid_argument if it is too small for the image.
-    Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory);
+    Scatter(ScatterData data, net::WorkerPool& pool);
 
     /// Expected among the prompts of the pair in the run.
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const { return scale_ * unscaled(a, b); }
@@ -52,7 +51,7 @@ class Scatter {
     [[nodiscard]] double unscaled(std::uint32_t a, std::uint32_t b) const {
         return data_.found(a, b) * single_->counts(a, b);
     }
-    [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool, std::uint64_t max_memory) const;
+    [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool) const;
 
     ScatterData data_;
     std::unique_ptr<corrections::SingleScatter> single_;

@@ -23,7 +23,9 @@
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/positions.hpp"
 #include "tools/petlm/reconstruction/image/quick_look.hpp"
+#include "tools/petlm/reconstruction/image/sensitivity_cache.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
+#include "tools/petlm/reconstruction/image/tof_choice.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/report/cairo.hpp"
 
@@ -46,6 +48,7 @@ void check_options(const ImageOptions& o) {
     if (o.smooth_mm) {
         expect(*o.smooth_mm >= 0 && *o.smooth_mm <= 100, "--smooth-mm", "0 to 100", *o.smooth_mm);
     }
+    if (o.psf_mm) expect(*o.psf_mm > 0 && *o.psf_mm <= 100, "--psf-mm", "more than 0, up to 100", *o.psf_mm);
     if (o.max) expect(*o.max > 0 && *o.max <= 1e30, "--max", "more than 0", *o.max);
     if (o.max_memory_gb) {
         expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
@@ -62,8 +65,7 @@ void check_options(const ImageOptions& o) {
     }
 }
 
-/// Half of the available memory, but at most 4 GB: the daemon may be running on the same host, and building
-/// the matrix again for every use costs little more than touching that memory for the first time.
+/// Half of the available memory, but at most 4 GB: the daemon may be running on the same host.
 std::uint64_t memory_by_default() {
     constexpr std::uint64_t most = 4'000'000'000;
     std::ifstream in("/proc/meminfo");
@@ -114,8 +116,8 @@ struct ImageCounts {
     double seconds = 0;
 
     ImageCounts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
-                net::WorkerPool& pool)
-        : pairs(geometry.crystal_count(), capacity, pool), delayeds(geometry, rule) {}
+                net::WorkerPool& pool, const image::TofBins& tof)
+        : pairs(geometry.crystal_count(), capacity, pool, tof), delayeds(geometry, rule) {}
 
     /// Those with times in `within`; absent: all.
     void read(const ExportSource& source, const config::Scanner& scanner,
@@ -160,8 +162,10 @@ struct MadePart {
 std::vector<std::string> sentences_about(const ImageCounts& counts, const image::Report& report,
                                          const image::QuickLook& look) {
     std::vector<std::string> lines;
-    lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
-                                counts.pairs.pairs().size(), counts.delayeds.total()));
+    lines.push_back(fmt::format("{} prompts on {} pairs of crystals{}, {} delayeds.", counts.prompts,
+                                counts.pairs.pairs().size(),
+                                counts.pairs.measured().tof.used() ? " and bins of the time of flight" : "",
+                                counts.delayeds.total()));
     if (counts.pairs.share() < 1) {
         lines.push_back(fmt::format(
             "Only 1 of {} pairs of crystals was used, with {} prompts: more did not fit into half "
@@ -170,8 +174,12 @@ std::vector<std::string> sentences_about(const ImageCounts& counts, const image:
     }
     for (const std::string& sentence : report.sentences())
         lines.push_back(sentence);
-    if (look.em.outside != 0)
-        lines.push_back(fmt::format("{} prompts lie on lines that miss the image.", look.em.outside));
+    if (look.em.outside != 0) {
+        lines.push_back(fmt::format("{} prompts lie on lines that miss the image{}.", look.em.outside,
+                                    counts.pairs.measured().tof.used()
+                                        ? ", or come from outside of it by their time of flight"
+                                        : ""));
+    }
     return lines;
 }
 
@@ -187,25 +195,20 @@ std::vector<std::string> sentences_about(const ImageOptions& options, const imag
         grid.n[0], grid.n[1], grid.n[2], grid.voxel_mm,
         options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
         options.subsets, how.smooth_mm, depth_mm, depth_from));
-    lines.push_back(fmt::format("Computed by {}; system matrix of {:.2f} GB, {}.", look.backend,
-                                static_cast<double>(look.em.matrix_bytes) / 1e9,
-                                look.em.matrix_kept
-                                    ? "built once"
-                                    : "rebuilt in pieces for every use because it did not fit into memory"));
+    if (how.psf_mm > 0)
+        lines.push_back(fmt::format("The model has a blur of {:.3g} mm FWHM (--psf-mm).", how.psf_mm));
+    lines.push_back(fmt::format("Computed by {}. Sensitivity: {}.", look.backend, look.sensitivity_from));
     lines.push_back(fmt::format("Memory allowed: {:.3g} GB (--max-memory-gb), room for {} pairs of crystals.",
                                 static_cast<double>(how.max_memory) / 1e9,
                                 image::pair_capacity(how.max_memory)));
     double sensitivity_s = 0;
     double em_s = 0;
-    double build_s = 0;
     for (const MadePart& part : parts) {
         sensitivity_s += part.look.sensitivity_s;
         em_s += part.look.em_s;
-        build_s += part.look.em.build_s;
     }
-    lines.push_back(fmt::format(
-        "Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image ({:.1f} of it to build the matrix).",
-        read_s, sensitivity_s, em_s, build_s));
+    lines.push_back(fmt::format("Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image.", read_s,
+                                sensitivity_s, em_s));
     return lines;
 }
 
@@ -215,6 +218,14 @@ std::pair<double, const char*> depth_of(const ImageOptions& options, const confi
     if (const auto depth = corrections::depth_of_normalisation(options.lines, scanner))
         return {depth_of_interaction(depth, scanner), ", as for the normalisation"};
     return {depth_of_interaction(std::nullopt, scanner), ", half a crystal (--depth-mm; data of petsim: 0)"};
+}
+
+/// The largest width across the axis of what attenuates, otherwise of the image.
+double object_width(const ImageOptions& options, const image::Grid& grid) {
+    const auto object = corrections::AttenuatingObject::of(options.lines.attenuation);
+    if (object.empty()) return grid.n[0] * grid.voxel_mm;
+    const auto extent = object.extent();
+    return std::max(extent.high[0] - extent.low[0], extent.high[1] - extent.low[1]);
 }
 
 template <class Make>
@@ -246,6 +257,7 @@ struct Making {
     const config::Scanner& scanner;
     const gpu::PairRule& rule;
     double depth_mm;
+    const image::TofBins& tof;
     net::WorkerPool& pool;
 };
 
@@ -257,14 +269,15 @@ MadePart make(const Making& m, const image::Part& part, bool whole, image::Quick
     MadePart out;
     if (factors.normalised())
         out.sentences = check_fit(factors, *lines.normalisation, part.coverage, m.scanner);
-    ImageCounts counts(m.scanner.geometry, m.rule, image::pair_capacity(how.max_memory), m.pool);
+    ImageCounts counts(m.scanner.geometry, m.rule, image::pair_capacity(how.max_memory), m.pool, m.tof);
     counts.read(m.source, m.scanner, whole ? std::nullopt : part.coverage.intervals);
     read_s += counts.seconds;
-    const image::Corrections corrections = within_memory([&] {
-        return image::Corrections(m.source, part.coverage, m.scanner, m.rule, factors, counts.delayeds,
-                                  counts.pairs, counts.photopeak.window(part.coverage.rules.energy),
-                                  m.options, how, m.pool);
-    });
+    std::optional<image::PairCounts> without_tof;
+    if (m.tof.used()) without_tof.emplace(counts.pairs.without_tof());
+    const image::Corrections corrections(m.source, part.coverage, m.scanner, m.rule, factors, counts.delayeds,
+                                         without_tof ? *without_tof : counts.pairs,
+                                         counts.photopeak.window(part.coverage.rules.energy), m.options, how,
+                                         m.pool);
     out.report = corrections.report();
     out.scale = corrections.scale();
     // Decays of all positions together.
@@ -299,6 +312,8 @@ int image(const ImageOptions& options) {
     how.grid = image::choose_grid(scanner, options);
     how.iterations = options.iterations;
     how.subsets = options.subsets;
+    how.psf_mm = options.psf_mm.value_or(0);
+    if (!options.no_cache) how.cache = image::cache_of_user();
     how.smooth_mm = options.smooth_mm.value_or(default_smoothing * how.grid.voxel_mm);
     how.backend = options.backend;
     how.max_memory = options.max_memory_gb ? static_cast<std::uint64_t>(*options.max_memory_gb * 1e9)
@@ -309,7 +324,9 @@ int image(const ImageOptions& options) {
     net::WorkerPool pool(options.threads != 0 ? options.threads
                                               : std::max(1U, std::thread::hardware_concurrency()));
     const gpu::PairRule rule = pair_rule(source, scanner.geometry);
-    const Making making{options, source, scanner, rule, depth_mm, pool};
+    const image::TofChoice tof =
+        image::choose_tof(options.tof, source, scanner, object_width(options, how.grid));
+    const Making making{options, source, scanner, rule, depth_mm, tof.bins, pool};
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
     for (const char* file : {"image.nii", "image.json", "projections.png", "slices.png", "README.txt"})
@@ -331,7 +348,9 @@ int image(const ImageOptions& options) {
 
     std::vector<std::string> lines = doubts_about(source);
     if (!parts.sentence.empty()) lines.push_back(parts.sentence);
-    image::Statement statement{source.target(), source.coverage(), how.grid, {}, lines, report::with_cairo};
+    lines.push_back(tof.sentence);
+    image::Statement statement{source.target(), source.coverage(), how.grid, tof.bins, options.psf_mm, {},
+                               lines,           report::with_cairo};
     for (std::size_t i = 0; i < made.size(); ++i) {
         statement.parts.push_back({parts.list[i].bed_mm, made[i].report});
         for (const std::string& sentence : made[i].sentences) {

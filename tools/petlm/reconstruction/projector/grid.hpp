@@ -35,4 +35,14 @@ struct Pair {
     std::uint32_t b;
 };
 
+/// From a crystal to another.
+struct Line {
+    Point from;
+    Point to;
+};
+/// The line of a pair. Nothing else says where lines end.
+PETACQ_HD inline Line line_of(const Point* points, Pair pair) {
+    return {points[pair.a], points[pair.b]};
+}
+
 }  // namespace petacq::image
