@@ -10,9 +10,9 @@
 #include <system_error>
 
 #include "config/base/sha256.hpp"
+#include "config/calibration.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/system/file.hpp"
-#include "daemon/system/version.hpp"
 
 namespace petacq::image {
 namespace {
@@ -89,7 +89,7 @@ std::string sensitivity_key(const config::Scanner& scanner, const gpu::PairRule&
         key.add(std::as_bytes(std::span(text)));
         key.add_value('\0');
     };
-    add_text(daemon::version);
+    add_text(config::sha256_of_file("/proc/self/exe"));
     add_text(daemon::scanner_sha256(scanner));
     add_text(digest);
     key.add_value(rule);

@@ -17,8 +17,8 @@ namespace petacq::image {
 /// petacqd in $XDG_CACHE_HOME, or in .cache of the home directory; empty if there is neither.
 std::filesystem::path cache_of_user();
 
-/// SHA-256 of all that a sensitivity depends on, the version of the program included. `digest`: of the chance
-/// of each line (QuickLookModel).
+/// SHA-256 of all that a sensitivity depends on, the program included: another one may compute otherwise.
+/// `digest`: of the chance of each line (QuickLookModel).
 std::string sensitivity_key(const config::Scanner& scanner, const gpu::PairRule& rule,
                             const corrections::LineFactors& factors, const Grid& grid,
                             const std::string& digest);

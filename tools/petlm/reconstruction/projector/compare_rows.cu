@@ -34,16 +34,20 @@ __device__ Compared compare_row(const DeviceRows& rows, std::size_t row, bool ba
 }
 
 __global__ void compare(DeviceRows rows, std::size_t begin, std::size_t end, bool back, Compared* out) {
-    __shared__ Compared of_thread[block_size];
-    const std::size_t row = begin + std::size_t{blockIdx.x} * block_size + threadIdx.x;
-    of_thread[threadIdx.x] = row < end ? compare_row(rows, row, back) : Compared{};
+    __shared__ double log_likelihood[block_size];
+    __shared__ double outside[block_size];
+    const unsigned thread = threadIdx.x;
+    const std::size_t row = begin + std::size_t{blockIdx.x} * block_size + thread;
+    const Compared of_row = row < end ? compare_row(rows, row, back) : Compared{};
+    log_likelihood[thread] = of_row.log_likelihood;
+    outside[thread] = of_row.outside;
     for (unsigned half = block_size / 2; half > 0; half /= 2) {
         __syncthreads();
-        if (threadIdx.x >= half) continue;
-        of_thread[threadIdx.x].log_likelihood += of_thread[threadIdx.x + half].log_likelihood;
-        of_thread[threadIdx.x].outside += of_thread[threadIdx.x + half].outside;
+        if (thread >= half) continue;
+        log_likelihood[thread] += log_likelihood[thread + half];
+        outside[thread] += outside[thread + half];
     }
-    if (threadIdx.x == 0) out[blockIdx.x] = of_thread[0];
+    if (thread == 0) out[blockIdx.x] = {log_likelihood[0], outside[0]};
 }
 
 __global__ void divide(DeviceRows rows, std::size_t voxels, float* back) {
