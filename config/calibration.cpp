@@ -1,6 +1,8 @@
 #include "config/calibration.hpp"
 
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "config/base/error.hpp"
 #include "config/base/file.hpp"
@@ -49,6 +51,17 @@ void check_calibration(const Geometry& g, const Calibration& c) {
         check_size("time_offset", g.crystal_count(), c.time_offset.size(),
                    std::string("[") + std::to_string(g.crystal_count()) + "]");
     check_factors(g, c);
+}
+
+std::optional<double> Calibration::coincidence_fwhm_ps() const {
+    const auto stated = origin.find("coincidence_fwhm_ps");
+    if (stated == origin.end()) return std::nullopt;
+    const std::string& text = stated->second;
+    double ps = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ps);
+    if (error != std::errc() || end != text.data() + text.size() || !(ps > 0) || !std::isfinite(ps))
+        return std::nullopt;
+    return ps;
 }
 
 std::string sha256_of_file(const std::filesystem::path& file) {

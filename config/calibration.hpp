@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,12 @@ struct Calibration {
     /// [crystal]: ticks added to the raw time; empty: none.
     std::vector<std::int32_t> time_offset;
     std::string sha256;  ///< of the file, lower-case hex; empty without a file
-    /// How it was made, by name: text attributes of the file. Nothing is computed from them.
+    /// How it was made, by name: text attributes of the file.
     std::map<std::string, std::string> origin;
+
+    /// The time resolution of a pair (FWHM) that petcal derive time measured: the text attribute of that
+    /// name. Absent: not stated.
+    [[nodiscard]] std::optional<double> coincidence_fwhm_ps() const;
 };
 
 /// Reads an HDF5 calibration (docs/reference/configuration.md) and checks its shapes and values against the

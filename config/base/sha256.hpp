@@ -9,6 +9,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 namespace petacq::config {
 
@@ -20,6 +22,18 @@ class Sha256 {
             throw std::runtime_error("OpenSSL does not provide SHA-256");
     }
     void add(std::span<const std::byte> data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
+    /// The bytes of a value, or of the values of an array, which must have no padding.
+    template <class T>
+    void add_value(const T& value) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        add(std::as_bytes(std::span(&value, 1)));
+    }
+    template <class T>
+    void add_values(const std::vector<T>& values) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        add_value(values.size());
+        add(std::as_bytes(std::span(values)));
+    }
     /// Lower-case hex of all that was added; call it once.
     std::string text() {
         std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};

@@ -22,7 +22,11 @@ nlohmann::json text_or_null(const std::string& text) {
 }  // namespace
 
 CalibrationInUse in_use_now(const config::Calibration& calibration, const std::filesystem::path& file) {
-    return {file, calibration.sha256, said(calibration, "made_by"), said(calibration, "created_utc"),
+    return {file,
+            calibration.sha256,
+            said(calibration, "made_by"),
+            said(calibration, "created_utc"),
+            calibration.coincidence_fwhm_ps(),
             std::chrono::system_clock::now()};
 }
 

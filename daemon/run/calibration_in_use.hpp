@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "config/calibration.hpp"
@@ -15,6 +16,7 @@ struct CalibrationInUse {
     std::string sha256;
     std::string made_by;                          ///< the program, as the file says; empty: it does not
     std::string created_utc;                      ///< likewise
+    std::optional<double> coincidence_fwhm_ps;    ///< time resolution of a pair, likewise
     std::chrono::system_clock::time_point taken;  ///< when it came into use
 };
 

@@ -116,6 +116,7 @@ nlohmann::json Run::description() const {
     content["configuration"] = *setting_.configuration->document;
     content["scanner"] = config::to_json(*setting_.scanner);
     content["calibration_sha256"] = setting_.calibration.sha256;
+    if (const auto fwhm = setting_.calibration.coincidence_fwhm_ps) content["coincidence_fwhm_ps"] = *fwhm;
     if (!request_.replayed.empty()) content["replayed"] = request_.replayed;
     return content;
 }

@@ -1,4 +1,5 @@
-// Suite "image": the time of each part of petlm's quick-look image, on the CPU and with cuSPARSE.
+// Suite "image": the time of each part of petlm's quick-look image, on the CPU and with CUDA.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -6,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "config/base/constants.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petbench/base/measure.hpp"
 #include "tools/petbench/base/suites.hpp"
@@ -15,10 +17,15 @@
 namespace petacq::bench {
 namespace {
 
-/// Prompts of a cylinder that fills a third of the bore's width and half of its length.
-gpu::RecordVector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, std::size_t count) {
+constexpr double window_ps = 4000;
+
+/// Prompts of a cylinder that fills a third of the bore's width and half of its length, with time differences
+/// of that resolution.
+gpu::RecordVector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, std::size_t count,
+                                               double fwhm_ps) {
     const geometry::HitFinder finder(scanner);
     std::mt19937_64 random(1);
+    std::normal_distribution<double> blur_ps(0, std::max(fwhm_ps, 1.0) / config::fwhm_per_sigma);
     const auto uniform = [&] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
     const double radius = finder.radius_mm() / 3;
     const double length = (finder.axial_high_mm() - finder.axial_low_mm()) / 2;
@@ -34,8 +41,10 @@ gpu::RecordVector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, s
         const auto b = finder.find(from, {-across * std::cos(angle), -across * std::sin(angle), -z});
         if (!a || !b) continue;
         gpu::Coincidence c;
-        c.crystal_a = a->crystal;
-        c.crystal_b = b->crystal;
+        const double later_ps = (b->distance_mm - a->distance_mm) / config::light_mm_per_ps + blur_ps(random);
+        c.crystal_a = later_ps < 0 ? b->crystal : a->crystal;
+        c.crystal_b = later_ps < 0 ? a->crystal : b->crystal;
+        c.dt = static_cast<std::uint32_t>(std::min(std::abs(later_ps), window_ps) / scanner.tick_ps);
         out.push_back(c);
     }
     return out;
@@ -44,17 +53,12 @@ gpu::RecordVector<gpu::Coincidence> prompts_of(const config::Scanner& scanner, s
 struct Times {
     std::vector<double> count;
     std::vector<double> sensitivity;
-    std::vector<double> build;
-    std::vector<double> products;
+    std::vector<double> projections;
     std::vector<double> whole;
 };
 
 void print(const std::string& name, const image::QuickLook& look, const ImageSuite& suite, const Times& t) {
-    const double passes = 2.0 * suite.iterations;
-    const auto nonzeros = static_cast<double>(look.em.nonzeros);
     std::printf("%s: %s\n", name.c_str(), look.backend.c_str());
-    std::printf("  system matrix %.2f G nonzeros, %s\n", nonzeros / 1e9,
-                look.em.matrix_kept ? "built once" : "rebuilt in pieces for every use");
     const TextTable table(22, {10, 9});
     const auto row = [&](const char* what, const std::vector<double>& seconds, double done,
                          const char* unit) {
@@ -63,9 +67,7 @@ void print(const std::string& name, const image::QuickLook& look, const ImageSui
     };
     table.row("  pairs counted", {fmt::format("{:.3f} s", median(t.count))});
     table.row("  sensitivity", {fmt::format("{:.3f} s", median(t.sensitivity))});
-    row("  matrix made", t.build, nonzeros * (look.em.matrix_kept ? 1 : suite.iterations) / 1e9,
-        " G nonzeros/s");
-    row("  EM without that", t.products, passes * nonzeros / 1e9, " G nonzeros/s");
+    row("  iterations", t.projections, suite.millions * suite.iterations, " M prompts/s per iteration");
     row("  whole", t.whole, suite.millions, " M prompts/s");
 }
 
@@ -73,12 +75,19 @@ void print(const std::string& name, const image::QuickLook& look, const ImageSui
 
 void run(const ImageSuite& suite) {
     const config::Scanner scanner = config::load_scanner(suite.scanner);
-    const auto records = prompts_of(scanner, static_cast<std::size_t>(suite.millions * 1e6));
+    const auto records =
+        prompts_of(scanner, static_cast<std::size_t>(suite.millions * 1e6), suite.tof_fwhm_ps);
+    image::TofBins tof;
+    if (suite.tof_fwhm_ps > 0) {
+        tof = image::TofBins::of(suite.tof_fwhm_ps, scanner.tick_ps,
+                                 static_cast<std::uint32_t>(window_ps / scanner.tick_ps));
+    }
     image::QuickLookOptions options;
     options.grid = image::choose_grid(scanner, {});
     options.iterations = suite.iterations;
     options.subsets = suite.subsets;
     options.max_memory = static_cast<std::uint64_t>(suite.max_memory_gb * 1e9);
+    options.psf_mm = suite.psf_mm;
     options.smooth_mm = 2 * options.grid.voxel_mm;
     const corrections::LineFactors factors(scanner, config::DepthOfInteraction::fixed(0));
     net::WorkerPool pool(suite.threads != 0 ? suite.threads
@@ -97,7 +106,7 @@ void run(const ImageSuite& suite) {
             double count = 0;
             const double whole = seconds_of([&] {
                 image::PairCounts pairs(scanner.geometry.crystal_count(),
-                                        image::pair_capacity(options.max_memory), pool);
+                                        image::pair_capacity(options.max_memory), pool, tof);
                 count = seconds_of([&] {
                     pairs.add(records);
                     pairs.finish();
@@ -107,8 +116,7 @@ void run(const ImageSuite& suite) {
             if (round == 0) continue;
             times.count.push_back(count);
             times.sensitivity.push_back(looks[b].sensitivity_s);
-            times.build.push_back(looks[b].em.build_s);
-            times.products.push_back(looks[b].em.product_s);
+            times.projections.push_back(looks[b].em.projection_s);
             times.whole.push_back(whole);
         }
         print(suite.backends[b], looks[b], suite, times);

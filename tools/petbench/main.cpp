@@ -164,6 +164,10 @@ void add_options(CLI::App& app, ImageSuite& s) {
     option(app, "--threads", s.threads, "CPU threads; 0: one per core")->check(CLI::Range(0, 1024));
     option(app, "--iterations", s.iterations, "Passes over all subsets")->check(CLI::Range(1, 1000));
     option(app, "--subsets", s.subsets, "Subsets of the lines")->check(CLI::Range(1, 1000));
+    option(app, "--tof-fwhm-ps", s.tof_fwhm_ps, "Resolution of the time of flight; 0: without")
+        ->check(CLI::Range(0.0, 1e6));
+    option(app, "--psf-mm", s.psf_mm, "FWHM of the blur in the model; 0: none")
+        ->check(CLI::Range(0.0, 100.0));
     option(app, "--max-memory-gb", s.max_memory_gb, "Host memory that may be used")
         ->check(CLI::Range(0.001, 1e6));
     add_repetitions(app, "--rounds", s.rounds, "Rounds that are counted");

@@ -254,9 +254,10 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
            "What attenuates: x,y,z,radius,length[,1/cm] of a cylinder along z (mm; water by default), or a "
            "NIfTI map in 1/cm; repeatable, parts add up")
         ->take_all();
-    sub.add_option("--scatter", o.scatter,
-                   "simulation: of the photons in what attenuates, checked by the lines that miss it; default: "
-                   "simulation with --attenuation")
+    sub.add_option(
+           "--scatter", o.scatter,
+           "simulation: of the photons in what attenuates, checked by the lines that miss it; default: "
+           "simulation with --attenuation")
         ->check(CLI::IsMember({"simulation", "none"}));
     add_nuclide(sub, o,
                 "With --normalisation: correct for its decay; default: the one that the operator named");
@@ -265,6 +266,12 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
     sub.add_option("--fov-mm", o.fov_mm, "Width across; default: the bore");
     sub.add_option("--iterations", o.iterations, "Iterations over all subsets")->capture_default_str();
     sub.add_option("--subsets", o.subsets, "Subsets of the lines; 1: MLEM")->capture_default_str();
+    sub.add_option("--tof", o.tof,
+                   "Time of flight: off, its resolution in ps (FWHM of the time difference of a pair), or "
+                   "auto: what the run states of its calibration, where that helps")
+        ->capture_default_str();
+    sub.add_option("--psf-mm", o.psf_mm,
+                   "FWHM of the blur of the scanner, which the model then has; default: none");
     sub.add_option("--smooth-mm", o.smooth_mm, "FWHM of a Gaussian applied at the end; default: two voxels");
     sub.add_option("--backend", o.backend, "What computes")
         ->check(CLI::IsMember(petacq::config::words<petacq::config::Backend>.names))
@@ -276,6 +283,8 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
                    "Images with the prompts drawn anew, 2 to 1000, whose spread is the standard error by "
                    "counting; 0: it is unknown")
         ->capture_default_str();
+    sub.add_flag("--no-cache", o.no_cache,
+                 "Compute the sensitivity, and do not keep it in $XDG_CACHE_HOME/petacqd");
 }
 
 void add_image(CLI::App& app, int& status) {

@@ -123,13 +123,16 @@ TEST_CASE("petbench measures on the GPU", "[petbench]") {
 
 TEST_CASE("petbench image measures the parts of an image, and compares the images of its back-ends",
           "[petbench]") {
-    const Outcome outcome =
-        petbench("image" + small_scanner + "--millions 0.01 --rounds 1 --iterations 1 --backend cpu cpu");
-    INFO(outcome.out);
-    CHECK(outcome.status == 0);
-    for (const char* row : {"\n  pairs counted ", "\n  sensitivity ", "\n  matrix made ",
-                            "\n  EM without that ", "\n  whole ", "\ncpu and cpu: largest difference 0 "})
-        CHECK(contains(outcome.out, row));
+    for (const std::string model : {"", "--tof-fwhm-ps 200 --psf-mm 2 "}) {
+        const Outcome outcome = petbench("image" + small_scanner + model +
+                                         "--millions 0.01 --rounds 1 --iterations 1 --backend cpu cpu");
+        INFO(outcome.out);
+        CHECK(outcome.status == 0);
+        for (const char* row :
+             {"\n  pairs counted ", "\n  sensitivity ", "\n  iterations ", " M prompts/s per iteration",
+              "\n  whole ", "\ncpu and cpu: largest difference 0 "})
+            CHECK(contains(outcome.out, row));
+    }
 }
 
 TEST_CASE("petbench writer measures the writer and plain writes, and leaves nothing behind", "[petbench]") {

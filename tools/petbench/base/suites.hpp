@@ -100,7 +100,7 @@ struct ExportSuite {
 };
 void run(const ExportSuite& suite);
 
-/// The parts of petlm's quick-look image, on the CPU and with cuSPARSE.
+/// The parts of petlm's quick-look image, on the CPU and with CUDA.
 struct ImageSuite {
     std::string scanner;
     double millions = 5;
@@ -108,6 +108,8 @@ struct ImageSuite {
     std::uint32_t threads = 0;  ///< 0: one per core
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
+    double tof_fwhm_ps = 0;  ///< 0: without the time of flight
+    double psf_mm = 0;
     double max_memory_gb = 4;
     int rounds = 3;
 };

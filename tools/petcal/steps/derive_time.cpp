@@ -1,5 +1,7 @@
 #include "tools/petcal/steps/derive_time.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -107,10 +109,16 @@ std::vector<estimate::TimeDifference> read_differences(const config::Scanner& sc
                 ++out.missed;
                 continue;
             }
+            if (const auto chord = estimate::chord_of(known, places[c.crystal_a], places[c.crystal_b])) {
+                // Even activity between its ends; the time difference is twice the distance from the middle.
+                const double ps = (chord->end_mm - chord->begin_mm) / config::light_mm_per_ps;
+                out.source_ps2 += ps * ps / 3;
+            }
             differences.push_back(
                 {c.crystal_a, c.crystal_b, static_cast<float>(c.dt - *path * ticks_per_mm)});
         }
     }
+    if (!differences.empty()) out.source_ps2 /= static_cast<double>(differences.size());
     check_scan(scanner, options, known, lines);
     return differences;
 }
@@ -149,6 +157,7 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
     }
     calibration.origin = made_by("petcal derive time");
     calibration.origin["calibration_sha256"] = calibration.sha256;
+    if (out.fwhm_ps() > 0) calibration.origin["coincidence_fwhm_ps"] = fmt::format("{:.1f}", out.fwhm_ps());
     calibration.origin["run_json_sha256"] = config::sha256_of_file(options.run / "run.json");
     config::save_calibration(options.output, scanner.geometry, calibration);
     return out;
@@ -174,6 +183,11 @@ void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& option
     std::printf("stated error      %.1f ps rms\n", std::sqrt(errors / known) * times.tick_ps);
     std::printf("sigma of a pair   %.1f ps, %.1f %% of the pairs in the peak\n",
                 found.sigma_ticks * times.tick_ps, 100 * found.in_peak);
+    if (times.fwhm_ps() > 0) {
+        std::printf("resolution        %.1f ps FWHM, without the extent of the source\n", times.fwhm_ps());
+    } else {
+        std::printf("resolution        hidden by the extent of the source\n");
+    }
     std::printf("in a neighbour    %.1f %% of the hits\n", 100 * found.beside);
     std::printf("unrelated groups  %u\n", found.groups);
     std::printf("undetermined      %zu crystals", found.undetermined.size());

@@ -15,8 +15,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::size_t max_pairs = 16'000'000;      // of which prompts are counted for the scatter
-constexpr std::uint64_t max_memory = 512'000'000;  // of the image that makes it, bytes
+constexpr std::size_t max_pairs = 16'000'000;  // of which prompts are counted for the scatter
 
 double solid_angle_scale(const config::Dimensions& d) {
     const double face = d.crystal_pitch_y_mm * d.crystal_pitch_z_mm;
@@ -109,7 +108,7 @@ void LineModel::use_scatter(const ExportSource& source, const config::Scanner& s
                                [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
                                [this](std::uint32_t a, std::uint32_t b) { return randoms(a, b); }, pairs,
                                photopeak.window(source.coverage().rules.energy)},
-            pool, max_memory);
+            pool);
         sentence = scatter_->sentence();
     }
     sentences_.push_back(std::move(sentence));

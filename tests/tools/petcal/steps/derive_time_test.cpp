@@ -111,6 +111,16 @@ TEST_CASE("derive time: mistakes of the scan are named") {
     CHECK(!std::filesystem::exists(dir / "next.h5"));
 }
 
+TEST_CASE("derive time: the extent of the source is not resolution, and may hide it") {
+    petcal::DerivedTimes times;
+    times.tick_ps = 10;
+    times.offsets.sigma_ticks = 13;
+    times.source_ps2 = 50 * 50;
+    CHECK(std::abs(times.fwhm_ps() - 120 * 2.35482) < 0.01);
+    times.source_ps2 = 125 * 125;
+    CHECK(times.fwhm_ps() == 0);
+}
+
 TEST_CASE("derive time: the next calibration has the true offsets") {
     const test::TemporaryDirectory dir;
     const config::Scanner scanner = test::small_scanner();
@@ -141,6 +151,15 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
         error.add(next.time_offset[i] * scanner.tick_ps - double{detector.crystals[i].time_offset_ps});
     CAPTURE(2 * pairs.size() / next.time_offset.size());
     CHECK(error.sigma() < 30);
+
+    // Two photons of 400 ps each.
+    CHECK(std::abs(found.fwhm_ps() / (400 * std::sqrt(2.0)) - 1) < 0.05);
+    REQUIRE(next.coincidence_fwhm_ps());
+    CHECK(std::abs(*next.coincidence_fwhm_ps() - found.fwhm_ps()) < 0.1);
+    CHECK_FALSE(old.coincidence_fwhm_ps());
+    // Most chords of the cylinder are 10 to 20 mm: (chord / c)^2 / 3.
+    CHECK(found.source_ps2 > 370);
+    CHECK(found.source_ps2 < 1490);
 
     // The report shows the same. Randoms and scatter lie outside of the peak.
     const auto in_peak = [](const std::vector<double>& ps) {

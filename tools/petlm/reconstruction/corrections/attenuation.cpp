@@ -189,6 +189,17 @@ AttenuatingObject::Extent AttenuatingObject::extent() const {
     return out;
 }
 
+void AttenuatingObject::add_to(config::Sha256& digest) const {
+    digest.add_values(cylinders_);
+    digest.add_value(maps_.size());
+    for (const auto& map : maps_) {
+        digest.add_value(map->volume.n);
+        digest.add_value(map->volume.step);
+        digest.add_value(map->volume.first);
+        digest.add_values(map->volume.values);
+    }
+}
+
 std::string AttenuatingObject::text() const {
     std::string out;
     if (!cylinders_.empty())

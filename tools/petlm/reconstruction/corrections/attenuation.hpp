@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "config/base/sha256.hpp"
 #include "tools/nifti/nifti.hpp"
 #include "tools/petcal/estimate/pairs/known_source.hpp"
 
@@ -52,6 +53,8 @@ class AttenuatingObject {
     [[nodiscard]] double per_cm(const Vector3& point) const;
     /// A box that holds the object; not of an empty one.
     [[nodiscard]] Extent extent() const;
+    /// All that integral() depends on.
+    void add_to(config::Sha256& digest) const;
     /// "1 cylinder", "map mouse.nii", ...
     [[nodiscard]] std::string text() const;
 

@@ -56,6 +56,20 @@ double LineFactors::face_share(std::uint32_t a, std::uint32_t b) const {
            cosines_over_square(line.a, lines_.places[a].outward, line.b, lines_.places[b].outward);
 }
 
+void LineFactors::add_to(config::Sha256& digest) const {
+    const std::string depth = lines_.depth.name();
+    digest.add(std::as_bytes(std::span(depth)));
+    digest.add_value('\0');
+    digest.add_values(lines_.places);
+    digest.add_value(normalised());
+    if (normalisation_) {
+        digest.add_values(normalisation_->efficiency);
+        digest.add_values(normalisation_->transaxial);
+        digest.add_values(normalisation_->axial);
+    }
+    object_.add_to(digest);
+}
+
 double LineFactors::attenuation(const Vector3& from, const Vector3& to) const {
     return object_.empty() ? 1 : std::exp(-object_.integral(from, to));
 }

@@ -51,6 +51,9 @@ class LineFactors {
     }
     [[nodiscard]] double attenuation(const Vector3& from, const Vector3& to) const;
 
+    /// All that these functions depend on.
+    void add_to(config::Sha256& digest) const;
+
     [[nodiscard]] bool normalised() const { return normalisation_.has_value(); }
     /// The file as read; only if normalised().
     [[nodiscard]] const normalisation::Normalisation& file() const { return *normalisation_; }

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "config/base/sha256.hpp"
 #include "config/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
@@ -128,6 +129,12 @@ class PairLosses {
     /// Of both together.
     [[nodiscard]] double live(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
         return seen(crystal_a, crystal_b) * arrived(crystal_a, crystal_b);
+    }
+
+    /// All that these shares depend on.
+    void add_to(config::Sha256& digest) const {
+        digest.add_values(dead_time_.factor);
+        digest.add_values(loss_.arrived);
     }
 
   protected:

@@ -89,7 +89,8 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
         for (auto a = static_cast<std::uint32_t>(share); a < crystals; a += shares) {
             for (std::uint32_t b = a + 1; b < crystals; ++b) {
                 if (!rule.good(a, b)) continue;
-                const Ray ray(box, factors.ends(a, b));
+                const Line line = line_of(factors.geometry(), {a, b});
+                const Ray ray(box, line.from, line.to);
                 if (ray.cells() == 0) continue;
                 const double weight = factors.solid_angle(a, b, scale) * (chance ? chance({a, b}) : 1);
                 if (!(weight > 0)) continue;
@@ -147,7 +148,8 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
             for (std::uint32_t b = 0; b < crystals; ++b) {
                 if (one_in > 1 && (mixed(a * crystals + b) & (one_in - 1)) != 0) continue;
                 if (a == b || !rule.good(a, b)) continue;
-                const Ray ray(box, factors.ends(a, b));
+                const Line line = line_of(factors.geometry(), {a, b});
+                const Ray ray(box, line.from, line.to);
                 if (ray.cells() == 0) continue;
                 const auto weight = static_cast<float>(factors.solid_angle(a, b, scale) * first[i].images);
                 ray.walk([&](std::uint32_t voxel, float mm) { sum[voxel] += weight * mm; });

@@ -1,5 +1,6 @@
 #include "tools/petlm/reconstruction/em/lines.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -14,6 +15,26 @@ double ring_pairs(std::uint32_t row_a, std::uint32_t row_b, std::uint32_t rings,
             pairs += (a > b ? a - b : b - a) <= most ? 1 : 0;
     }
     return pairs;
+}
+
+/// The share of the scatter of a pair whose time difference is in the bin.
+double share_of_scatter(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
+                        std::int16_t bin) {
+    const corrections::AttenuatingObject::Extent box = factors.object().extent();
+    const auto [a, b] = factors.ends(pair.a, pair.b);
+    const double across = std::hypot(b[0] - a[0], b[1] - a[1]);
+    const double length = std::hypot(across, b[2] - a[2]);
+    if (!(across > 0)) return tof.share_of_window(bin);
+    // Seen along the axis, in a circle around the object.
+    const double x = (box.low[0] + box.high[0]) / 2 - a[0];
+    const double y = (box.low[1] + box.high[1]) / 2 - a[1];
+    const double radius = std::max(box.high[0] - box.low[0], box.high[1] - box.low[1]) / 2;
+    const double along = (x * (b[0] - a[0]) + y * (b[1] - a[1])) / across;
+    const double beside = (x * (b[1] - a[1]) - y * (b[0] - a[0])) / across;
+    const double half = std::sqrt(std::max(radius * radius - beside * beside, radius * radius / 4));
+    const double middle_of_bin = length / 2 - bin * tof.bin_mm();
+    const double middle = along * length / across - middle_of_bin;
+    return tof.mean_chance(middle - half * length / across, middle + half * length / across);
 }
 
 }  // namespace
@@ -60,24 +81,33 @@ double weight_scale(const config::Dimensions& dimensions, const Grid& grid) {
 }
 
 Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
-                 const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
-                 const LineModel& model, std::size_t subsets) {
+                 const Grid& grid, const MeasuredPairs& counts, const LineModel& model, std::size_t subsets) {
     const double scale = weight_scale(dimensions, grid);
+    const std::size_t rows = counts.pairs.size();
     Lines lines;
-    lines.pairs.reserve(pairs.size());
-    lines.prompts.reserve(pairs.size());
-    lines.additive.reserve(pairs.size());
+    lines.tof = counts.tof;
+    lines.pairs.reserve(rows);
+    lines.prompts.reserve(rows);
+    lines.additive.reserve(rows);
+    lines.bins.reserve(counts.bins.size());
     for (std::size_t subset = 0; subset < subsets; ++subset) {
         lines.subset_start.push_back(lines.pairs.size());
-        for (std::size_t i = subset; i < pairs.size(); i += subsets) {
-            const Pair pair = pairs[i];
+        for (std::size_t i = subset; i < rows; i += subsets) {
+            const Pair pair = counts.pairs[i];
             const double factor = model.factor ? model.factor(pair) : 1;
             if (!(factor > 0)) continue;
             const double weight = factor * factors.solid_angle(pair.a, pair.b, scale);
+            double background = model.background ? model.background(pair) : 0;
+            double scatter = model.scatter ? model.scatter(pair) : 0;
+            if (lines.tof.used()) {
+                const std::int16_t bin = counts.bins[i];
+                lines.bins.push_back(bin);
+                background *= lines.tof.share_of_window(bin);
+                if (scatter > 0) scatter *= share_of_scatter(factors, pair, lines.tof, bin);
+            }
             lines.pairs.push_back(pair);
-            lines.prompts.push_back(static_cast<float>(counts[i]));
-            lines.additive.push_back(
-                static_cast<float>(model.background ? model.background(pair) / weight : 0));
+            lines.prompts.push_back(static_cast<float>(counts.counts[i]));
+            lines.additive.push_back(static_cast<float>((background + scatter) / weight));
         }
     }
     lines.subset_start.push_back(lines.pairs.size());

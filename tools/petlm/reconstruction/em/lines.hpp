@@ -8,7 +8,8 @@
 #include "config/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
-#include "tools/petlm/reconstruction/projector/grid.hpp"
+#include "tools/petlm/reconstruction/em/pair_counts.hpp"
+#include "tools/petlm/reconstruction/projector/projector.hpp"
 
 namespace petacq::image {
 
@@ -17,8 +18,9 @@ using OfPair = std::function<double(Pair)>;
 
 /// What EM knows of a line besides its weight and its prompts.
 struct LineModel {
-    OfPair background;  ///< randoms and scatter expected among the prompts; empty: none
+    OfPair background;  ///< expected among the prompts, at any time difference alike; empty: none
     OfPair factor;      ///< chance that a pair towards the two crystals is found; empty: 1
+    OfPair scatter;     ///< expected as well, from along the object; empty: none
 };
 
 /// Delayed coincidences by pair of modules. The pairs of crystals of two modules share them evenly.
@@ -47,27 +49,32 @@ class RandomsByModules {
 /// Lines in the order in which EM takes them: one subset after the other.
 struct Lines {
     std::vector<Pair> pairs;
-    std::vector<float> prompts;  ///< [line]
+    std::vector<std::int16_t> bins;  ///< [line] of the time of flight; empty without
+    std::vector<float> prompts;      ///< [line]
     /// [line] expected background divided by weight and factor, so that
     /// expected prompts = weight * factor * (sum of lengths times voxels + additive).
     std::vector<float> additive;
     std::vector<std::size_t> subset_start;  ///< [subset] first line, and the end
+    TofBins tof;
 
-    static constexpr std::uint64_t bytes_per_line = sizeof(Pair) + 2 * sizeof(float);
+    [[nodiscard]] Rows rows() const { return {pairs, bins, prompts, additive, tof}; }
+    static constexpr std::uint64_t bytes_per_line = sizeof(Pair) + sizeof(std::int16_t) + 2 * sizeof(float);
 };
 
 /// What solid_angle() is multiplied by to make the weight of a line in this grid (make_lines).
 double weight_scale(const config::Dimensions& dimensions, const Grid& grid);
 
-/// Line i of `pairs` goes to subset i modulo the number of subsets. The weight is the probability that the
+/// Line i of `counts` goes to subset i modulo the number of subsets. The weight is the probability that the
 /// photons of a decay in a voxel fly along the line, per mm of it in the voxel,
 ///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),
 /// with the area of the front faces, the angles at which the line meets them, and the distance between them.
 /// The value of a voxel is then its number of decays if every photon that meets a crystal is detected, or
 /// with that chance which the factor of the model says: it multiplies the weight. Lines with a factor of 0,
-/// of dead crystals, are left out.
+/// of dead crystals, are left out. With the time of flight, the background of a pair is shared evenly among
+/// the time differences in the window, and its scatter among those from along the object, as if it came
+/// evenly from the chord of the line in it; of lines that miss the object or touch it, from half of its
+/// width.
 Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
-                 const Grid& grid, const std::vector<Pair>& pairs, const std::vector<std::uint32_t>& counts,
-                 const LineModel& model, std::size_t subsets);
+                 const Grid& grid, const MeasuredPairs& counts, const LineModel& model, std::size_t subsets);
 
 }  // namespace petacq::image

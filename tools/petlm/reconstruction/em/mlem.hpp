@@ -18,6 +18,8 @@ struct EmOptions {
     double share = 1;
     /// Voxels below this share of the largest sensitivity stay 0.
     double min_sensitivity = 0.02;
+    /// What the scanner blurs: FWHM of a Gaussian in the image, mm.
+    double psf_mm = 0;
     /// Called after every subset with the number of steps done and of all steps.
     std::function<void(std::uint64_t, std::uint64_t)> progress;
 };
@@ -29,23 +31,18 @@ struct EmResult {
     /// log-likelihood up to a constant. With several subsets, the share of each is computed when its turn
     /// comes, and that of the last image is left out.
     std::vector<double> log_likelihood;
-    std::uint64_t outside = 0;       ///< prompts on lines that miss all voxels that can have a value
-    std::uint64_t nonzeros = 0;      ///< of the system matrix
-    std::uint64_t matrix_bytes = 0;  ///< of all pieces of the system matrix together
-    bool matrix_kept = false;        ///< all of it fitted; otherwise its pieces were rebuilt for every use
-    double build_s = 0;              ///< time to build the matrix
-    double product_s = 0;            ///< time of the products with it
+    std::uint64_t outside = 0;  ///< prompts of lines that miss all voxels that can have a value
+    double projection_s = 0;    ///< time of the projections
 };
 
 /// x <- x / s * sum over lines of length * prompts / (sum of lengths * x + additive), subset after subset, s
 /// of a subset being `sensitivity` divided by the number of subsets. (Shepp and Vardi 1982, Hudson and Larkin
 /// 1994; additive term as Politte and Snyder 1991.) It starts with the same value everywhere. With one
 /// subset the likelihood does not fall, and the sum of sensitivity times value is the number of prompts
-/// minus the expected randoms among them. Lines of a subset are projected in pieces that fit the projector's
-/// budget; the result does not depend on the pieces. Throws as MatrixPieces does
-/// when the budget does not hold the smallest piece.
-EmResult reconstruct(Projector& projector, const Grid& grid, const config::LineGeometry& geometry,
-                     const Lines& lines, std::span<const float> sensitivity, net::WorkerPool& pool,
-                     const EmOptions& options);
+/// minus the expected randoms among them. With `psf_mm`, lengths are those of an image blurred by it (Reader
+/// et al. 2003): the image is that before the blur. With the time of flight, each length is multiplied by the
+/// chance of the bin of the line (walk_row()).
+EmResult reconstruct(Projector& projector, const Grid& grid, const Lines& lines,
+                     std::span<const float> sensitivity, net::WorkerPool& pool, const EmOptions& options);
 
 }  // namespace petacq::image

@@ -20,7 +20,6 @@ constexpr double voxel_mm = 3.5;  // or a little less
 constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
 constexpr std::size_t max_lines = 400'000;
-constexpr std::uint64_t matrix_memory = 256'000'000;
 constexpr std::array<std::size_t, 2> annihilations_by_round = {400'000, 1'600'000};
 constexpr double least_seen = 0.1;  // of the sensitivity of the best plane, in planes that tell the activity
 using config::Vector3;
@@ -100,7 +99,7 @@ corrections::Activity continued(const Grid& grid, const std::vector<float>& imag
 
 }  // namespace
 
-Scatter::Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory) : data_(std::move(data)) {
+Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data)) {
     corrections::ScatterTails tails(data_.scanner, data_.rule, data_.lines, data_.found, data_.randoms, pool);
     for (std::size_t i = 0; i < data_.pairs.pairs().size(); ++i) {
         const Pair pair = data_.pairs.pairs()[i];
@@ -113,7 +112,7 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memo
     if (data_.lines.depth().typical_mm() > 0)
         detection.crystals = config::crystal_material(data_.scanner.dimensions);
     for (const std::size_t annihilations : annihilations_by_round) {
-        const corrections::Activity of_run = activity(pool, max_memory);
+        const corrections::Activity of_run = activity(pool);
         simulation_ = std::make_unique<corrections::ScatterSimulation>(
             data_.scanner, data_.lines.object(), of_run, detection, annihilations, pool);
         const double simulated = simulation_->trues() + simulation_->scattered();
@@ -131,7 +130,7 @@ double Scatter::found(std::uint32_t a, std::uint32_t b) const {
     return chance * double{efficiency[a]} * efficiency[b] / data_.lines.normalisation(a, b);
 }
 
-corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max_memory) const {
+corrections::Activity Scatter::activity(net::WorkerPool& pool) const {
     const Grid grid = bore(data_.scanner);
     LineModel model;
     model.factor = [this](Pair p) { return data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b); };
@@ -156,14 +155,12 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool, std::uint64_t max
         counts.push_back(data_.pairs.counts()[i]);
     }
     const Lines lines =
-        make_lines(data_.lines, data_.scanner.dimensions, grid, pairs, counts, model, subsets);
+        make_lines(data_.lines, data_.scanner.dimensions, grid, {pairs, counts}, model, subsets);
     EmOptions options;
     options.iterations = iterations;
     options.share = data_.pairs.share() / static_cast<double>(one_in);
-    const config::LineGeometry& geometry = data_.lines.geometry();
-    const auto projector = make_host_projector(grid, geometry, pool, std::min(matrix_memory, max_memory / 2));
-    const std::vector<float> image =
-        reconstruct(*projector, grid, geometry, lines, sensitive, pool, options).image;
+    const auto projector = make_host_projector(grid, data_.lines.geometry(), pool);
+    const std::vector<float> image = reconstruct(*projector, grid, lines, sensitive, pool, options).image;
     return continued(grid, image, sensitive, data_.scanner, data_.lines.object());
 }
 

@@ -35,8 +35,7 @@ struct ScatterData {
 /// Deterministic, also with other numbers of threads. Thread-safe once made.
 class Scatter {
   public:
-    /// `max_memory`, bytes: throws std::invalid_argument if it is too small for the image.
-    Scatter(ScatterData data, net::WorkerPool& pool, std::uint64_t max_memory);
+    Scatter(ScatterData data, net::WorkerPool& pool);
 
     /// Expected among the prompts of the pair in the run.
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const {
@@ -58,7 +57,7 @@ class Scatter {
     /// The chance of a pair that reaches the two crystals, whatever the way of its photons. The factors of
     /// the normalisation by place belong to pairs that fly along the line.
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
-    [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool, std::uint64_t max_memory) const;
+    [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool) const;
 
     ScatterData data_;
     std::unique_ptr<corrections::ScatterSimulation> simulation_;

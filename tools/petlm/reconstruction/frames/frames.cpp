@@ -138,7 +138,7 @@ class FrameMaker {
         auto& counts = counts_[frame];
         if (!counts) {
             counts = std::make_unique<image::ImageCounts>(setup_.scanner.geometry, setup_.rule, capacity_,
-                                                          setup_.pool);
+                                                          setup_.pool, setup_.tof.bins);
         }
         return *counts;
     }

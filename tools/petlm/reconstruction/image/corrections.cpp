@@ -60,7 +60,7 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
         pile_up_made_.sentence = "Pile-up: none, as there are no prompts.";
     }
     use_lines(options);
-    use_scatter(scanner, rule, pairs, window, options, how.max_memory, pool);
+    use_scatter(scanner, rule, pairs, window, options, pool);
     report_.list.push_back(randoms_made_);
     report_.list.push_back(pile_up_made_);
     use_dead_time(no_losses);
@@ -188,8 +188,7 @@ void Corrections::use_loss(const petlm::ExportSource& source, const daemon::Cove
 
 void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
                               const PairCounts& pairs, const corrections::EnergyWindow& window,
-                              const petlm::ImageOptions& options, std::uint64_t max_memory,
-                              net::WorkerPool& pool) {
+                              const petlm::ImageOptions& options, net::WorkerPool& pool) {
     Correction out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation).", {}};
     if (options.scatter == "none") out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
     if (!lines_.object().empty() && options.scatter != "none" && pairs.pairs().empty()) {
@@ -203,7 +202,7 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
                             return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
                         },
                         pairs, window},
-            pool, max_memory);
+            pool);
         out.made = true;
         report_.errors.scatter = scatter_->total();
         out.sentence = scatter_->sentence();
@@ -277,11 +276,15 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
 QuickLookModel Corrections::model() const {
     QuickLookModel out;
     out.line.background = randoms_;
-    if (scatter_) {
-        out.line.background = [this](Pair pair) {
-            return (randoms_ ? randoms_(pair) : 0) + scatter_->counts(pair.a, pair.b);
-        };
+    if (scatter_) out.line.scatter = [this](Pair pair) { return scatter_->counts(pair.a, pair.b); };
+    config::Sha256 digest;
+    digest.add_value(report_.asked || loss_made_);
+    if (report_.asked || loss_made_) {
+        lines_.add_to(digest);
+        digest.add_value(report_.asked);
+        if (losses_) losses_->add_to(digest);
     }
+    out.digest = digest.text();
     if (!report_.asked && !loss_made_) return out;
     out.line.factor = [this](Pair pair) {
         return found(pair.a, pair.b) * lines_.attenuation(pair.a, pair.b);

@@ -45,7 +45,7 @@ class Corrections {
                   const std::string& why);
     void use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& pairs,
                      const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
-                     std::uint64_t max_memory, net::WorkerPool& pool);
+                     net::WorkerPool& pool);
     void use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options, double voxel_mm);
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const {
         if (!losses_) return lines_.normalisation(a, b);

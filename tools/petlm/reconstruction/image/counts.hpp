@@ -24,8 +24,8 @@ struct ImageCounts {
 
     /// `capacity`: of the pairs.
     ImageCounts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
-                net::WorkerPool& pool)
-        : pairs(geometry.crystal_count(), capacity, pool), delayeds(geometry, rule) {}
+                net::WorkerPool& pool, const TofBins& tof)
+        : pairs(geometry.crystal_count(), capacity, pool, tof), delayeds(geometry, rule) {}
 
     /// However the records are divided among calls, the counts are the same.
     void add(std::span<const gpu::Coincidence> records);

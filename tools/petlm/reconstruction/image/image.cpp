@@ -72,7 +72,7 @@ int image(const ImageOptions& options) {
     for (const image::Part& part : parts.list) {
         const image::PartLines lines(setup, part);
         image::ImageCounts counts(setup.scanner.geometry, setup.rule,
-                                  image::pair_capacity(setup.how.max_memory), setup.pool);
+                                  image::pair_capacity(setup.how.max_memory), setup.pool, setup.tof.bins);
         const auto start = std::chrono::steady_clock::now();
         read(setup, whole ? std::nullopt : part.coverage.intervals, counts);
         read_s += config::seconds_since(start);
@@ -94,8 +94,10 @@ int image(const ImageOptions& options) {
 
     std::vector<std::string> lines = image::doubts_about(source);
     if (!parts.sentence.empty()) lines.push_back(parts.sentence);
-    image::Statement statement{source.target(),    source.coverage(), grid, {}, lines,
-                               report::with_cairo, options.replicates};
+    lines.push_back(setup.tof.sentence);
+    image::Statement statement{source.target(), source.coverage(),  grid,
+                               setup.tof.bins,  options.psf_mm,     {},
+                               lines,           report::with_cairo, options.replicates};
     for (std::size_t i = 0; i < made.size(); ++i) {
         statement.parts.push_back({parts.list[i].bed_mm, made[i].report});
         for (const std::string& sentence : made[i].sentences) {

@@ -24,6 +24,8 @@ struct ImageOptions : corrections::NuclideOptions {
     std::optional<double> fov_mm;       ///< width across
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
+    std::string tof = "auto";            ///< auto, off, or the resolution in ps
+    std::optional<double> psf_mm;        ///< FWHM of the blur that the model has
     std::optional<double> smooth_mm;     ///< FWHM of a Gaussian applied at the end
     std::optional<double> max;           ///< value that the pictures show black
     corrections::LineOptions lines;      ///< normalisation and attenuation
@@ -34,6 +36,7 @@ struct ImageOptions : corrections::NuclideOptions {
     std::optional<double> max_memory_gb;
     /// Images of the same records drawn anew, whose spread is the error of counting; 0: none.
     std::uint32_t replicates = 0;
+    bool no_cache = false;  ///< compute the sensitivity, and do not keep it
 };
 /// Makes an image of the coincidences: NIfTI, image.json about its values and, if the program was built with
 /// cairo, PNG pictures. Without normalisation and attenuation it is for viewing, not for quantification.

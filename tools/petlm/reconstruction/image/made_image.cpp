@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "daemon/system/progress_line.hpp"
@@ -21,8 +22,10 @@ corrections::LineOptions line_options(const Setup& setup, const Part& part) {
 std::vector<std::string> sentences_about(const ImageCounts& counts, const Report& report,
                                          const QuickLook& look) {
     std::vector<std::string> lines;
-    lines.push_back(fmt::format("{} prompts on {} pairs of crystals, {} delayeds.", counts.prompts,
-                                counts.pairs.pairs().size(), counts.delayeds.total()));
+    lines.push_back(fmt::format("{} prompts on {} pairs of crystals{}, {} delayeds.", counts.prompts,
+                                counts.pairs.pairs().size(),
+                                counts.pairs.measured().tof.used() ? " and bins of the time of flight" : "",
+                                counts.delayeds.total()));
     if (counts.pairs.share() < 1) {
         lines.push_back(fmt::format(
             "Only 1 of {} pairs of crystals was used, with {} prompts: more did not fit into half "
@@ -31,8 +34,12 @@ std::vector<std::string> sentences_about(const ImageCounts& counts, const Report
     }
     for (const std::string& sentence : report.sentences())
         lines.push_back(sentence);
-    if (look.em.outside != 0)
-        lines.push_back(fmt::format("{} prompts lie on lines that miss the image.", look.em.outside));
+    if (look.em.outside != 0) {
+        lines.push_back(fmt::format("{} prompts lie on lines that miss the image{}.", look.em.outside,
+                                    counts.pairs.measured().tof.used()
+                                        ? ", or come from outside of it by their time of flight"
+                                        : ""));
+    }
     return lines;
 }
 
@@ -50,11 +57,12 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
     how.max_memory = max_memory;
     MadeImage out;
     out.sentences = lines.sentences();
-    const Corrections corrections = within_memory([&] {
-        return Corrections(setup.source, part.coverage, setup.scanner, setup.rule, lines.factors(),
-                           counts.delayeds, counts.pairs, counts.photopeak.window(part.coverage.rules.energy),
-                           setup.options, how, setup.pool);
-    });
+    std::optional<PairCounts> without_tof;
+    if (setup.tof.bins.used()) without_tof.emplace(counts.pairs.without_tof());
+    const Corrections corrections(setup.source, part.coverage, setup.scanner, setup.rule, lines.factors(),
+                                  counts.delayeds, without_tof ? *without_tof : counts.pairs,
+                                  counts.photopeak.window(part.coverage.rules.energy), setup.options, how,
+                                  setup.pool);
     out.report = corrections.report();
     out.scale = corrections.scale();
     if (!out.report.quantity.activity) out.scale *= part.decays;
@@ -93,24 +101,19 @@ std::vector<std::string> sentences_about_making(const Setup& setup, const Grid& 
         options.iterations == 1 ? "1 iteration" : fmt::format("{} iterations", options.iterations),
         options.subsets, how.smooth_mm, setup.depth.text(),
         options.depth_mm || !setup.depth.is_fixed() ? "" : ", as for the normalisation"));
-    lines.push_back(fmt::format("Computed by {}; system matrix of {:.2f} GB, {}.", look.backend,
-                                static_cast<double>(look.em.matrix_bytes) / 1e9,
-                                look.em.matrix_kept
-                                    ? "built once"
-                                    : "rebuilt in pieces for every use because it did not fit into memory"));
+    if (how.psf_mm > 0)
+        lines.push_back(fmt::format("The model has a blur of {:.3g} mm FWHM (--psf-mm).", how.psf_mm));
+    lines.push_back(fmt::format("Computed by {}. Sensitivity: {}.", look.backend, look.sensitivity_from));
     lines.push_back(fmt::format("Memory allowed: {:.3g} GB (--max-memory-gb), room for {} pairs of crystals.",
                                 static_cast<double>(how.max_memory) / 1e9, pair_capacity(how.max_memory)));
     double sensitivity_s = 0;
     double em_s = 0;
-    double build_s = 0;
     for (const MadeImage& image : images) {
         sensitivity_s += image.look.sensitivity_s;
         em_s += image.look.em_s;
-        build_s += image.look.em.build_s;
     }
-    lines.push_back(fmt::format(
-        "Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image ({:.1f} of it to build the matrix).",
-        read_s, sensitivity_s, em_s, build_s));
+    lines.push_back(fmt::format("Seconds: {:.1f} to read, {:.1f} sensitivity, {:.1f} image.", read_s,
+                                sensitivity_s, em_s));
     return lines;
 }
 

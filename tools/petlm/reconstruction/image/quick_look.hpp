@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -17,11 +18,14 @@ struct QuickLookOptions {
     Grid grid;
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
+    double psf_mm = 0;  ///< EmOptions::psf_mm
     double smooth_mm = 0;
     /// Multiplies the image: a loss that is the same for all lines, and the unit.
     double scale = 1;
     std::string backend = "auto";
     std::uint64_t max_memory = 0;  ///< bytes of host memory
+    /// Where sensitivities are kept; empty: nowhere.
+    std::filesystem::path cache;
     std::function<void(std::uint64_t, std::uint64_t)> progress;
 };
 
@@ -29,12 +33,14 @@ struct QuickLookOptions {
 struct QuickLookModel {
     LineModel line;
     FactorOfRay ray;
+    std::string digest;  ///< of all that the chance depends on besides the scanner; empty: not known
 };
 
 struct QuickLook {
     EmResult em;                     ///< em.image is scaled and smoothed
     std::vector<float> sensitivity;  ///< [voxel]
     std::string backend;
+    std::string sensitivity_from;  ///< "computed", "from the cache ..."
     double sensitivity_s = 0;
     double em_s = 0;
 };

@@ -1,4 +1,5 @@
 #include "tools/petlm/reconstruction/image/setup.hpp"
+#include "tools/petlm/reconstruction/image/sensitivity_cache.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -34,6 +35,7 @@ void check_options(const petlm::ImageOptions& o) {
     if (o.smooth_mm) {
         expect(*o.smooth_mm >= 0 && *o.smooth_mm <= 100, "--smooth-mm", "0 to 100", *o.smooth_mm);
     }
+    if (o.psf_mm) expect(*o.psf_mm > 0 && *o.psf_mm <= 100, "--psf-mm", "more than 0, up to 100", *o.psf_mm);
     if (o.max) expect(*o.max > 0 && *o.max <= 1e30, "--max", "more than 0", *o.max);
     if (o.max_memory_gb) {
         expect(*o.max_memory_gb > 0 && *o.max_memory_gb <= 1e6, "--max-memory-gb", "more than 0",
@@ -50,8 +52,7 @@ void check_options(const petlm::ImageOptions& o) {
     }
 }
 
-/// Half of the available memory, but at most 4 GB: the daemon may be running on the same host, and building
-/// the matrix again for every use costs little more than touching that memory for the first time.
+/// Half of the available memory, but at most 4 GB: the daemon may be running on the same host.
 std::uint64_t memory_by_default() {
     constexpr std::uint64_t most = 4'000'000'000;
     std::ifstream in("/proc/meminfo");
@@ -81,12 +82,22 @@ QuickLookOptions how_to_make(const petlm::ImageOptions& options, const config::S
     how.grid = choose_grid(scanner, options);
     how.iterations = options.iterations;
     how.subsets = options.subsets;
+    how.psf_mm = options.psf_mm.value_or(0);
+    if (!options.no_cache) how.cache = cache_of_user();
     how.smooth_mm = options.smooth_mm.value_or(default_smoothing * how.grid.voxel_mm);
     how.backend = options.backend;
     how.max_memory = options.max_memory_gb ? static_cast<std::uint64_t>(*options.max_memory_gb * 1e9)
                                            : memory_by_default();
     within_memory([&] { check_before_reading(how); });
     return how;
+}
+
+/// The largest width across the axis of what attenuates, otherwise of the image.
+double object_width(const petlm::ImageOptions& options, const Grid& grid) {
+    const auto object = corrections::AttenuatingObject::of(options.lines.attenuation);
+    if (object.empty()) return grid.n[0] * grid.voxel_mm;
+    const auto extent = object.extent();
+    return std::max(extent.high[0] - extent.low[0], extent.high[1] - extent.low[1]);
 }
 
 config::Scanner scanner_of(const petlm::ExportSource& source, const petlm::ImageOptions& options) {
@@ -105,6 +116,7 @@ Setup::Setup(const petlm::ImageOptions& given)
       scanner(scanner_of(source, given)),
       depth(depth_of(given, scanner)),
       how(how_to_make(given, scanner)),
+      tof(choose_tof(given.tof, source, scanner, object_width(given, how.grid))),
       rule(petlm::pair_rule(source, scanner.geometry)),
       pool(given.threads != 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency())) {}
 

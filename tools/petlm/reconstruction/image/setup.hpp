@@ -12,6 +12,7 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
 #include "tools/petlm/reconstruction/image/quick_look.hpp"
+#include "tools/petlm/reconstruction/image/tof_choice.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::image {
@@ -25,6 +26,7 @@ struct Setup {
     config::Scanner scanner;
     config::DepthOfInteraction depth;
     QuickLookOptions how;
+    TofChoice tof;
     gpu::PairRule rule;
     net::WorkerPool pool;
 };

@@ -110,6 +110,8 @@ std::string json_text(const Statement& s) {
         {"unit", quantity.unit},
         {"voxels", s.grid.n},
         {"voxel_mm", s.grid.voxel_mm},
+        {"tof_fwhm_ps", s.tof.used() ? nlohmann::json(s.tof.fwhm_ps) : nlohmann::json()},
+        {"psf_mm", s.psf_mm ? nlohmann::json(*s.psf_mm) : nlohmann::json()},
         {"duration_s", quantity.seconds ? nlohmann::json(*quantity.seconds) : nlohmann::json()},
         {"nuclide", text_or_null(quantity.nuclide)},
         {"reference_utc", reference ? nlohmann::json(daemon::utc_text(*reference)) : nlohmann::json()},

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "daemon/coverage/coverage.hpp"
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/report.hpp"
+#include "tools/petlm/reconstruction/projector/tof.hpp"
 
 namespace petacq::image {
 
@@ -21,6 +23,8 @@ struct Statement {
     const std::filesystem::path& target;
     const daemon::Coverage& coverage;
     const Grid& grid;
+    const TofBins& tof;
+    std::optional<double> psf_mm;
     std::vector<PositionReport> parts;      ///< at least one; several if the bed moved
     const std::vector<std::string>& lines;  ///< sentences about input, settings and corrections
     bool pictures;

@@ -2,15 +2,16 @@
 
 #include "config/base/error.hpp"
 #include "gpu/device_memory_error.hpp"
-#ifdef PETACQ_HAVE_CUSPARSE
+#ifdef PETACQ_HAVE_CUDA
+#include "gpu/cuda/cuda_pipeline.hpp"
 #include "tools/petlm/reconstruction/projector/projector_cuda.hpp"
 #endif
 
 namespace petacq::image {
 
 CudaProjectors cuda_projectors() {
-#ifdef PETACQ_HAVE_CUSPARSE
-    return {cuda_projector_unusable_reason(), [](const Grid& grid, const config::LineGeometry& geometry) {
+#ifdef PETACQ_HAVE_CUDA
+    return {gpu::cuda_unusable_reason(), [](const Grid& grid, const config::LineGeometry& geometry) {
                 return make_cuda_projector(grid, geometry);
             }};
 #else
@@ -21,7 +22,7 @@ CudaProjectors cuda_projectors() {
 void check_backend(const std::string& name, const std::optional<std::string>& cuda_unusable) {
     if (name != "cuda" || !cuda_unusable) return;
     throw config::Error("--backend: 'cuda' cannot be used: " + *cuda_unusable +
-                        "; expected a usable GPU and cuSPARSE, or 'auto' or 'cpu'");
+                        "; expected a usable GPU, or 'auto' or 'cpu'");
 }
 
 Computed compute_on(const std::string& name, const CudaProjectors& cuda, const Grid& grid,

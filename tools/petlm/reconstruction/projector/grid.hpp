@@ -39,4 +39,21 @@ struct Pair {
     std::uint32_t b;
 };
 
+/// From a crystal to another.
+struct Line {
+    Point from;
+    Point to;
+};
+/// The line of a pair. Nothing else says where lines end.
+PETACQ_HD inline Line line_of(const config::CrystalPlace* places, const config::DepthOfInteraction& depth,
+                              Pair pair) {
+    const config::CrystalPlace& a = places[pair.a];
+    const config::CrystalPlace& b = places[pair.b];
+    const config::LineEnds ends = config::line_ends(a, b, depth, std::sqrt(config::square_of_distance(a, b)));
+    return {point_of(ends.a), point_of(ends.b)};
+}
+inline Line line_of(const config::LineGeometry& geometry, Pair pair) {
+    return line_of(geometry.places.data(), geometry.depth, pair);
+}
+
 }  // namespace petacq::image

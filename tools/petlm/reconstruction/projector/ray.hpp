@@ -25,12 +25,11 @@ struct Box {
     }
 };
 
-/// The part of the line between two points that lies in the box.
+/// The part of a line that lies in the box, between two fractions of its length.
 class Ray {
   public:
-    PETACQ_HD Ray(const Box& box, const config::LineEnds& ends)
-        : Ray(box, point_of(ends.a), point_of(ends.b)) {}
-    PETACQ_HD Ray(const Box& box, const Point& from, const Point& to) : box_(box) {
+    PETACQ_HD Ray(const Box& box, const Point& from, const Point& to, double begin = 0, double end = 1)
+        : box_(box), in_(begin > 0 ? begin : 0), out_(end < 1 ? end : 1) {
         double squares = 0;
         for (int axis = 0; axis < 3; ++axis) {
             from_[axis] = from.x[axis];
@@ -65,6 +64,8 @@ class Ray {
     PETACQ_HD std::uint32_t cells() const { return cells_; }
     /// Length inside the box, mm.
     PETACQ_HD double length() const { return cells_ == 0 ? 0 : (out_ - in_) * length_; }
+    /// Where it begins, mm from the start of the line.
+    PETACQ_HD double begin() const { return in_ * length_; }
 
     /// Calls use(index of the voxel, mm) along the line.
     template <class Use>
@@ -126,6 +127,8 @@ class Ray {
         return i < 0 ? 0 : i > last ? last : static_cast<std::int32_t>(i);
     }
     Box box_;
+    double in_;  // fractions of the distance between the points
+    double out_;
     // NOLINTBEGIN(modernize-avoid-c-arrays)
     double from_[3] = {};
     double along_[3] = {};
@@ -133,8 +136,6 @@ class Ray {
     std::int32_t left_[3] = {};  // planes that it crosses after that
     // NOLINTEND(modernize-avoid-c-arrays)
     double length_ = 0;
-    double in_ = 0;  // fractions of the distance between the points
-    double out_ = 1;
     std::uint32_t cells_ = 0;
 };
 

@@ -1,11 +1,12 @@
-// Projections and EM: adjoint, likelihood, counts, threads, pieces, and the GPU against the CPU.
+// EM: projections, likelihood, counts, blur, threads, and the GPU against the CPU.
 #include <numeric>
 
 #include "gpu/device_memory_error.hpp"
 #include "tests/tools/petlm/reconstruction/image/support.hpp"
-#include "tools/petlm/reconstruction/em/matrix_pieces.hpp"
 #include "tools/petlm/reconstruction/projector/backend.hpp"
-#ifdef PETACQ_HAVE_CUSPARSE
+#include "tools/petlm/reconstruction/projector/gaussian.hpp"
+#ifdef PETACQ_HAVE_CUDA
+#include "gpu/cuda/cuda_pipeline.hpp"
 #include "tools/petlm/reconstruction/projector/projector_cuda.hpp"
 #endif
 
@@ -42,41 +43,55 @@ double product(const std::vector<float>& a, const std::vector<float>& b) {
                               [](float x, float y) { return static_cast<double>(x) * y; });
 }
 
-/// A x for all lines, and A^T y.
+/// What a projector makes of all rows at once.
 struct Projected {
-    std::vector<float> lines;
-    std::vector<float> image;
+    std::vector<float> back;
+    image::Compared compared;
 };
 
-Projected projected(image::Projector& projector, EmInput& input, const std::vector<float>& x,
-                    const std::vector<float>& y) {
-    Projected out{std::vector<float>(y.size()), std::vector<float>(x.size())};
-    projector.set_image(x);
-    projector.clear_sums();
-    image::MatrixPieces pieces(projector, input.grid, input.geometry, input.lines, input.pool);
-    for (const auto& piece : pieces.of_subset(0)) {
-        const auto part = [&](auto& values) {
-            return std::span(values).subspan(piece.begin, piece.end - piece.begin);
-        };
-        auto& matrix = pieces.matrix(piece);
-        matrix.forward(part(out.lines));
-        matrix.back(part(y));
-    }
-    projector.read_sums(out.image);
+Projected projected(image::Projector& projector, const EmInput& input, const std::vector<float>& x) {
+    Projected out{std::vector<float>(x.size()), {}};
+    projector.use(input.lines.rows());
+    out.compared = projector.compare(x, 0, input.lines.pairs.size(), out.back);
     return out;
 }
 
 }  // namespace
 
-TEST_CASE("image: back-projection is the adjoint of projection", "[petlm][image]") {
-    EmInput input(some_records(), 1);
-    const auto x = random_values(input.grid.voxels(), 1);
-    const auto y = random_values(input.lines.pairs.size(), 2);
-    const auto projector = image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX);
-    const Projected both = projected(*projector, input, x, y);
-    const double forward = product(both.lines, y);
-    CHECK(forward > 0);
-    CHECK(forward == Approx(product(x, both.image)).epsilon(1e-6));
+TEST_CASE("image: a projector back-projects prompts / expected along the rows that it projects",
+          "[petlm][image]") {
+    const image::TofBins tof = image::TofBins::of(180, 10, 400);
+    for (const image::TofBins& bins : {image::TofBins{}, tof}) {
+        EmInput input(some_records(), 1, 2, bins);
+        const auto& lines = input.lines;
+        const auto x = random_values(input.grid.voxels(), 1);
+        const Projected found =
+            projected(*image::make_host_projector(input.grid, input.geometry, input.pool), input, x);
+        // The slow way, in double precision.
+        const image::Box box = image::Box::of(input.grid);
+        const image::TofTable table(bins);
+        std::vector<double> back(x.size());
+        double likelihood = 0;
+        for (std::size_t i = 0; i < lines.pairs.size(); ++i) {
+            const auto walk = [&](const auto& use) {
+                image::walk_row(box, image::line_of(input.geometry, lines.pairs[i]),
+                                table.weights(table.nodes.data()),
+                                bins.used() ? lines.bins[i] : std::int16_t{0}, use);
+            };
+            double along = 0;
+            walk([&](std::uint32_t voxel, float w) { along += double{w} * x[voxel]; });
+            const double expected = along + lines.additive[i];
+            if (!(expected > 0)) continue;
+            likelihood += lines.prompts[i] * std::log(expected);
+            walk([&](std::uint32_t voxel, float w) { back[voxel] += w * lines.prompts[i] / expected; });
+        }
+        const double largest = *std::max_element(back.begin(), back.end());
+        REQUIRE(largest > 0);
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            if (x[i] > 0) REQUIRE(found.back[i] == Approx(back[i]).margin(1e-5 * largest));
+        }
+        CHECK(found.compared.log_likelihood == Approx(likelihood).epsilon(1e-6));
+    }
 }
 
 TEST_CASE("image: EM raises the likelihood and keeps the counts", "[petlm][image]") {
@@ -120,22 +135,35 @@ TEST_CASE("image: subsets reach about the same image sooner", "[petlm][image]") 
     CHECK(apart(again) > 2 * apart(fast));
 }
 
-TEST_CASE("image: the same for every number of threads and every division of the matrix", "[petlm][image]") {
+TEST_CASE("image: the same for every number of threads", "[petlm][image]") {
     const auto& records = some_records();
-    EmInput input(records, 2, 1);
-    const auto expected = input.run(2);
-    CHECK(expected.matrix_kept);
+    const image::TofBins tof = image::TofBins::of(200, 10, 400);
+    EmInput input(records, 2, 1, tof);
+    const auto expected = input.run(2, 3.0);
     for (const std::uint32_t threads : {2U, 3U, 7U}) {
-        EmInput other(records, 2, threads);
-        CHECK(other.run(2).image == expected.image);
+        EmInput other(records, 2, threads, tof);
+        const auto found = other.run(2, 3.0);
+        CHECK(found.image == expected.image);
+        CHECK(found.log_likelihood == expected.log_likelihood);
     }
-    const auto projector = image::make_host_projector(input.grid, input.geometry, input.pool, 0);
-    const std::uint64_t smallest = projector->matrix_bytes(image::matrix_step, 64 * image::matrix_step);
-    const auto cut = input.run(2, smallest);
-    CHECK_FALSE(cut.matrix_kept);
-    CHECK(cut.image == expected.image);
-    CHECK(cut.nonzeros == expected.nonzeros);
-    CHECK_THROWS_WITH(input.run(1, 100'000), contains("smallest piece"));
+}
+
+TEST_CASE("image: with a blur in its model EM raises the likelihood, keeps the counts, and sharpens",
+          "[petlm][image]") {
+    const auto records = prompts_alone();
+    EmInput input(records, 1);
+    const auto plain = input.run(12);
+    const auto sharp = input.run(12, 4.0);
+    for (std::size_t i = 1; i < sharp.log_likelihood.size(); ++i)
+        CHECK(sharp.log_likelihood[i] > sharp.log_likelihood[i - 1]);
+    // The counts are those of the blurred image.
+    std::vector<float> blurred = sharp.image;
+    image::blur(blurred, input.grid, 4.0, input.pool);
+    CHECK(product(blurred, input.sensitivity) == Approx(records.size() - sharp.outside).epsilon(0.02));
+    // The image before a blur, so its blur is no sharper than the image without one.
+    CHECK(*std::max_element(blurred.begin(), blurred.end()) <
+          1.5F * *std::max_element(plain.image.begin(), plain.image.end()));
+    CHECK(sharp.image != plain.image);
 }
 
 namespace {
@@ -143,26 +171,20 @@ namespace {
 /// The CPU projector standing in for a GPU whose memory others hold.
 class ShortDevice final : public image::Projector {
   public:
-    ShortDevice(EmInput& input, std::uint64_t budget, bool builds)
-        : host_(image::make_host_projector(input.grid, input.geometry, input.pool, budget)),
-          builds_(builds) {}
-    void set_image(std::span<const float> image) override { host_->set_image(image); }
-    void clear_sums() override { host_->clear_sums(); }
-    void read_sums(std::span<float> sums) override { host_->read_sums(sums); }
-    std::unique_ptr<image::SystemMatrix> build(std::span<const image::Pair> pairs,
-                                               std::span<const std::uint32_t> row_start) override {
-        if (!builds_) throw gpu::DeviceMemoryError("memory of the GPU: none left");
-        return host_->build(pairs, row_start);
+    ShortDevice(EmInput& input, bool room)
+        : host_(image::make_host_projector(input.grid, input.geometry, input.pool)), room_(room) {}
+    void use(const image::Rows& rows) override {
+        if (!room_) throw gpu::DeviceMemoryError("memory of the GPU: none left");
+        host_->use(rows);
     }
-    [[nodiscard]] std::uint64_t matrix_budget() const override { return host_->matrix_budget(); }
-    [[nodiscard]] std::uint64_t matrix_bytes(std::uint64_t lines, std::uint64_t nonzeros) const override {
-        return host_->matrix_bytes(lines, nonzeros);
+    image::Compared compare(std::span<const float> image, std::size_t begin, std::size_t end,
+                            std::span<float> back) override {
+        return host_->compare(image, begin, end, back);
     }
-    [[nodiscard]] bool on_device() const override { return true; }
 
   private:
     std::unique_ptr<image::Projector> host_;
-    bool builds_;
+    bool room_;
 };
 
 }  // namespace
@@ -177,7 +199,7 @@ TEST_CASE("image: a GPU with too little memory leaves the work to the CPU, unles
         found.clear();
         return image::compute_on(
             name, cuda, input.grid, input.geometry,
-            [&] { return image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX); },
+            [&] { return image::make_host_projector(input.grid, input.geometry, input.pool); },
             [&](image::Projector& projector) { found = input.run(2, projector).image; });
     };
     const auto falls_back = [&](const std::string& why) {
@@ -191,20 +213,18 @@ TEST_CASE("image: a GPU with too little memory leaves the work to the CPU, unles
         CHECK_THROWS_AS(on("cuda"), gpu::DeviceMemoryError);
         CHECK(on("cpu").why == "asked for");
     };
-    const auto with = [&](std::uint64_t budget, bool builds) {
-        cuda.make = [&input, budget, builds](const image::Grid&, const config::LineGeometry&) {
-            return std::make_unique<ShortDevice>(input, budget, builds);
+    const auto with = [&](bool room) {
+        cuda.make = [&input, room](const image::Grid&, const config::LineGeometry&) {
+            return std::make_unique<ShortDevice>(input, room);
         };
     };
-    with(100'000, true);
-    falls_back("smallest piece");
-    with(UINT64_MAX, false);
+    with(false);
     falls_back("none left");
     cuda.make = [](const image::Grid&, const config::LineGeometry&) -> std::unique_ptr<image::Projector> {
         throw gpu::DeviceMemoryError("memory of the GPU: allocating");
     };
     falls_back("allocating");
-    with(UINT64_MAX, true);
+    with(true);
     CHECK(on("auto").cuda);
     CHECK(found == expected);
     CHECK(on("cuda").why == "asked for");
@@ -218,9 +238,9 @@ TEST_CASE("image: a GPU with too little memory leaves the work to the CPU, unles
     CHECK_THROWS_WITH(on("cuda"), contains("there is none"));
 }
 
-#ifdef PETACQ_HAVE_CUSPARSE
+#ifdef PETACQ_HAVE_CUDA
 TEST_CASE("image: a GPU makes the image of the CPU", "[petlm][image][cuda]") {
-    if (const auto reason = image::cuda_projector_unusable_reason()) {
+    if (const auto reason = gpu::cuda_unusable_reason()) {
         WARN("skipped: " << *reason);
         return;
     }
@@ -234,30 +254,26 @@ TEST_CASE("image: a GPU makes the image of the CPU", "[petlm][image][cuda]") {
             difference = std::max(difference, std::abs(static_cast<double>(a[i]) - b[i]));
         CHECK(difference <= tolerance * largest);
     };
-    EmInput input(some_records(), 1);
-    const auto x = random_values(input.grid.voxels(), 1);
-    const auto y = random_values(input.lines.pairs.size(), 2);
-    const auto host = image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX);
-    const auto device = image::make_cuda_projector(input.grid, input.geometry);
-    const Projected expected = projected(*host, input, x, y);
-    const Projected found = projected(*device, input, x, y);
-    close(found.lines, expected.lines, 1e-5);
-    close(found.image, expected.image, 1e-5);
-    CHECK(product(found.lines, y) == Approx(product(x, found.image)).epsilon(1e-6));
+    for (const image::TofBins& tof : {image::TofBins{}, image::TofBins::of(180, 10, 400)}) {
+        EmInput input(some_records(), 1, 2, tof);
+        const auto x = random_values(input.grid.voxels(), 1);
+        const auto host = image::make_host_projector(input.grid, input.geometry, input.pool);
+        const auto device = image::make_cuda_projector(input.grid, input.geometry);
+        const Projected expected = projected(*host, input, x);
+        const Projected found = projected(*device, input, x);
+        close(found.back, expected.back, 1e-5);
+        CHECK(found.compared.log_likelihood == Approx(expected.compared.log_likelihood).epsilon(1e-6));
+        CHECK(found.compared.outside == expected.compared.outside);
 
-    EmInput subsets(some_records(), 4);
-    const auto on_cpu = subsets.run(3);
-    const auto on_gpu = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.geometry));
-    CHECK(on_gpu.matrix_kept);
-    close(on_gpu.image, on_cpu.image, 1e-3);
-    CHECK(on_gpu.log_likelihood.back() == Approx(on_cpu.log_likelihood.back()).epsilon(1e-5));
-    // The same every time, and in pieces that are rebuilt for every use.
-    const auto again = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.geometry));
-    CHECK(again.image == on_gpu.image);
-    const auto small = image::make_cuda_projector(
-        subsets.grid, subsets.geometry, device->matrix_bytes(image::matrix_step, 64 * image::matrix_step));
-    const auto cut = subsets.run(3, *small);
-    CHECK_FALSE(cut.matrix_kept);
-    close(cut.image, on_cpu.image, 1e-3);
+        EmInput subsets(some_records(), 4, 2, tof);
+        const auto on_cpu = subsets.run(3, 2.5);
+        const auto on_gpu = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.geometry), 2.5);
+        close(on_gpu.image, on_cpu.image, 1e-3);
+        CHECK(on_gpu.log_likelihood.back() == Approx(on_cpu.log_likelihood.back()).epsilon(1e-5));
+        // The same every time.
+        const auto again = subsets.run(3, *image::make_cuda_projector(subsets.grid, subsets.geometry), 2.5);
+        CHECK(again.image == on_gpu.image);
+        CHECK(again.log_likelihood == on_gpu.log_likelihood);
+    }
 }
 #endif

@@ -5,7 +5,7 @@
 
 #include "tests/tools/petlm/reconstruction/image/support.hpp"
 #include "tools/petlm/reconstruction/em/line_sums.hpp"
-#include "tools/petlm/reconstruction/image/smooth.hpp"
+#include "tools/petlm/reconstruction/projector/gaussian.hpp"
 #include "tools/petlm/reconstruction/projector/ray.hpp"
 
 using namespace petacq;
@@ -241,8 +241,8 @@ TEST_CASE("image: EM takes factors and backgrounds of lines as a slow step does"
     };
     const auto background = [](image::Pair pair) { return 0.25 + pair.b % 3; };
     const std::vector<std::uint32_t> counts(pairs.size(), 4);
-    const image::Lines lines = image::make_lines(factors, input.scanner.dimensions, input.grid, pairs, counts,
-                                                 {background, factor}, 1);
+    const image::Lines lines = image::make_lines(factors, input.scanner.dimensions, input.grid,
+                                                 {pairs, counts}, {background, factor, {}}, 1);
     std::size_t dead = 0;
     for (const image::Pair pair : pairs)
         dead += pair.b % 9 == 0 ? 1 : 0;
@@ -273,9 +273,8 @@ TEST_CASE("image: EM takes factors and backgrounds of lines as a slow step does"
         });
     }
     image::EmOptions options;
-    const auto host = image::make_host_projector(input.grid, input.geometry, input.pool, UINT64_MAX);
-    const auto found =
-        image::reconstruct(*host, input.grid, input.geometry, lines, input.sensitivity, input.pool, options);
+    const auto host = image::make_host_projector(input.grid, input.geometry, input.pool);
+    const auto found = image::reconstruct(*host, input.grid, lines, input.sensitivity, input.pool, options);
     double difference = 0;
     double most = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -107,8 +107,8 @@ inline config::Scanner short_scanner() {
 
 inline Outcome imaged(const std::filesystem::path& from, const std::filesystem::path& to,
                       const std::string& options = "") {
-    return run_petlm("image" + quoted(from) + "--output" + quoted(to) + "--depth-mm 0 --backend cpu " +
-                     options);
+    return run_petlm("image" + quoted(from) + "--output" + quoted(to) +
+                     "--depth-mm 0 --backend cpu --no-cache " + options);
 }
 
 /// Records of a cylinder along the axis around a place, nearly all on different pairs of crystals; every
@@ -154,30 +154,31 @@ struct EmInput {
     image::Lines lines;
 
     EmInput(const gpu::RecordVector<gpu::Coincidence>& records, std::size_t subsets,
-            std::uint32_t threads = 2)
+            std::uint32_t threads = 2, const image::TofBins& tof = {})
         : pool(threads), sensitivity(once(*this)) {
-        image::PairCounts counts(scanner.geometry.crystal_count(), 1U << 20U, pool);
+        image::PairCounts counts(scanner.geometry.crystal_count(), 1U << 20U, pool, tof);
         counts.add(records);
         counts.finish();
         image::RandomsByModules randoms(scanner.geometry, rule);
         for (const auto& c : of_kind(records, gpu::Kind::delayed))
             randoms.add(c.crystal_a, c.crystal_b);
         const auto expected = [&](image::Pair pair) { return randoms.expected(pair); };
-        lines = image::make_lines(factors, scanner.dimensions, grid, counts.pairs(), counts.counts(),
-                                  {expected, {}}, subsets);
+        lines = image::make_lines(factors, scanner.dimensions, grid, counts.measured(), {expected, {}, {}},
+                                  subsets);
     }
     /// Computed once: it is the same for all inputs.
     static const std::vector<float>& once(EmInput& of) {
         static const auto all = image::sensitivity(of.factors, of.scanner, of.rule, of.grid, of.pool);
         return all;
     }
-    image::EmResult run(std::uint32_t iterations, image::Projector& projector) {
+    image::EmResult run(std::uint32_t iterations, image::Projector& projector, double psf_mm = 0) {
         image::EmOptions options;
         options.iterations = iterations;
-        return image::reconstruct(projector, grid, geometry, lines, sensitivity, pool, options);
+        options.psf_mm = psf_mm;
+        return image::reconstruct(projector, grid, lines, sensitivity, pool, options);
     }
-    image::EmResult run(std::uint32_t iterations, std::uint64_t budget = UINT64_MAX) {
-        return run(iterations, *image::make_host_projector(grid, geometry, pool, budget));
+    image::EmResult run(std::uint32_t iterations, double psf_mm = 0) {
+        return run(iterations, *image::make_host_projector(grid, geometry, pool), psf_mm);
     }
 };
 
