@@ -59,11 +59,11 @@ estimate::KnownSource source_of(const config::Scanner& scanner, const DeriveTime
 }
 
 /// Times need the place of the source to a millimetre or two, 7 ps each. How deep in the crystals photons are
-/// detected is not known here: off the axis, it moves the place.
+/// detected is known in the mean alone: off the axis, it moves the place.
 void check_scan(const config::Scanner& scanner, const DeriveTimeOptions& options,
                 const estimate::KnownSource& known, const std::vector<estimate::Line>& lines) {
     const double from_axis = std::hypot((known.from[0] + known.to[0]) / 2, (known.from[1] + known.to[1]) / 2);
-    const double depth = scanner.dimensions.crystal_length_mm / 4;
+    const double depth = config::DepthOfInteraction(scanner.dimensions).typical_mm();
     const SourceCheck check{options.run.string(), known, depth,
                             1 + from_axis * depth / scanner.dimensions.ring_radius_mm,
                             options.point.empty() ? "--cylinder" : "--point"};

@@ -77,6 +77,7 @@ std::vector<bool> live_crystals(const config::Geometry& g, std::span<const Line>
     }
     const double least = dead_share * config::median(counts);
     std::vector<bool> live;
+    live.reserve(unit_of.size());
     for (const std::size_t unit : unit_of)
         live.push_back(counts[unit] > least);
     return live;
@@ -88,7 +89,7 @@ struct Reach {
     double along = 0;
 };
 
-/// Moves the centre to the middle of the lines within reach. Those that count.
+/// Over the lines within reach that count: what moves the centre to their middle.
 struct PlaceSums {
     Eigen::Matrix2d matrix = Eigen::Matrix2d::Zero();
     Eigen::Vector2d right = Eigen::Vector2d::Zero();

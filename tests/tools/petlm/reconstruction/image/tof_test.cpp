@@ -171,7 +171,6 @@ TEST_CASE("image: with and without the time of flight, an image has the same mea
     const image::Grid grid{{33, 33, 27}, 1.9};
     net::WorkerPool pool(2);
     const corrections::LineFactors factors(scanner, config::DepthOfInteraction::fixed(0));
-    const auto points = image::points_of(factors.ends());
     const auto sensitivity = image::sum_of_lines(factors, scanner, grid, rule, {}, pool);
     const double crystals = scanner.geometry.crystal_count();
     const double of_pair =
@@ -188,7 +187,7 @@ TEST_CASE("image: with and without the time of flight, an image has the same mea
                                                      {[&](image::Pair) { return of_pair; }, {}, {}}, 4);
         image::EmOptions options;
         options.iterations = 6;
-        const auto projector = image::make_host_projector(grid, points, pool);
+        const auto projector = image::make_host_projector(grid, factors.geometry(), pool);
         const auto image = image::reconstruct(*projector, grid, lines, sensitivity, pool, options).image;
         Made out;
         std::size_t inside = 0;
@@ -258,8 +257,7 @@ TEST_CASE("image: randoms and scatter of a pair are shared among its bins, and n
         CHECK(randoms[2 * i + 1] == Approx(0).margin(1e-3));
         CHECK(scatter[2 * i] == Approx(3).epsilon(1e-2));
         // Around the place on the line that is nearest to the middle of the object.
-        const auto& a = factors.ends()[lines[i].a];
-        const auto& b = factors.ends()[lines[i].b];
+        const auto [a, b] = factors.ends(lines[i].a, lines[i].b);
         const double across = std::hypot(b[0] - a[0], b[1] - a[1]);
         const double length = std::hypot(across, b[2] - a[2]);
         const double along =
