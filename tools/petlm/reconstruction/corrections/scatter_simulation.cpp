@@ -32,7 +32,9 @@ struct OfEnergy {
             more.push_back(sim::klein_nishina_total(energy) / total);
         }
     }
-    [[nodiscard]] static std::size_t cell(double energy) { return static_cast<std::size_t>(energy + 0.5); }
+    [[nodiscard]] static std::size_t cell(double energy) {
+        return static_cast<std::size_t>(std::lround(energy));
+    }
 };
 
 struct Photon {
