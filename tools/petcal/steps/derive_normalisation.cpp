@@ -137,7 +137,7 @@ SourceCheck check_of(const std::string& run, const estimate::CylinderScan& scan)
     const double half = scan.length_mm / 2;
     return {run,
             {{x, y, z - half}, {x, y, z + half}, scan.radius_mm},
-            scan.depth_mm,
+            scan.depth.typical_mm(),
             0.25 + 0.08 * std::hypot(x, y),
             "--cylinder"};
 }

@@ -109,7 +109,7 @@ std::vector<estimate::TimeDifference> read_differences(const config::Scanner& sc
                 ++out.missed;
                 continue;
             }
-            if (const auto chord = estimate::chord_of(known, places[c.crystal_a], places[c.crystal_b])) {
+            if (const auto chord = estimate::chord_of(known, ends.a, ends.b)) {
                 // Even activity between its ends; the time difference is twice the distance from the middle.
                 const double ps = (chord->end_mm - chord->begin_mm) / config::light_mm_per_ps;
                 out.source_ps2 += ps * ps / 3;

@@ -205,6 +205,8 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
             pool);
         out.made = true;
         report_.errors.scatter = scatter_->total();
+        // What the lines that miss the object can tell.
+        if (std::isfinite(scatter_->scale().error)) report_.errors.scatter_error = scatter_->scale().error;
         out.sentence = scatter_->sentence();
         const auto& scale = scatter_->scale();
         out.figures = {{"expected", scatter_->total()},
