@@ -64,7 +64,7 @@ ORDER = [
     ["tools/petlm/records/gating", "tools/petlm/records/recovery"],
     ["tools/petlm/reconstruction/projector"],
     ["tools/petlm/reconstruction/corrections"],
-    ["tools/petlm/reconstruction/em"],
+    ["tools/petlm/reconstruction/em", "tools/petlm/reconstruction/errors"],
     ["tools/petlm/export"],
     ["tools/petlm/plot", "tools/petlm/reconstruction/image"],
     ["tools/petlm/nema", "tools/petlm/reconstruction/frames"],

@@ -123,7 +123,8 @@ inline constexpr double bin_mm = 0.8;
 
 inline InPhantom in_phantom(const config::Scanner& scanner, const std::vector<Labelled>& pairs) {
     const auto& phantom = nema::phantom_of(nema::Phantom::mouse);
-    const nema::SliceBins bins(scanner, 0, scanner.dimensions.crystal_pitch_y_mm / 2);
+    const nema::SliceBins bins(scanner, config::DepthOfInteraction::fixed(0),
+                               scanner.dimensions.crystal_pitch_y_mm / 2);
     const auto slices = nema::slices_of(bins, phantom);
     InPhantom in;
     in.slices.assign(slices.to - slices.from, std::vector<double>(201));

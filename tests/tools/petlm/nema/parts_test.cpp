@@ -139,7 +139,7 @@ TEST_CASE("nema: single-slice rebinning agrees with the places of the crystals",
 }
 
 TEST_CASE("nema: angles without a line through the source take its place from the others", "[nema]") {
-    const nema::SliceBins bins(test::export_scanner(), 3, 0.7);
+    const nema::SliceBins bins(test::export_scanner(), config::DepthOfInteraction::fixed(3), 0.7);
     const std::size_t radial = bins.lines().radial();
     constexpr double x = 7;
     constexpr double y = -4;

@@ -10,11 +10,11 @@
 
 #include "config/base/seconds_since.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/errors/spread.hpp"
 #include "tools/petlm/reconstruction/image/made_image.hpp"
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/positions.hpp"
 #include "tools/petlm/reconstruction/image/setup.hpp"
-#include "tools/petlm/reconstruction/image/spread.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
 #include "tools/petlm/records/output.hpp"

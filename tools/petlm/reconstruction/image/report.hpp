@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "tools/petlm/reconstruction/image/error_budget.hpp"
+#include "tools/petlm/reconstruction/errors/error_budget.hpp"
 
 namespace petacq::image {
 

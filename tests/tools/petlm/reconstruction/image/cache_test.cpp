@@ -63,18 +63,22 @@ TEST_CASE("image: the key of a sensitivity has all that it depends on", "[petlm]
     const config::Scanner scanner = short_scanner();
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
     const image::Grid grid{{16, 16, 8}, 3};
-    const corrections::LineFactors factors(scanner, 2);
+    const auto factors_of = [&](double depth_mm, const corrections::LineOptions& options = {}) {
+        return corrections::LineFactors(scanner, config::DepthOfInteraction::fixed(depth_mm), options);
+    };
+    const corrections::LineFactors factors = factors_of(2);
     const auto key_of = [&](const config::Scanner& s, const gpu::PairRule& r,
                             const corrections::LineFactors& f, const image::Grid& g,
                             const std::string& digest) { return image::sensitivity_key(s, r, f, g, digest); };
     std::set<std::string> keys;
     keys.insert(key_of(scanner, rule, factors, grid, "a"));
-    CHECK(key_of(scanner, rule, corrections::LineFactors(scanner, 2), grid, "a") == *keys.begin());
+    CHECK(key_of(scanner, rule, factors_of(2), grid, "a") == *keys.begin());
     keys.insert(key_of(scanner, rule, factors, grid, "b"));
-    keys.insert(key_of(scanner, rule, corrections::LineFactors(scanner, 3), grid, "a"));
-    keys.insert(key_of(scanner, rule, corrections::LineFactors(scanner, 2, {{}, {"0,0,0,9,20"}}), grid, "a"));
-    keys.insert(
-        key_of(scanner, rule, corrections::LineFactors(scanner, 2, {{}, {"0,0,0,9,20,0.1"}}), grid, "a"));
+    keys.insert(key_of(scanner, rule, factors_of(3), grid, "a"));
+    keys.insert(key_of(scanner, rule, factors_of(2, {{}, {"0,0,0,9,20"}}), grid, "a"));
+    keys.insert(key_of(scanner, rule, factors_of(2, {{}, {"0,0,0,9,20,0.1"}}), grid, "a"));
+    const corrections::LineFactors absorbed(scanner, config::DepthOfInteraction(scanner.dimensions));
+    keys.insert(key_of(scanner, rule, absorbed, grid, "a"));
     keys.insert(key_of(scanner, rule, factors, {{16, 16, 8}, 3.1}, "a"));
     keys.insert(key_of(scanner, rule, factors, {{16, 16, 9}, 3}, "a"));
     gpu::PairRule narrow = rule;
@@ -83,7 +87,7 @@ TEST_CASE("image: the key of a sensitivity has all that it depends on", "[petlm]
     config::Scanner wide = scanner;
     wide.dimensions.crystal_length_mm += 1;
     keys.insert(key_of(wide, rule, factors, grid, "a"));
-    CHECK(keys.size() == 9);
+    CHECK(keys.size() == 10);
 }
 
 TEST_CASE("petlm image: the second image of a kind takes the sensitivity from the cache, with the same bytes",

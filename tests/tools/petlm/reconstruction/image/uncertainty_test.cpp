@@ -3,9 +3,9 @@
 
 #include "tests/tools/petlm/reconstruction/image/support.hpp"
 #include "tools/normalisation/normalisation.hpp"
-#include "tools/petlm/reconstruction/image/error_budget.hpp"
+#include "tools/petlm/reconstruction/errors/error_budget.hpp"
+#include "tools/petlm/reconstruction/errors/spread.hpp"
 #include "tools/petlm/reconstruction/image/positions.hpp"
-#include "tools/petlm/reconstruction/image/spread.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

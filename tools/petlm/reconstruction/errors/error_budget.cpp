@@ -1,4 +1,4 @@
-#include "tools/petlm/reconstruction/image/error_budget.hpp"
+#include "tools/petlm/reconstruction/errors/error_budget.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/petlm/reconstruction/image/spread.hpp"
+#include "tools/petlm/reconstruction/errors/spread.hpp"
 
 #include <cmath>
 
