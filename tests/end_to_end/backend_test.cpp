@@ -67,7 +67,7 @@ TEST_CASE("the daemon computes on all GPUs that are listed", "[e2e][backend][cud
         WARN("skipped: " << reason);
         return;
     }
-    const Site site(json{{"pipeline", {{"devices", {0, 1}}}}});
+    const Site site(json{{"pipeline", {{"backend", "cuda"}, {"devices", {0, 1}}}}});
     Daemon daemon(site);
     const std::string backend = daemon.status()["backend"];
     INFO(backend);

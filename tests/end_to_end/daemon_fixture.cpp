@@ -119,7 +119,7 @@ std::string no_cuda_reason() {
 
 std::string no_two_gpus_reason() {
     if (const std::string reason = no_cuda_reason(); !reason.empty()) return reason;
-    const Site site(nlohmann::json{{"pipeline", {{"devices", {0, 1}}}}});
+    const Site site(nlohmann::json{{"pipeline", {{"backend", "cuda"}, {"devices", {0, 1}}}}});
     const Outcome check = run_program(PETACQD_PROGRAM, {"--check", "--config", site.configuration()});
     const std::size_t why = check.err.find("CUDA: there is no device 1");
     return why == std::string::npos ? std::string() : check.err.substr(why);

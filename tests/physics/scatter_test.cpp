@@ -180,7 +180,7 @@ Result compare(const Scan& scan) {
          [](std::uint32_t, std::uint32_t) { return 0.0; }, pairs,
          width.window(
              config::Energy{true, static_cast<float>(scan.lower_keV), static_cast<float>(scan.upper_keV)})},
-        pool, 1'000'000'000);
+        pool);
 
     Result out;
     out.sentence = scatter.sentence();

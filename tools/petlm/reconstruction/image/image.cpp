@@ -126,6 +126,8 @@ int image(const ImageOptions& options) {
     if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
     for (const auto& line : lines)
         std::cout << line << '\n';
+    // Not in README.txt: the image does not depend on it.
+    std::cout << "Sensitivity: " << made.front().look.sensitivity_from << ".\n";
     std::cout << report.warning() << "\nSee " << (options.output / "README.txt").string() << '\n';
     return ok;
 }

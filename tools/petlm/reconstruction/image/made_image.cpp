@@ -103,7 +103,7 @@ std::vector<std::string> sentences_about_making(const Setup& setup, const Grid& 
         options.depth_mm || !setup.depth.is_fixed() ? "" : ", as for the normalisation"));
     if (how.psf_mm > 0)
         lines.push_back(fmt::format("The model has a blur of {:.3g} mm FWHM (--psf-mm).", how.psf_mm));
-    lines.push_back(fmt::format("Computed by {}. Sensitivity: {}.", look.backend, look.sensitivity_from));
+    lines.push_back(fmt::format("Computed by {}.", look.backend));
     lines.push_back(fmt::format("Memory allowed: {:.3g} GB (--max-memory-gb), room for {} pairs of crystals.",
                                 static_cast<double>(how.max_memory) / 1e9, pair_capacity(how.max_memory)));
     double sensitivity_s = 0;
