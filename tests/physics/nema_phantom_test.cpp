@@ -101,9 +101,10 @@ TEST_CASE("nema: noise makes the recovery of the largest voxel larger, not that 
     write_file(directory / "petacqd.json", configuration.dump());
     write_file(directory / "phantom.json", phantom(10).dump());
     run(PETCAL_PROGRAM, {"make", "--scanner", path("scanner.json"), "--output", path("scanner.h5")});
-    run(PETSIM_PROGRAM, {"--scanner", path("scanner.json"), "--calibration", path("scanner.h5"), "--source",
-                         path("phantom.json"), "--scatter", "0", "--duration-s", "2", "--seed", "31",
-                         "--threads", "2", "--write", path("iq.pcap"), "--quiet"});
+    run(PETSIM_PROGRAM,
+        {"--crystals", "surface", "--scanner", path("scanner.json"), "--calibration", path("scanner.h5"),
+         "--source", path("phantom.json"), "--scatter", "0", "--duration-s", "2", "--seed", "31", "--threads",
+         "2", "--write", path("iq.pcap"), "--quiet"});
     run(PETACQD_PROGRAM, {"--config", path("petacqd.json"), "--replay", path("iq.pcap"), "--run", "iq"});
     run(PETLM_PROGRAM, {"cut", path("data/iq"), "--to-s", "0.5", "--output", path("data/part.plm")});
     const auto results = [&](const std::string& name) {

@@ -107,7 +107,8 @@ ActivityCurve curve_from_csv(const std::string& file) {
         if (line.empty() || line == "\r") continue;
         const std::size_t comma = line.find(',');
         CurvePoint point;
-        if (comma != std::string::npos && read_number(std::string_view(line).substr(0, comma), point.time_s) &&
+        if (comma != std::string::npos &&
+            read_number(std::string_view(line).substr(0, comma), point.time_s) &&
             read_number(std::string_view(line).substr(comma + 1), point.share)) {
             curve.push_back(point);
         } else if (count > 1) {
