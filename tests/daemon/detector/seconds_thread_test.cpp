@@ -42,6 +42,8 @@ void add(SecondsThread& thread, std::uint64_t i, gpu::IntervalSums& sums,
     assign(sums.delayeds, given.sums.delayeds);
     assign(sums.modules, given.sums.modules);
     assign(sums.module_pairs, given.sums.module_pairs);
+    assign(sums.refused_pairs, given.sums.refused_pairs);
+    assign(sums.energies, given.sums.energies);
     sums.counts = given.sums.counts;
     thread.add(given.range, sums, static_cast<BoardReport>(given), std::move(synchrony));
 }
