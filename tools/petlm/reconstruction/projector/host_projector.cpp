@@ -33,7 +33,9 @@ std::size_t volumes_for(std::size_t rows, std::size_t voxels) {
 class Trace {
   public:
     explicit Trace(const Box& box) {
-        const auto most = static_cast<std::size_t>(box.n[0] + box.n[1] + box.n[2]);
+        std::size_t most = 0;
+        for (const std::int32_t n : box.n)
+            most += static_cast<std::size_t>(n);
         voxel_.resize(most + 1);
         weight_.resize(most + 1);
     }
