@@ -1,4 +1,4 @@
-// What crystals are made of, and how far photons of 511 keV fly in it.
+// The materials of crystals, and how strongly they attenuate photons of 511 keV.
 #pragma once
 
 #include <span>
@@ -15,15 +15,13 @@ struct CrystalMaterial {
     double photo_share = 0;         ///< of the interactions at 511 keV, photoelectric
 };
 
-/// The table. Values are those that reviews of PET detectors quote (C. L. Melcher, J. Nucl. Med. 41 (2000)
-/// 1051; J. L. Humm, A. Rosenfeld, A. Del Guerra, Eur. J. Nucl. Med. 30 (2003) 1574; T. K. Lewellen, Phys.
-/// Med. Biol. 53 (2008) R287), to two digits; sources differ by a few percent, for LYSO with its share of
-/// yttrium.
+/// The table. Its values are those commonly quoted for PET detectors, to two digits. They come from no single
+/// source, and sources differ by a few percent, for LYSO with its share of yttrium.
 std::span<const CrystalMaterial> crystal_materials();
 /// nullptr if the table does not have it.
 const CrystalMaterial* find_crystal_material(std::string_view name);
 
-/// Of a scanner: that of the table, with the coefficient that the description states, if it states one.
+/// The material of a scanner. A coefficient that its description states replaces that of the table.
 CrystalMaterial crystal_material(const Dimensions& dimensions);
 
 }  // namespace petacq::config

@@ -30,7 +30,7 @@ class DepthOfInteraction {
     /// for a value outside the crystal.
     static DepthOfInteraction of(const Dimensions& dimensions, std::optional<double> mm);
 
-    /// Of a line that meets the crystal at this angle; `apart_mm`: between both front faces.
+    /// The depth at which a line with this angle ends, mm. `apart_mm`: distance between both front faces.
     [[nodiscard]] constexpr double mm(double cosine, double apart_mm) const {
         if (is_fixed()) return typical_mm_;
         const double slant = cosine > min_cosine ? cosine : min_cosine;

@@ -20,8 +20,8 @@ using nlohmann::json;
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Counts3, x, y, z)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Geometry, channels, modules, blocks, crystals, bdm_count, du_count,
                                    position_size)
-// What the crystals are made of is written only where it was stated: the same scanner has the same text,
-// whether its description names the usual material or none.
+// The usual material is not written: a scanner has the same text whether its description names this material
+// or none.
 void to_json(json& j, const Dimensions& d) {
     j = {{"ring_radius_mm", d.ring_radius_mm},         {"crystal_pitch_y_mm", d.crystal_pitch_y_mm},
          {"crystal_pitch_z_mm", d.crystal_pitch_z_mm}, {"crystal_length_mm", d.crystal_length_mm},

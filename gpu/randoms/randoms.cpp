@@ -156,7 +156,7 @@ RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sum
             }
         }
     }
-    // Of the good pairs of two modules, [place] the sum over their cells, and of those that are taken.
+    // [place] Sums over the cells of two modules: of all good pairs, and of those that the policy takes.
     std::vector<double> pairs(modules * modules);
     std::vector<double> taken(modules * modules);
     for (std::uint32_t a = 0; a < cells.count(); ++a) {
@@ -315,9 +315,10 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
     }
 }
 
-/// Of two partners and another single the partners win if that one has the least energy of the three; in mode
-/// "every", where a partner opened the window, if it has less than the other partner. Singles alone in their
-/// windows are such others, and pairs alone in theirs such partners, but for the randoms among these.
+/// Where two partners share a window with a third single, the partners win if the third has the least energy.
+/// In mode "every", if a partner opened the window, the third must only have less energy than the other
+/// partner. Singles alone in their windows tell the energies of such thirds. Pairs alone in theirs tell those
+/// of partners, once the randoms among them are taken away.
 double RandomsEstimator::find_partner_weight(const IntervalSums& sums, const WindowContents& contents) const {
     const auto counts = [&](EnergyOf whose, std::uint32_t bin) {
         return static_cast<double>(sums.energies[whose * sampled_energy_bins + bin]);

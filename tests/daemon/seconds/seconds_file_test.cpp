@@ -131,7 +131,7 @@ TEST_CASE("the sums of a second are read back, also of a file without the latest
         REQUIRE(reader.next());
         CHECK(sums.read() == expected);
     }
-    // As version 1.0 wrote them.
+    // Version 1.0 wrote files without these fields.
     std::string bytes = read_file(path);
     for (const std::string name : {"\"refused_pairs\"", "\"energies\""}) {
         std::size_t at = bytes.find("\"name\":" + name);

@@ -41,7 +41,7 @@ TEST_CASE("petlm nema count-rate: both estimates of randoms and the NECR by slic
         CHECK(std::abs(row["randoms_by_delayeds"] - randoms) <
               3 * std::hypot(row["randoms_by_delayeds_error"], randoms_error));
         CHECK(row["randoms_by_delayeds_error"] > 0);
-        // What is expected from the singles has no noise of the scatter.
+        // The estimate from the singles does not depend on the noise of the scatter fraction.
         CHECK(by_fraction_error > randoms_error);
         // By the inequality of Cauchy and Schwarz.
         CHECK(row["necr_of_sums"] < row["necr"]);
