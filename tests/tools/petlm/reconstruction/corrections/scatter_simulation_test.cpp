@@ -50,7 +50,7 @@ std::size_t modules_of(const config::Scanner& scanner, std::uint32_t a, std::uin
     const auto module_of = [&](std::uint32_t crystal) {
         return crystal % scanner.geometry.crystals_in_ring() / scanner.geometry.crystals_per_module_y();
     };
-    const auto [low, high] = std::minmax(module_of(a), module_of(b));
+    const auto [low, high] = std::minmax({module_of(a), module_of(b)});
     return low * 12 + high;
 }
 
