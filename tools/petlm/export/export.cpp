@@ -123,9 +123,8 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
         return of_run->live(a, b) / factor;
     };
     randoms.loss_sentence = sentence_of(of_run->loss());
-    randoms.found_sentence = pile_up
-                                 ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
-                                 : "Pile-up: not corrected, as no formula holds for the policy on multiples.";
+    randoms.found_sentence = pile_up ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
+                                     : "Pile-up: not corrected, as the seconds of the run do not tell it.";
     randoms.found_sentence += dead_time_sentence(of_run->dead_time());
 }
 

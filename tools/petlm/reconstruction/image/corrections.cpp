@@ -18,10 +18,11 @@ constexpr double complete = 0.999;  // share of the time
 
 std::string sentence_about(const petlm::RunPileUp& pile_up) {
     if (std::isnan(pile_up.mean)) {
-        return "Pile-up: not corrected, as no formula gives the pairs that this run lost to multiples: "
+        return "Pile-up: not corrected, as the seconds of the run do not tell which pairs it lost to "
+               "multiples: "
                "values are too small at high rates.";
     }
-    if (pile_up.mean == 1) return "Pile-up: no pairs were lost to multiples.";
+    if (std::abs(pile_up.mean - 1) < 5e-5) return "Pile-up: no pairs were lost to multiples.";
     std::string text = fmt::format(
         "Pile-up: values multiplied by {:.4g} for the pairs lost to multiples, the mean over the trues of "
         "each second",
