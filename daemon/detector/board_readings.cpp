@@ -24,6 +24,7 @@ BoardReadings::BoardReadings(std::uint64_t second, std::uint32_t bdm_count, bool
         for (const std::uint32_t bdm : source.bdms)
             if (bdm < bdm_count) carriers_[bdm].push_back(number);
     }
+    last_tag_.assign(numbers_.size(), unknown_time);
 }
 
 std::uint64_t BoardReadings::length_of_part(std::uint64_t start) const {
@@ -77,10 +78,18 @@ void BoardReadings::add(std::span<const gpu::Tag> tags) {
         if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::dead_time)) continue;
         const auto number = numbers_.find(tag.source);
         if (number == numbers_.end()) continue;
-        auto& sources =
-            blind_.try_emplace(tag.time / second_, numbers_.size(), BoardReport::unknown).first->second;
-        double& ticks = sources[number->second];
-        ticks = std::isnan(ticks) ? tag.value : ticks + tag.value;
+        BlindSecond& second =
+            blind_.try_emplace(tag.time / second_, numbers_.size()).first->second[number->second];
+        std::uint64_t& before = last_tag_[number->second];
+        // One of more than a second ago may not be the one before it.
+        const bool follows = before != unknown_time && before < tag.time && tag.time - before < second_;
+        second.last = {follows ? before : unknown_time, tag.time, static_cast<double>(tag.value)};
+        if (std::isnan(second.ticks)) {
+            second.first = second.last;
+            second.ticks = 0;
+        }
+        second.ticks += tag.value;
+        before = tag.time;
     }
 }
 
@@ -120,15 +129,41 @@ void BoardReadings::take_temperatures(gpu::TickRange range, std::vector<double>&
     }
 }
 
+double BoardReadings::blind_ticks(const BlindSecond& tags, gpu::TickRange range) {
+    double ticks = tags.ticks;
+    const Blind& first = tags.first;
+    if (first.since != unknown_time && first.since < range.start) {
+        ticks -= first.ticks * static_cast<double>(range.start - first.since) /
+                 static_cast<double>(first.time - first.since);
+    }
+    const Blind& last = tags.last;
+    const std::uint64_t since = last.since != unknown_time ? last.since : range.start;
+    const std::uint64_t told = last.time - std::min(since, last.time);
+    const std::uint64_t rest = range.end - last.time;
+    if (told > 0 && rest <= told + told / 2)
+        ticks += last.ticks * static_cast<double>(rest) / static_cast<double>(told);
+    return ticks;
+}
+
 /// Tags of later seconds may be there; those of a later segment are not.
 void BoardReadings::take_dead_time(gpu::TickRange range, std::vector<double>& ticks) {
-    std::vector<double> sources(numbers_.size(), BoardReport::unknown);
+    std::vector<BlindSecond> tags(numbers_.size());
     while (!blind_.empty() && blind_.begin()->first * second_ < range.end) {
-        const std::vector<double>& more = blind_.begin()->second;
-        for (std::size_t i = 0; i < sources.size(); ++i)
-            if (!std::isnan(more[i])) sources[i] = std::isnan(sources[i]) ? more[i] : sources[i] + more[i];
+        const std::vector<BlindSecond>& more = blind_.begin()->second;
+        for (std::size_t i = 0; i < tags.size(); ++i) {
+            if (std::isnan(more[i].ticks)) continue;
+            if (std::isnan(tags[i].ticks)) {
+                tags[i] = more[i];
+            } else {
+                tags[i].ticks += more[i].ticks;
+                tags[i].last = more[i].last;
+            }
+        }
         blind_.erase(blind_.begin());
     }
+    std::vector<double> sources;
+    for (const BlindSecond& of_source : tags)
+        sources.push_back(std::isnan(of_source.ticks) ? BoardReport::unknown : blind_ticks(of_source, range));
     ticks.assign(bdm_count_, BoardReport::unknown);
     for (std::uint32_t bdm = 0; bdm < bdm_count_; ++bdm) {
         double sum = 0;
@@ -143,6 +178,7 @@ void BoardReadings::take_dead_time(gpu::TickRange range, std::vector<double>& ti
 }
 
 void BoardReadings::clear() {
+    std::fill(last_tag_.begin(), last_tag_.end(), unknown_time);
     for (SecondPart& part : parts_)
         spare_.push_back(std::move(part.modules));
     parts_.clear();

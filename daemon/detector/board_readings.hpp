@@ -28,8 +28,11 @@ struct SourceModules {
 ///
 /// Lost: what the datagrams of the second show to be missing, less those of them that had been missing.
 ///
-/// Dead time: the sum over the tags of the second, of the source that carries the module; of several sources
-/// that sent such tags, the mean. Unknown without such a tag, and for modules that no listed source carries.
+/// Dead time: of the source that carries the module; of several sources that sent such tags, the mean. A tag
+/// tells of the time since the one before it. Of the first tag of a range, that part counts which lies in the
+/// range. After the last one, the source is taken to be as blind as before it, but for no longer than until
+/// the next tag is overdue: boards that fall silent tell nothing. Unknown without a tag in the range, and for
+/// modules that no listed source carries.
 class BoardReadings {
   public:
     /// `second`: ticks. `bdm_count`: modules. `loss_known`: whether datagrams have numbers.
@@ -79,6 +82,20 @@ class BoardReadings {
         std::int64_t change = 0;
         bool known = true;
     };
+    /// A dead time tag.
+    struct Blind {
+        std::uint64_t since = unknown_time;  ///< time of the tag before
+        std::uint64_t time = 0;
+        double ticks = 0;
+    };
+    /// Those of a source in a second.
+    struct BlindSecond {
+        double ticks = BoardReport::unknown;  ///< of all; NaN: none
+        Blind first;
+        Blind last;
+    };
+    static constexpr std::uint64_t unknown_time = UINT64_MAX;
+    static double blind_ticks(const BlindSecond& tags, gpu::TickRange range);
     // More than this is kept only if boards are far apart in time; what is later is left out, or added to
     // what was there before.
     static constexpr std::size_t max_parts = 1024;
@@ -99,9 +116,10 @@ class BoardReadings {
     std::uint64_t open_length_ = 0;
     Temperature* open_ = nullptr;
     std::vector<Loss> losses_;
-    std::map<std::uint16_t, std::size_t> numbers_;        ///< of the sources
-    std::vector<std::vector<std::size_t>> carriers_;      ///< [bdm] numbers of the sources that carry it
-    std::map<std::uint64_t, std::vector<double>> blind_;  ///< [time / second][number]; NaN: no tag
+    std::map<std::uint16_t, std::size_t> numbers_;             ///< of the sources
+    std::vector<std::vector<std::size_t>> carriers_;           ///< [bdm] numbers of the sources that carry it
+    std::vector<std::uint64_t> last_tag_;                      ///< [number]
+    std::map<std::uint64_t, std::vector<BlindSecond>> blind_;  ///< [time / second][number]
 };
 
 }  // namespace petacq::daemon

@@ -22,7 +22,7 @@ void SecondsMeter::complete(Second& second) {
     if (rules_.search) {
         estimator_.estimate(second.sums, ticks, second.randoms);
         second.load = gpu::window_load(rules_, second.sums.counts, ticks);
-        second.pile_up = gpu::pile_up_factor(rules_, second.load);
+        second.pile_up = estimator_.pile_up();
         second.delayeds_weight = estimator_.delayeds_weight();
     } else {
         second.randoms.total = Second::unknown;

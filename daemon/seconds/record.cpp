@@ -77,9 +77,7 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
         "load", "",
         "L w: annihilations in a coincidence window, on average, besides that of its opener; NaN: unknown.",
         s.load);
-    number("pile_up", "",
-           "Factor for prompts lost to multiples; NaN: unknown, or the policy has no formula for it.",
-           s.pile_up);
+    number("pile_up", "", "Factor for true pairs lost to multiples; NaN: unknown.", s.pile_up);
     number("delayeds_weight", "", "Random prompts for each delayed.", s.delayeds_weight);
     number("randoms", "pairs", "Random coincidences to be expected among the prompts; NaN: unknown.",
            s.randoms.total);

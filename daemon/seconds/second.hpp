@@ -38,7 +38,7 @@ struct Second : BoardReport {
     /// looked for.
     gpu::ExpectedRandoms randoms;
     double load = 0;  ///< annihilations in a window besides that of the opener (gpu/randoms/window_load.hpp)
-    double pile_up = 1;          ///< pairs lost to multiples: gpu::pile_up_factor(); NaN: no formula
+    double pile_up = 1;          ///< true pairs without losses to multiples, for each found; NaN: unknown
     double delayeds_weight = 0;  ///< random prompts for each delayed; 0: no delayeds
 
     /// A second without anything known about it.

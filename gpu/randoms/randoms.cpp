@@ -440,7 +440,23 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         refused = find_refused(sums, contents);
     }
     out = std::move(randoms);
+    pile_up_ = find_pile_up(contents);
     delayeds_weight_ = find_delayeds_weight(sums.counts, contents);
+}
+
+double RandomsEstimator::find_pile_up(const WindowContents& contents) const {
+    const std::uint32_t count = pairs_.cells().count();
+    double pairs = 0;
+    double taken = 0;
+    for (std::size_t place = 0; place < by_pair_.chances.size(); ++place) {
+        const double chance = by_pair_.chances[place].partners;
+        if (chance <= 0) continue;
+        const double good =
+            contents.singles[place / count] * contents.partners[place] * contents.good_partners[place];
+        pairs += good;
+        taken += good * chance;
+    }
+    return taken > 0 ? pairs / taken : 1;
 }
 
 double RandomsEstimator::find_delayeds_weight(const SingleCounts& counts,

@@ -42,6 +42,9 @@ class RandomsEstimator {
     void estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out);
     /// That of the latest estimate, pair by pair.
     [[nodiscard]] const RandomsByPair& by_pair() const { return by_pair_; }
+    /// The true pairs of that interval that would be prompts if no window held others and no edge of a window
+    /// parted them, for each one that is.
+    [[nodiscard]] double pile_up() const { return pile_up_; }
     /// How many random prompts each delayed of that interval stands for; 0 without a delay.
     [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
 
@@ -89,6 +92,7 @@ class RandomsEstimator {
     [[nodiscard]] double find_partner_weight(const IntervalSums& sums, const WindowContents& contents) const;
     /// What follows from the rates.
     void find_contents(WindowContents& contents) const;
+    [[nodiscard]] double find_pile_up(const WindowContents& contents) const;
     [[nodiscard]] double find_delayeds_weight(const SingleCounts& counts,
                                               const WindowContents& contents) const;
 
@@ -98,6 +102,7 @@ class RandomsEstimator {
     std::vector<std::uint32_t> cell_of_;   ///< [crystal]
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
+    double pile_up_ = 1;
 };
 
 }  // namespace petacq::gpu

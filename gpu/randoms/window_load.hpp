@@ -1,4 +1,4 @@
-// How full the coincidence windows were in an interval, and how many pairs were lost for it.
+// How full the coincidence windows were in an interval.
 //
 // A window holds the singles from its opener up to tau ticks later: whole ticks cut both times, so two
 // singles share it if they are less than w = tau + 1/2 ticks apart, on average. Let L be the annihilations
@@ -11,15 +11,11 @@
 // mode "single" the second single then opens a window: L = G / (1 - G w (1 - q)). In mode "every" a window
 // may hold the second single alone: U = L e^-Lw(1 + q). q is 1 to 2 % at most; only the randoms estimate asks
 // for it.
-//
-// Lost pairs, RemoveMultiples: the window of a pair must stay free of others (e^-Lw), and the pair must not
-// begin in an earlier window (1 / (1 + L w), mode "single").
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "gpu/interval_sums.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
@@ -62,14 +58,6 @@ inline double window_load(const CoincidenceRules& rules, const SingleCounts& cou
     for (int i = 0; i < 60; ++i)
         load = std::min(alone * std::exp(load * (1 + parted)), 1 / (1 + parted));
     return load;
-}
-
-/// Pairs that would be found if no window held others, for each one that is found. NaN for policies other
-/// than RemoveMultiples and TakeAllGoods, for which no formula is known.
-inline double pile_up_factor(const CoincidenceRules& rules, double load) {
-    if (rules.policy == MultiplesPolicy::take_all_goods) return 1;
-    if (rules.policy != MultiplesPolicy::remove_multiples) return std::numeric_limits<double>::quiet_NaN();
-    return std::exp(load) * (rules.mode == WindowMode::single ? 1 + load : 1);
 }
 
 }  // namespace petacq::gpu

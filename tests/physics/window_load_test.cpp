@@ -42,19 +42,8 @@ TEST_CASE("window load: nothing, and intervals too short to tell") {
         counts.unpaired = 2;
         // One prompt in the last microsecond of a run must not count as thousands.
         for (const std::uint64_t ticks : {1, 500, 40'000})
-            CHECK(gpu::pile_up_factor(rules, gpu::window_load(rules, counts, ticks)) == 1);
-        CHECK(gpu::pile_up_factor(rules, gpu::window_load(rules, counts, 40'050)) < 1.05);
+            CHECK(gpu::window_load(rules, counts, ticks) == 0);
+        CHECK(gpu::window_load(rules, counts, 40'050) < 0.025);
         CHECK(gpu::window_load(rules, counts, 40'050) > 0);
     }
-}
-
-TEST_CASE("pile-up factor: by policy and mode") {
-    const double load = 0.1;
-    const auto factor = [&](WindowMode mode, MultiplesPolicy policy) {
-        return gpu::pile_up_factor(rules_with(mode, policy), load);
-    };
-    CHECK(factor(WindowMode::single, MultiplesPolicy::remove_multiples) == Approx(1.1 * std::exp(0.1)));
-    CHECK(factor(WindowMode::every, MultiplesPolicy::remove_multiples) == Approx(std::exp(0.1)));
-    CHECK(factor(WindowMode::single, MultiplesPolicy::take_all_goods) == 1);
-    CHECK(std::isnan(factor(WindowMode::single, MultiplesPolicy::take_winner_of_goods)));
 }

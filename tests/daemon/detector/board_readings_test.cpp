@@ -131,32 +131,44 @@ TEST_CASE("a second has lost what its datagrams show to be missing", "[seconds]"
     CHECK(std::isnan(taken(bare, {0, one_second}).lost));
 }
 
-TEST_CASE("the dead time of a module is the sum over the tags of its source", "[seconds]") {
+TEST_CASE("the dead time of a module is that of the tags of its source", "[seconds]") {
     BoardReadings r = some_readings();
     std::vector<gpu::Tag> tags{blind_for(10, 100, 7), blind_for(20, 50, 7), blind_for(30, 30, 9),
                                blind_for(40, 1, 11), blind_for(50, 1, 12)};
     tags.push_back({60, 1000, 7, 0, static_cast<std::uint8_t>(gpu::TagKind::trigger)});
     r.add(tags);
     // A slice that ends a second has tags of the next one, too.
-    tags = {blind_for(one_second - 1, 4, 7), blind_for(one_second, 8, 7)};
+    tags = {blind_for(one_second, 4, 7), blind_for(one_second + 79, 8, 7)};
     r.add(tags);
     BoardReport report = taken(r, {0, one_second});
-    CHECK(report.dead_time[0] == 154);
-    CHECK(report.dead_time[1] == (154 + 30) / 2.0);
+    CHECK(report.dead_time[0] == 150);
+    CHECK(report.dead_time[1] == (150 + 30) / 2.0);
     CHECK(std::isnan(report.dead_time[2]));
-    // A segment ends in a second: its tags are those that came before.
+    // A segment ends in a second: its tags are those that came before. The first one tells of the second
+    // before.
     tags = {blind_for(one_second + 100, 16, 9)};
     r.add(tags);
     report = taken(r, {one_second, one_second + 200});
     CHECK(report.dead_time[0] == 8);
-    CHECK(report.dead_time[1] == 12);
-    tags = {blind_for(one_second + 200, 3, 9)};
-    r.add(tags);
-    report = taken(r, {one_second + 200, 2 * one_second});
-    CHECK(std::isnan(report.dead_time[0]));
-    CHECK(report.dead_time[1] == 3);
-    tags = {blind_for(2 * one_second, 3, 9)};
-    r.add(tags);
+    // The tag before was too long ago: this one is taken to tell of the whole range so far.
+    CHECK(report.dead_time[1] == (8 + 2 * 16) / 2.0);
     r.clear();
     CHECK(std::isnan(taken(r, {0, 3 * one_second}).dead_time[1]));
+}
+
+TEST_CASE("the dead time after the last tag of a range is that before it, until a tag is overdue",
+          "[seconds]") {
+    BoardReadings r = some_readings();
+    std::vector<gpu::Tag> tags;
+    // A tag every 640 ticks, from the start of the run at 320; a tenth of the time is dead, later a fifth.
+    for (std::uint64_t time = 960; time < 3 * one_second; time += 640)
+        tags.push_back(blind_for(time, time <= one_second + 640 ? 64 : 128, 7));
+    r.add(tags);
+    CHECK(taken(r, {320, one_second}).dead_time[0] == Approx((one_second - 320) / 10.0));
+    CHECK(taken(r, {one_second, 2 * one_second}).dead_time[0] == Approx(32 + 9 * 128 + 64));
+    // The source is silent from here on.
+    CHECK(taken(r, {2 * one_second, 3 * one_second}).dead_time[0] == Approx(one_second / 5.0));
+    r.clear();
+    r.add(std::vector<gpu::Tag>{blind_for(640, 64, 7), blind_for(1280, 64, 7)});
+    CHECK(taken(r, {0, one_second}).dead_time[0] == 128);
 }

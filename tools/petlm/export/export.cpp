@@ -108,10 +108,11 @@ std::string description_text(const ExportSource& source, const daemon::Coverage&
 std::string dead_time_sentence(const RunDeadTime& dead_time) {
     if (dead_time.factor.empty())
         return " Dead time: not corrected, as the boards did not report it in all seconds.";
-    const auto [least, most] = std::minmax_element(dead_time.factor.begin(), dead_time.factor.end());
     return fmt::format(
-        " Dead time: by factors of {:.4g} to {:.4g}, by pair of modules, from the reports of the boards.",
-        *least, *most);
+        " Dead time: by factors of {:.4g} to {:.4g}, by pair of detector units, from the reports of the "
+        "boards "
+        "and the singles.",
+        dead_time.least, dead_time.most);
 }
 
 /// Dead time, pile-up and loss: sets `found` as far as they are known.
@@ -122,9 +123,8 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
         return of_run->live(a, b) / factor;
     };
     randoms.loss_sentence = sentence_of(of_run->loss());
-    randoms.found_sentence = pile_up
-                                 ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
-                                 : "Pile-up: not corrected, as no formula holds for the policy on multiples.";
+    randoms.found_sentence = pile_up ? fmt::format("Pile-up: by a factor of {:.6g}.", factor)
+                                     : "Pile-up: not corrected, as the seconds of the run do not tell it.";
     randoms.found_sentence += dead_time_sentence(of_run->dead_time());
 }
 

@@ -148,7 +148,7 @@ Picture corrections_over_time(const PictureData& data) {
     p.caption += any_known(rows.randoms) ? ", and as the noise-free estimate" : "";
     p.caption += ". Below: ";
     p.caption += any_known(rows.pile_up) ? "pairs that the multiples policy dropped, by the pile-up factor"
-                                         : "no pile-up factor is known for this multiples policy";
+                                         : "the pile-up factor is not known";
     p.caption += any_known(rows.dead_time) ? "; the mean dead time of the modules" : "";
     p.caption += ". From seconds.plm.";
     p.alt = fmt::format("Randoms and lost pairs over time, {} rows.", rows.size());

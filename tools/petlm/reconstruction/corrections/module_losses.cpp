@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -14,6 +15,7 @@ namespace petacq::petlm {
 namespace {
 
 constexpr int rounds = 4;
+constexpr double min_seen = 0.01;       // by a unit
 constexpr double min_delivered = 0.02;  // with less, the trues of a moment are taken from those around it
 
 using config::sum_of;
@@ -22,11 +24,14 @@ using config::sum_of;
 
 ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
     : modules_(scanner.geometry.bdm_count),
+      units_(scanner.geometry.du_count),
+      unit_of_(units_of_crystals(scanner.geometry)),
       board_(modules_),
       told_(modules_),
       min_ticks_(min_ticks),
       open_(none()),
-      prompts_(modules_ * modules_) {
+      prompts_(modules_ * modules_),
+      has_singles_(modules_ * units_) {
     // A module that no board lists, or several, is one of its own.
     std::vector<std::size_t> boards(modules_);
     for (std::size_t board = 0; board < scanner.sources.size(); ++board) {
@@ -44,6 +49,7 @@ ModuleLosses::LossMoment ModuleLosses::none() const {
     LossMoment moment;
     for (std::vector<double>* of_modules : {&moment.live, &moment.seen, &moment.silent})
         of_modules->resize(modules_);
+    moment.unit_seen.resize(modules_ * units_);
     return moment;
 }
 
@@ -78,10 +84,45 @@ void ModuleLosses::add(const daemon::SecondsReader& seconds, double ticks, doubl
         for (std::size_t n = 0; n < modules_; ++n)
             prompts_[std::min(m, n) * modules_ + std::max(m, n)] += share * module_pairs[m * modules_ + n];
     }
+    add_singles(seconds);
     open_.ticks += ticks;
     open_.covered += share * ticks;
     open_.trues += share * trues;
     if (open_.ticks >= min_ticks_) close_moment(true);
+}
+
+void ModuleLosses::add_singles(const daemon::SecondsReader& seconds) {
+    for (const char* const name : {"crystal_unpaired", "crystal_grouped"}) {
+        const daemon::SecondField* const field = seconds.find(name);
+        if (field == nullptr || field->count != unit_of_.size()) continue;
+        const daemon::FieldValues singles = seconds.values(*field);
+        for (std::size_t i = 0; i < unit_of_.size(); ++i)
+            open_.unit_seen[unit_of_[i]] += singles.number(i);
+    }
+}
+
+/// From the singles of each unit what it sees.
+void ModuleLosses::divide_dead_time() {
+    struct Singles {
+        double sum = 0;
+        std::size_t units = 0;
+    };
+    std::map<std::size_t, Singles> of_board;
+    for (std::size_t m = 0; m < modules_; ++m) {
+        Singles& board = of_board[board_[m]];
+        for (std::size_t u = m * units_; u < (m + 1) * units_; ++u) {
+            board.sum += open_.unit_seen[u];
+            if (open_.unit_seen[u] > 0) has_singles_[u] = true;
+        }
+        board.units += units_;
+    }
+    for (std::size_t m = 0; m < modules_; ++m) {
+        const Singles& board = of_board[board_[m]];
+        const double dead_per_single =
+            board.sum > 0 ? (1 - open_.seen[m]) * static_cast<double>(board.units) / board.sum : 0;
+        for (std::size_t u = m * units_; u < (m + 1) * units_; ++u)
+            open_.unit_seen[u] = std::max(1 - dead_per_single * open_.unit_seen[u], min_seen);
+    }
 }
 
 void ModuleLosses::close_moment(bool dead_time_told) {
@@ -97,6 +138,11 @@ void ModuleLosses::close_moment(bool dead_time_told) {
         }
         // Not of a module that was blind all the time, nor of one that told nothing (NaN).
         dead_time_known_ = dead_time_known_ && open_.seen[m] > 0 && open_.seen[m] <= 1;
+    }
+    if (dead_time_told) {
+        divide_dead_time();
+    } else {
+        open_.unit_seen = moments_.back().unit_seen;
     }
     moments_.push_back(std::move(open_));
     open_ = none();
@@ -214,6 +260,7 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
             }
         }
     }
+    if (!dead_time.factor.empty()) find_units(dead_time, trues);
     if (!(loss.min_factor <= loss.largest_factor)) loss.min_factor = loss.largest_factor;
     if (weight_arrived > 0) loss.factor = weight / weight_arrived;
     loss.unknown_modules = live_unknown_;
@@ -226,6 +273,35 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
             lost += moment.covered * (1 - live) / static_cast<double>(modules_);
     }
     loss.lost = covered > 0 ? lost / covered : 0;
+}
+
+void ModuleLosses::find_units(RunDeadTime& dead_time, const std::vector<double>& trues) const {
+    dead_time.seen.assign(modules_ * units_, 1);
+    std::vector<double> least(modules_, std::numeric_limits<double>::infinity());  // of 1 / seen
+    std::vector<double> most(modules_);
+    for (std::size_t u = 0; u < dead_time.seen.size(); ++u) {
+        const std::size_t m = u / units_;
+        if (!has_singles_[u]) continue;
+        double of_module = 0;
+        double of_unit = 0;
+        for (std::size_t i = 0; i < moments_.size(); ++i) {
+            const double arrived = trues[i] * moments_[i].live[m];
+            of_module += arrived * moments_[i].seen[m];
+            of_unit += arrived * moments_[i].unit_seen[u];
+        }
+        if (of_module > 0 && of_unit > 0) dead_time.seen[u] = of_unit / of_module;
+        least[m] = std::min(least[m], 1 / dead_time.seen[u]);
+        most[m] = std::max(most[m], 1 / dead_time.seen[u]);
+    }
+    dead_time.least = std::numeric_limits<double>::infinity();
+    for (std::size_t m = 0; m < modules_; ++m) {
+        for (std::size_t n = 0; n < modules_; ++n) {
+            const double of_modules = dead_time.factor[m * modules_ + n];
+            dead_time.least = std::min(dead_time.least, of_modules * least[m] * least[n]);
+            dead_time.most = std::max(dead_time.most, of_modules * most[m] * most[n]);
+        }
+    }
+    if (dead_time.least > dead_time.most) dead_time.least = dead_time.most;
 }
 
 std::string sentence_of(const RunLoss& loss) {
@@ -291,19 +367,25 @@ std::unique_ptr<PairLosses> PairLosses::of(const ExportSource& source, const dae
     return nullptr;
 }
 
-std::size_t PairLosses::modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
-    const auto module = [this](std::uint32_t crystal) {
-        const std::uint32_t ring = crystal / geometry_.crystals_in_ring();
-        const std::uint32_t row = ring / (geometry_.blocks.z * geometry_.crystals.z);
-        const std::uint32_t around =
-            crystal % geometry_.crystals_in_ring() / geometry_.crystals_per_module_y();
-        return std::size_t{row} * geometry_.modules_in_ring() + around;
-    };
-    return module(crystal_a) * geometry_.bdm_count + module(crystal_b);
+std::vector<std::uint32_t> units_of_crystals(const config::Geometry& geometry) {
+    std::vector<std::uint32_t> units(geometry.crystal_count());
+    for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
+        for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
+            for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local)
+                units[geometry.crystal(bdm, du, local)] = bdm * geometry.du_count + du;
+        }
+    }
+    return units;
+}
+
+std::size_t PairLosses::modules_of(std::uint32_t a, std::uint32_t b) const {
+    return std::size_t{unit_of_[a] / geometry_.du_count} * geometry_.bdm_count +
+           unit_of_[b] / geometry_.du_count;
 }
 
 double PairLosses::seen(std::uint32_t a, std::uint32_t b) const {
-    return dead_time_.factor.empty() ? 1 : 1 / dead_time_.factor[modules_of(a, b)];
+    if (dead_time_.factor.empty()) return 1;
+    return dead_time_.seen[unit_of_[a]] * dead_time_.seen[unit_of_[b]] / dead_time_.factor[modules_of(a, b)];
 }
 
 double PairLosses::arrived(std::uint32_t a, std::uint32_t b) const {

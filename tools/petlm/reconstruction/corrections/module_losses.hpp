@@ -1,4 +1,5 @@
-// What the boards of a run did not find or did not deliver, by pair of modules: dead time and lost data.
+// What the boards of a run did not find or did not deliver: dead time and lost data, by pair of modules, and
+// dead time also by detector unit.
 //
 // In each second a module delivers the share l of its data (module_live), and sees the share s of the photons
 // (1 less its dead time). Of the true pairs T of a second, those of modules m and n that arrive are
@@ -8,6 +9,10 @@
 // source decays. In seconds in which nearly nothing arrives T is unknown and taken from the seconds around.
 // Two modules of one board lose the same data. Losses of two boards within one second are taken as
 // independent: the seconds do not tell when within them data were lost.
+//
+// A board tells one dead time, the mean of its detector units. Each unit is blind for a fixed time after each
+// hit that it takes, so a unit has the part of that time that it has of the singles of the board. Of the two
+// units of a pair, seen[u] = s_u / s_m multiplies what the modules leave.
 //
 // A module of which a second of the run tells anything had delivered nothing in those that tell nothing of it
 // and have no singles of it, as in daemon/seconds/live_sums.hpp.
@@ -33,6 +38,11 @@ namespace petacq::petlm {
 /// arrive. Empty: the boards did not report it.
 struct RunDeadTime {
     std::vector<double> factor;  ///< [module a * modules + module b]
+    /// [module * units of a module + unit] what a unit sees, for each that its module sees; 1 for a unit
+    /// without singles.
+    std::vector<double> seen;
+    double least = 1;  ///< of all pairs of units that have singles
+    double most = 1;
 };
 
 /// What did not arrive. Empty: the seconds do not tell.
@@ -78,9 +88,14 @@ class ModuleLosses {
         /// [module] for which nobody tells of it and it has no singles; likewise. Until the run has ended,
         /// not live.
         std::vector<double> silent;
+        /// [module * units_ + unit] like `seen`; until the moment is complete, the singles.
+        std::vector<double> unit_seen;
     };
     [[nodiscard]] LossMoment none() const;
     void close_moment(bool dead_time_told);
+    void divide_dead_time();
+    void add_singles(const daemon::SecondsReader& seconds);
+    void find_units(RunDeadTime& dead_time, const std::vector<double>& trues) const;
     [[nodiscard]] double arrived(const LossMoment& moment, std::size_t m, std::size_t n) const {
         return board_[m] == board_[n] ? std::min(moment.live[m], moment.live[n])
                                       : moment.live[m] * moment.live[n];
@@ -93,8 +108,10 @@ class ModuleLosses {
     [[nodiscard]] std::vector<double> trues_by_share(const std::vector<double>& share_of_pair) const;
 
     std::size_t modules_;
-    std::vector<std::size_t> board_;  ///< [module]
-    std::vector<bool> told_;          ///< [module] a second of the run has its share
+    std::size_t units_;                   ///< of a module
+    std::vector<std::uint32_t> unit_of_;  ///< [crystal] module * units_ + unit
+    std::vector<std::size_t> board_;      ///< [module]
+    std::vector<bool> told_;              ///< [module] a second of the run has its share
     double min_ticks_;
     bool dead_time_known_ = true;
     bool live_known_ = false;
@@ -102,8 +119,12 @@ class ModuleLosses {
     LossMoment open_;
     std::vector<LossMoment> moments_;
     std::size_t run_start_ = 0;
-    std::vector<double> prompts_;  ///< [m * modules + n], m <= n
+    std::vector<double> prompts_;    ///< [m * modules + n], m <= n
+    std::vector<bool> has_singles_;  ///< [module * units_ + unit]
 };
+
+/// [crystal] module (BDM) * units of a module + unit.
+std::vector<std::uint32_t> units_of_crystals(const config::Geometry& geometry);
 
 /// Dead time and losses of the pairs of crystals in the records of a file. No rule changes what the boards
 /// did not find or deliver, so they are known of a file that has been sorted again by other rules, too.
@@ -112,7 +133,8 @@ class PairLosses {
     /// Seconds that tell less than this share of the time of a file are not used; others stand for all of it.
     static constexpr double min_known = 0.8;
 
-    explicit PairLosses(const config::Geometry& geometry) : geometry_(geometry) {}
+    explicit PairLosses(const config::Geometry& geometry)
+        : geometry_(geometry), unit_of_(units_of_crystals(geometry)) {}
     /// Of the records that `coverage` describes, of a file or run directory. Null if its runs have no seconds
     /// that can be used; `why` gives the reason in that case.
     static std::unique_ptr<PairLosses> of(const ExportSource& source, const daemon::Coverage& coverage,
@@ -134,6 +156,7 @@ class PairLosses {
     /// All that these shares depend on.
     void add_to(config::Sha256& digest) const {
         digest.add_values(dead_time_.factor);
+        digest.add_values(dead_time_.seen);
         digest.add_values(loss_.arrived);
     }
 
@@ -141,6 +164,7 @@ class PairLosses {
     [[nodiscard]] std::size_t modules_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
 
     config::Geometry geometry_;
+    std::vector<std::uint32_t> unit_of_;  ///< [crystal]
     RunDeadTime dead_time_;
     RunLoss loss_;
     double known_ = 1;

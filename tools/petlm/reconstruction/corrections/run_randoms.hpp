@@ -32,7 +32,7 @@
 namespace petacq::petlm {
 
 /// True pairs that would be found if no window held others, for each one found (gpu/randoms/window_load.hpp).
-/// NaN: no formula for the policy, or no trues.
+/// NaN: unknown in a second with trues, or no trues.
 struct RunPileUp {
     /// Of the run: that of each second, weighted with its trues (prompts less randoms). With it the trues of
     /// the run add up to what they would be without losses.

@@ -18,10 +18,11 @@ constexpr double complete = 0.999;  // share of the time
 
 std::string sentence_about(const petlm::RunPileUp& pile_up) {
     if (std::isnan(pile_up.mean)) {
-        return "Pile-up: not corrected, as no formula gives the pairs that this run lost to multiples: "
+        return "Pile-up: not corrected, as the seconds of the run do not tell which pairs it lost to "
+               "multiples: "
                "values are too small at high rates.";
     }
-    if (pile_up.mean == 1) return "Pile-up: no pairs were lost to multiples.";
+    if (std::abs(pile_up.mean - 1) < 5e-5) return "Pile-up: no pairs were lost to multiples.";
     std::string text = fmt::format(
         "Pile-up: values multiplied by {:.4g} for the pairs lost to multiples, the mean over the trues of "
         "each second",
@@ -145,20 +146,21 @@ void Corrections::use_lines(const petlm::ImageOptions& options) {
 
 void Corrections::use_dead_time(const std::string& why) {
     Correction out{"dead time", false, "", {}};
-    const std::vector<double>* const factors = losses_ ? &losses_->dead_time().factor : nullptr;
+    const petlm::RunDeadTime* const dead_time = losses_ ? &losses_->dead_time() : nullptr;
     if (!report_.asked) {
         out.sentence = "Dead time: not corrected without --normalisation or --attenuation.";
-    } else if (factors == nullptr || factors->empty()) {
+    } else if (dead_time == nullptr || dead_time->factor.empty()) {
         out.sentence = "Dead time: not corrected, as " +
-                       (factors == nullptr ? why : "the boards did not report it in all seconds") + ".";
+                       (dead_time == nullptr ? why : "the boards did not report it in all seconds") + ".";
     } else {
-        const auto [least, most] = std::minmax_element(factors->begin(), factors->end());
         out.made = true;
         out.sentence = fmt::format(
-            "Dead time: by factors of {:.4g} to {:.4g}, by pair of modules, from the reports of the boards.",
-            *least, *most);
-        report_.errors.dead_time = *most;
-        out.figures = {{"least_factor", *least}, {"largest_factor", *most}};
+            "Dead time: by factors of {:.4g} to {:.4g}, by pair of detector units, from the reports of the "
+            "boards "
+            "and the singles.",
+            dead_time->least, dead_time->most);
+        report_.errors.dead_time = dead_time->most;
+        out.figures = {{"least_factor", dead_time->least}, {"largest_factor", dead_time->most}};
     }
     report_.list.push_back(out);
 }

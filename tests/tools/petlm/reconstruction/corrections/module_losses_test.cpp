@@ -178,3 +178,45 @@ TEST_CASE("loss: modules of one board lose the same data", "[petlm][loss]") {
     CHECK(found.arrived(g.crystal(0, 0, 0), g.crystal(6, 0, 0)) == Approx(0.5));
     CHECK(found.arrived(g.crystal(4, 0, 0), g.crystal(6, 0, 0)) == Approx(1));
 }
+
+TEST_CASE("loss: units of a board are dead for what they have of its singles", "[petlm][loss]") {
+    const TemporaryDirectory directory;
+    Lossy run(4, [](std::size_t, std::size_t) { return 1.0; });
+    run.scanner.sources.resize(2);
+    run.scanner.sources[0].bdms = {0, 1, 2, 3};
+    run.scanner.sources[1].bdms = {4, 5, 6, 7};
+    const config::Geometry& g = run.scanner.geometry;
+    REQUIRE(g.du_count > 1);
+    // Hits per second of each unit, which takes one of them and is blind for a microsecond. One is broken.
+    const auto hits = [&](std::uint32_t bdm, std::uint32_t du) {
+        return bdm == 6 && du == 0 ? 0.0 : 5e4 * (1 + bdm + 3 * du);
+    };
+    const auto seen = [&](std::uint32_t bdm, std::uint32_t du) { return 1 / (1 + 1e-6 * hits(bdm, du)); };
+    for (daemon::Second& s : run.seconds) {
+        std::vector<double> dead(2);
+        for (std::uint32_t bdm = 0; bdm < modules; ++bdm) {
+            for (std::uint32_t du = 0; du < g.du_count; ++du) {
+                dead[bdm / 4] += (1 - seen(bdm, du)) / (4 * g.du_count);
+                // A third of what it takes lies in the energy window.
+                s.sums.unpaired[g.crystal(bdm, du, 0)] =
+                    static_cast<std::uint32_t>(hits(bdm, du) * seen(bdm, du) / 4);
+                s.sums.grouped[g.crystal(bdm, du, 1)] =
+                    static_cast<std::uint32_t>(hits(bdm, du) * seen(bdm, du) / 12);
+            }
+        }
+        for (std::size_t bdm = 0; bdm < modules; ++bdm)
+            s.dead_time[bdm] = dead[bdm / 4] * ticks_of_second;
+    }
+    const petlm::RunRandoms found = run.read(directory / "seconds.plm");
+    for (std::uint32_t m = 0; m < modules; ++m) {
+        CAPTURE(m);
+        if (m != 6)
+            CHECK(found.seen(g.crystal(m, 0, 0), g.crystal(2, 1, 1)) ==
+                  Approx(seen(m, 0) * seen(2, 1)).epsilon(1e-3));
+        CHECK(found.seen(g.crystal(m, 1, 1), g.crystal(5, 1, 1)) ==
+              Approx(seen(m, 1) * seen(5, 1)).epsilon(1e-3));
+    }
+    CHECK(found.dead_time().most ==
+          Approx(1 / (seen(7, g.du_count - 1) * seen(7, g.du_count - 1))).epsilon(1e-3));
+    CHECK(found.dead_time().least == Approx(1 / (seen(0, 0) * seen(0, 0))).epsilon(1e-3));
+}

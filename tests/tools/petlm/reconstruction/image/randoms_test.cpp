@@ -93,7 +93,7 @@ TEST_CASE("petlm image: the pile-up factor of the run multiplies the image", "[p
     const auto without = image_of(run, "Pile-up: no pairs were lost to multiples.");
     std::filesystem::remove(run / "seconds.plm");
     write_second(run / "seconds.plm", scanner, daemon::Second::unknown);
-    CHECK(image_of(run, "Pile-up: not corrected, as no formula gives the pairs") == without);
+    CHECK(image_of(run, "Pile-up: not corrected, as the seconds of the run do not tell") == without);
 
     std::filesystem::remove(run / "seconds.plm");
     write_second(run / "seconds.plm", scanner, 1.25);
