@@ -71,7 +71,7 @@ void FrameMaker::share_out() {
 
 void FrameMaker::make_all() {
     std::vector<daemon::Intervals> times;
-    for (const Share& share : shares_)
+    for (const FrameShare& share : shares_)
         times.push_back(*share.part.coverage.intervals);
     Distribution distribution(
         times,
@@ -117,7 +117,7 @@ void FrameMaker::complete(std::size_t share) {
 }
 
 void FrameMaker::make_share(std::size_t share) {
-    const Share& of_plan = shares_[share];
+    const FrameShare& of_plan = shares_[share];
     image::ImageCounts& counts = counts_of(share);
     counts.finish();
     const std::string what = fmt::format("frame {} of {}", of_plan.frame + 1, plan_.list.size());

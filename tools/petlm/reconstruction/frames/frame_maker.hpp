@@ -43,7 +43,7 @@ class FrameMaker {
 
   private:
     /// The records of a frame that were taken at one position of the bed.
-    struct Share {
+    struct FrameShare {
         std::size_t frame;
         std::size_t position;  // in bed_
         image::Part part;
@@ -77,7 +77,7 @@ class FrameMaker {
     petlm::OutputFile& out_;
     image::Grid grid_;
     std::vector<image::PartLines> lines_;    // [position]
-    std::vector<Share> shares_;              // by frame; at least one each
+    std::vector<FrameShare> shares_;         // by frame; at least one each
     std::vector<std::uint32_t> in_regions_;  // voxels of any region, for replicates if the bed moved
     std::size_t open_ = 1;
     std::size_t capacity_ = 0;
