@@ -1,6 +1,7 @@
 // Series of real runs: each frame is the image of its time, and curves are those of the activity.
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstring>
 
 #include "tests/tools/petlm/reconstruction/frames/series.hpp"
@@ -164,6 +165,29 @@ TEST_CASE("frames of runs: without counts a mean is 0 and its error unknown, and
     CHECK(rows[0].at(7).empty());
     CHECK(std::stod(rows[2].at(7)) > 0);
     CHECK(std::stod(rows[2].at(4)) == Approx(2).epsilon(1e-3));
+}
+
+TEST_CASE("frames of runs: an interrupted series has no file of the name of a whole one", "[petlm][frames]") {
+    const Scans scans("75.45");
+    scans.acquire("r", "--cylinder 0,0,0,10,20,0.05 --duration-s 3 --seed 48");
+    const std::string out = (scans.dir / "f").string();
+    const std::vector<std::string> arguments = {"frames",       (scans.dir / "data/r").string(),
+                                                "-o",           out,
+                                                "--schedule",   "20x0.1s",
+                                                "--region",     "m=sphere:0,0,0,7",
+                                                "--backend",    "cpu",
+                                                "--voxel-mm",   "1",
+                                                "--iterations", "1000"};
+    Process process(PETLM_PROGRAM, arguments, scans.dir / "petlm");
+    REQUIRE(eventually([&] { return std::filesystem::exists(out + "/frames.nii.partial"); }));
+    process.signal(SIGINT);
+    CHECK(process.wait() == -SIGINT);
+    for (const auto& entry : std::filesystem::directory_iterator(out))
+        CHECK(entry.path().extension() == ".partial");
+    // Its place is not taken.
+    scans.good(PETLM_PROGRAM, "frames data/r -o f --schedule 1s --backend cpu --voxel-mm 4");
+    CHECK(Series(out + "/frames.nii").frames() == 1);
+    CHECK_FALSE(std::filesystem::exists(out + "/frames.nii.partial"));
 }
 
 TEST_CASE("frames of runs: a gap is said to be one, and frames beyond the records are refused",
