@@ -88,8 +88,8 @@ ORDER = [
 PYTHON_PACKAGE = "tools/python/src/petacq"
 PYTHON_ORDER = [
     ["compression", "coverage_1_0", "crc32c", "errors", "run_state"],
-    ["capture", "coverage", "layout", "optional", "rpc", "scanner"],
-    ["calibration", "dicom", "records"],
+    ["capture", "coverage", "layout", "nuclide_codes", "optional", "rpc", "scanner"],
+    ["calibration", "records", "series"],
     ["histograms", "normalisation", "plm", "rates"],
     ["plm_files"],
     ["run"],
@@ -277,12 +277,15 @@ def check_cycles(tree):
 
 def check_python_modules(tree, order=None):
     rank = {name: i for i, line in enumerate(order or PYTHON_ORDER) for name in line}
-    modules = {os.path.basename(path).removesuffix(".py"): text for path, text in tree.text.items()
-               if os.path.dirname(path) == PYTHON_PACKAGE and path.endswith(".py")}
+    modules = collections.defaultdict(str)
+    for path, text in tree.text.items():
+        if path.startswith(PYTHON_PACKAGE + "/") and path.endswith(".py"):
+            # The modules of a package within it are one.
+            modules[path.removeprefix(PYTHON_PACKAGE + "/").split("/")[0].removesuffix(".py")] += text + "\n"
     for name in sorted(set(modules) ^ set(rank)):
         yield f"{PYTHON_PACKAGE}/{name}.py: PYTHON_ORDER in tests/structure/structure.py lists the modules that exist"
     for user in sorted(set(modules) & set(rank)):
-        for used in sorted(imported_modules(modules[user])):
+        for used in sorted(imported_modules(modules[user]) - {user}):
             if rank.get(used, len(rank)) >= rank[user]:
                 yield f"{PYTHON_PACKAGE}/{user}.py imports {used}, which is not below it in PYTHON_ORDER"
 

@@ -133,6 +133,9 @@ class MadeUpTrees(unittest.TestCase):
             self.assert_found(check, good | {f"{package}/errors.py": text}, "errors.py imports run", order=order)
         self.assert_found(check, good | {f"{package}/plm.py": "from petacq import Run"}, "plm.py imports Run", order=order)
         self.assert_found(check, good | {f"{package}/new.py": ""}, "new.py", "PYTHON_ORDER", order=order)
+        within = good | {f"{package}/plm/a.py": "from petacq.plm.b import B\n"}
+        self.assertEqual(self.problems(check, within, order=order), [])
+        self.assert_found(check, within | {f"{package}/plm/b.py": "from petacq.run import Run"}, "plm.py imports run", order=order)
 
     def test_type_names(self):
         check = structure.check_type_names

@@ -19,7 +19,7 @@ for needed, package in {"pip": "pip", "setuptools": "setuptools", "wheel": "whee
 
 SCRIPT = support.SOURCE / "tools" / "packaging" / "wheel"
 MODULE = support.SOURCE / "tools" / "python" / "src" / "petacq"
-FILES = {path.name for path in MODULE.iterdir()} - {"__pycache__"}
+FILES = {str(path.relative_to(MODULE)) for path in MODULE.rglob("*.py")} | {"py.typed"}
 
 
 def build(*arguments, python=sys.executable):

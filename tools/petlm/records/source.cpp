@@ -64,10 +64,15 @@ void ExportSource::look_at(const std::filesystem::path& file) {
     const daemon::ListModeReader reader(file);
     const std::string name = file.string();
     if (!reader.trailer()) {
+        std::string why;
+        const std::filesystem::path directory = file.parent_path().empty() ? "." : file.parent_path();
+        const nlohmann::json run = run_json(directory, why);
+        const bool running = run.is_object() && state_of_run(directory, run) == "running";
         throw BadInput(
             name +
-            ": no index: the file is truncated or damaged; nothing was written. petlm recover makes a "
-            "sound file of its whole blocks");
+            (running ? ": the run is still being recorded; nothing was written. Expected a run that has ended"
+                     : ": no index: the file is truncated or damaged; nothing was written. petlm recover "
+                       "makes a sound file of its whole blocks"));
     }
     if (description_->is_null()) {
         kind_ = reader.kind();

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "daemon/space/reserve.hpp"
 #include "tests/tools/petlm/support.hpp"
 
 using namespace petacq;
@@ -224,4 +225,29 @@ TEST_CASE("a full disk stops an export with a message", "[petlm][export]") {
     CHECK(outcome.status == 74);
     CHECK_THAT(outcome.out, contains("a.csv") && contains("File too large"));
     CHECK(names_in(directory.path()) == std::set<std::string>{"run"});
+}
+
+TEST_CASE("a run that is still being recorded is refused as such, and not as a damaged one",
+          "[petlm][export]") {
+    const TemporaryDirectory directory;
+    const std::filesystem::path run = directory / "run";
+    write_run(run, some_records());
+    nlohmann::json about = nlohmann::json::parse(read_file(run / "run.json"));
+    about["state"] = "running";
+    write_file(run / "run.json", about.dump());
+    const std::string whole = read_file(run / "coincidences.plm");
+    write_file(run / "coincidences.plm", whole.substr(0, whole.size() - 40));
+    const auto refusal = [&](const std::string& command) {
+        const Outcome outcome = run_petlm(command + quoted(run) + " -o" + quoted(directory / "out"));
+        CHECK(outcome.status == 1);
+        CHECK_FALSE(std::filesystem::exists(directory / "out"));
+        return outcome.out;
+    };
+    {
+        const daemon::RunReserve writer(run);
+        CHECK_THAT(refusal("frames --schedule 1s"), contains("the run is still being recorded"));
+        CHECK_THAT(refusal("image"), contains("Expected a run that has ended"));
+    }
+    // Its writer is gone.
+    CHECK_THAT(refusal("frames --schedule 1s"), contains("petlm recover makes a sound file"));
 }

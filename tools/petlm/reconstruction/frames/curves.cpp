@@ -32,9 +32,9 @@ std::string curves_csv(const FramePlan& plan, const daemon::Coverage& coverage,
     for (std::size_t r = 0; r < regions.size(); ++r) {
         for (std::size_t f = 0; f < plan.list.size(); ++f) {
             text += fmt::format("{},{},{},{:.9g},{:.6g},{},{},{}\n", regions[r].name(), f + 1,
-                                when(plan, coverage, f), plan.list[f].coverage.seconds(),
-                                regions[r].volume_ml(), number_or_nothing(values.means[r][f]),
-                                number_or_nothing(values.errors[r][f]), values.unit);
+                                when(plan, coverage, f), values.recorded_s[f], regions[r].volume_ml(),
+                                number_or_nothing(values.means[r][f]), number_or_nothing(values.errors[r][f]),
+                                values.unit);
         }
     }
     return text;

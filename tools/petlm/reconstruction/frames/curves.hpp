@@ -17,6 +17,7 @@ struct CurveValues {
     std::vector<std::vector<double>> means;
     /// Likewise, the standard errors of counting; NaN: not known.
     std::vector<std::vector<double>> errors;
+    std::vector<double> recorded_s;  ///< [frame]
 };
 
 /// A row for each region and frame.

@@ -18,10 +18,13 @@ namespace {
 using petlm::UsageError;
 
 constexpr std::size_t max_frames = 1000;
+constexpr std::uint64_t most_beyond = 100;  // a frame may reach this part of its length beyond the records
 
 [[noreturn]] void refuse_item(std::string_view item) {
     throw UsageError(fmt::format(
-        "--schedule: expected auto, or lengths of frames such as 10x10s,5x60s,2x10min,1h, found '{}'", item));
+        "--schedule: expected auto, or lengths of frames in s, min or h such as 10x10s,5x60s,2x1.5min,1h, "
+        "found '{}'",
+        item));
 }
 
 /// "10s", "1.5min", "1h".
@@ -136,7 +139,9 @@ FramePlan plan_of(const petlm::FrameOptions& options, const petlm::ExportSource&
         ranges = ranges_of(plan.injection.value_or(span.start), lengths_of(*options.schedule, tick_ps));
     }
     for (std::size_t i = 0; i < ranges.size(); ++i) {
-        if (ranges[i].start < span.start || ranges[i].end > span.end) {
+        // Boards stop within a moment of the end of a run.
+        const std::uint64_t within = daemon::Intervals(span).ticks_in(ranges[i]);
+        if (within == 0 || ranges[i].ticks() - within > ranges[i].ticks() / most_beyond) {
             throw UsageError(fmt::format(
                 "--schedule: frame {} is from {:.9g} to {:.9g} s; expected frames from {:.9g} to {:.9g} s "
                 "after the start of the run, between which there are records",

@@ -36,7 +36,8 @@ struct FramePlan {
     std::vector<std::string> sentences;      ///< how the frames were chosen
 };
 
-/// Throws UsageError for a schedule that is none, or that reaches beyond the records; BadInput if it is not
+/// Throws UsageError for a schedule that is none, or that reaches beyond the records by more
+/// than a hundredth of a frame; BadInput if it is not
 /// known which times the records cover, and as petlm::cycles_of() does.
 FramePlan plan_of(const petlm::FrameOptions& options, const petlm::ExportSource& source, double tick_ps);
 

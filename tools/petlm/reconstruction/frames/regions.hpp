@@ -24,6 +24,8 @@ class Region {
     /// The share of it that lies in the image.
     [[nodiscard]] double inside() const { return inside_; }
     [[nodiscard]] double mean(std::span<const float> image) const;
+    /// Voxels, and the share of each that counts.
+    [[nodiscard]] const std::vector<std::pair<std::uint32_t, float>>& shares() const { return shares_; }
 
   private:
     std::string name_;

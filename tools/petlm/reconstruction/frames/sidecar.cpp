@@ -14,25 +14,39 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
+#include "tools/petlm/records/run.hpp"
 
 namespace petacq::frames {
 namespace {
 
 using nlohmann::json;
 
-/// Required keys of BIDS-PET about what petlm does not measure.
-constexpr std::array may_be_stated = {"Manufacturer",
-                                      "ManufacturersModelName",
-                                      "TracerName",
-                                      "TracerRadionuclide",
-                                      "InjectedMass",
-                                      "InjectedMassUnits",
-                                      "InjectedRadioactivity",
-                                      "InjectedRadioactivityUnits",
-                                      "SpecificRadioactivity",
-                                      "SpecificRadioactivityUnits",
-                                      "ModeOfAdministration",
-                                      "InjectionStart"};
+/// What BIDS takes as the value of a key.
+enum class Takes { text, number, number_or_unknown };
+
+/// A required key of BIDS-PET about what petlm does not measure.
+struct StatedKey {
+    const char* name;
+    Takes takes;
+};
+constexpr std::array may_be_stated = {StatedKey{"Manufacturer", Takes::text},
+                                      StatedKey{"ManufacturersModelName", Takes::text},
+                                      StatedKey{"TracerName", Takes::text},
+                                      StatedKey{"TracerRadionuclide", Takes::text},
+                                      StatedKey{"InjectedMass", Takes::number_or_unknown},
+                                      StatedKey{"InjectedMassUnits", Takes::text},
+                                      StatedKey{"InjectedRadioactivity", Takes::number},
+                                      StatedKey{"InjectedRadioactivityUnits", Takes::text},
+                                      StatedKey{"SpecificRadioactivity", Takes::number_or_unknown},
+                                      StatedKey{"SpecificRadioactivityUnits", Takes::text},
+                                      StatedKey{"ModeOfAdministration", Takes::text},
+                                      StatedKey{"InjectionStart", Takes::number}};
+constexpr const char* unknown_value = "n/a";
+
+bool takes(const StatedKey& key, const json& value) {
+    if (key.takes == Takes::text) return value.is_string();
+    return value.is_number() || (key.takes == Takes::number_or_unknown && value == unknown_value);
+}
 
 /// Keys that say what petlm did: nobody else states them.
 constexpr std::array own = {"Units",
@@ -52,6 +66,8 @@ constexpr std::array own = {"Units",
                             "AttenuationCorrection",
                             "DecayCorrectionFactor",
                             "SoftwareVersions",
+                            "ReconMethodImplementationVersion",
+                            "ScaleFactor",
                             "UnknownKeys",
                             "Frames",
                             "Gates",
@@ -75,11 +91,16 @@ const image::Correction* correction(const image::Report& report, std::string_vie
     return nullptr;
 }
 
-/// The factor of the decay; null if there is none.
-json decay_factor(const FrameReport& frame) {
-    const image::Correction* const decay = correction(frame.report, "decay");
-    if (!frame.data || decay == nullptr || !decay->made) return nullptr;
-    return std::get<double>(decay->figures.at("factor"));
+/// The factor of the decay of each frame; that of one without data would have been its.
+json decay_factors(const image::Setup& setup, const FramePlan& plan, const std::vector<FrameReport>& frames) {
+    const auto nuclide = corrections::nuclide_of(setup.source.coverage(), setup.options);
+    json out = json::array();
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        daemon::Coverage coverage = setup.source.coverage();
+        coverage.intervals = frames[i].data ? frames[i].times : daemon::Intervals(plan.list[i].span);
+        out.push_back(coverage.decay_factor(nuclide->half_life_s));
+    }
+    return out;
 }
 
 std::string bids_unit(const image::Quantity& quantity) {
@@ -99,9 +120,8 @@ void add_reconstruction(json& out, const image::Setup& setup, const image::Repor
     out["AttenuationCorrection"] =
         attenuation != nullptr && attenuation->made ? attenuation->sentence : "none";
     const image::Correction* const decay = correction(report, "decay");
-    const bool decay_made = decay != nullptr && decay->made;
-    out["ImageDecayCorrected"] = decay_made;
-    out["ImageDecayCorrectionTime"] = decay_made ? json(0) : json("n/a");
+    out["ImageDecayCorrected"] = decay != nullptr && decay->made;
+    out["ImageDecayCorrectionTime"] = 0;
     out["Units"] = bids_unit(report.quantity);
 }
 
@@ -146,14 +166,12 @@ void add_tracer(json& out, const image::Setup& setup, const FramePlan& plan) {
 }
 
 json frame_json(const Frame& frame, const FrameReport& report) {
-    json out = {{"from_ticks", frame.span.start},
-                {"to_ticks", frame.span.end},
-                {"recorded_s", frame.coverage.seconds()},
-                {"prompts", report.prompts},
-                {"data", report.data},
-                {"text", report.sentences}};
+    json out = {
+        {"from_ticks", frame.span.start}, {"to_ticks", frame.span.end}, {"recorded_s", report.recorded_s},
+        {"prompts", report.prompts},      {"data", report.data},        {"text", report.sentences}};
     if (report.data) {
         out["corrections"] = image::corrections_json(report.report);
+        if (!report.positions.empty()) out["positions"] = image::positions_json(report.positions);
     } else {
         out["no_data"] = report.why_none;
     }
@@ -171,38 +189,51 @@ json stated_keys(const std::optional<std::filesystem::path>& file) {
         if (stated.contains(key))
             throw petlm::UsageError("--bids " + file->string() + ": " + key + " is what petlm states itself");
     }
+    for (const StatedKey& key : may_be_stated) {
+        if (!stated.contains(key.name) || takes(key, stated[key.name])) continue;
+        throw petlm::UsageError(fmt::format("--bids {}: {}: expected {}, found {}", file->string(), key.name,
+                                            key.takes == Takes::text     ? "a text"
+                                            : key.takes == Takes::number ? "a number"
+                                                                         : "a number or \"n/a\"",
+                                            petlm::json_line(stated[key.name])));
+    }
     return stated;
 }
 
-std::string sidecar_text(const image::Setup& setup, const FramePlan& plan,
-                         const std::vector<FrameReport>& frames, const json& stated) {
+json sidecar(const image::Setup& setup, const FramePlan& plan, const std::vector<FrameReport>& frames,
+             const json& stated) {
     json out = json::object();
     out["SoftwareVersions"] = std::string("petlm frames ") + daemon::version;
+    out["ReconMethodImplementationVersion"] = out["SoftwareVersions"];
     out["Input"] = setup.source.target().string();
     add_times(out, setup, plan);
     add_tracer(out, setup, plan);
     add_reconstruction(out, setup, one_of(frames).report);
     out.update(stated);
-    json unknown = json::array();
-    for (const char* const key : may_be_stated) {
-        if (out.contains(key)) continue;
-        unknown.push_back(key);
-        out[key] = "n/a";
+    json& unknown = out["UnknownKeys"] = json::array();
+    for (const StatedKey& key : may_be_stated) {
+        if (out.contains(key.name)) continue;
+        unknown.push_back(key.name);
+        if (key.takes != Takes::number) out[key.name] = unknown_value;
     }
-    if (!out.contains("TimeZero")) {
-        unknown.push_back("TimeZero");
-        out["TimeZero"] = "n/a";
-    }
-    out["UnknownKeys"] = unknown;
-    out["DecayCorrectionFactor"] = json::array();
+    if (!out.contains("TimeZero")) unknown.push_back("TimeZero");
+    if (out["ImageDecayCorrected"] == true) out["DecayCorrectionFactor"] = decay_factors(setup, plan, frames);
+    out["ScaleFactor"] = std::vector<int>(frames.size(), 1);
     out["Frames"] = json::array();
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-        out["DecayCorrectionFactor"].push_back(decay_factor(frames[i]));
+    for (std::size_t i = 0; i < frames.size(); ++i)
         out["Frames"].push_back(frame_json(plan.list[i], frames[i]));
-    }
     out["Coverage"] = daemon::to_json(setup.source.coverage());
     out["Notes"] = plan.sentences;
-    return out.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+    return out;
+}
+
+std::vector<std::string> missing_keys(const json& sidecar) {
+    std::vector<std::string> out;
+    for (const json& key : sidecar.at("UnknownKeys")) {
+        auto name = key.get<std::string>();
+        if (!sidecar.contains(name)) out.push_back(std::move(name));
+    }
+    return out;
 }
 
 }  // namespace petacq::frames

@@ -80,7 +80,7 @@ int image(const ImageOptions& options) {
         made.push_back(image::make_image(
             setup, part, lines, counts, "image of " + source.target().filename().string(),
             setup.how.max_memory,
-            {options.replicates, [&](std::span<const float> replicate) { spread.add(replicate); }}));
+            {options.replicates, [&](const image::QuickLook& look, double) { spread.add(look.em.image); }}));
         deviation = spread.deviation();
         if (whole) continue;
         image::QuickLook& look = made.back().look;
@@ -100,15 +100,12 @@ int image(const ImageOptions& options) {
                                lines,           report::with_cairo, options.replicates};
     for (std::size_t i = 0; i < made.size(); ++i) {
         statement.parts.push_back({parts.list[i].bed_mm, made[i].report});
-        for (const std::string& sentence : made[i].sentences) {
-            lines.push_back(
-                whole ? sentence
-                      : fmt::format("Bed at {:+.6g} mm from its middle: {}", parts.list[i].bed_mm, sentence));
-        }
+        for (const std::string& sentence : made[i].sentences)
+            lines.push_back(whole ? sentence : image::at_position(parts.list[i], sentence));
     }
     for (const std::string& sentence : image::sentences_about_making(setup, grid, made, read_s))
         lines.push_back(sentence);
-    const image::Report report = image::report_of_all(statement);
+    const image::Report report = image::report_of_all(statement.parts, source.coverage());
     write_nifti(options.output / "image.nii", grid, image, report.short_warning());
     if (options.replicates != 0) {
         write_nifti(options.output / "uncertainty.nii", grid, deviation,

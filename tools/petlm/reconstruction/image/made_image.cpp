@@ -81,7 +81,7 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
         const QuickLook replicate =
             look_at(counts.pairs.resampled(i),
                     fmt::format("{}, replicate {} of {}", what, i, replicates.count), out.look.sensitivity);
-        replicates.use(replicate.em.image);
+        replicates.use(replicate, out.scale);
     }
     const auto about = sentences_about(counts, out.report, out.look);
     out.sentences.insert(out.sentences.end(), about.begin(), about.end());

@@ -26,7 +26,8 @@ struct MadeImage {
 /// Images of the same records drawn anew (PairCounts::resampled), for the error of counting.
 struct Replicates {
     std::uint32_t count = 0;
-    std::function<void(std::span<const float>)> use;  ///< gets each image
+    /// Gets each image, and the scale of all of them (MadeImage).
+    std::function<void(const QuickLook& replicate, double scale)> use;
 };
 
 /// The factors of the lines for an object on the bed of the part.

@@ -46,6 +46,10 @@ Parts parts_of(const petlm::ExportSource& source, const std::string& bed) {
     return out;
 }
 
+std::string at_position(const Part& part, const std::string& sentence) {
+    return fmt::format("Bed at {:+.6g} mm from its middle: {}", part.bed_mm, sentence);
+}
+
 CombinedImage::CombinedImage(const Grid& of_part, const std::vector<Part>& parts)
     : of_part_(of_part), grid_(of_part) {
     double most = 0;
@@ -101,6 +105,12 @@ std::vector<float> CombinedImage::finish() const {
     for (std::size_t i = 0; i < out.size(); ++i)
         out[i] = weights_[i] > 0 ? static_cast<float>(values_[i] / weights_[i]) : 0;
     return out;
+}
+
+bool CombinedImage::sees_plane(std::uint32_t z) const {
+    const auto plane = static_cast<std::ptrdiff_t>(std::size_t{grid_.n[0]} * grid_.n[1]);
+    const auto from = weights_.begin() + z * plane;
+    return std::any_of(from, from + plane, [](double weight) { return weight > 0; });
 }
 
 std::vector<float> CombinedImage::deviation() const {

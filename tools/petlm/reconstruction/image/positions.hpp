@@ -31,6 +31,9 @@ struct Parts {
 /// than in steps, unless that is ignored.
 Parts parts_of(const petlm::ExportSource& source, const std::string& bed);
 
+/// "Bed at +10 mm from its middle: ..."
+std::string at_position(const Part& part, const std::string& sentence);
+
 /// Adds up the images of the positions where they overlap, each weighted with what it can see.
 class CombinedImage {
   public:
@@ -42,7 +45,15 @@ class CombinedImage {
     /// `deviation`: the standard deviations of the values of the image; empty: not known, of no part.
     void add(const Part& part, const std::vector<float>& image, const std::vector<float>& deviation,
              const std::vector<float>& sensitivity, double scale);
+    /// Voxels that no position sees are 0.
     [[nodiscard]] std::vector<float> finish() const;
+    /// Sum of the values of a voxel, each times the weight of its position, and that of the weights.
+    [[nodiscard]] double weighted(std::size_t voxel) const { return values_[voxel]; }
+    [[nodiscard]] double weight(std::size_t voxel) const { return weights_[voxel]; }
+    /// Whether a position sees any voxel of this plane across the axis.
+    [[nodiscard]] bool sees_plane(std::uint32_t z) const;
+    /// What it takes of memory, without deviations.
+    [[nodiscard]] std::uint64_t bytes() const { return 2 * sizeof(double) * grid_.voxels(); }
     /// Standard deviations of the values; empty: not known.
     [[nodiscard]] std::vector<float> deviation() const;
 

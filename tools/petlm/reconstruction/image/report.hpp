@@ -44,4 +44,10 @@ struct Report {
     [[nodiscard]] std::vector<std::string> names(bool made) const;
 };
 
+/// That of one position of the bed.
+struct PositionReport {
+    double bed_mm;  ///< from the middle of its positions
+    Report report;
+};
+
 }  // namespace petacq::image

@@ -48,11 +48,23 @@ nlohmann::json corrections_json(const Report& report) {
     return all;
 }
 
-Report report_of_all(const Statement& s) {
-    Report all = s.parts.front().report;
-    if (s.coverage.intervals) all.quantity.seconds = s.coverage.seconds();
-    for (std::size_t p = 1; p < s.parts.size(); ++p) {
-        const Report& report = s.parts[p].report;
+nlohmann::json positions_json(const std::vector<PositionReport>& positions) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const PositionReport& part : positions) {
+        const auto seconds = part.report.quantity.seconds;
+        out.push_back({{"bed_mm", part.bed_mm},
+                       {"duration_s", seconds ? nlohmann::json(*seconds) : nlohmann::json()},
+                       {"corrections", corrections_json(part.report)},
+                       {"errors", errors_json(part.report)}});
+    }
+    return out;
+}
+
+Report report_of_all(const std::vector<PositionReport>& parts, const daemon::Coverage& coverage) {
+    Report all = parts.front().report;
+    if (coverage.intervals) all.quantity.seconds = coverage.seconds();
+    for (std::size_t p = 1; p < parts.size(); ++p) {
+        const Report& report = parts[p].report;
         all.errors = together(all.errors, report.errors);
         for (std::size_t i = 0; i < all.list.size(); ++i)
             all.list[i].made = all.list[i].made && report.list[i].made;
@@ -68,7 +80,7 @@ PictureTexts picture_texts(const Report& report) {
 }
 
 std::string readme(const Statement& s) {
-    const Report report = report_of_all(s);
+    const Report report = report_of_all(s.parts, s.coverage);
     std::string text =
         fmt::format("Made by petlm image from {}.\n{}\n\n", s.target.string(), report.warning());
     for (const auto& line : s.lines)
@@ -95,7 +107,7 @@ std::string readme(const Statement& s) {
 }
 
 std::string json_text(const Statement& s) {
-    const Report report = report_of_all(s);
+    const Report report = report_of_all(s.parts, s.coverage);
     const Quantity& quantity = report.quantity;
     const nlohmann::json corrections = corrections_json(report);
     const auto figure = [&](const char* correction, const char* name) {
@@ -123,15 +135,7 @@ std::string json_text(const Statement& s) {
         {"corrections", corrections},
         {"errors", errors_json(report)},
         {"coverage", daemon::to_json(s.coverage)}};
-    for (const Statement::PositionReport& part : s.parts) {
-        if (s.parts.size() == 1) break;
-        document["positions"].push_back(
-            {{"bed_mm", part.bed_mm},
-             {"duration_s", part.report.quantity.seconds ? nlohmann::json(*part.report.quantity.seconds)
-                                                         : nlohmann::json()},
-             {"corrections", corrections_json(part.report)},
-             {"errors", errors_json(part.report)}});
-    }
+    if (s.parts.size() > 1) document["positions"] = positions_json(s.parts);
     return document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 

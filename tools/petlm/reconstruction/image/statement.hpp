@@ -16,10 +16,6 @@
 namespace petacq::image {
 
 struct Statement {
-    struct PositionReport {
-        double bed_mm;  ///< from the middle of the positions of the bed
-        const Report& report;
-    };
     const std::filesystem::path& target;
     const daemon::Coverage& coverage;
     const Grid& grid;
@@ -33,8 +29,10 @@ struct Statement {
 
 /// Of each correction by its name: whether it was made, the sentence, and its figures.
 nlohmann::json corrections_json(const Report& report);
-/// That of the only part, or what holds for all of them.
-Report report_of_all(const Statement& statement);
+/// Of each position: where it was, how long, and its corrections.
+nlohmann::json positions_json(const std::vector<PositionReport>& positions);
+/// That of the only part, or what holds for all of them. `coverage`: of all together.
+Report report_of_all(const std::vector<PositionReport>& parts, const daemon::Coverage& coverage);
 PictureTexts picture_texts(const Report& report);
 std::string readme(const Statement& statement);
 /// docs/how-to/image.md describes its members.

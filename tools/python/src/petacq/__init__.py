@@ -12,7 +12,6 @@ from petacq.calibration import Calibration
 from petacq.capture import FRAME, Frames, frame_blocks, read_frames
 from petacq.coverage import Coverage
 from petacq.daemon import Daemon
-from petacq.dicom import write_dicom
 from petacq.errors import (
     CalibrationError,
     CaptureError,
@@ -46,6 +45,8 @@ from petacq.rates import RunRates
 from petacq.run import Run, open_run
 from petacq.run_list import ListedRun, list_runs
 from petacq.scanner import Scanner
+from petacq.series.bids import write_bids
+from petacq.series.dicom import write_dicom
 from petacq.tap import Tap, tap
 
 __version__ = "1.0.0"
@@ -94,5 +95,6 @@ __all__ = [
     "open_run",
     "read_frames",
     "tap",
+    "write_bids",
     "write_dicom",
 ]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from petacq.normalisation import Normalisation
+from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.petsird_blocks import Extras
 from petacq.petsird_efficiencies import MOST_PAIR_EFFICIENCIES, of_bins, pairs_of, rows_of
 from petacq.petsird_events import Bins, Options
@@ -18,45 +19,6 @@ from petacq.scanner import Scanner
 
 HALF_LIGHT_MM_PER_PS = 0.299792458 / 2
 _CRYSTAL_MATERIAL = 0
-#: Scheme and code of nuclides in DICOM (PS3.16, CID 4020).
-_NUCLIDE_CODES: dict[str, tuple[str, str]] = {
-    "C-11": ("SCT", "40565003"),
-    "N-13": ("SCT", "21576001"),
-    "O-14": ("SCT", "424875009"),
-    "O-15": ("SCT", "129504001"),
-    "F-18": ("SCT", "77004003"),
-    "Na-22": ("SCT", "71633006"),
-    "K-38": ("SCT", "423764008"),
-    "Sc-43": ("DCM", "126605"),
-    "Sc-44": ("DCM", "126600"),
-    "Ti-45": ("SCT", "75696008"),
-    "Mn-51": ("DCM", "126601"),
-    "Fe-52": ("SCT", "69089000"),
-    "Mn-52": ("SCT", "37225000"),
-    "Mn-52m": ("DCM", "126607"),
-    "Cu-60": ("SCT", "425364008"),
-    "Cu-61": ("SCT", "71425003"),
-    "Cu-62": ("SCT", "422934004"),
-    "Zn-62": ("SCT", "65054007"),
-    "Cu-64": ("SCT", "3932008"),
-    "Ga-66": ("SCT", "79477007"),
-    "Ga-68": ("SCT", "35337001"),
-    "Ge-68": ("SCT", "53315004"),
-    "As-70": ("DCM", "126602"),
-    "As-72": ("SCT", "2705002"),
-    "Se-73": ("SCT", "87437000"),
-    "Br-75": ("SCT", "17910003"),
-    "Br-76": ("SCT", "79523006"),
-    "Br-77": ("SCT", "86521004"),
-    "Rb-82": ("SCT", "79197006"),
-    "Y-86": ("SCT", "10738001"),
-    "Zr-89": ("SCT", "63360001"),
-    "Nb-90": ("DCM", "126603"),
-    "Y-90": ("SCT", "14691008"),
-    "Tc-94m": ("SCT", "424079002"),
-    "I-124": ("SCT", "40937006"),
-    "Tb-152": ("DCM", "126606"),
-}
 
 
 @dataclass
@@ -154,8 +116,9 @@ def _exam(petsird: Any, run: Run) -> Any:
         # The dose is that at the start time: the activity at the time of the assay.
         of = petsird.DICOMRadiopharmaceuticalInformation()
         of.radionuclide_code_sequence.code_meaning = said.nuclide
-        if (code := _NUCLIDE_CODES.get(said.nuclide)) is not None:
-            of.radionuclide_code_sequence.coding_scheme_designator, of.radionuclide_code_sequence.code_value = code
+        if (code := NUCLIDE_CODES.get(said.nuclide)) is not None:
+            of.radionuclide_code_sequence.coding_scheme_designator = code.scheme
+            of.radionuclide_code_sequence.code_value = code.value
         if said.activity_MBq is not None:
             of.radionuclide_total_dose = _f32(said.activity_MBq)
         if (when := said.assay or run.start) is not None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import math
 import os
+import re
+import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from petacq.errors import PetacqError
+from petacq.series.frames import FrameSeries, read_series
+from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.optional import pydicom_module
 
 _PET_IMAGE = "1.2.840.10008.5.1.4.1.1.128"
@@ -32,40 +33,8 @@ _CORRECTED = {
     "calibration": "DCAL",
     "normalisation": "NORM",
 }
-#: Radionuclides of context group 4020 as SNOMED-RT codes them.
-_CODES = {
-    "C11": ("C-105A1", "^11^Carbon"),
-    "N13": ("C-107A1", "^13^Nitrogen"),
-    "O15": ("C-B1038", "^15^Oxygen"),
-    "F18": ("C-111A1", "^18^Fluorine"),
-    "Rb82": ("C-159A2", "^82^Rubidium"),
-}
-
-
-@dataclass(frozen=True)
-class _Volumes:
-    values: npt.NDArray[np.float32]  # [frame][z][y][x]
-    voxel_mm: tuple[float, float, float]
-    first_mm: tuple[float, float, float]  # middle of the first voxel
-
-
-def _read_volumes(path: Path) -> _Volumes:
-    data = path.read_bytes()
-    if len(data) < 352 or data[344:348] != b"n+1\0":
-        raise PetacqError(f"{path}: expected a NIfTI-1 file of petlm frames")
-    dim = np.frombuffer(data, "<i2", 8, 40)
-    if dim[0] != 4 or int(np.frombuffer(data, "<i2", 1, 70)[0]) != 16:
-        raise PetacqError(f"{path}: expected four dimensions of 32-bit floats")
-    shape = tuple(int(n) for n in dim[4:0:-1])
-    if len(data) != 352 + 4 * math.prod(shape):
-        raise PetacqError(f"{path}: expected {352 + 4 * math.prod(shape)} bytes, found {len(data)}")
-    voxel = np.frombuffer(data, "<f4", 3, 80)
-    first = np.frombuffer(data, "<f4", 12, 280)[3::4]
-    return _Volumes(
-        np.frombuffer(data, "<f4", -1, 352).reshape(shape),
-        (float(voxel[0]), float(voxel[1]), float(voxel[2])),
-        (float(first[0]), float(first[1]), float(first[2])),
-    )
+#: Radionuclides as the sidecar names them: F18.
+_CODES = {name.replace("-", ""): code for name, code in NUCLIDE_CODES.items()}
 
 
 def write_dicom(
@@ -76,40 +45,69 @@ def write_dicom(
     patient_name: str = "",
     study_uid: str | None = None,
     description: str = "",
+    species: str = "",
+    weight_kg: float | None = None,
 ) -> list[Path]:
     """Writes the frames in the directory ``frames``, as ``petlm frames`` made it, to ``output``, which must not exist
-    yet: ``frame-001-slice-001.dcm`` and so on. Frames without data are left out, as DICOM has no value for them. The same
-    frames give the same UIDs. ``study_uid``: of a study to which the series belongs.
+    yet: ``frame-001-slice-001.dcm`` and so on. Frames without data are left out; pixels without a value in the others are
+    padding. The same frames give the same UIDs. ``study_uid``: of a study to which the series belongs. ``species``: of an
+    animal, as "Mus musculus"; ``weight_kg``: of it, for uptake values.
 
-    Returns the files. Raises ImportError without pydicom, PetacqError for what is no series of frames, OSError.
+    Returns the files. Raises ImportError without pydicom, PetacqError for what is no series of frames and for a text that
+    DICOM does not take, OSError.
     """
     pydicom = pydicom_module()
     folder = Path(frames)
-    volumes = _read_volumes(folder / "frames.nii")
-    try:
-        about: dict[str, Any] = json.loads((folder / "frames.json").read_text(encoding="utf-8"))
-        listed = about["Frames"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise PetacqError(f"{folder / 'frames.json'}: expected the sidecar of petlm frames") from error
-    if len(listed) != len(volumes.values):
-        raise PetacqError(f"{folder}: frames.json has {len(listed)} frames, frames.nii {len(volumes.values)}")
-    if "TimeZeroUTC" not in about:
+    read = read_series(folder)
+    if "TimeZeroUTC" not in read.about:
         raise PetacqError(f"{folder}: DICOM needs the time of day of the run, which is not known")
-    series = _Series(pydicom, about, volumes, study_uid, (folder / "frames.json").read_bytes())
+    if study_uid is not None and (len(study_uid) > 64 or not re.fullmatch(pydicom.uid.RE_VALID_UID, study_uid)):
+        raise PetacqError(f"expected a UID of digits and dots as the study, found {study_uid!r}")
+    series = _Series(pydicom, read, study_uid)
     if not series.numbers:
         raise PetacqError(f"{folder}: no frame has data")
+    about = pydicom.Dataset()
+    for name, text in (
+        ("PatientID", patient_id),
+        ("PatientName", patient_name),
+        ("PatientSpeciesDescription", species),
+        ("SeriesDescription", description or f"petlm frames {Path(read.about.get('Input', '')).name}"[:64]),
+    ):
+        if len(text) > 64 or not text.isprintable() or "\\" in text:
+            raise PetacqError(f"{name}: expected up to 64 characters without backslash, found {text!r}")
+        setattr(about, name, text)
+    if not species:
+        del about.PatientSpeciesDescription
+    else:
+        # An animal has more to say, which may be empty.
+        for name in ("PatientSexNeutered", "PatientBreedDescription", "ResponsiblePerson", "ResponsibleOrganization"):
+            setattr(about, name, "")
+        about.PatientBreedCodeSequence = about.BreedRegistrationSequence = []
+    if weight_kg is not None:
+        about.PatientWeight = _decimal(pydicom, weight_kg)
     target = Path(output)
-    target.mkdir(parents=True)
-    written = []
-    for place, frame in enumerate(series.numbers):
-        for z in range(volumes.values.shape[1]):
-            image = series.image(place, frame, z)
-            image.PatientID, image.PatientName = patient_id, patient_name
-            image.SeriesDescription = description or f"petlm frames {Path(about.get('Input', '')).name}"
-            path = target / f"frame-{frame + 1:03}-slice-{z + 1:03}.dcm"
-            _save(image, path)
-            written.append(path)
-    return written
+    partial = target.with_name(target.name + ".partial")
+    if target.exists():
+        raise FileExistsError(f"{target} exists")
+    partial.mkdir(parents=True)
+    names = []
+    try:
+        for place, frame in enumerate(series.numbers):
+            for z in range(read.values.shape[1]):
+                image = series.image(place, frame, z)
+                image.update(about)
+                names.append(f"frame-{frame + 1:03}-slice-{z + 1:03}.dcm")
+                _save(image, partial / names[-1])
+        partial.rename(target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+    return [target / name for name in names]
+
+
+def _decimal(pydicom: Any, value: float) -> Any:
+    """In the 16 characters that DICOM has for a number."""
+    return pydicom.valuerep.DSfloat(float(value), auto_format=True)
 
 
 def _save(image: Any, path: Path) -> None:
@@ -123,14 +121,13 @@ def _save(image: Any, path: Path) -> None:
 class _Series:
     """What all images of a series have."""
 
-    def __init__(
-        self, pydicom: Any, about: dict[str, Any], volumes: _Volumes, study_uid: str | None, sidecar: bytes
-    ) -> None:
-        self.pydicom, self.about, self.volumes = pydicom, about, volumes
+    def __init__(self, pydicom: Any, volumes: FrameSeries, study_uid: str | None) -> None:
+        self.pydicom, self.about, self.volumes = pydicom, volumes.about, volumes
+        about = self.about
         self.frames: list[dict[str, Any]] = about["Frames"]
         self.numbers = [i for i, frame in enumerate(self.frames) if frame["data"]]
         self.start = datetime.strptime(about["TimeZeroUTC"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
-        self.digest = hashlib.sha256(sidecar + volumes.values.tobytes()).hexdigest()
+        self.digest = hashlib.sha256(volumes.sidecar + volumes.values.tobytes()).hexdigest()
         self.study_uid = study_uid or self.uid("study")
         self.gated = "Gates" in about
         self.half_life_s = about.get("RadionuclideHalfLife")
@@ -138,6 +135,9 @@ class _Series:
         self.factor, self.unit = {"kBq/mL": (1000.0, "BQML"), "decays per voxel": (1.0, "CNTS")}.get(
             about["Units"], (1.0, "NONE")
         )
+
+    def decimal(self, value: float) -> Any:
+        return _decimal(self.pydicom, value)
 
     def uid(self, name: str) -> str:
         """The same for the same series and name."""
@@ -151,9 +151,13 @@ class _Series:
         found = self.frames[self.numbers[0]]["corrections"].get(correction, {})
         return str(found.get("text", ""))[:64] if found.get("made") else "NONE"
 
+    def factor_of(self, frame: int) -> float | None:
+        """By which the decay of a frame was corrected."""
+        return float(self.about["DecayCorrectionFactor"][frame]) if self.about["ImageDecayCorrected"] else None
+
     def reference_ms(self, frame: int) -> float:
         """When a frame had its mean activity, since the start of the run."""
-        factor = self.about["DecayCorrectionFactor"][frame]
+        factor = self.factor_of(frame)
         if factor is not None and self.half_life_s:
             return 1000 * math.log2(factor) * float(self.half_life_s)
         return 1000 * float(self.about["FrameTimesStart"][frame] + self.about["FrameDuration"][frame] / 2)
@@ -165,6 +169,7 @@ class _Series:
         meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = _PET_IMAGE, uid
         meta.TransferSyntaxUID = self.pydicom.uid.ExplicitVRLittleEndian
         dataset.file_meta = meta
+        dataset.SpecificCharacterSet = "ISO_IR 192"
         dataset.SOPClassUID, dataset.SOPInstanceUID, dataset.Modality = _PET_IMAGE, uid, "PT"
         self.add_study(dataset)
         self.add_time(dataset, frame)
@@ -179,8 +184,8 @@ class _Series:
     def add_study(self, d: Any) -> None:
         d.StudyInstanceUID, d.SeriesInstanceUID = self.study_uid, self.uid("series")
         d.FrameOfReferenceUID, d.PositionReferenceIndicator = self.uid("frame of reference"), ""
-        d.StudyID = d.AccessionNumber = d.ReferringPhysicianName = d.PatientBirthDate = d.PatientSex = ""
-        d.SeriesNumber, d.PatientPosition, d.TimezoneOffsetFromUTC = 1, "", "+0000"
+        d.AccessionNumber = d.ReferringPhysicianName = d.PatientBirthDate = d.PatientSex = ""
+        d.StudyID, d.SeriesNumber, d.Laterality, d.TimezoneOffsetFromUTC = "1", 1, "", "+0000"
         known = {"n/a", None}
         d.Manufacturer = "" if self.about.get("Manufacturer") in known else str(self.about["Manufacturer"])
         d.ManufacturerModelName = str(self.about.get("ManufacturersModelName", ""))[:64]
@@ -194,13 +199,16 @@ class _Series:
             setattr(d, name + "Time", time.strftime("%H%M%S.%f"))
         d.FrameReferenceTime = round(self.reference_ms(frame), 3)
         d.ActualFrameDuration = round(1000 * float(self.frames[frame]["recorded_s"]))
-        factor = self.about["DecayCorrectionFactor"][frame]
+        factor = self.factor_of(frame)
         if factor is not None:
-            d.DecayFactor = round(float(factor), 9)
+            d.DecayFactor = self.decimal(factor)
         if self.gated:
-            period_ms = 1000 * float(self.about["Gates"]["period_s"])
+            gates = self.about["Gates"]
+            period_ms = 1000 * float(gates["period_s"])
             d.TriggerTime = round(period_ms * frame / len(self.frames), 3)
             d.FrameTime = round(period_ms / len(self.frames), 3)
+            d.IntervalsAcquired = gates["cycles"]
+            d.IntervalsRejected = gates["cycles_rejected"]
 
     def add_series(self, d: Any) -> None:
         count = len(self.numbers)
@@ -212,6 +220,8 @@ class _Series:
             d.NumberOfTimeSlices = count
         if self.gated:
             d.NumberOfRRIntervals, d.NumberOfTimeSlots = 1, count
+            # With "Y" go the limits of an interval, which the sidecar does not have.
+            d.BeatRejectionFlag = "" if self.about["Gates"]["cycles_rejected"] else "N"
         d.CorrectedImage = self.corrected() or ""
         d.DecayCorrection = "START" if self.about["ImageDecayCorrected"] is True else "NONE"
         d.RandomsCorrectionMethod = "SING" if "from the singles" in self.random_text() else self.short_randoms()
@@ -234,20 +244,20 @@ class _Series:
         nuclide = str(self.about.get("TracerRadionuclide", ""))
         code = _CODES.get(nuclide)
         if code is not None:
-            isotope.CodeValue, isotope.CodeMeaning = code
-            isotope.CodingSchemeDesignator = "SRT"
+            isotope.CodingSchemeDesignator, isotope.CodeValue, isotope.CodeMeaning = code
         drug.RadionuclideCodeSequence = self.pydicom.Sequence([isotope] if code is not None else [])
         if self.about.get("TracerName", "n/a") != "n/a":
             drug.Radiopharmaceutical = str(self.about["TracerName"])[:64]
         if self.half_life_s:
-            drug.RadionuclideHalfLife = float(self.half_life_s)
-            drug.RadionuclidePositronFraction = float(self.about["RadionuclidePositronFraction"])
-        if self.about.get("InjectedRadioactivityUnits") == "MBq":
-            drug.RadionuclideTotalDose = 1e6 * float(self.about["InjectedRadioactivity"])
-        injection = self.about.get("InjectionStart", "n/a")
-        if injection != "n/a":
-            time = self.start + timedelta(seconds=float(injection))
+            drug.RadionuclideHalfLife = self.decimal(self.half_life_s)
+            drug.RadionuclidePositronFraction = self.decimal(self.about["RadionuclidePositronFraction"])
+        unit = {"Bq": 1.0, "kBq": 1e3, "MBq": 1e6, "GBq": 1e9}.get(str(self.about.get("InjectedRadioactivityUnits")))
+        if unit is not None and "InjectedRadioactivity" in self.about:
+            drug.RadionuclideTotalDose = self.decimal(unit * float(self.about["InjectedRadioactivity"]))
+        if "InjectionStart" in self.about:
+            time = self.start + timedelta(seconds=float(self.about["InjectionStart"]))
             drug.RadiopharmaceuticalStartTime = time.strftime("%H%M%S.%f")
+            drug.RadiopharmaceuticalStartDateTime = time.strftime("%Y%m%d%H%M%S.%f+0000")
         d.RadiopharmaceuticalInformationSequence = self.pydicom.Sequence([drug])
         # Whether a patient or an animal, and how it lies, is not known.
         d.PatientOrientationCodeSequence = self.pydicom.Sequence([])
@@ -264,6 +274,8 @@ class _Series:
 
     def add_pixels(self, d: Any, frame: int, z: int) -> None:
         values = self.volumes.values[frame, z].astype(np.float64) * self.factor
+        unknown = np.isnan(values)
+        values[unknown] = 0
         largest = float(values.max())
         # A decimal string has at most 16 characters: what is stored goes with the slope as written.
         slope = float(f"{largest / _MOST_STORED:.9e}") if largest > 0 else 1.0
@@ -271,7 +283,11 @@ class _Series:
         d.Rows, d.Columns = values.shape
         d.BitsAllocated, d.BitsStored, d.HighBit, d.PixelRepresentation = 16, 16, 15, 0
         d.RescaleIntercept, d.RescaleSlope = 0, f"{slope:.9e}"
-        stored = np.clip(np.rint(values / slope), 0, _MOST_STORED).astype("<u2")
+        padded = bool(unknown.any())
+        if padded:
+            d.PixelPaddingValue = 0
+        stored = np.clip(np.rint(values / slope), 1 if padded else 0, _MOST_STORED).astype("<u2")
+        stored[unknown] = 0
         d.PixelData = stored.tobytes()
 
 
@@ -286,6 +302,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--patient-name", default="", help="Patient's Name (0010,0010)")
     parser.add_argument("--study-uid", help="Study Instance UID of a study to which the series belongs")
     parser.add_argument("--description", default="", help="Series Description (0008,103E)")
+    parser.add_argument("--species", default="", help="Species (0010,2201) of an animal, such as 'Mus musculus'")
+    parser.add_argument("--weight-kg", type=float, help="Weight (0010,1030), for uptake values")
     try:
         given = parser.parse_args(arguments)
     except SystemExit as end:
@@ -298,6 +316,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             patient_name=given.patient_name,
             study_uid=given.study_uid,
             description=given.description,
+            species=given.species,
+            weight_kg=given.weight_kg,
         )
     except OSError as error:
         print(f"petacq-dicom: {error}", file=sys.stderr)

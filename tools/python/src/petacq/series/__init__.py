@@ -1,0 +1,1 @@
+"""What ``petlm frames`` made, in the formats of others."""
