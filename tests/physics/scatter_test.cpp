@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "config/make_calibration.hpp"
 #include "gpu/rules/pair_rule.hpp"
+#include "tests/physics/phantoms.hpp"
+#include "tests/physics/scanners.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
@@ -34,6 +37,7 @@ struct Scan {
     double lower_keV;  // NOLINT(readability-identifier-naming)
     double upper_keV;  // NOLINT(readability-identifier-naming)
     sim::CrystalModel crystals = sim::CrystalModel::depth;
+    std::vector<sim::ActivitySource> sources = {};  ///< besides `activity`
 };
 
 /// Pairs that are all that was found of their annihilation, so without randoms.
@@ -51,6 +55,7 @@ Pairs simulate(const config::Scanner& scanner, const gpu::PairRule& rule, const 
     options.physics.efficiency = 1;
     options.crystals.model = scan.crystals;
     options.object = sim::ScatteringObject{scan.water};
+    options.activity = scan.sources;
     for (const Rod& rod : scan.activity) {
         sim::ActivitySource source;
         source.shape = sim::Shape::cylinder;
@@ -148,7 +153,9 @@ struct Result {
 
 Result compare(const Scan& scan) {
     const config::Scanner scanner =
-        config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/" + scan.scanner + ".scanner.json");
+        scan.scanner == "twelve modules"
+            ? config::scanner_from_json(test::twelve_modules(10))
+            : config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/" + scan.scanner + ".scanner.json");
     gpu::CoincidenceRules rules;
     rules.min_module_difference = 2;
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, rules);
@@ -270,4 +277,19 @@ TEST_CASE("scatter: that of rods off the axis is as in the truth", "[.long]") {
            350,
            650});
     check({"rods in a small scanner", "small", hot_rods, {{5, -3, 0}, 12, 40}, 250, 700});
+}
+
+TEST_CASE("scatter: in ten phantoms its amount and shape are those of the truth", "[.long]") {
+    const std::vector<test::WaterPhantom> all = test::water_phantoms(4);
+    const auto i = GENERATE(range(0, 10));
+    const test::WaterPhantom& phantom = all.at(static_cast<std::size_t>(i));
+    const bool wide = i % 2 == 1;
+    check({phantom.name,
+           "twelve modules",
+           {},
+           phantom.water,
+           wide ? 250.0 : 350.0,
+           wide ? 700.0 : 650.0,
+           sim::CrystalModel::depth,
+           phantom.activity});
 }
