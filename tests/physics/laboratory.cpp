@@ -105,8 +105,9 @@ void Laboratory::acquire(const std::string& run_name, double seconds,
 
 void Laboratory::derive_normalisation(const std::string& run_name, const Cylinder& flood,
                                       const std::string& output) {
-    output_of(PETCAL_PROGRAM, {"derive", "normalisation", "--scanner", scanner_file(), "--run",
-                               path("data/" + run_name), "--cylinder", flood.text(), "-o", path(output)});
+    output_of(PETCAL_PROGRAM,
+              {"derive", "normalisation", "--scanner", scanner_file(), "--run", path("data/" + run_name),
+               "--cylinder", flood.text(), "--attenuation-per-cm", "0", "-o", path(output)});
 }
 
 void Laboratory::derive_activity(const Cylinder& known, double kbq_per_ml, const std::string& normalisation,

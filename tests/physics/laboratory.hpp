@@ -58,7 +58,7 @@ class Laboratory {
     /// Both, without keeping the capture.
     void acquire(const std::string& run, double seconds, const std::vector<std::string>& phantom);
 
-    /// petcal derive normalisation, of a run of an even cylinder.
+    /// petcal derive normalisation, of a run of an even cylinder that neither attenuates nor scatters.
     void derive_normalisation(const std::string& run, const Cylinder& flood, const std::string& output);
     /// petcal derive activity, of the latest image.
     void derive_activity(const Cylinder& known, double kbq_per_ml, const std::string& normalisation,
