@@ -425,7 +425,9 @@ TEST_CASE("randoms: in total they are those of the truth for ten phantoms under 
         const Compared c = compare(truth, rules);
         INFO(all[i].name << ", modules at least " << rules.min_module_difference
                          << " apart: " << summary(truth, rules, c));
-        check_totals(c);
+        // One standard deviation is at most 0.9 % of the truth, and 1.4 % with the delayeds.
+        CHECK(c.estimate == Approx(c.truth).epsilon(0.02));
+        CHECK(c.delayeds == Approx(c.truth).epsilon(0.03));
     });
 }
 
