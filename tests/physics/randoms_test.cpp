@@ -9,6 +9,8 @@
 #include "config/base/words.hpp"
 #include "config/scanner.hpp"
 #include "gpu/randoms/randoms.hpp"
+#include "tests/physics/phantoms.hpp"
+#include "tests/physics/scanners.hpp"
 #include "tests/physics/truth.hpp"
 #include "tests/support/catch.hpp"
 
@@ -400,4 +402,63 @@ TEST_CASE("randoms: with dead time, with Lu-176, at low sensitivity, decaying", 
             source.half_life_s = 8;
         check_policies(simulate_singles(e.scanner, options), e.rules);
     }
+}
+
+TEST_CASE("randoms: in total they are those of the truth for ten phantoms under every policy and mode",
+          "[.long]") {
+    const std::vector<WaterPhantom> all = water_phantoms(30);
+    const auto i = GENERATE(range(std::size_t{0}, std::size_t{10}));
+    REQUIRE(all.size() == 10);
+    Example e{config::scanner_from_json(twelve_modules(10)), {}};
+    e.rules.window = 120;
+    e.rules.delay = 3'300;
+    e.rules.min_module_difference = 2 + static_cast<std::uint32_t>(i % 4);
+    sim::Options options;
+    options.seed = 90 + i;
+    options.duration_s = 0.3;
+    options.threads = 2;
+    options.activity = all[i].activity;
+    options.object = sim::ScatteringObject{all[i].water};
+    options.physics.intrinsic_hz = 40;
+    const TrueSingles truth = simulate_singles(e.scanner, options);
+    for_each_policy(e.rules, [&](const gpu::CoincidenceRules& rules) {
+        const Compared c = compare(truth, rules);
+        INFO(all[i].name << ", modules at least " << rules.min_module_difference
+                         << " apart: " << summary(truth, rules, c));
+        // One standard deviation is at most 0.9 % of the truth, and 1.4 % with the delayeds.
+        CHECK(c.estimate == Approx(c.truth).epsilon(0.02));
+        CHECK(c.delayeds == Approx(c.truth).epsilon(0.03));
+    });
+}
+
+// Each decay may leave a beta and the gamma of 307 keV in two crystals, and few leave three singles.
+TEST_CASE("randoms: both estimates agree with the truth where Lu-176 counts from 250 keV on", "[.long]") {
+    struct Run {
+        const char* scanner;
+        double mbq;
+        double intrinsic_hz;
+        double seconds;
+    };
+    const auto run = GENERATE(Run{"mouse", 2, 80, 4}, Run{"nine modules", 20, 500, 1.5},
+                              Run{"nine modules", 0.1, 4000, 0.8});
+    Example e = run.scanner == std::string("mouse") ? example("mouse") : few_modules(9);
+    e.rules.min_module_difference = 3;
+    sim::ActivitySource point;
+    point.at = {7, 12, -3};
+    point.activity_mbq = run.mbq;
+    sim::Options options;
+    options.seed = 63;
+    options.duration_s = run.seconds;
+    options.threads = 2;
+    options.activity = {point};
+    options.physics.intrinsic_hz = run.intrinsic_hz;
+    options.crystals.model = sim::CrystalModel::scatter;
+    options.crystals.cascade = true;
+    const TrueSingles truth = simulate_singles(e.scanner, options, 250);
+    for_each_policy(e.rules, [&](const gpu::CoincidenceRules& rules) {
+        const Compared c = compare(truth, rules);
+        INFO(summary(truth, rules, c));
+        CHECK(std::abs(c.estimate - c.truth) <= 0.02 * c.truth + std::sqrt(c.truth));
+        CHECK(std::abs(c.delayeds - c.truth) <= 0.02 * c.truth + std::sqrt(c.truth + c.delayeds_variance));
+    });
 }

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "config/make_calibration.hpp"
 #include "gpu/rules/pair_rule.hpp"
+#include "tests/physics/phantoms.hpp"
+#include "tests/physics/scanners.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
@@ -34,6 +37,7 @@ struct Scan {
     double lower_keV;  // NOLINT(readability-identifier-naming)
     double upper_keV;  // NOLINT(readability-identifier-naming)
     sim::CrystalModel crystals = sim::CrystalModel::depth;
+    std::vector<sim::ActivitySource> sources = {};  ///< besides `activity`
 };
 
 /// Pairs that are all that was found of their annihilation, so without randoms.
@@ -51,6 +55,7 @@ Pairs simulate(const config::Scanner& scanner, const gpu::PairRule& rule, const 
     options.physics.efficiency = 1;
     options.crystals.model = scan.crystals;
     options.object = sim::ScatteringObject{scan.water};
+    options.activity = scan.sources;
     for (const Rod& rod : scan.activity) {
         sim::ActivitySource source;
         source.shape = sim::Shape::cylinder;
@@ -148,7 +153,9 @@ struct Result {
 
 Result compare(const Scan& scan) {
     const config::Scanner scanner =
-        config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/" + scan.scanner + ".scanner.json");
+        scan.scanner == "twelve modules"
+            ? config::scanner_from_json(test::twelve_modules(10))
+            : config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/" + scan.scanner + ".scanner.json");
     gpu::CoincidenceRules rules;
     rules.min_module_difference = 2;
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, rules);
@@ -227,6 +234,23 @@ void check(const Scan& scan) {
     }
 }
 
+/// One of the shared phantoms, with every second one in the wider window.
+void check_phantom(const std::string& name) {
+    const std::vector<test::WaterPhantom> all = test::water_phantoms(4);
+    const auto phantom =
+        std::find_if(all.begin(), all.end(), [&](const test::WaterPhantom& p) { return p.name == name; });
+    REQUIRE(phantom != all.end());
+    const bool wide = (phantom - all.begin()) % 2 == 1;
+    check({name,
+           "twelve modules",
+           {},
+           phantom->water,
+           wide ? 250.0 : 350.0,
+           wide ? 700.0 : 650.0,
+           sim::CrystalModel::depth,
+           phantom->activity});
+}
+
 const std::vector<Rod> hot_rods = {
     {{{5, -3, 0}, 12, 36}, 2}, {{{10, -3, 0}, 3, 36}, 0.4}, {{{2, -8, 0}, 3, 36}, 0.4}};
 
@@ -270,4 +294,15 @@ TEST_CASE("scatter: that of rods off the axis is as in the truth", "[.long]") {
            350,
            650});
     check({"rods in a small scanner", "small", hot_rods, {{5, -3, 0}, 12, 40}, 250, 700});
+}
+
+TEST_CASE("scatter: in phantoms of many kinds its amount and shape are those of the truth", "[.long]") {
+    check_phantom(GENERATE("middle", "off the axis", "longer than the scanner", "two rods", "cold rod",
+                           "beyond one end", "hot rod at the edge"));
+}
+
+// Their tails hold few counts, or graze the crystals.
+TEST_CASE("scatter: in phantoms whose tails say little its amount and shape are those of the truth",
+          "[.long]") {
+    check_phantom(GENERATE("small", "large", "two points"));
 }
