@@ -106,20 +106,39 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
         tails.add(pair.a, pair.b, data_.pairs.counts()[i]);
     }
     const double trues = std::max(tails.trues(data_.pairs.share()), 0.0);
-    corrections::Detection detection{data_.window, {}, [this](std::uint32_t a, std::uint32_t b) {
-                                         return data_.rule.good(a, b) ? found(a, b) : 0;
-                                     }};
+    corrections::Detection detection{
+        data_.window,
+        {},
+        [this](std::uint32_t a, std::uint32_t b) { return data_.rule.good(a, b) ? found(a, b) : 0; },
+        corrections::ScatterTails::bins,
+        [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); }};
     if (data_.lines.depth().typical_mm() > 0)
-        detection.crystals = config::crystal_material(data_.scanner.dimensions);
+        detection.crystals.material = config::crystal_material(data_.scanner.dimensions);
     for (const std::size_t annihilations : annihilations_by_round) {
         const corrections::Activity of_run = activity(pool);
-        simulation_ = std::make_unique<corrections::ScatterSimulation>(
-            data_.scanner, data_.lines.object(), of_run, detection, annihilations, pool);
-        const double simulated = simulation_->trues() + simulation_->scattered();
-        per_simulated_ = simulated > 0 ? trues / simulated : 0;
+        const auto simulate = [&] {
+            return std::make_unique<corrections::ScatterSimulation>(data_.scanner, data_.lines.object(),
+                                                                    of_run, detection, annihilations, pool);
+        };
+        auto simulated = simulate();
+        if (!simulation_ && detection.crystals.material && data_.window.low_share) {
+            // The energies tell whether photons scatter in the crystals.
+            detection.crystals.scatters = false;
+            auto absorbed = simulate();
+            const double found = *data_.window.low_share;
+            detection.crystals.scatters =
+                std::abs(found - simulated->low_share()) < std::abs(found - absorbed->low_share());
+            if (!detection.crystals.scatters) simulated = std::move(absorbed);
+        }
+        simulation_ = std::move(simulated);
+        const double pairs = simulation_->trues() + simulation_->scattered();
+        per_simulated_ = pairs > 0 ? trues / pairs : 0;
     }
+    std::vector<double> unscattered = simulation_->unscattered();
+    for (double& pairs : unscattered)
+        pairs *= per_simulated_;
     scale_ = tails.scale([this](std::uint32_t a, std::uint32_t b) { return unscaled(a, b); }, pool,
-                         data_.pairs.share());
+                         data_.pairs.share(), unscattered);
     total_ = scale_.factor * tails.total();
 }
 

@@ -142,7 +142,9 @@ bool Decays::arrive(ChunkDraft& draft, const Ray& ray, double ticks, double ener
     if (!tracker_) {
         origin.history = 0;
         const auto entry = finder_.find(ray.at, ray.direction);
-        return entry && response_.detect(draft, *entry, ticks, energy, origin);
+        if (!entry || !response_.finds(entry->crystal, draft.random)) return false;
+        response_.detect(draft, *entry, ticks, energy, origin);
+        return true;
     }
     Photon photon{ray, energy};
     draft.chunk.deposits.clear();
@@ -157,12 +159,16 @@ bool Decays::arrive(ChunkDraft& draft, const Ray& ray, double ticks, double ener
 
 /// All but the first one of a photon or a decay are marked.
 bool Decays::detect_deposits(ChunkDraft& draft, double ticks, HitOrigin origin) const {
-    bool any = false;
-    for (const Deposit& d : draft.chunk.deposits) {
-        any |= response_.detect(draft, {d.crystal, d.path_mm}, ticks, d.energy, origin);
+    const auto& deposits = draft.chunk.deposits;
+    const auto most = std::max_element(deposits.begin(), deposits.end(),
+                                       [](const auto& a, const auto& b) { return a.energy < b.energy; });
+    if (most == deposits.end()) return false;
+    if ((origin.kind & hit_photon) != 0 && !response_.finds(most->crystal, draft.random)) return false;
+    for (const Deposit& d : deposits) {
+        response_.detect(draft, {d.crystal, d.path_mm}, ticks, d.energy, origin);
         origin.history |= history_later;
     }
-    return any;
+    return true;
 }
 
 }  // namespace petacq::sim
