@@ -20,6 +20,23 @@ constexpr double along_in_radius = 6;
 constexpr double least_accepted = 1e-4;  // a photon that the window accepts less often is lost
 constexpr int tries = 50;                // to draw a point of a voxel inside the object
 
+/// The share of the good pairs that is taken where a photon leaves a third hit.
+double taken_of_three(config::MultiplesPolicy policy) {
+    using Policy = config::MultiplesPolicy;
+    switch (policy) {
+        case Policy::take_all_goods:
+            return 1;
+        case Policy::take_winner_of_goods:
+        case Policy::take_winner_if_is_good:
+            return 0.5;
+        case Policy::remove_multiples:
+        case Policy::take_if_only_one_good:
+        case Policy::take_winner_if_all_are_goods:
+            break;
+    }
+    return 0;
+}
+
 /// What depends on the energy of a photon alone, by whole keV.
 struct OfEnergy {
     std::vector<double> accepted;
@@ -54,6 +71,7 @@ class Histories {
           activity_(activity),
           detection_(detection),
           of_energy_(detection.window),
+          lost_of_three_(1 - taken_of_three(detection.multiples)),
           until_(activity.of_voxel.size()) {
         double sum = 0;
         for (std::size_t i = 0; i < until_.size(); ++i)
@@ -154,7 +172,8 @@ class Histories {
             for (std::size_t j = 0; j < i; ++j) {
                 const CrystalHit& other = arrived.hits[j];
                 const std::size_t of_other = OfEnergy::cell(other.energy);
-                const double both = weight * of_energy_.accepted[of_one] * of_energy_.accepted[of_other];
+                const double both = weight * of_energy_.accepted[of_one] * of_energy_.accepted[of_other] *
+                                    taken_beside(arrived.hits, i, j);
                 if (!(both > least_accepted * least_accepted)) continue;
                 const std::uint32_t a = std::min(one.crystal, other.crystal);
                 const std::uint32_t b = std::max(one.crystal, other.crystal);
@@ -166,11 +185,22 @@ class Histories {
         }
     }
 
+    /// By the policy on multiples, as there may be others.
+    [[nodiscard]] double taken_beside(const std::vector<CrystalHit>& hits, std::size_t i,
+                                      std::size_t j) const {
+        double taken = 1;
+        for (std::size_t k = 0; k < hits.size(); ++k)
+            if (k != i && k != j)
+                taken *= 1 - lost_of_three_ * of_energy_.accepted[OfEnergy::cell(hits[k].energy)];
+        return taken;
+    }
+
     CoarseObject object_;
     Crystals crystals_;
     const Activity& activity_;
     const Detection& detection_;
     OfEnergy of_energy_;
+    double lost_of_three_;
     std::vector<double> until_;  ///< [voxel] sum of the activity up to its end
 };
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "config/choices.hpp"
 #include "config/scanner.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
@@ -31,6 +32,8 @@ struct Detection {
     CrystalModel crystals;
     /// Chance that a pair which the crystals absorb is found, relative to that of others; 0: never.
     OfPair found;
+    /// Of an annihilation with more than two hits.
+    config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
     /// Pairs that did not scatter in the object are counted in so many bins. A pair belongs to bin_of().
     std::size_t bins = 0;
     std::function<std::size_t(std::uint32_t a, std::uint32_t b)> bin_of{};

@@ -185,7 +185,7 @@ ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool&
     }
     const double of_counts = std::max(1.0, count > 1 ? differences / (count - 1) : 1.0) / square;
     out.error = std::hypot(std::sqrt(of_counts), randoms_error * randoms / out.expected);
-    if (std::abs(out.ratio - 1) > confidence * out.error) out.factor = std::max(out.ratio, 0.0);
+    if (std::abs(out.ratio - 1) > confidence * std::hypot(out.error, simulation_error)) out.factor = std::max(out.ratio, 0.0);
     return out;
 }
 

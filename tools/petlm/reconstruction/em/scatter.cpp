@@ -106,12 +106,14 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
         tails.add(pair.a, pair.b, data_.pairs.counts()[i]);
     }
     const double trues = std::max(tails.trues(data_.pairs.share()), 0.0);
-    corrections::Detection detection{
-        data_.window,
-        {},
-        [this](std::uint32_t a, std::uint32_t b) { return data_.rule.good(a, b) ? found(a, b) : 0; },
-        corrections::ScatterTails::bins,
-        [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); }};
+    corrections::Detection detection;
+    detection.window = data_.window;
+    detection.found = [this](std::uint32_t a, std::uint32_t b) {
+        return data_.rule.good(a, b) ? found(a, b) : 0;
+    };
+    detection.multiples = data_.multiples;
+    detection.bins = corrections::ScatterTails::bins;
+    detection.bin_of = [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); };
     if (data_.lines.depth().typical_mm() > 0)
         detection.crystals.material = config::crystal_material(data_.scanner.dimensions);
     for (const std::size_t annihilations : annihilations_by_round) {
@@ -140,6 +142,9 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
     scale_ = tails.scale([this](std::uint32_t a, std::uint32_t b) { return unscaled(a, b); }, pool,
                          data_.pairs.share(), unscattered);
     total_ = scale_.factor * tails.total();
+    if (std::getenv("TAILDEBUG"))
+        fmt::print(stderr, "tails expected {} unscattered {} found {} ratio {} {}\n", scale_.expected,
+                   scale_.unscattered, scale_.found, scale_.ratio, scale_.error);
 }
 
 double Scatter::found(std::uint32_t a, std::uint32_t b) const {

@@ -25,6 +25,7 @@ struct ScatterData {
     corrections::OfPair randoms;            ///< expected among the prompts
     const PairCounts& pairs;
     corrections::EnergyWindow window;
+    config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
 };
 
 /// A coarse image of the whole bore, with voxels of 3 to 4 mm, gives the activity. Beyond the ends of the
