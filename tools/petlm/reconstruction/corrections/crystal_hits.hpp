@@ -43,14 +43,14 @@ class Crystals {
 
       private:
         friend class Crystals;
-        struct Unit {
+        struct InUnit {
             std::uint32_t row;     ///< of units, along the axis
             std::uint32_t column;  ///< around the ring
             double energy;
             double along;  ///< crystals, times the energy
             double across;
         };
-        std::vector<Unit> units_;
+        std::vector<InUnit> units_;
     };
     /// Follows a photon that starts in the bore. If it comes back there, it meets nothing.
     void follow(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const;
