@@ -1,6 +1,8 @@
 // Photons in crystals: depth, scatter from crystal to crystal, and Lu-176 with its gammas.
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "tests/support/catch.hpp"
@@ -152,6 +154,51 @@ TEST_CASE("a photon that flies back through the bore scatters in the object", "[
         scattered += photon.object_scatters > 0 ? 1 : 0;
     }
     CHECK(scattered > 980);
+}
+
+TEST_CASE("what a photon leaves before it flies back into the object is not scattered", "[petsim][photons]") {
+    const auto scanner = test::small_scanner();
+    auto options = test::ideal(1, 1, sim::CrystalModel::scatter);
+    options.object = {{{0, 0, 0}, 20, 60}, 10};  // dense: nothing passes
+    const sim::Tracker tracker(scanner, options);
+    sim::Random random(27, sim::Purpose::check, 0);
+    const auto place = config::crystal_place(scanner, 2);
+    int came_back = 0;
+    for (int i = 0; i < 5000; ++i) {
+        std::vector<sim::Deposit> deposits;
+        sim::Photon photon{{config::point_at_depth(place, -1), place.outward}, 511};
+        tracker.follow(photon, 0, random, deposits);
+        if (deposits.empty()) continue;
+        REQUIRE(deposits.front().object_scatters == 0);
+        REQUIRE(deposits.back().object_scatters <= photon.object_scatters);
+        came_back += photon.object_scatters > 0 ? 1 : 0;
+    }
+    CHECK(came_back > 50);
+}
+
+TEST_CASE("crystals that find fewer photons find all of their energy", "[petsim][photons]") {
+    const auto scanner = test::small_scanner();
+    const auto calibration = test::small_calibration();
+    auto options = test::ideal(4, 0.02, sim::CrystalModel::scatter);
+    options.crystals.attenuation_per_cm = 2;
+    const auto share_of_full = [&](float weak) {
+        auto detector = sim::make_detector(scanner, {});
+        for (std::size_t i = 0; i < detector.crystals.size(); ++i) {
+            detector.crystals[i].energy_resolution = 0.001F;
+            detector.crystals[i].efficiency = i % 2 == 0 ? weak : 1;
+        }
+        std::map<std::pair<std::uint64_t, int>, double> photons;
+        for (const auto& [id, records] :
+             test::by_annihilation(test::record(scanner, calibration, options, &detector))) {
+            for (const auto& t : records)
+                photons[{id, t.photon & (sim::truth_first_photon | sim::truth_second_photon)}] +=
+                    static_cast<double>(t.true_energy);
+        }
+        const auto full = std::count_if(photons.begin(), photons.end(),
+                                        [](const auto& p) { return std::abs(p.second - 511) < 5; });
+        return static_cast<double>(full) / static_cast<double>(photons.size());
+    };
+    CHECK(share_of_full(0.3F) == Approx(share_of_full(1)).margin(0.02));
 }
 
 TEST_CASE("a photon gives at most one frame per block, and singles in other blocks", "[petsim][photons]") {

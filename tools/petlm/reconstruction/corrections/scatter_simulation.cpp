@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "tools/petlm/reconstruction/corrections/coarse_object.hpp"
+#include "tools/petlm/reconstruction/corrections/crystal_hits.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
 #include "tools/petsim/physics/compton.hpp"
-#include "tools/petsim/physics/crystal_ring.hpp"
 
 namespace petacq::corrections {
 namespace {
@@ -20,15 +20,34 @@ constexpr double along_in_radius = 6;
 constexpr double least_accepted = 1e-4;  // a photon that the window accepts less often is lost
 constexpr int tries = 50;                // to draw a point of a voxel inside the object
 
+/// The share of the good pairs that is taken where a photon leaves a third hit.
+double taken_of_three(config::MultiplesPolicy policy) {
+    using Policy = config::MultiplesPolicy;
+    switch (policy) {
+        case Policy::take_all_goods:
+            return 1;
+        case Policy::take_winner_of_goods:
+        case Policy::take_winner_if_is_good:
+            return 0.5;
+        case Policy::remove_multiples:
+        case Policy::take_if_only_one_good:
+        case Policy::take_winner_if_all_are_goods:
+            break;
+    }
+    return 0;
+}
+
 /// What depends on the energy of a photon alone, by whole keV.
 struct OfEnergy {
     std::vector<double> accepted;
+    std::vector<double> low;   ///< of these, the share found below the photopeak
     std::vector<double> more;  ///< attenuation of the object divided by that at 511 keV
 
     explicit OfEnergy(const EnergyWindow& window) {
         const double total = sim::klein_nishina_total(photopeak);
-        for (int energy = 0; energy <= static_cast<int>(photopeak) + 1; ++energy) {
+        for (int energy = 0; energy <= 2 * static_cast<int>(photopeak); ++energy) {
             accepted.push_back(window.accepted(energy));
+            low.push_back(window.accepted_low(energy) / std::max(accepted.back(), least_accepted));
             more.push_back(sim::klein_nishina_total(energy) / total);
         }
     }
@@ -48,12 +67,11 @@ class Histories {
     Histories(const config::Scanner& scanner, const AttenuatingObject& object, const Activity& activity,
               const Detection& detection)
         : object_(scanner, object),
-          ring_(scanner),
-          crystals_(detection.crystals ? detection.crystals->attenuation_per_cm : 1,
-                    detection.crystals ? detection.crystals->photo_share : 1),
+          crystals_(scanner, detection.crystals),
           activity_(activity),
           detection_(detection),
           of_energy_(detection.window),
+          lost_of_three_(1 - taken_of_three(detection.multiples)),
           until_(activity.of_voxel.size()) {
         double sum = 0;
         for (std::size_t i = 0; i < until_.size(); ++i)
@@ -61,14 +79,15 @@ class Histories {
     }
     [[nodiscard]] bool any() const { return !object_.empty() && !until_.empty() && until_.back() > 0; }
 
-    /// Those from `begin` to `end` of `count`; calls use(a, b, weight) for each scattered pair.
-    template <class Use>
+    /// Those from `begin` to `end` of `count`; calls one of both functions with (a, b, weight, chance that it
+    /// is found) for each pair.
+    template <class Unscattered, class Scattered>
     ScatterSimulation::Sums follow(std::size_t begin, std::size_t end, std::size_t count, sim::Random random,
-                                   Use&& use) const {
+                                   Unscattered&& unscattered, Scattered&& scattered_pair) const {
         ScatterSimulation::Sums sums;
         CoarseObject::Way ways[2];  // NOLINT(modernize-avoid-c-arrays)
         std::size_t voxel = 0;
-        const double at_511 = of_energy_.accepted[OfEnergy::cell(photopeak)];
+        Arrived arrived;
         for (std::size_t i = begin; i < end; ++i) {
             const double place =
                 (static_cast<double>(i) + random.uniform()) / static_cast<double>(count) * until_.back();
@@ -86,11 +105,7 @@ class Histories {
             for (int k = 0; k < 2; ++k)
                 object_.trace(photons[k].ray, ways[k]);
             const double thickness = ways[0].thickness() + ways[1].thickness();
-            if (const auto a = absorbed(photons[0], random)) {
-                const auto b = absorbed(photons[1], random);
-                if (b && *b != *a)
-                    sums.trues += std::exp(-thickness) * at_511 * at_511 * detection_.found(*a, *b);
-            }
+            detect(photons, std::exp(-thickness), sums.trues, sums.low, random, arrived, unscattered);
             const double chance = -std::expm1(-thickness);
             if (!(chance > 0)) continue;
             const double part = -std::log1p(-random.uniform() * chance);
@@ -101,14 +116,7 @@ class Histories {
             if (!scatter(scattered, random) || !fly(scattered, ways[who], random, true)) continue;
             // Photon 1 has not scattered if photon 2 was the first to do so.
             if (who == 0 && !fly(photons[1], ways[1], random, false)) continue;
-            const auto a = absorbed(photons[0], random);
-            if (!a) continue;
-            const auto b = absorbed(photons[1], random);
-            if (!b || *a == *b) continue;
-            const double weight = chance * of_energy_.accepted[OfEnergy::cell(photons[0].energy)] *
-                                  of_energy_.accepted[OfEnergy::cell(photons[1].energy)];
-            sums.scattered += weight * detection_.found(*a, *b);
-            use(std::min(*a, *b), std::max(*a, *b), weight);
+            detect(photons, chance, sums.scattered, sums.low, random, arrived, scattered_pair);
         }
         return sums;
     }
@@ -144,27 +152,55 @@ class Histories {
             if (!scatter(photon, random)) return false;
         }
     }
-    /// The crystal that absorbs it, if one does.
-    [[nodiscard]] std::optional<std::uint32_t> absorbed(const Photon& photon, sim::Random& random) const {
-        if (!detection_.crystals) {
-            const auto entry = ring_.finder().find(photon.ray.at, photon.ray.direction);
-            return entry ? std::optional(entry->crystal) : std::nullopt;
+    /// What the crystals find of both photons.
+    struct Arrived {
+        Crystals::Deposits deposits;
+        std::vector<CrystalHit> hits;
+    };
+    template <class Use>
+    void detect(const Photon (&photons)[2], double weight, double& sum, double& low, sim::Random& random,
+                Arrived& arrived, Use&& use) const {
+        arrived.deposits.clear();
+        for (const Photon& photon : photons) {
+            crystals_.follow(photon.ray, photon.energy, random, arrived.deposits);
+            if (arrived.deposits.empty()) return;
         }
-        sim::Ray ray = photon.ray;
-        for (;;) {
-            if (ring_.leave_bore(ray) < 0) return std::nullopt;
-            const sim::CrystalStep step = ring_.advance(ray, crystals_.per_mm(photon.energy), random);
-            if (step.reached == sim::Reached::crystal) return step.crystal;
-            if (step.reached == sim::Reached::outside) return std::nullopt;
+        crystals_.hits(arrived.deposits, arrived.hits);
+        for (std::size_t i = 1; i < arrived.hits.size(); ++i) {
+            const CrystalHit& one = arrived.hits[i];
+            const std::size_t of_one = OfEnergy::cell(one.energy);
+            for (std::size_t j = 0; j < i; ++j) {
+                const CrystalHit& other = arrived.hits[j];
+                const std::size_t of_other = OfEnergy::cell(other.energy);
+                const double both = weight * of_energy_.accepted[of_one] * of_energy_.accepted[of_other] *
+                                    taken_beside(arrived.hits, i, j);
+                if (!(both > least_accepted * least_accepted)) continue;
+                const std::uint32_t a = std::min(one.crystal, other.crystal);
+                const std::uint32_t b = std::max(one.crystal, other.crystal);
+                const double found = detection_.found(a, b);
+                sum += both * found;
+                low += both * found * (of_energy_.low[of_one] + of_energy_.low[of_other]) / 2;
+                use(a, b, both, found);
+            }
         }
     }
 
+    /// By the policy on multiples, as there may be others.
+    [[nodiscard]] double taken_beside(const std::vector<CrystalHit>& hits, std::size_t i,
+                                      std::size_t j) const {
+        double taken = 1;
+        for (std::size_t k = 0; k < hits.size(); ++k)
+            if (k != i && k != j)
+                taken *= 1 - lost_of_three_ * of_energy_.accepted[OfEnergy::cell(hits[k].energy)];
+        return taken;
+    }
+
     CoarseObject object_;
-    sim::CrystalRing ring_;
-    sim::Attenuation crystals_;
+    Crystals crystals_;
     const Activity& activity_;
     const Detection& detection_;
     OfEnergy of_energy_;
+    double lost_of_three_;
     std::vector<double> until_;  ///< [voxel] sum of the activity up to its end
 };
 
@@ -209,23 +245,33 @@ ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const Atten
     if (!histories.any()) return;
     std::vector<Sums> sums(pieces);
     std::vector<std::vector<float>> values(pieces);
+    std::vector<std::vector<double>> unscattered(pieces);
     image::for_each_on(pool, pieces, [&](std::size_t piece) {
         values[piece].resize(values_.size());
-        sums[piece] = histories.follow(annihilations * piece / pieces, annihilations * (piece + 1) / pieces,
-                                       annihilations, sim::Random(1, sim::Purpose::events, piece),
-                                       [&](std::uint32_t a, std::uint32_t b, double weight) {
-                                           const auto of_a = corners(a);
-                                           const auto of_b = corners(b);
-                                           for (const Corner& u : of_a) {
-                                               for (const Corner& v : of_b)
-                                                   values[piece][std::size_t{u.node} * nodes_ + v.node] +=
-                                                       static_cast<float>(weight) * u.share * v.share;
-                                           }
-                                       });
+        unscattered[piece].resize(detection.bins);
+        sums[piece] = histories.follow(
+            annihilations * piece / pieces, annihilations * (piece + 1) / pieces, annihilations,
+            sim::Random(1, sim::Purpose::events, piece),
+            [&](std::uint32_t a, std::uint32_t b, double weight, double found) {
+                if (detection.bins > 0) unscattered[piece][detection.bin_of(a, b)] += weight * found;
+            },
+            [&](std::uint32_t a, std::uint32_t b, double weight, double) {
+                const auto of_a = corners(a);
+                const auto of_b = corners(b);
+                for (const Corner& u : of_a) {
+                    for (const Corner& v : of_b)
+                        values[piece][std::size_t{u.node} * nodes_ + v.node] +=
+                            static_cast<float>(weight) * u.share * v.share;
+                }
+            });
     });
+    unscattered_.resize(detection.bins);
     for (std::size_t piece = 0; piece < pieces; ++piece) {
         sums_.scattered += sums[piece].scattered;
         sums_.trues += sums[piece].trues;
+        sums_.low += sums[piece].low;
+        for (std::size_t i = 0; i < unscattered_.size(); ++i)
+            unscattered_[i] += unscattered[piece][i];
         for (std::size_t i = 0; i < values_.size(); ++i)
             values_[i] += values[piece][i];
     }

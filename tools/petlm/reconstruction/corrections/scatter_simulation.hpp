@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <vector>
 
-#include "config/crystal_material.hpp"
+#include "config/choices.hpp"
 #include "config/scanner.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
+#include "tools/petlm/reconstruction/corrections/crystal_hits.hpp"
 #include "tools/petlm/reconstruction/corrections/energy_window.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"
 
@@ -29,10 +29,14 @@ struct Activity {
 /// What the crystals detect.
 struct Detection {
     EnergyWindow window;
-    /// Absent: the front faces absorb all photons.
-    std::optional<config::CrystalMaterial> crystals;
+    CrystalModel crystals;
     /// Chance that a pair which the crystals absorb is found, relative to that of others; 0: never.
     OfPair found;
+    /// Of an annihilation with more than two hits.
+    config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
+    /// Pairs that did not scatter in the object are counted in so many bins. A pair belongs to bin_of().
+    std::size_t bins = 0;
+    std::function<std::size_t(std::uint32_t a, std::uint32_t b)> bin_of{};
 };
 
 /// A Monte Carlo simulation. Annihilations are spread over the activity; in a voxel that the object fills in
@@ -49,6 +53,7 @@ class ScatterSimulation {
     struct Sums {
         double scattered = 0;
         double trues = 0;
+        double low = 0;
     };
 
     ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
@@ -60,8 +65,12 @@ class ScatterSimulation {
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const;
     /// The sum over all pairs of counts() times found().
     [[nodiscard]] double scattered() const { return sums_.scattered; }
-    /// Pairs that did not scatter, likewise.
+    /// Pairs that did not scatter in the object, likewise.
     [[nodiscard]] double trues() const { return sums_.trues; }
+    /// The same by bin.
+    [[nodiscard]] const std::vector<double>& unscattered() const { return unscattered_; }
+    /// The share of both that EnergyWindow::low_share is of the prompts.
+    [[nodiscard]] double low_share() const { return sums_.low / (sums_.trues + sums_.scattered); }
 
   private:
     /// Between two nodes of one direction: the share of the upper one.
@@ -90,6 +99,7 @@ class ScatterSimulation {
     std::vector<Between> across_;  ///< [crystal of a module across]
     std::vector<Between> along_;   ///< [ring]
     std::vector<float> values_;    ///< [node a][node b]
+    std::vector<double> unscattered_;
     Sums sums_;
 };
 

@@ -143,7 +143,8 @@ double ScatterTails::trues(double share) const {
     return sum;
 }
 
-ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool& pool, double share) {
+ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool& pool, double share,
+                                        const std::vector<double>& unscattered) {
     sample(pool, &Bin::expected,
            [&](std::uint32_t a, std::uint32_t b, const Bin&) { return expected(a, b); });
     struct TailGroup {
@@ -156,9 +157,11 @@ ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool&
     double randoms = 0;
     for (const std::size_t i : tails()) {
         TailGroup& group = all[group_of(i)];
+        const double others = bins_[i].randoms + (unscattered.empty() ? 0 : unscattered[i]);
         group.expected += bins_[i].expected;
-        group.found += bins_[i].prompts / share - bins_[i].randoms;
-        group.variance += (bins_[i].expected + bins_[i].randoms) / share + bins_[i].sampling;
+        group.found += bins_[i].prompts / share - others;
+        group.variance += (bins_[i].expected + others) / share + bins_[i].sampling;
+        out.unscattered += others - bins_[i].randoms;
         randoms += bins_[i].randoms;
     }
     double product = 0;
@@ -182,7 +185,7 @@ ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool&
     }
     const double of_counts = std::max(1.0, count > 1 ? differences / (count - 1) : 1.0) / square;
     out.error = std::hypot(std::sqrt(of_counts), randoms_error * randoms / out.expected);
-    if (std::abs(out.ratio - 1) > confidence * out.error) out.factor = std::max(out.ratio, 0.0);
+    if (std::abs(out.ratio - 1) > confidence * std::hypot(out.error, simulation_error)) out.factor = std::max(out.ratio, 0.0);
     return out;
 }
 

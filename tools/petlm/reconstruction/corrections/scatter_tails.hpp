@@ -14,6 +14,8 @@
 
 namespace petacq::corrections {
 
+/// True pairs, that is, but for those that scatter in the crystals alone and so are found on another line.
+///
 /// Lines are binned by angle, distance from the axis, place along the axis, and distance of their ends along
 /// the axis. A bin is in the tails if no line of it, nor of the bins within `margin_mm` across and one along
 /// the axis, meets the object. The prompts in the tails less the randoms there, divided by the scatter
@@ -21,11 +23,18 @@ namespace petacq::corrections {
 /// the mean over groups of bins, by distance and place. Its error is that of the counts, or that of the
 /// differences between the groups if these are larger (they tell how well the shape of the simulation fits),
 /// and that of the randoms.
-/// Where the ratio is further than `confidence` errors from 1, the object is not all that scatters, or not as
-/// said, and the ratio is the scale of the simulation. Else the simulation is known better than the tails.
+/// Where the ratio is further from 1 than `confidence` times its error and that of the simulation, the object
+/// is not all that scatters, or not as said, and the ratio is the scale of the simulation. Else the
+/// simulation is known better than the tails.
 class ScatterTails {
   public:
     static constexpr double confidence = 2;
+    static constexpr double simulation_error = 0.03;
+    static constexpr std::size_t angles = 24;
+    static constexpr std::size_t distances = 64;
+    static constexpr std::size_t places = 12;
+    static constexpr std::size_t groups = 4;
+    static constexpr std::size_t bins = angles * distances * places * groups;
 
     /// `lines` has the object. Sums are those of all pairs if there are at most `max_pairs`, else of an even
     /// sample of `max_pairs`. `found`: whether prompts of the pair are possible. All must outlive it.
@@ -43,10 +52,15 @@ class ScatterTails {
         double ratio = 1;
         double error = std::numeric_limits<double>::infinity();  ///< of the ratio
         double expected = 0;                                     ///< in the tails
-        double found = 0;                                        ///< prompts less randoms in the tails
+        double unscattered = 0;                                  ///< likewise
+        double found = 0;  ///< prompts less randoms and unscattered pairs in the tails
     };
-    /// After the last add(). `expected`: the scatter of a pair.
-    [[nodiscard]] Scale scale(const OfPair& expected, net::WorkerPool& pool, double share = 1);
+    /// The bin of a pair.
+    [[nodiscard]] std::size_t bin_of(std::uint32_t a, std::uint32_t b) const { return bin_of(line(a, b)); }
+    /// After the last add(). `expected`: the scatter of a pair. `unscattered`: the pairs of each bin that did
+    /// not scatter in the object; empty: none.
+    [[nodiscard]] Scale scale(const OfPair& expected, net::WorkerPool& pool, double share = 1,
+                              const std::vector<double>& unscattered = {});
     /// Expected of all pairs, before the scale. After scale().
     [[nodiscard]] double total() const;
     /// Least distance between a line in the tails and the object, mm.
@@ -67,11 +81,6 @@ class ScatterTails {
         double sampling = 0;  ///< variance of expected and randoms, if only some pairs were summed
         bool object = false;
     };
-    static constexpr std::size_t angles = 24;
-    static constexpr std::size_t distances = 64;
-    static constexpr std::size_t places = 12;
-    static constexpr std::size_t groups = 4;
-    static constexpr std::size_t bins = angles * distances * places * groups;
 
     [[nodiscard]] Line line(std::uint32_t a, std::uint32_t b) const;
     [[nodiscard]] static std::size_t bin_of(const Line& line);

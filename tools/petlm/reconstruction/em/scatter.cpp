@@ -106,21 +106,46 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
         tails.add(pair.a, pair.b, data_.pairs.counts()[i]);
     }
     const double trues = std::max(tails.trues(data_.pairs.share()), 0.0);
-    corrections::Detection detection{data_.window, {}, [this](std::uint32_t a, std::uint32_t b) {
-                                         return data_.rule.good(a, b) ? found(a, b) : 0;
-                                     }};
+    corrections::Detection detection;
+    detection.window = data_.window;
+    detection.found = [this](std::uint32_t a, std::uint32_t b) {
+        return data_.rule.good(a, b) ? found(a, b) : 0;
+    };
+    detection.multiples = data_.multiples;
+    detection.bins = corrections::ScatterTails::bins;
+    detection.bin_of = [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); };
     if (data_.lines.depth().typical_mm() > 0)
-        detection.crystals = config::crystal_material(data_.scanner.dimensions);
+        detection.crystals.material = config::crystal_material(data_.scanner.dimensions);
     for (const std::size_t annihilations : annihilations_by_round) {
-        const corrections::Activity of_run = activity(pool);
-        simulation_ = std::make_unique<corrections::ScatterSimulation>(
-            data_.scanner, data_.lines.object(), of_run, detection, annihilations, pool);
+        simulation_ = simulate(detection, annihilations, pool);
         const double simulated = simulation_->trues() + simulation_->scattered();
         per_simulated_ = simulated > 0 ? trues / simulated : 0;
     }
+    crystals_ = detection.crystals;
+    std::vector<double> unscattered = simulation_->unscattered();
+    for (double& pairs : unscattered)
+        pairs *= per_simulated_;
     scale_ = tails.scale([this](std::uint32_t a, std::uint32_t b) { return unscaled(a, b); }, pool,
-                         data_.pairs.share());
+                         data_.pairs.share(), unscattered);
     total_ = scale_.factor * tails.total();
+}
+
+std::unique_ptr<corrections::ScatterSimulation> Scatter::simulate(corrections::Detection& detection,
+                                                                  std::size_t annihilations,
+                                                                  net::WorkerPool& pool) const {
+    const corrections::Activity of_run = activity(pool);
+    const auto follow = [&] {
+        return std::make_unique<corrections::ScatterSimulation>(data_.scanner, data_.lines.object(), of_run,
+                                                                detection, annihilations, pool);
+    };
+    auto out = follow();
+    if (simulation_ || !detection.crystals.material || !data_.window.low_share) return out;
+    detection.crystals.scatters = false;
+    auto absorbed = follow();
+    const double low = *data_.window.low_share;
+    if (std::abs(low - absorbed->low_share()) < std::abs(low - out->low_share())) return absorbed;
+    detection.crystals.scatters = true;
+    return out;
 }
 
 double Scatter::found(std::uint32_t a, std::uint32_t b) const {
@@ -172,8 +197,11 @@ std::string Scatter::sentence() const {
     std::string text = fmt::format(
         "Scatter: {:.0f} expected, {:.3g} of the prompts, by a simulation of photons in the object for "
         "{:.4g} "
-        "to {:.4g} keV and a resolution of {:.3g} %",
-        total_, share_of_prompts(), data_.window.lower, data_.window.upper, 100 * data_.window.resolution);
+        "to {:.4g} keV and a resolution of {:.3g} %, and in crystals {}",
+        total_, share_of_prompts(), data_.window.lower, data_.window.upper, 100 * data_.window.resolution,
+        !crystals_.material  ? "that absorb them at the front"
+        : crystals_.scatters ? "between which they scatter"
+                             : "that absorb them where they interact");
     if (!std::isfinite(scale_.error)) return text + "; no lines miss the object, which could confirm it.";
     text += fmt::format("; the lines that miss the object hold {:.3g} +- {:.2g} times as much as simulated",
                         scale_.ratio, scale_.error);

@@ -25,6 +25,7 @@ struct ScatterData {
     corrections::OfPair randoms;            ///< expected among the prompts
     const PairCounts& pairs;
     corrections::EnergyWindow window;
+    config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
 };
 
 /// A coarse image of the whole bore, with voxels of 3 to 4 mm, gives the activity. Beyond the ends of the
@@ -47,6 +48,7 @@ class Scatter {
     /// By which the tails multiply the simulation.
     [[nodiscard]] const corrections::ScatterTails::Scale& scale() const { return scale_; }
     [[nodiscard]] const corrections::EnergyWindow& window() const { return data_.window; }
+    [[nodiscard]] const corrections::CrystalModel& crystals() const { return crystals_; }
     /// A sentence for the user.
     [[nodiscard]] std::string sentence() const;
 
@@ -58,9 +60,15 @@ class Scatter {
     /// the normalisation by place belong to pairs that fly along the line.
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
     [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool) const;
+    /// The first one finds out whether photons scatter in the crystals: both are simulated, and the share of
+    /// low energies in the run tells.
+    [[nodiscard]] std::unique_ptr<corrections::ScatterSimulation> simulate(corrections::Detection& detection,
+                                                                           std::size_t annihilations,
+                                                                           net::WorkerPool& pool) const;
 
     ScatterData data_;
     std::unique_ptr<corrections::ScatterSimulation> simulation_;
+    corrections::CrystalModel crystals_;
     double per_simulated_ = 0;  ///< pairs of the run for each one of the simulation
     corrections::ScatterTails::Scale scale_;
     double total_ = 0;

@@ -61,7 +61,7 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
         pile_up_made_.sentence = "Pile-up: none, as there are no prompts.";
     }
     use_lines(options);
-    use_scatter(scanner, rule, pairs, window, options, pool);
+    use_scatter(coverage, scanner, rule, pairs, window, options, pool);
     report_.list.push_back(randoms_made_);
     report_.list.push_back(pile_up_made_);
     use_dead_time(no_losses);
@@ -188,9 +188,10 @@ void Corrections::use_loss(const petlm::ExportSource& source, const daemon::Cove
     report_.list.push_back(out);
 }
 
-void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule,
-                              const PairCounts& pairs, const corrections::EnergyWindow& window,
-                              const petlm::ImageOptions& options, net::WorkerPool& pool) {
+void Corrections::use_scatter(const daemon::Coverage& coverage, const config::Scanner& scanner,
+                              const gpu::PairRule& rule, const PairCounts& pairs,
+                              const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
+                              net::WorkerPool& pool) {
     Correction out{"scatter", false, "Scatter: not corrected; no object was named (--attenuation).", {}};
     if (options.scatter == "none") out.sentence = "Scatter: not corrected, as asked for (--scatter none).";
     if (!lines_.object().empty() && options.scatter != "none" && pairs.pairs().empty()) {
@@ -198,12 +199,12 @@ void Corrections::use_scatter(const config::Scanner& scanner, const gpu::PairRul
         out.sentence = "Scatter: none, as there are no prompts.";
     } else if (!lines_.object().empty() && options.scatter != "none") {
         scatter_ = std::make_unique<Scatter>(
-            ScatterData{scanner, rule, lines_,
-                        [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
-                        [this](std::uint32_t a, std::uint32_t b) {
-                            return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
-                        },
-                        pairs, window},
+            ScatterData{
+                scanner, rule, lines_, [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
+                [this](std::uint32_t a, std::uint32_t b) {
+                    return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
+                },
+                pairs, window, coverage.rules.coincidence.value_or(config::Coincidence{}).multiples_policy},
             pool);
         out.made = true;
         report_.errors.scatter = scatter_->total();

@@ -43,7 +43,8 @@ class Corrections {
     void use_dead_time(const std::string& why);
     void use_loss(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                   const std::string& why);
-    void use_scatter(const config::Scanner& scanner, const gpu::PairRule& rule, const PairCounts& pairs,
+    void use_scatter(const daemon::Coverage& coverage, const config::Scanner& scanner,
+                     const gpu::PairRule& rule, const PairCounts& pairs,
                      const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                      net::WorkerPool& pool);
     void use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options, double voxel_mm);

@@ -45,8 +45,9 @@ struct Detection {
 /// What a photon left in a crystal.
 struct Deposit {
     std::uint32_t crystal;
-    double energy;   ///< keV
-    double path_mm;  ///< of the photon to its first interaction there
+    double energy;                 ///< keV
+    double path_mm;                ///< of the photon to its first interaction there
+    std::uint8_t object_scatters;  ///< of the photon before that
 };
 
 struct Chunk {

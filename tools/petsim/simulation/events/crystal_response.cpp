@@ -38,19 +38,14 @@ CrystalResponse::CrystalResponse(const Options& options, const config::Scanner& 
     both_given_either_ = either_ > 0 ? e * e / either_ : 0;
 }
 
-bool CrystalResponse::detect(ChunkDraft& draft, const geometry::Entry& entry, double ticks, double energy,
+void CrystalResponse::detect(ChunkDraft& draft, const geometry::Entry& entry, double ticks, double energy,
                              const HitOrigin& origin) const {
     Random& random = draft.random;
     double width = energy_width_;
-    if (detector_ != nullptr) {
-        const TrueCrystal& c = detector_->crystals[entry.crystal];
-        if ((origin.kind & hit_photon) != 0 && !random.chance(c.efficiency / best_)) return false;
-        width = energy_width(c.energy_resolution);
-    }
+    if (detector_ != nullptr) width = energy_width(detector_->crystals[entry.crystal].energy_resolution);
     const double arrival = ticks + entry.distance_mm * ticks_per_mm_ + time_sigma_ * bounded_normal(random);
     const double measured = energy + width * std::sqrt(energy) * random.normal();
     draft.detect(entry.crystal, arrival, measured, origin);
-    return true;
 }
 
 }  // namespace petacq::sim

@@ -32,9 +32,13 @@ class CrystalResponse {
     /// Times found are wrong by at most this.
     [[nodiscard]] double furthest_ticks() const { return far_out * time_sigma_; }
 
-    /// Whether it was detected, at the efficiency of the crystal relative to the best one. `ticks`: when the
-    /// photon started.
-    bool detect(ChunkDraft& draft, const geometry::Entry& entry, double ticks, double energy,
+    /// Whether a photon with most of its energy in the crystal is detected: at the efficiency of the crystal
+    /// relative to the best one. What it leaves in other crystals is lost with it: it is one flash of light.
+    [[nodiscard]] bool finds(std::uint32_t crystal, Random& random) const {
+        return detector_ == nullptr || random.chance(detector_->crystals[crystal].efficiency / best_);
+    }
+    /// Energy in a crystal, of a decay or a photon that the crystals find. `ticks`: when it started.
+    void detect(ChunkDraft& draft, const geometry::Entry& entry, double ticks, double energy,
                 const HitOrigin& origin) const;
 
   private:

@@ -118,7 +118,7 @@ void Decays::decay_lutetium(ChunkDraft& draft, double ticks) const {
         return;
     }
     auto& deposits = draft.chunk.deposits;
-    deposits.assign(1, {crystal, energy, 0});
+    deposits.assign(1, {crystal, energy, 0, 0});
     const config::CrystalPlace place = config::crystal_place(scanner_, crystal);
     const config::Dimensions& size = scanner_.dimensions;
     Vector3 at = config::point_at_depth(place, size.crystal_length_mm * random.uniform());
@@ -142,27 +142,38 @@ bool Decays::arrive(ChunkDraft& draft, const Ray& ray, double ticks, double ener
     if (!tracker_) {
         origin.history = 0;
         const auto entry = finder_.find(ray.at, ray.direction);
-        return entry && response_.detect(draft, *entry, ticks, energy, origin);
+        if (!entry || !response_.finds(entry->crystal, draft.random)) return false;
+        response_.detect(draft, *entry, ticks, energy, origin);
+        return true;
     }
     Photon photon{ray, energy};
     draft.chunk.deposits.clear();
     const double object_z = movement_.bed_mm(draft.since_begin(ticks));
     tracker_->follow(photon, object_z, draft.random, draft.chunk.deposits);
-    if (photon.object_scatters > 0) {
-        origin.kind |= hit_scattered;
-        origin.history |= std::min<std::uint8_t>(photon.object_scatters, history_scatters);
-    }
-    return detect_deposits(draft, ticks, origin);
+    const bool detected = detect_deposits(draft, ticks, origin);
+    if (photon.object_scatters > 0) origin.kind |= hit_scattered;
+    return detected;
 }
 
-/// All but the first one of a photon or a decay are marked.
-bool Decays::detect_deposits(ChunkDraft& draft, double ticks, HitOrigin origin) const {
-    bool any = false;
-    for (const Deposit& d : draft.chunk.deposits) {
-        any |= response_.detect(draft, {d.crystal, d.path_mm}, ticks, d.energy, origin);
-        origin.history |= history_later;
+/// All but the first one of a photon or a decay are marked. What a photon leaves before it scatters in the
+/// object, on its way back from the crystals, is not scattered.
+bool Decays::detect_deposits(ChunkDraft& draft, double ticks, const HitOrigin& origin) const {
+    const auto& deposits = draft.chunk.deposits;
+    const bool photon = (origin.kind & hit_photon) != 0;
+    const auto most = std::max_element(deposits.begin(), deposits.end(),
+                                       [](const auto& a, const auto& b) { return a.energy < b.energy; });
+    if (most == deposits.end()) return false;
+    if (photon && !response_.finds(most->crystal, draft.random)) return false;
+    for (const Deposit& d : deposits) {
+        HitOrigin here = origin;
+        if (photon && d.object_scatters > 0) {
+            here.kind |= hit_scattered;
+            here.history |= std::min<std::uint8_t>(d.object_scatters, history_scatters);
+        }
+        if (&d != &deposits.front()) here.history |= history_later;
+        response_.detect(draft, {d.crystal, d.path_mm}, ticks, d.energy, here);
     }
-    return any;
+    return true;
 }
 
 }  // namespace petacq::sim

@@ -32,7 +32,7 @@ class Decays {
     void emit_photon(ChunkDraft& draft, const Emitter& emitter, double ticks) const;
     /// The photon flies until it is detected or lost; whether it was detected. Notes a scatter in the object.
     bool arrive(ChunkDraft& draft, const Ray& ray, double ticks, double energy, HitOrigin& origin) const;
-    bool detect_deposits(ChunkDraft& draft, double ticks, HitOrigin origin) const;
+    bool detect_deposits(ChunkDraft& draft, double ticks, const HitOrigin& origin) const;
 
     const Options& options_;
     const config::Scanner& scanner_;

@@ -8,13 +8,14 @@ namespace petacq::sim {
 
 namespace {
 
-void deposit(std::vector<Deposit>& deposits, std::uint32_t crystal, double energy, double path_mm) {
+void deposit(std::vector<Deposit>& deposits, std::uint32_t crystal, double energy, double path_mm,
+             std::uint8_t object_scatters) {
     const auto found = std::find_if(deposits.begin(), deposits.end(),
                                     [&](const Deposit& d) { return d.crystal == crystal; });
     if (found != deposits.end()) {
         found->energy += energy;
     } else {
-        deposits.push_back({crystal, energy, path_mm});
+        deposits.push_back({crystal, energy, path_mm, object_scatters});
     }
 }
 
@@ -45,7 +46,8 @@ void Tracker::follow(Photon& photon, double object_z_mm, Random& random,
     if (model_ == CrystalModel::surface) {
         if (!pass_object(photon, object_z_mm, random)) return;
         if (const auto entry = ring_.finder().find(photon.ray.at, photon.ray.direction))
-            deposit(deposits, entry->crystal, photon.energy, photon.path_mm + entry->distance_mm);
+            deposit(deposits, entry->crystal, photon.energy, photon.path_mm + entry->distance_mm,
+                    photon.object_scatters);
         return;
     }
     for (bool in_bore = ring_.in_bore(photon.ray.at);;) {
@@ -87,7 +89,7 @@ bool Tracker::interact(Photon& photon, std::uint32_t crystal, Random& random,
     double energy = absorbed ? photon.energy : scatter(photon, random);
     const bool ends = absorbed || photon.energy < min_photon_kev;
     if (ends && !absorbed) energy += photon.energy;
-    deposit(deposits, crystal, energy, photon.path_mm);
+    deposit(deposits, crystal, energy, photon.path_mm, photon.object_scatters);
     return !ends;
 }
 

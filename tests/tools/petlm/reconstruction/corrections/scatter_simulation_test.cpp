@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "tests/support/catch.hpp"
@@ -44,6 +45,8 @@ struct Followed {
     double all_scattered = 0;
     double of_several = 0;  ///< of these, with more than one scatter
     double trues = 0;
+    double all = 0;
+    double low = 0;  ///< of all, with energies below the photopeak
 };
 
 std::size_t modules_of(const config::Scanner& scanner, std::uint32_t a, std::uint32_t b) {
@@ -52,6 +55,43 @@ std::size_t modules_of(const config::Scanner& scanner, std::uint32_t a, std::uin
     };
     const auto [low, high] = std::minmax({module_of(a), module_of(b)});
     return low * 12 + high;
+}
+
+struct Hit {
+    std::uint32_t crystal;
+    double energy;
+    int object_scatters;  ///< of the photon of the largest deposit, before it
+};
+
+/// What the detector units make of the deposits: one hit each, at the mean place.
+std::vector<Hit> joined(const config::Scanner& scanner, const std::vector<sim::Deposit>& deposits) {
+    struct Sum {
+        double energy = 0;
+        double ring = 0;
+        double around = 0;
+        double largest = 0;
+        int object_scatters = 0;
+    };
+    const config::Geometry& g = scanner.geometry;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> units;
+    for (const sim::Deposit& d : deposits) {
+        const std::uint32_t ring = d.crystal / g.crystals_in_ring();
+        const std::uint32_t around = d.crystal % g.crystals_in_ring();
+        Sum& unit = units[{ring / g.crystals.z, around / g.crystals.y}];
+        unit.energy += d.energy;
+        unit.ring += d.energy * ring;
+        unit.around += d.energy * around;
+        if (!(d.energy > unit.largest)) continue;
+        unit.largest = d.energy;
+        unit.object_scatters = d.object_scatters;
+    }
+    std::vector<Hit> out;
+    for (const auto& [place, unit] : units) {
+        const auto ring = static_cast<std::uint32_t>(std::lround(unit.ring / unit.energy));
+        const auto around = static_cast<std::uint32_t>(std::lround(unit.around / unit.energy));
+        out.push_back({ring * g.crystals_in_ring() + around, unit.energy, unit.object_scatters});
+    }
+    return out;
 }
 
 Followed follow(const config::Scanner& scanner, sim::CrystalModel crystals,
@@ -75,18 +115,34 @@ Followed follow(const config::Scanner& scanner, sim::CrystalModel crystals,
             x = -x;
         deposits.clear();
         tracker.follow(photon, 0, random, deposits);
-        if (deposits.size() != 1) continue;
+        if (deposits.empty()) continue;
         tracker.follow(other, 0, random, deposits);
-        if (deposits.size() != 2 || !accepted_pair(deposits[0].crystal, deposits[1].crystal)) continue;
-        const double weight = window.accepted(deposits[0].energy) * window.accepted(deposits[1].energy);
-        const int scatters = photon.object_scatters + other.object_scatters;
-        if (scatters == 0) {
-            out.trues += weight;
-            continue;
+        // Pairs that are all that the window accepts.
+        const std::vector<Hit> hits = joined(scanner, deposits);
+        for (std::size_t i = 0; i < hits.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                if (!accepted_pair(hits[i].crystal, hits[j].crystal)) continue;
+                double weight = 1;
+                for (std::size_t k = 0; k < hits.size(); ++k) {
+                    const double accepted = window.accepted(hits[k].energy);
+                    weight *= k == i || k == j ? accepted : 1 - accepted;
+                }
+                const int scatters = hits[i].object_scatters + hits[j].object_scatters;
+                out.all += weight;
+                out.low +=
+                    weight *
+                    (window.accepted_low(hits[i].energy) / std::max(window.accepted(hits[i].energy), 1e-9) +
+                     window.accepted_low(hits[j].energy) / std::max(window.accepted(hits[j].energy), 1e-9)) /
+                    2;
+                if (scatters == 0) {
+                    out.trues += weight;
+                    continue;
+                }
+                out.all_scattered += weight;
+                if (scatters > 1) out.of_several += weight;
+                out.scattered[modules_of(scanner, hits[i].crystal, hits[j].crystal)] += weight;
+            }
         }
-        out.all_scattered += weight;
-        if (scatters > 1) out.of_several += weight;
-        out.scattered[modules_of(scanner, deposits[0].crystal, deposits[1].crystal)] += weight;
     }
     return out;
 }
@@ -96,22 +152,27 @@ Followed follow(const config::Scanner& scanner, sim::CrystalModel crystals,
 TEST_CASE("corrections: simulated scatter is that of photons followed one by one", "[petlm][corrections]") {
     const config::Scanner scanner = export_scanner();
     const auto object = corrections::AttenuatingObject::of({same_water});
-    const bool surface = GENERATE(false, true);
-    CAPTURE(surface);
-    corrections::Detection detection{
-        {300, 650, 0.15}, {}, [](std::uint32_t a, std::uint32_t b) { return accepted_pair(a, b) ? 1 : 0; }};
-    if (!surface) detection.crystals = config::crystal_material(scanner.dimensions);
+    const auto crystals =
+        GENERATE(sim::CrystalModel::surface, sim::CrystalModel::depth, sim::CrystalModel::scatter);
+    CAPTURE(config::name_of(crystals));
+    corrections::Detection detection;
+    detection.window = {300, 650, 0.15, {}};
+    detection.found = [](std::uint32_t a, std::uint32_t b) { return accepted_pair(a, b) ? 1 : 0; };
+    if (crystals != sim::CrystalModel::surface)
+        detection.crystals.material = config::crystal_material(scanner.dimensions);
+    detection.crystals.scatters = crystals == sim::CrystalModel::scatter;
     net::WorkerPool two(2);
     const auto simulate = [&](net::WorkerPool& pool) {
         return corrections::ScatterSimulation(scanner, object, activity(), detection, 200'000, pool);
     };
     const auto simulated = simulate(two);
-    const Followed expected = follow(scanner, surface ? sim::CrystalModel::surface : sim::CrystalModel::depth,
-                                     detection.window, surface ? 400'000 : 1'000'000);
-    REQUIRE(expected.all_scattered > 10'000);
+    const Followed expected = follow(scanner, crystals, detection.window,
+                                     crystals == sim::CrystalModel::surface ? 400'000 : 1'000'000);
+    REQUIRE(expected.all_scattered > 5000);
     CHECK(expected.of_several > 0.05 * expected.all_scattered);
     const double scale = expected.trues / simulated.trues();
     CHECK(scale * simulated.scattered() == Approx(expected.all_scattered).epsilon(0.03));
+    CHECK(simulated.low_share() == Approx(expected.low / expected.all).epsilon(0.05));
 
     ByModules found{};
     for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); ++a) {
@@ -176,10 +237,17 @@ TEST_CASE("corrections: the width of the photopeak comes from the energies above
     CHECK(window.upper == 640);
     CHECK(window.accepted(511) == Approx(0.995).margin(0.01));
     CHECK(window.accepted(425) == Approx(0.5).margin(0.01));
+    // Half of the energies lie below the photopeak, from 511 - 2.5 sigma on, but only some within the window.
+    const auto wide = width.window(config::Energy{true, 350, 900});
+    CHECK(wide.photopeak_begins() == Approx(511 * (1 - 2.5 * 0.17 / 2.3548)).epsilon(0.01));
+    CHECK(wide.low_share.value() == Approx((wide.photopeak_begins() - 350) / 150 / 2).epsilon(0.1));
+    CHECK(window.low_share.value() == 0);
+    CHECK(wide.accepted_low(511) == Approx(0.0062).margin(0.001));
     // Without a filter all energies count.
     CHECK(width.window(config::Energy{false, 425, 640}).accepted(200) == Approx(1));
     // Nothing is known.
     const auto unknown = corrections::PhotopeakWidth().window(std::nullopt);
     CHECK(unknown.lower == 350);
     CHECK(unknown.resolution == 0.12);
+    CHECK_FALSE(unknown.low_share);
 }

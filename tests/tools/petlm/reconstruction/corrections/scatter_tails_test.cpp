@@ -126,14 +126,25 @@ TEST_CASE("corrections: tails that agree with the simulation leave it as it is",
     Scattered s("1,-2,0,10,60");
     s.make_total(300'000);
     ScatterTails tails = s.tails();
+    ScatterTails with_unscattered = s.tails();
     ScatterTails other_shape = s.tails();
     s.draw(1, [&](std::uint32_t a, std::uint32_t b, int prompts) {
         tails.add(a, b, prompts);
+        with_unscattered.add(a, b, prompts);
         other_shape.add(a, b, prompts);
     });
     const auto scale = tails.scale(s.expected(), s.pool);
     CHECK(scale.ratio == Approx(1).margin(2 * scale.error));
     CHECK(scale.factor == 1);
+    // Pairs that scattered in the crystals alone are no scatter of the object.
+    std::vector<double> unscattered(ScatterTails::bins);
+    for (std::uint32_t a = 0; a < s.scanner.geometry.crystal_count(); ++a) {
+        for (std::uint32_t b = 0; b < a; ++b)
+            if (s.rule.good(a, b)) unscattered[tails.bin_of(a, b)] += 0.25 * s.truth(a, b);
+    }
+    const auto less = with_unscattered.scale(s.expected(), s.pool, 1, unscattered);
+    CHECK(less.ratio == Approx(scale.ratio - 0.25).margin(0.01));
+    CHECK(less.unscattered == Approx(0.25 * scale.expected).epsilon(0.01));
     // A simulation that spreads the same scatter otherwise along the axis knows it less well.
     const auto otherwise = other_shape.scale(
         [&](std::uint32_t a, std::uint32_t b) {
