@@ -18,16 +18,20 @@ using nlohmann::json;
 /// A small scanner of four boards, and a normalisation of it.
 class Scans {
   public:
-    explicit Scans(const std::string& half_life_s) : half_life_s_(half_life_s) {
+    /// `changes`: of the scanner description, as a merge patch.
+    explicit Scans(const std::string& half_life_s, const json& changes = json::object())
+        : half_life_s_(half_life_s) {
         json scanner = json::parse(R"({"name": "s", "tick_ps": 15.625,
             "geometry": {"channels": 6, "modules": {"y": 2, "z": 2}, "blocks": {"y": 2, "z": 1},
                          "crystals": {"y": 5, "z": 4}, "bdm_count": 24, "du_count": 2, "position_size": 64},
             "dimensions": {"ring_radius_mm": 32, "crystal_pitch_y_mm": 1.6, "crystal_pitch_z_mm": 3,
                            "crystal_length_mm": 12}, "sources": []})");
+        scanner.merge_patch(changes);
+        const unsigned of_board = scanner["geometry"]["bdm_count"].get<unsigned>() / 4;
         for (unsigned board = 0; board < 4; ++board) {
             json bdms = json::array();
-            for (unsigned bdm = 0; bdm < 6; ++bdm)
-                bdms.push_back(6 * board + bdm);
+            for (unsigned bdm = 0; bdm < of_board; ++bdm)
+                bdms.push_back(of_board * board + bdm);
             scanner["sources"].push_back({{"id", board}, {"bdms", bdms}});
         }
         write_file(dir / "s.json", scanner.dump());
