@@ -67,6 +67,12 @@ class Symmetries {
     unsigned turns_;
 };
 
+bool meet(const Box& box, const LinesOfPair& lines) {
+    bool any = false;
+    lines.each([&](const Line& line, float) { any = any || Ray(box, line.from, line.to).cells() != 0; });
+    return any;
+}
+
 }  // namespace
 
 bool few_lines(const config::Geometry& geometry, const Grid& grid) {
@@ -89,12 +95,15 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
         for (auto a = static_cast<std::uint32_t>(share); a < crystals; a += shares) {
             for (std::uint32_t b = a + 1; b < crystals; ++b) {
                 if (!rule.good(a, b)) continue;
-                const Line line = line_of(factors.geometry(), {a, b});
-                const Ray ray(box, line.from, line.to);
-                if (ray.cells() == 0) continue;
+                const LinesOfPair lines = lines_of(factors.geometry(), {a, b}, grid.voxel_mm);
+                if (!meet(box, lines)) continue;
                 const double weight = factors.solid_angle(a, b, scale) * (chance ? chance({a, b}) : 1);
                 if (!(weight > 0)) continue;
-                ray.walk([&](std::uint32_t voxel, float mm) { sum[voxel] += weight * double{mm}; });
+                lines.each([&](const Line& line, float of_photons) {
+                    Ray(box, line.from, line.to).walk([&](std::uint32_t voxel, float mm) {
+                        sum[voxel] += weight * double{of_photons} * double{mm};
+                    });
+                });
             }
         }
     });
@@ -148,11 +157,15 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
             for (std::uint32_t b = 0; b < crystals; ++b) {
                 if (one_in > 1 && (mixed(a * crystals + b) & (one_in - 1)) != 0) continue;
                 if (a == b || !rule.good(a, b)) continue;
-                const Line line = line_of(factors.geometry(), {a, b});
-                const Ray ray(box, line.from, line.to);
-                if (ray.cells() == 0) continue;
+                const LinesOfPair lines = lines_of(factors.geometry(), {a, b}, grid.voxel_mm);
+                if (!meet(box, lines)) continue;
                 const auto weight = static_cast<float>(factors.solid_angle(a, b, scale) * first[i].images);
-                ray.walk([&](std::uint32_t voxel, float mm) { sum[voxel] += weight * mm; });
+                lines.each([&](const Line& line, float share) {
+                    const float of_line = weight * share;
+                    Ray(box, line.from, line.to).walk([&](std::uint32_t voxel, float mm) {
+                        sum[voxel] += of_line * mm;
+                    });
+                });
             }
         }
     });

@@ -11,10 +11,10 @@ unsigned blocks_of(std::size_t count) {
 }
 
 __device__ Compared compare_row(const DeviceRows& rows, std::size_t row, bool back) {
-    const Line line = line_of(rows.places, rows.depth, rows.pairs[row]);
+    const LinesOfPair lines = lines_of(rows.places, rows.depth, rows.pairs[row], rows.box.voxel);
     const std::int16_t bin = rows.bins == nullptr ? std::int16_t{0} : rows.bins[row];
     float along = 0;
-    walk_row(rows.box, line, rows.tof, bin,
+    walk_row(rows.box, lines, rows.tof, bin,
              [&](std::uint32_t voxel, float weight) { along += weight * __ldg(rows.image + voxel); });
     const float prompts = rows.prompts[row];
     const float expected = along + rows.additive[row];
@@ -24,7 +24,7 @@ __device__ Compared compare_row(const DeviceRows& rows, std::size_t row, bool ba
     out.log_likelihood = static_cast<double>(prompts) * log(static_cast<double>(expected));
     if (!back) return out;
     const float factor = prompts / expected;
-    walk_row(rows.box, line, rows.tof, bin, [&](std::uint32_t voxel, float weight) {
+    walk_row(rows.box, lines, rows.tof, bin, [&](std::uint32_t voxel, float weight) {
         // The prompts of the row that come from the voxel: never more than there are.
         const float share = weight * factor * __ldg(rows.image + voxel);
         const auto units = static_cast<unsigned long long>(static_cast<double>(share) * rows.scale + 0.5);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,16 +45,66 @@ struct Line {
     Point from;
     Point to;
 };
-/// The line of a pair. Nothing else says where lines end.
-PETACQ_HD inline Line line_of(const config::CrystalPlace* places, const config::DepthOfInteraction& depth,
-                              Pair pair) {
+/// Where in a crystal the lines of a pair end: at one or two depths, each with its share of the photons.
+struct Depths {
+    Point at[2];     // NOLINT(modernize-avoid-c-arrays)
+    float share[2];  // NOLINT(modernize-avoid-c-arrays)
+    int count;
+};
+/// Two depths have the mean, the variance and the skewness of those at which the crystal absorbs photons (the
+/// quadrature of Gauss with two nodes). Where they would be less than half a voxel apart across the
+/// line, there is one. `cosine`: of the line to the length of the crystal, which is
+/// `apart_mm` from the other.
+PETACQ_HD inline Depths depths_of(const config::CrystalPlace& place, const config::DepthOfInteraction& depth,
+                                  double cosine, double apart_mm, double voxel_mm) {
+    const config::DepthOfInteraction::Spread spread = depth.spread(cosine, apart_mm);
+    const auto at = [&](double mm) {
+        return point_of({place.front_centre_mm[0] + mm * place.outward[0],
+                         place.front_centre_mm[1] + mm * place.outward[1],
+                         place.front_centre_mm[2] + mm * place.outward[2]});
+    };
+    const double deviation = std::sqrt(spread.variance);
+    const double half_skewness = deviation > 0 ? spread.third / (2 * spread.variance * deviation) : 0;
+    const double root = std::sqrt(1 + half_skewness * half_skewness);
+    const double apart = 2 * deviation * root;
+    if (!(4 * apart * apart * (1 - cosine * cosine) > voxel_mm * voxel_mm))
+        return {{at(spread.mean), {}}, {1, 0}, 1};
+    const auto near = static_cast<float>((root + half_skewness) / (2 * root));
+    return {{at(spread.mean + deviation * (half_skewness - root)),
+             at(spread.mean + deviation * (half_skewness + root))},
+            {near, 1 - near},
+            2};
+}
+
+/// The lines along which the photons of a pair may have flown (nothing else says where they are): one to
+/// four, with shares of its photons that add up to 1. No depth is measured, and far from the axis it decides
+/// where a line passes: an image made of lines at the mean depths alone has points that are skew and out of
+/// place.
+struct LinesOfPair {
+    Depths a;
+    Depths b;
+
+    /// Calls use(line, share) for each.
+    template <class Use>
+    PETACQ_HD void each(Use&& use) const {
+        for (int i = 0; i < a.count; ++i) {
+            for (int j = 0; j < b.count; ++j)
+                use(Line{a.at[i], b.at[j]}, a.share[i] * b.share[j]);
+        }
+    }
+    static constexpr std::size_t most = 4;
+};
+PETACQ_HD inline LinesOfPair lines_of(const config::CrystalPlace* places,
+                                      const config::DepthOfInteraction& depth, Pair pair, double voxel_mm) {
     const config::CrystalPlace& a = places[pair.a];
     const config::CrystalPlace& b = places[pair.b];
-    const config::LineEnds ends = config::line_ends(a, b, depth, std::sqrt(config::square_of_distance(a, b)));
-    return {point_of(ends.a), point_of(ends.b)};
+    const double apart_mm = std::sqrt(config::square_of_distance(a, b));
+    const config::Cosines cosines = config::cosines_of(a, b, apart_mm);
+    return {depths_of(a, depth, cosines.a, apart_mm, voxel_mm),
+            depths_of(b, depth, cosines.b, apart_mm, voxel_mm)};
 }
-inline Line line_of(const config::LineGeometry& geometry, Pair pair) {
-    return line_of(geometry.places.data(), geometry.depth, pair);
+inline LinesOfPair lines_of(const config::LineGeometry& geometry, Pair pair, double voxel_mm) {
+    return lines_of(geometry.places.data(), geometry.depth, pair, voxel_mm);
 }
 
 }  // namespace petacq::image

@@ -36,8 +36,8 @@ class Trace {
         std::size_t most = 0;
         for (const std::int32_t n : box.n)
             most += static_cast<std::size_t>(n);
-        voxel_.resize(most + 1);
-        weight_.resize(most + 1);
+        voxel_.resize(LinesOfPair::most * (most + 1));
+        weight_.resize(LinesOfPair::most * (most + 1));
     }
     void begin() { size_ = 0; }
     void add(std::uint32_t voxel, float weight) {
@@ -113,7 +113,7 @@ class HostProjector final : public Projector {
   private:
     void compare_row(std::size_t row, Trace& trace, Voxel* volume, Compared& out, bool back) const {
         trace.begin();
-        walk_row(box_, line_of(geometry_, rows_.pairs[row]), tof_.weights(tof_.nodes.data()),
+        walk_row(box_, lines_of(geometry_, rows_.pairs[row], box_.voxel), tof_.weights(tof_.nodes.data()),
                  rows_.bins.empty() ? std::int16_t{0} : rows_.bins[row],
                  [&](std::uint32_t voxel, float weight) {
                      __builtin_prefetch(volume + voxel, 1);

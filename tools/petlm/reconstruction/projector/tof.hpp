@@ -84,5 +84,13 @@ PETACQ_HD void walk_row(const Box& box, const Line& line, const TofWeights& tof,
         at += static_cast<double>(mm);
     });
 }
+/// The same along the lines of a pair, each with its share.
+template <class Use>
+PETACQ_HD void walk_row(const Box& box, const LinesOfPair& lines, const TofWeights& tof, std::int16_t bin,
+                        Use&& use) {
+    lines.each([&](const Line& line, float share) {
+        walk_row(box, line, tof, bin, [&](std::uint32_t voxel, float weight) { use(voxel, share * weight); });
+    });
+}
 
 }  // namespace petacq::image

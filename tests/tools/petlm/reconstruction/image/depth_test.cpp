@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "config/scanner.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/image_file.hpp"
 #include "tests/support/program.hpp"
@@ -66,18 +67,35 @@ class PointScan {
     std::string said_;
 };
 
-/// Distance from the axis of the centre of gravity near a point.
-double radius_of(const ImageFile& image, double x, double y, double near_mm) {
+/// A point on the plane across the middle of the axis, by its distance from the axis and its angle.
+struct PlacedPoint {
+    double radius_mm;
+    double angle;
+
+    [[nodiscard]] double x() const { return radius_mm * std::cos(angle); }
+    [[nodiscard]] double y() const { return radius_mm * std::sin(angle); }
+    [[nodiscard]] std::string option(const char* mbq) const {
+        return " --point " + std::to_string(x()) + ',' + std::to_string(y()) + ",0," + mbq;
+    }
+};
+
+/// The distance of the centre of gravity near a point from it: outwards, and in any direction.
+struct Displacement {
+    double outwards;
+    double any;
+};
+Displacement displacement(const ImageFile& image, const PlacedPoint& point, double near_mm) {
     double sum = 0;
-    double sum_x = 0;
-    double sum_y = 0;
-    image.each([&](float value, double at_x, double at_y, double at_z) {
-        if (std::hypot(at_x - x, at_y - y, at_z) > near_mm) return;
+    config::Vector3 moment{};
+    image.each([&](float value, double x, double y, double z) {
+        const config::Vector3 from = {x - point.x(), y - point.y(), z};
+        if (std::hypot(from[0], from[1], from[2]) > near_mm) return;
         sum += value;
-        sum_x += value * at_x;
-        sum_y += value * at_y;
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            moment[axis] += value * from[axis];
     });
-    return std::hypot(sum_x, sum_y) / sum;
+    return {(moment[0] * std::cos(point.angle) + moment[1] * std::sin(point.angle)) / sum,
+            std::hypot(moment[0], moment[1], moment[2]) / sum};
 }
 
 }  // namespace
@@ -85,26 +103,40 @@ double radius_of(const ImageFile& image, double x, double y, double near_mm) {
 TEST_CASE("image: points at several radii of a scanner with long crystals appear at their places",
           "[petlm][image][depth]") {
     PointScan scan(long_crystals);
-    constexpr double turns[] = {0.3, 1.9, 3.6, 5.2};  // NOLINT(modernize-avoid-c-arrays): radians
-    constexpr double radii[] = {10, 18, 26, 34};      // NOLINT(modernize-avoid-c-arrays)
-    std::string points = " --duration-s 1.2";
-    const auto at = [&](std::size_t i) {
-        return std::pair(radii[i] * std::cos(turns[i]), radii[i] * std::sin(turns[i]));
-    };
-    for (std::size_t i = 0; i < std::size(radii); ++i)
-        points += " --point " + std::to_string(at(i).first) + ',' + std::to_string(at(i).second) + ",0,0.25";
-    scan.acquire(points);
-    const ImageFile image = scan.image("--fov-mm 100 --voxel-mm 1 --iterations 4");
+    const PlacedPoint points[] = {{10, 0.3}, {26, 3.6}, {34, 5.2}};  // NOLINT(modernize-avoid-c-arrays)
+    std::string options = " --duration-s 0.6";
+    for (const PlacedPoint& point : points)
+        options += point.option("0.25");
+    scan.acquire(options);
+    const ImageFile image = scan.image("--fov-mm 100 --voxel-mm 1.3 --iterations 4");
     CHECK_THAT(scan.said(), contains("mm behind the front face on lines through the axis"));
-    const ImageFile half = scan.image("--fov-mm 100 --voxel-mm 1 --iterations 4 --depth-mm 10");
+    const ImageFile half = scan.image("--fov-mm 100 --voxel-mm 1.3 --iterations 4 --depth-mm 10");
     CHECK_THAT(scan.said(), contains("photons interact 10 mm behind the front face."));
-    for (std::size_t i = 0; i < std::size(radii); ++i) {
-        const auto [x, y] = at(i);
-        const double found = radius_of(image, x, y, 5);
-        CAPTURE(radii[i], found);
-        // Far out the image of a point is wide, and moves with the place of the modules around it.
-        CHECK(std::abs(found - radii[i]) < (radii[i] < 30 ? 0.15 : 0.35));
-        CHECK(radius_of(half, x, y, 5) - radii[i] > 0.2);
+    for (const PlacedPoint& point : points) {
+        CAPTURE(point.radius_mm);
+        CHECK(std::abs(displacement(image, point, 5).outwards) < 0.15);
+        CHECK(displacement(half, point, 5).outwards > 0.2);
+    }
+}
+
+TEST_CASE("image: points in long crystals appear within 0.1 mm of their places, and are no wider far out",
+          "[petlm][image][depth][.long]") {
+    PointScan scan(long_crystals);
+    const PlacedPoint points[] = {// NOLINT(modernize-avoid-c-arrays)
+                                  {0, 0},
+                                  {14, 2.4},
+                                  {27, 4.1},
+                                  {38, 0.9}};
+    std::string options = " --duration-s 1.5";
+    for (const PlacedPoint& point : points)
+        options += point.option("0.25");
+    scan.acquire(options);
+    const ImageFile image = scan.image("--fov-mm 92 --voxel-mm 0.8 --iterations 6");
+    for (const PlacedPoint& point : points) {
+        for (const double near_mm : {2.5, 3.5, 5.0}) {
+            CAPTURE(point.radius_mm, near_mm);
+            CHECK(displacement(image, point, near_mm).any < 0.1);
+        }
     }
 }
 

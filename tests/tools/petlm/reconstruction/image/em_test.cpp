@@ -74,7 +74,7 @@ TEST_CASE("image: a projector back-projects prompts / expected along the rows th
         double likelihood = 0;
         for (std::size_t i = 0; i < lines.pairs.size(); ++i) {
             const auto walk = [&](const auto& use) {
-                image::walk_row(box, image::line_of(input.geometry, lines.pairs[i]),
+                image::walk_row(box, image::lines_of(input.geometry, lines.pairs[i], box.voxel),
                                 table.weights(table.nodes.data()),
                                 bins.used() ? lines.bins[i] : std::int16_t{0}, use);
             };

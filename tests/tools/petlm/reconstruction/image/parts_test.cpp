@@ -167,8 +167,8 @@ void check_sensitivity(const corrections::LineFactors& factors,
             double lines = face * face * cosines / distance / distance;  // area times solid angle
             lines *= efficiency(a) * efficiency(b) * factors.attenuation(a, b);
             const double weight = 2 * lines / (4 * std::numbers::pi) / volume;
-            const image::Line line_of_pair = image::line_of(factors.geometry(), {a, b});
-            const image::Ray ray(box, line_of_pair.from, line_of_pair.to);
+            const config::LineEnds ends = factors.ends(a, b);
+            const image::Ray ray(box, image::point_of(ends.a), image::point_of(ends.b));
             ray.walk([&](std::uint32_t voxel, float mm) { sums[voxel] += weight * mm; });
         }
     }
@@ -262,8 +262,8 @@ TEST_CASE("image: EM takes factors and backgrounds of lines as a slow step does"
     const double start = 4 * static_cast<double>(lines.pairs.size()) / all;
     std::vector<double> sums(input.grid.voxels());
     for (const image::Pair pair : lines.pairs) {
-        const image::Line line = image::line_of(input.geometry, pair);
-        const image::Ray ray(box, line.from, line.to);
+        const config::LineEnds ends = input.geometry.ends(pair.a, pair.b);
+        const image::Ray ray(box, image::point_of(ends.a), image::point_of(ends.b));
         const double weight = factor(pair) * factors.solid_angle(pair.a, pair.b, scale);
         double length = 0;
         ray.walk([&](std::uint32_t voxel, float mm) {

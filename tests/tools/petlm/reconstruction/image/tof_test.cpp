@@ -138,8 +138,8 @@ TEST_CASE("image: the time of flight places a pair near the annihilation, whiche
         double sum = 0;
         config::Vector3 mean{};
         image::walk_row(
-            box, image::line_of(geometry, rows.pairs[i]), table.weights(table.nodes.data()), rows.bins[i],
-            [&](std::uint32_t voxel, float weight) {
+            box, image::lines_of(geometry, rows.pairs[i], grid.voxel_mm), table.weights(table.nodes.data()),
+            rows.bins[i], [&](std::uint32_t voxel, float weight) {
                 const std::array<std::size_t, 3> at = {voxel % 66, voxel / 66 % 66, voxel / 66 / 66};
                 sum += static_cast<double>(weight);
                 for (std::size_t axis = 0; axis < 3; ++axis)
