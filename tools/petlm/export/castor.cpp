@@ -12,6 +12,7 @@
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
+#include "tools/petlm/export/one_depth.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 
 namespace petacq::petlm {
@@ -30,8 +31,8 @@ class Events {
         double tick_ps;
         bool tof;
         bool kind;
-        const std::optional<RandomsPerPair>& randoms;  ///< for prompts
-        const LineModel* model;                        ///< for prompts; null: no factors were asked for
+        std::function<double(std::uint32_t, std::uint32_t)> randoms;  ///< for prompts; null: none
+        const LineModel* model;  ///< for prompts; null: no factors were asked for
     };
 
     void write(const gpu::Coincidence& c, const CastorLayout& layout) {
@@ -43,7 +44,7 @@ class Events {
         if (has_scatter(layout))
             data_.put(static_cast<float>(model->scatter(c.crystal_a, c.crystal_b) / layout.time.seconds()));
         if (has_randoms(layout))
-            data_.put(static_cast<float>(layout.randoms->rate(c.time, c.crystal_a, c.crystal_b)));
+            data_.put(static_cast<float>(layout.randoms(c.crystal_a, c.crystal_b) / layout.time.seconds()));
         if (model != nullptr) {
             const float factor = normalisation_factor(*model, c.crystal_a, c.crystal_b);
             data_.put(factor);
@@ -93,7 +94,7 @@ class Events {
         return model != nullptr && model->scatters() && !layout.tof;
     }
     [[nodiscard]] bool has_randoms(const CastorLayout& layout) const {
-        return kind_ == unknown_event && layout.randoms.has_value();
+        return kind_ == unknown_event && layout.randoms;
     }
     // Arrival at ID1 minus arrival at ID2: positive when the annihilation was closer to ID2. ID1 is the
     // earlier photon.
@@ -123,7 +124,7 @@ void write_lut(const std::filesystem::path& file, const config::Scanner& scanner
 }
 
 void write_scanner_header(const std::filesystem::path& file, const config::Scanner& scanner,
-                          const ExportSource& source, const ExportOptions& options) {
+                          const ExportSource& source, double depth_mm) {
     const auto& g = scanner.geometry;
     const auto& d = scanner.dimensions;
     const double first = config::crystal_place(scanner, 0).front_centre_mm[2];
@@ -149,8 +150,7 @@ void write_scanner_header(const std::filesystem::path& file, const config::Scann
     line("crystals size depth", d.crystal_length_mm);
     line("crystals size trans", d.crystal_pitch_y_mm);
     line("crystals size axial", d.crystal_pitch_z_mm);
-    line("mean depth of interaction",
-         fmt::format("{:.4g}", depth_of_interaction(options.depth_mm, scanner).typical_mm()));
+    line("mean depth of interaction", fmt::format("{:.4g}", depth_mm));
     line("min angle difference", angle);
     line("voxels number transaxial", std::lround(2 * transaxial / d.crystal_pitch_y_mm));
     line("voxels number axial", std::lround(2 * axial / d.crystal_pitch_z_mm));
@@ -174,7 +174,7 @@ std::optional<double> largest_axial_difference(const config::Scanner& scanner, c
 }
 
 void describe(Exported& exported, const ExportSource& source, const ExportOptions& options,
-              const config::Scanner& scanner, const RecordedTime& time) {
+              const config::Scanner& scanner, const RecordedTime& time, const OneDepth& depth) {
     const std::string name = file_name_of(scanner);
     exported.files = {"prompts.cdh, prompts.cdf: header and events of the prompts",
                       name + ".hscan, " + name + ".lut: the scanner; copy both to config/scanner of CASToR"};
@@ -182,7 +182,7 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
         exported.files.insert(exported.files.begin() + 1, "delayeds.cdh, delayeds.cdf: the delayeds");
     }
     exported.notes.push_back(time_sentence(time));
-    exported.notes.push_back(depth_sentence(depth_of_interaction(options.depth_mm, scanner)));
+    exported.notes.push_back(depth.sentence());
     // Gaps between rings differ, so the largest axial distance also admits a few larger ring differences.
     for (auto& sentence :
          limit_sentences(source, "; the files for castor state it as an angle or a distance."))
@@ -195,10 +195,11 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
         exported.lost.push_back(
             "castor: no TOF was written; it requires --tof-resolution-ps, the FWHM of the time difference.");
     }
-    if (options.randoms) {
+    if (options.has_randoms()) {
         exported.notes.push_back(
-            "Each prompt has the randoms to be expected in its pair of crystals in the second of the prompt, "
-            "in counts per second.");
+            "Each prompt has the randoms to be expected in its pair of crystals, in counts per second: the "
+            "mean "
+            "over the recorded time.");
     }
     if (!options.corrects_lines()) {
         exported.lost.push_back(
@@ -236,7 +237,7 @@ void describe_lines(Exported& exported, const LineModel& model, std::uint64_t li
 
 Exported export_castor(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
-    depth_of_interaction(options.depth_mm, scanner);
+    OneDepth depth(scanner, depth_of_interaction(options.depth_mm, scanner));
     const std::string name = file_name_of(scanner);
     for (const char* file : {"prompts.cdh", "prompts.cdf", "delayeds.cdh", "delayeds.cdf"})
         outputs.claim(options.output / file);
@@ -246,7 +247,8 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     outputs.claim(options.output / "lines.cdf");
 
     const auto nuclide = corrections::nuclide_of(source.coverage(), options);
-    const RecordedTime time(completed_coverage(source));
+    const daemon::Coverage coverage = completed_coverage(source);
+    const RecordedTime time(coverage);
     if (time.end_ms() > UINT32_MAX) {
         throw BadInput(source.target().string() + ": ends " + std::to_string(time.end_ms() / 1000) +
                        " s after the start; castor counts 32-bit milliseconds, up to 4294967 s");
@@ -261,7 +263,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
                                       scanner.tick_ps,
                                       options.tof_resolution_ps.has_value(),
                                       options.event_kind,
-                                      options.randoms,
+                                      options.has_randoms() ? options.randoms->sum : nullptr,
                                       model.get()};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;
@@ -272,6 +274,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     if (rules && rules->delay_ticks) open_delayeds();
     source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
+            depth.add(c);
             if (c.kind == gpu::Kind::prompt) {
                 prompts.write(c, layout);
             } else {
@@ -281,12 +284,11 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         }
     });
 
-    const double of_gaps = nuclide ? time.decay_of_gaps(nuclide->half_life_s) : 1;
+    const double decay = corrections::decay_correction(coverage, nuclide);
     std::string common = fmt::format(
         "Data mode: list-mode\nData type: PET\nStart time (s): {:.10g}\nDuration (s): {}\nScanner name: {}\n"
         "Calibration factor: {}\n",
-        time.start_s(), time.seconds(), name, of_gaps * (model ? model->calibration() : 1));
-    if (nuclide) common += fmt::format("Isotope: {}\n", nuclide->nuclide);
+        time.start_s(), time.seconds(), name, decay * (model ? model->calibration() : 1));
     if (const auto axial = largest_axial_difference(scanner, source)) {
         // Slightly larger, so that rounding excludes no pair.
         common += fmt::format("Maximum axial difference mm: {:.4f}\n", *axial + 1e-3);
@@ -296,12 +298,12 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     prompts.finish(common, layout, window, resolution);
     if (delayeds) delayeds->finish(common, layout, window, resolution);
     write_lut(options.output / (name + ".lut"), scanner);
-    write_scanner_header(options.output / (name + ".hscan"), scanner, source, options);
+    write_scanner_header(options.output / (name + ".hscan"), scanner, source, depth.mm());
 
     Exported exported;
     exported.prompts = prompts.events();
     exported.delayeds = delayeds ? delayeds->events() : 0;
-    describe(exported, source, options, scanner, time);
+    describe(exported, source, options, scanner, time, depth);
     if (model) {
         const std::uint64_t lines = write_castor_lines(options.output, scanner, *model, pool);
         describe_lines(exported, *model, lines, prompts.ignored(), options.tof_resolution_ps.has_value());
@@ -309,15 +311,11 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     if (nuclide) {
         if (auto note = config::prompt_gamma_note(nuclide->nuclide); !note.empty())
             exported.notes.push_back(std::move(note));
-        exported.notes.push_back(fmt::format(
-            "CASToR corrects for the decay of {0} since the start of the run, and for its branching "
-            "ratio, with the values in misc/isotopes_pet.txt of its configuration. If that file "
-            "lacks it, add the line: {0} {1:.9g} {2}",
-            nuclide->nuclide, nuclide->half_life_s, nuclide->branching_ratio));
-        if (of_gaps != 1) {
-            exported.notes.push_back(fmt::format(
-                "CASToR knows no gaps. The calibration factor has {:.6g} for the decay in them.", of_gaps));
-        }
+        exported.notes.push_back(
+            fmt::format("The calibration factor has {:.6g} for the decay of {} since the start of the run "
+                        "and its {} positrons "
+                        "per decay. The header names no isotope, so CASToR corrects for neither.",
+                        decay, nuclide->nuclide, nuclide->branching_ratio));
     }
     return exported;
 }
