@@ -29,7 +29,7 @@ class Events {
     struct CastorLayout {
         const RecordedTime& time;
         double tick_ps;
-        bool tof;
+        image::TofBins tof;  ///< for the scatter of an event; not used() without times of flight
         bool kind;
         std::function<double(std::uint32_t, std::uint32_t)> randoms;  ///< for prompts; null: none
         const LineModel* model;  ///< for prompts; null: no factors were asked for
@@ -42,7 +42,7 @@ class Events {
             data_.put(static_cast<float>(1 / model->attenuation(c.crystal_a, c.crystal_b)));
         if (layout.kind) data_.put(kind_);
         if (has_scatter(layout))
-            data_.put(static_cast<float>(model->scatter(c.crystal_a, c.crystal_b) / layout.time.seconds()));
+            data_.put(static_cast<float>(scatter_of(c, *model, layout.tof) / layout.time.seconds()));
         if (has_randoms(layout))
             data_.put(static_cast<float>(layout.randoms(c.crystal_a, c.crystal_b) / layout.time.seconds()));
         if (model != nullptr) {
@@ -50,7 +50,7 @@ class Events {
             data_.put(factor);
             if (factor == 0) ++ignored_;
         }
-        if (layout.tof) data_.put(tof_of(c, layout));
+        if (layout.tof.used()) data_.put(tof_of(c, layout));
         data_.put(c.crystal_a, c.crystal_b);
         ++events_;
         largest_dt_ = std::max(largest_dt_, c.dt);
@@ -62,7 +62,7 @@ class Events {
         data_.close();
         std::string text = fmt::format("Data filename: {}\nNumber of events: {}\n{}",
                                        stem_.filename().string() + ".cdf", events_, common);
-        if (layout.tof) {
+        if (layout.tof.used()) {
             // For CASToR the range spans the lowest to the highest possible value.
             const std::uint64_t largest = std::max({window, std::uint64_t{largest_dt_}, std::uint64_t{1}});
             text += fmt::format(
@@ -88,10 +88,16 @@ class Events {
     [[nodiscard]] const LineModel* model_of(const CastorLayout& layout) const {
         return kind_ == unknown_event ? layout.model : nullptr;
     }
-    // With TOF, CASToR takes the scatter per mm along the line, which is not known.
     [[nodiscard]] bool has_scatter(const CastorLayout& layout) const {
         const LineModel* const model = model_of(layout);
-        return model != nullptr && model->scatters() && !layout.tof;
+        return model != nullptr && model->scatters();
+    }
+    // With TOF, CASToR takes the scatter per mm along the line.
+    static double scatter_of(const gpu::Coincidence& c, const LineModel& model, const image::TofBins& tof) {
+        if (!tof.used()) return model.scatter(c.crystal_a, c.crystal_b);
+        const auto dt = static_cast<std::int64_t>(c.dt);
+        return c.crystal_a < c.crystal_b ? model.scatter_per_mm(c.crystal_a, c.crystal_b, tof, tof.bin(dt))
+                                         : model.scatter_per_mm(c.crystal_b, c.crystal_a, tof, tof.bin(-dt));
     }
     [[nodiscard]] bool has_randoms(const CastorLayout& layout) const {
         return kind_ == unknown_event && layout.randoms;
@@ -210,8 +216,7 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
     exported.lost.push_back("castor: times are whole milliseconds.");
 }
 
-void describe_lines(Exported& exported, const LineModel& model, std::uint64_t lines, std::uint64_t ignored,
-                    bool tof) {
+void describe_lines(Exported& exported, const LineModel& model, std::uint64_t lines, std::uint64_t ignored) {
     exported.files.push_back(fmt::format(
         "lines.cdh, lines.cdf: the {} lines of the run with their factors, for castor-recon -norm", lines));
     for (const auto& sentence : model.sentences())
@@ -225,11 +230,6 @@ void describe_lines(Exported& exported, const LineModel& model, std::uint64_t li
                         "CASToR leaves "
                         "them out.",
                         ignored));
-    }
-    if (tof && model.scatters()) {
-        exported.lost.emplace_back(
-            "castor: no scatter was written: with TOF, it would have to tell how scatter is spread along the "
-            "line.");
     }
 }
 
@@ -259,18 +259,21 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         check_castor_lines(source, scanner, options);
         model = std::make_unique<const LineModel>(source, scanner, options, pool);
     }
-    const Events::CastorLayout layout{time,
-                                      scanner.tick_ps,
-                                      options.tof_resolution_ps.has_value(),
-                                      options.event_kind,
-                                      options.has_randoms() ? options.randoms->sum : nullptr,
-                                      model.get()};
+    const auto& rules = source.coverage().rules.coincidence;
+    const std::uint32_t window = rules ? rules->window_ticks : 0;
+    const Events::CastorLayout layout{
+        time,
+        scanner.tick_ps,
+        options.tof_resolution_ps ? image::TofBins::of(*options.tof_resolution_ps, scanner.tick_ps, window)
+                                  : image::TofBins{},
+        options.event_kind,
+        options.has_randoms() ? options.randoms->sum : nullptr,
+        model.get()};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;
     const auto open_delayeds = [&] {
         if (!delayeds) delayeds = std::make_unique<Events>(options.output / "delayeds", random_event);
     };
-    const auto& rules = source.coverage().rules.coincidence;
     if (rules && rules->delay_ticks) open_delayeds();
     source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
@@ -293,7 +296,6 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         // Slightly larger, so that rounding excludes no pair.
         common += fmt::format("Maximum axial difference mm: {:.4f}\n", *axial + 1e-3);
     }
-    const std::uint64_t window = rules ? rules->window_ticks : 0;
     const double resolution = options.tof_resolution_ps.value_or(0);
     prompts.finish(common, layout, window, resolution);
     if (delayeds) delayeds->finish(common, layout, window, resolution);
@@ -306,7 +308,7 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     describe(exported, source, options, scanner, time, depth);
     if (model) {
         const std::uint64_t lines = write_castor_lines(options.output, scanner, *model, pool);
-        describe_lines(exported, *model, lines, prompts.ignored(), options.tof_resolution_ps.has_value());
+        describe_lines(exported, *model, lines, prompts.ignored());
     }
     if (nuclide) {
         if (auto note = config::prompt_gamma_note(nuclide->nuclide); !note.empty())

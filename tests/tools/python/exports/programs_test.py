@@ -28,17 +28,16 @@ def interfile(header: Path, data: Path) -> dict[str, float]:
 
 
 class Programs(unittest.TestCase):
-    def check(self, who: str, found: dict[str, float]) -> None:
-        scene.check(self, who, found, scene.figures(scene.image("frame.plm")), MOST_DIFFERENT)
+    def check(self, who: str, found: dict[str, float], tof: str = "off") -> None:
+        scene.check(self, who, found, scene.figures(scene.image("frame.plm", tof=tof)), MOST_DIFFERENT)
 
-    @unittest.skipUnless(CASTOR, "castor-recon is not installed, or CASTOR_CONFIG not set")
-    def test_castor_agrees(self) -> None:
-        files = scene.exported("castor", "frame.plm")
-        configuration = scene.frame() / "configuration"
+    def castor(self, tof: str, *options: object) -> None:
+        files = scene.exported("castor", "frame.plm", *options)
+        configuration = files / "configuration"
         shutil.copytree(os.environ["CASTOR_CONFIG"], configuration)
         for name in ("short.hscan", "short.lut"):
             shutil.copy(files / name, configuration / "scanner")
-        size = ",".join(map(str, scene.image("frame.plm").shape[::-1]))
+        size = ",".join(map(str, scene.image("frame.plm", tof=tof).shape[::-1]))
         voxel = ",".join([str(scene.VOXEL_MM)] * 3)
         for projector in ("classicSiddon", "joseph"):
             subprocess.run(
@@ -48,7 +47,16 @@ class Programs(unittest.TestCase):
                 cwd=files, check=True, capture_output=True, env=os.environ | {"CASTOR_CONFIG": str(configuration)},
             )  # fmt: skip
             image = files / projector / f"{projector}_it{scene.ITERATIONS}"
-            self.check("CASToR " + projector, interfile(image.with_suffix(".hdr"), image.with_suffix(".img")))
+            found = interfile(image.with_suffix(".hdr"), image.with_suffix(".img"))
+            self.check(f"CASToR {projector}, TOF {tof}", found, tof)
+
+    @unittest.skipUnless(CASTOR, "castor-recon is not installed, or CASTOR_CONFIG not set")
+    def test_castor_agrees(self) -> None:
+        self.castor("off")
+
+    @unittest.skipUnless(CASTOR, "castor-recon is not installed, or CASTOR_CONFIG not set")
+    def test_castor_agrees_with_the_time_of_flight(self) -> None:
+        self.castor(str(scene.TOF_PS), "--tof-resolution-ps", scene.TOF_PS)
 
     @unittest.skipUnless(STIR, "lm_to_projdata and OSMAPOSL are not installed")
     def test_stir_agrees(self) -> None:

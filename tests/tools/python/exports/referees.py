@@ -28,31 +28,47 @@ class Grid:
 
 
 class Lines:
-    """The points of lines between two places each, [line][axis] in mm, that lie in the grid."""
+    """The points of lines between two places each, [line][axis] in mm, that lie in the grid.
 
-    def __init__(self, start: np.ndarray, end: np.ndarray, grid: Grid) -> None:
+    With the time of flight, points weigh by a Gaussian around a place of each line: its distance from the middle
+    towards the end.
+    """
+
+    def __init__(
+        self,
+        start: np.ndarray,
+        end: np.ndarray,
+        grid: Grid,
+        beside_mm: np.ndarray | None = None,
+        sigma_mm: float = 0,
+    ) -> None:
         length = np.linalg.norm(end - start, axis=1)
         direction = (end - start) / length[:, None]
         middle = (start + end) / 2
         half = np.array(grid.shape[::-1]) * grid.voxel_mm / 2
         reach = min(length.max() / 2, float(np.linalg.norm(half) + np.abs(middle).max()))
-        lines, voxels = [], []
+        lines, voxels, weights = [], [], []
         for at in np.arange(-reach + STEP_MM / 2, reach, STEP_MM):
             place = np.floor((middle + at * direction + half) / grid.voxel_mm).astype(np.int64)
             inside = ((place >= 0) & (place < grid.shape[::-1])).all(axis=1) & (abs(at) < length / 2)
             x, y, z = place[inside].T
             lines.append(np.flatnonzero(inside))
             voxels.append((z * grid.shape[1] + y) * grid.shape[2] + x)
-        self.line, self.voxel = np.concatenate(lines), np.concatenate(voxels)
+            if beside_mm is None:
+                weights.append(np.full(len(x), STEP_MM))
+            else:
+                off = (at - beside_mm[inside]) / sigma_mm
+                weights.append(STEP_MM * np.exp(-(off**2) / 2) / (sigma_mm * np.sqrt(2 * np.pi)))
+        self.line, self.voxel, self.weight = map(np.concatenate, (lines, voxels, weights))
         self.count, self.grid = len(start), grid
 
     def integral(self, image: np.ndarray) -> np.ndarray:
-        """Along each line, in mm."""
-        return np.bincount(self.line, image[self.voxel], self.count) * STEP_MM
+        """Along each line, in mm; with the time of flight per mm of it."""
+        return np.bincount(self.line, image[self.voxel] * self.weight, self.count)
 
     def spread(self, value: np.ndarray) -> np.ndarray:
         """The transpose of integral()."""
-        return np.bincount(self.voxel, value[self.line], self.grid.voxels) * STEP_MM
+        return np.bincount(self.voxel, value[self.line] * self.weight, self.grid.voxels)
 
 
 def mlem(
@@ -95,7 +111,9 @@ def castor(folder: Path, grid: Grid, iterations: int) -> np.ndarray:
         listed = of["Data mode"] == "list-mode"
         optional = (("Attenuation", "acf"), ("Scatter", "scatter"), ("Random", "randoms"), ("Normalization", "norm"))
         fields = [(key, "<f4") for flag, key in optional if of.get(f"{flag} correction flag") == "1"]
-        assert not {"TOF information flag", "Coincidence kind flag", "POI information flag"} & of.keys()
+        assert not {"Coincidence kind flag", "POI correction flag"} & of.keys()
+        if of.get("TOF information flag") == "1":
+            fields.append(("tof_ps", "<f4"))
         kind = np.dtype([*([("ms", "<u4")] if listed else []), *fields, ("a", "<u4"), ("b", "<u4")])
         events = np.fromfile(folder / of["Data filename"], kind)
         assert len(events) == int(of["Number of events"])
@@ -116,9 +134,18 @@ def castor(folder: Path, grid: Grid, iterations: int) -> np.ndarray:
         return per_second * duration / (of["norm"].astype(float) * correction)
 
     sensitivity = Lines(place[lines["a"]], place[lines["b"]], grid).spread(factor(lines))
-    at = Lines(place[events["a"]], place[events["b"]], grid)
-    background = sum(events[name] * duration for name in ("scatter", "randoms") if name in events.dtype.names)
-    return mlem(at, factor(events), 1, background, sensitivity, iterations)
+    background = {name: events[name] * duration for name in ("scatter", "randoms") if name in events.dtype.names}
+    start_mm, end_mm = place[events["a"]], place[events["b"]]
+    if "tof_ps" not in events.dtype.names:
+        at = Lines(start_mm, end_mm, grid)
+    else:
+        # Arrival at the first crystal less that at the second; light flies forth and back.
+        mm_per_ps = 0.299792458 / 2
+        sigma_mm = mm_per_ps * float(header["TOF resolution (ps)"]) / np.sqrt(8 * np.log(2))
+        at = Lines(start_mm, end_mm, grid, mm_per_ps * events["tof_ps"].astype(float), sigma_mm)
+        # Scatter is per mm already, randoms are spread over the range.
+        background["randoms"] = background["randoms"] / (mm_per_ps * float(header["List TOF measurement range (ps)"]))
+    return mlem(at, factor(events), 1, sum(background.values()), sensitivity, iterations)
 
 
 def stir(folder: Path, grid: Grid, iterations: int) -> np.ndarray:

@@ -22,8 +22,19 @@ class Referees(unittest.TestCase):
     def test_castor(self) -> None:
         self.check("castor")
 
+    def test_castor_with_the_time_of_flight(self) -> None:
+        expected = scene.image("frame.plm", tof=str(scene.TOF_PS))
+        files = scene.exported("castor", "frame.plm", "--tof-resolution-ps", scene.TOF_PS)
+        found = referees.castor(files, referees.Grid(expected.shape, scene.VOXEL_MM), scene.ITERATIONS)
+        scene.check(self, "castor, TOF", scene.figures(found), scene.figures(expected), MOST_DIFFERENT)
+
     def test_stir(self) -> None:
         self.check("stir")
+
+    def test_a_phase_with_gaps_between_its_intervals(self) -> None:
+        scene.call(scene.frame(), "petlm", "gate", "data/run", "--output", "gates", "--channel", 1, "--bins", 2)
+        self.check("castor", "gates/phase-01.plm")
+        self.assertTrue(all(scene.corrections("gates/phase-01.plm").values()))
 
     def test_pairs_of_other_rules_have_the_randoms_of_their_delayeds_in_both(self) -> None:
         span = ("--from-s", scene.FRAME_S[0], "--to-s", scene.FRAME_S[1])

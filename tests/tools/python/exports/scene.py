@@ -46,7 +46,7 @@ def call(folder: Path, name: str, *arguments: object) -> None:
 
 @functools.cache
 def frame() -> Path:
-    """A folder with ``frame.plm``: of a decaying source, with dead time, many randoms, uneven and dead crystals."""
+    """A folder with ``frame.plm``: of a decaying source, with dead time, a silent board, randoms, uneven crystals."""
     folder = support.scratch() / "frame"
     folder.mkdir()
     (folder / "short.scanner.json").write_text(json.dumps(SCANNER))
@@ -64,7 +64,9 @@ def frame() -> Path:
     call(
         folder, "petsim", *files, "--detector", "detector.h5", "--object", OBJECT, "--efficiency", EFFICIENCY,
         "--cylinder", f"{AT_MM[0]},{AT_MM[1]},0,{RADIUS_MM},{LENGTH_MM},{ACTIVITY_MBQ}", "--half-life-s", HALF_LIFE_S,
-        "--dead-time-ticks", 60000, "--tag-dead-time", "3:0.05", "--duration-s", 4, "--fast", "--write", "stream.pcap",
+        "--dead-time-ticks", 60000, "--tag-dead-time", "3:0.05", "--time-resolution-ps", 100,
+        "--silent", "1@1.2-1.9", "--cycle", 0.5, "--tag-trigger", 1, "--duration-s", 4,
+        "--fast", "--write", "stream.pcap",
     )  # fmt: skip
     call(folder, "petacqd", "--config", "daemon.json", "--replay", "stream.pcap", "--whole", "--run", "run")
     with h5py.File(folder / "detector.h5") as true, h5py.File(folder / "normalisation.h5", "w") as out:
@@ -82,17 +84,19 @@ CORRECTED = (
     "--nuclide", "X-1", "--half-life-s", HALF_LIFE_S, "--branching-ratio", BRANCHING_RATIO,
 )  # fmt: skip
 ITERATIONS = 20
+# Of a pair whose photons have 100 ps each.
+TOF_PS = 141
 # How far an edge is blurred depends on projector and voxels.
 EDGE_MM = 1.6
 
 
 @functools.cache
-def image(file: str, *options: object) -> np.ndarray:
+def image(file: str, *options: object, tof: str = "off") -> np.ndarray:
     """Values [z][y][x] by petlm image, by MLEM with voxels of VOXEL_MM."""
-    output = file + ".image"
+    output = file + (".image" if tof == "off" else ".tof")
     call(
         frame(), "petlm", "image", file, "--output", output, *CORRECTED, "--iterations", ITERATIONS, "--subsets", 1,
-        "--smooth-mm", 0, "--voxel-mm", VOXEL_MM, "--backend", "cpu", "--tof", "off", "--no-cache", *options,
+        "--smooth-mm", 0, "--voxel-mm", VOXEL_MM, "--backend", "cpu", "--tof", tof, "--no-cache", *options,
     )  # fmt: skip
     header = (frame() / output / "image.nii").read_bytes()
     return np.frombuffer(header, "<f4", -1, 352).reshape(np.frombuffer(header, "<i2", 3, 42)[::-1])
@@ -107,7 +111,7 @@ def corrections(file: str) -> dict[str, bool]:
 @functools.cache
 def exported(name: str, file: str, *options: object) -> Path:
     """The folder of the export of the file."""
-    output = f"{file}.{name}"
+    output = ".".join(map(str, (file, name, *options)))
     call(frame(), "petlm", "export", "--format", name, file, "--output", output, *CORRECTED, *options)
     return frame() / output
 
