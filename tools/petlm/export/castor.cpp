@@ -315,8 +315,8 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
             exported.notes.push_back(std::move(note));
         exported.notes.push_back(
             fmt::format("The calibration factor has {:.6g} for the decay of {} since the start of the run "
-                        "and its {} positrons "
-                        "per decay. The header names no isotope, so CASToR corrects for neither.",
+                        "and its {} positrons per decay. The header names no isotope, so CASToR corrects "
+                        "for neither.",
                         decay, nuclide->nuclide, nuclide->branching_ratio));
     }
     return exported;
