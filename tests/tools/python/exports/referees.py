@@ -155,6 +155,8 @@ def stir(folder: Path, grid: Grid, iterations: int) -> np.ndarray:
     additive = re.search(r"additive sinogram := (\S+)", parameters)
     header = keys(folder / "template.hs", ":=")
     assert header["Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)"] == "Generic"
+    # Before, keys of energy windows had no [1], and STIR stops at it.
+    assert "energy window lower level[1]" not in header or header["version of keys"] != "STIR3.0"
     in_ring, rings = int(header["Number of detectors per ring"]), int(header["Number of rings"])
     positions = np.loadtxt(folder / header["Name of crystal map"])
     place = np.zeros((rings, in_ring, 3))

@@ -126,7 +126,8 @@ def figures(values: np.ndarray, voxel_mm: tuple[float, float, float] = (VOXEL_MM
     axes = [
         ((np.arange(n) - (n - 1) / 2)[:, None] + inside).ravel() * mm for n, mm in zip(values.shape[::-1], voxel_mm)
     ]
-    x, y, z = axes[0], axes[1][:, None], abs(axes[2])[:, None, None] < 4.5
+    # Not the outermost planes: STIR's rays beside the middle of the end rings lie half outside of its image.
+    x, y, z = axes[0], axes[1][:, None], abs(axes[2])[:, None, None] < 3
     away = np.hypot(x - AT_MM[0], y - AT_MM[1])
 
     def of_voxels(where: np.ndarray) -> np.ndarray:
