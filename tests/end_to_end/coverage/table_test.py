@@ -24,7 +24,7 @@ SCANNER = {
     "sources": [{"id": i, "bdms": list(range(6 * i, 6 * i + 6))} for i in range(4)]}
 RULES = {"window_ticks": 320, "delay_ticks": 6400, "min_module_difference": 2}
 ENERGY = {"filter": True, "lower_keV": 400.0, "upper_keV": 600.0}
-HALF_LIFE_S = 75.45  # of Rb-82, in config/nuclides/nuclides.cpp
+HALF_LIFE_S, POSITRONS_PER_DECAY = 75.45, 0.9543  # of Rb-82, in config/nuclides/nuclides.cpp
 TICK_S = SCANNER["tick_ps"] * 1e-12
 
 
@@ -168,9 +168,7 @@ class Consumers:
         duration, start = float(header["Duration (s)"]), float(header["Start time (s)"])
         # The programs count whole milliseconds.
         self.compare("castor", start=start, duration=duration, tolerance=1e-3 / duration)
-        # What CASToR itself corrects, and what the calibration factor adds for gaps.
-        of_castor = reference.decay_factor([(start, start + duration)], 0, HALF_LIFE_S)
-        self.compare("castor", decay=of_castor * float(header["Calibration factor"]))
+        self.compare("castor", decay=float(header["Calibration factor"]) * POSITRONS_PER_DECAY)
         self.readme("castor README", rows_of_readme(self.read("README.txt")))
         scanner = dict(line.split(": ", 1) for line in self.read("ring_of_twelve.hscan").splitlines())
         modules = self.expected["min_module_difference"]

@@ -1,4 +1,4 @@
-"""Runs one file of tests for ctest. Exit status 77: everything in it was skipped; the reasons are printed."""
+"""Runs one file of tests, named from this folder, for ctest. Exit status 77: everything in it was skipped; the reasons are printed."""
 
 import sys
 import unittest
@@ -13,7 +13,8 @@ except ImportError:
     raise SystemExit(77) from None
 print(f"Python {sys.version.split()[0]}, NumPy {np.__version__}")
 
-suite = unittest.defaultTestLoader.discover(str(folder), sys.argv[1])
+tests = folder / sys.argv[1]
+suite = unittest.defaultTestLoader.discover(str(tests.parent), tests.name)
 result = unittest.TextTestRunner(verbosity=2).run(suite)
 for test, reason in result.skipped:
     print(f"skipped: {test}: {reason}")

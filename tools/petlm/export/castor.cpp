@@ -12,6 +12,7 @@
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
+#include "tools/petlm/export/one_depth.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 
 namespace petacq::petlm {
@@ -28,10 +29,10 @@ class Events {
     struct CastorLayout {
         const RecordedTime& time;
         double tick_ps;
-        bool tof;
+        image::TofBins tof;  ///< for the scatter of an event; not used() without times of flight
         bool kind;
-        const std::optional<RandomsPerPair>& randoms;  ///< for prompts
-        const LineModel* model;                        ///< for prompts; null: no factors were asked for
+        std::function<double(std::uint32_t, std::uint32_t)> randoms;  ///< for prompts; null: none
+        const LineModel* model;  ///< for prompts; null: no factors were asked for
     };
 
     void write(const gpu::Coincidence& c, const CastorLayout& layout) {
@@ -41,15 +42,15 @@ class Events {
             data_.put(static_cast<float>(1 / model->attenuation(c.crystal_a, c.crystal_b)));
         if (layout.kind) data_.put(kind_);
         if (has_scatter(layout))
-            data_.put(static_cast<float>(model->scatter(c.crystal_a, c.crystal_b) / layout.time.seconds()));
+            data_.put(static_cast<float>(scatter_of(c, *model, layout.tof) / layout.time.seconds()));
         if (has_randoms(layout))
-            data_.put(static_cast<float>(layout.randoms->rate(c.time, c.crystal_a, c.crystal_b)));
+            data_.put(static_cast<float>(layout.randoms(c.crystal_a, c.crystal_b) / layout.time.seconds()));
         if (model != nullptr) {
             const float factor = normalisation_factor(*model, c.crystal_a, c.crystal_b);
             data_.put(factor);
             if (factor == 0) ++ignored_;
         }
-        if (layout.tof) data_.put(tof_of(c, layout));
+        if (layout.tof.used()) data_.put(tof_of(c, layout));
         data_.put(c.crystal_a, c.crystal_b);
         ++events_;
         largest_dt_ = std::max(largest_dt_, c.dt);
@@ -61,7 +62,7 @@ class Events {
         data_.close();
         std::string text = fmt::format("Data filename: {}\nNumber of events: {}\n{}",
                                        stem_.filename().string() + ".cdf", events_, common);
-        if (layout.tof) {
+        if (layout.tof.used()) {
             // For CASToR the range spans the lowest to the highest possible value.
             const std::uint64_t largest = std::max({window, std::uint64_t{largest_dt_}, std::uint64_t{1}});
             text += fmt::format(
@@ -87,13 +88,19 @@ class Events {
     [[nodiscard]] const LineModel* model_of(const CastorLayout& layout) const {
         return kind_ == unknown_event ? layout.model : nullptr;
     }
-    // With TOF, CASToR takes the scatter per mm along the line, which is not known.
     [[nodiscard]] bool has_scatter(const CastorLayout& layout) const {
         const LineModel* const model = model_of(layout);
-        return model != nullptr && model->scatters() && !layout.tof;
+        return model != nullptr && model->scatters();
+    }
+    // With TOF, CASToR takes the scatter per mm along the line.
+    static double scatter_of(const gpu::Coincidence& c, const LineModel& model, const image::TofBins& tof) {
+        if (!tof.used()) return model.scatter(c.crystal_a, c.crystal_b);
+        const auto dt = static_cast<std::int64_t>(c.dt);
+        return c.crystal_a < c.crystal_b ? model.scatter_per_mm(c.crystal_a, c.crystal_b, tof, tof.bin(dt))
+                                         : model.scatter_per_mm(c.crystal_b, c.crystal_a, tof, tof.bin(-dt));
     }
     [[nodiscard]] bool has_randoms(const CastorLayout& layout) const {
-        return kind_ == unknown_event && layout.randoms.has_value();
+        return kind_ == unknown_event && layout.randoms;
     }
     // Arrival at ID1 minus arrival at ID2: positive when the annihilation was closer to ID2. ID1 is the
     // earlier photon.
@@ -123,7 +130,7 @@ void write_lut(const std::filesystem::path& file, const config::Scanner& scanner
 }
 
 void write_scanner_header(const std::filesystem::path& file, const config::Scanner& scanner,
-                          const ExportSource& source, const ExportOptions& options) {
+                          const ExportSource& source, double depth_mm) {
     const auto& g = scanner.geometry;
     const auto& d = scanner.dimensions;
     const double first = config::crystal_place(scanner, 0).front_centre_mm[2];
@@ -149,8 +156,7 @@ void write_scanner_header(const std::filesystem::path& file, const config::Scann
     line("crystals size depth", d.crystal_length_mm);
     line("crystals size trans", d.crystal_pitch_y_mm);
     line("crystals size axial", d.crystal_pitch_z_mm);
-    line("mean depth of interaction",
-         fmt::format("{:.4g}", depth_of_interaction(options.depth_mm, scanner).typical_mm()));
+    line("mean depth of interaction", fmt::format("{:.4g}", depth_mm));
     line("min angle difference", angle);
     line("voxels number transaxial", std::lround(2 * transaxial / d.crystal_pitch_y_mm));
     line("voxels number axial", std::lround(2 * axial / d.crystal_pitch_z_mm));
@@ -174,7 +180,7 @@ std::optional<double> largest_axial_difference(const config::Scanner& scanner, c
 }
 
 void describe(Exported& exported, const ExportSource& source, const ExportOptions& options,
-              const config::Scanner& scanner, const RecordedTime& time) {
+              const config::Scanner& scanner, const RecordedTime& time, const OneDepth& depth) {
     const std::string name = file_name_of(scanner);
     exported.files = {"prompts.cdh, prompts.cdf: header and events of the prompts",
                       name + ".hscan, " + name + ".lut: the scanner; copy both to config/scanner of CASToR"};
@@ -182,7 +188,7 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
         exported.files.insert(exported.files.begin() + 1, "delayeds.cdh, delayeds.cdf: the delayeds");
     }
     exported.notes.push_back(time_sentence(time));
-    exported.notes.push_back(depth_sentence(depth_of_interaction(options.depth_mm, scanner)));
+    exported.notes.push_back(depth.sentence());
     // Gaps between rings differ, so the largest axial distance also admits a few larger ring differences.
     for (auto& sentence :
          limit_sentences(source, "; the files for castor state it as an angle or a distance."))
@@ -195,10 +201,11 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
         exported.lost.push_back(
             "castor: no TOF was written; it requires --tof-resolution-ps, the FWHM of the time difference.");
     }
-    if (options.randoms) {
+    if (options.has_randoms()) {
         exported.notes.push_back(
-            "Each prompt has the randoms to be expected in its pair of crystals in the second of the prompt, "
-            "in counts per second.");
+            "Each prompt has the randoms to be expected in its pair of crystals, in counts per second: the "
+            "mean "
+            "over the recorded time.");
     }
     if (!options.corrects_lines()) {
         exported.lost.push_back(
@@ -209,8 +216,7 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
     exported.lost.push_back("castor: times are whole milliseconds.");
 }
 
-void describe_lines(Exported& exported, const LineModel& model, std::uint64_t lines, std::uint64_t ignored,
-                    bool tof) {
+void describe_lines(Exported& exported, const LineModel& model, std::uint64_t lines, std::uint64_t ignored) {
     exported.files.push_back(fmt::format(
         "lines.cdh, lines.cdf: the {} lines of the run with their factors, for castor-recon -norm", lines));
     for (const auto& sentence : model.sentences())
@@ -225,18 +231,13 @@ void describe_lines(Exported& exported, const LineModel& model, std::uint64_t li
                         "them out.",
                         ignored));
     }
-    if (tof && model.scatters()) {
-        exported.lost.emplace_back(
-            "castor: no scatter was written: with TOF, it would have to tell how scatter is spread along the "
-            "line.");
-    }
 }
 
 }  // namespace
 
 Exported export_castor(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
-    depth_of_interaction(options.depth_mm, scanner);
+    OneDepth depth(scanner, depth_of_interaction(options.depth_mm, scanner));
     const std::string name = file_name_of(scanner);
     for (const char* file : {"prompts.cdh", "prompts.cdf", "delayeds.cdh", "delayeds.cdf"})
         outputs.claim(options.output / file);
@@ -246,7 +247,8 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     outputs.claim(options.output / "lines.cdf");
 
     const auto nuclide = corrections::nuclide_of(source.coverage(), options);
-    const RecordedTime time(completed_coverage(source));
+    const daemon::Coverage coverage = completed_coverage(source);
+    const RecordedTime time(coverage);
     if (time.end_ms() > UINT32_MAX) {
         throw BadInput(source.target().string() + ": ends " + std::to_string(time.end_ms() / 1000) +
                        " s after the start; castor counts 32-bit milliseconds, up to 4294967 s");
@@ -257,21 +259,25 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         check_castor_lines(source, scanner, options);
         model = std::make_unique<const LineModel>(source, scanner, options, pool);
     }
-    const Events::CastorLayout layout{time,
-                                      scanner.tick_ps,
-                                      options.tof_resolution_ps.has_value(),
-                                      options.event_kind,
-                                      options.randoms,
-                                      model.get()};
+    const auto& rules = source.coverage().rules.coincidence;
+    const std::uint32_t window = rules ? rules->window_ticks : 0;
+    const Events::CastorLayout layout{
+        time,
+        scanner.tick_ps,
+        options.tof_resolution_ps ? image::TofBins::of(*options.tof_resolution_ps, scanner.tick_ps, window)
+                                  : image::TofBins{},
+        options.event_kind,
+        options.has_randoms() ? options.randoms->sum : nullptr,
+        model.get()};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;
     const auto open_delayeds = [&] {
         if (!delayeds) delayeds = std::make_unique<Events>(options.output / "delayeds", random_event);
     };
-    const auto& rules = source.coverage().rules.coincidence;
     if (rules && rules->delay_ticks) open_delayeds();
     source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
+            depth.add(c);
             if (c.kind == gpu::Kind::prompt) {
                 prompts.write(c, layout);
             } else {
@@ -281,43 +287,37 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
         }
     });
 
-    const double of_gaps = nuclide ? time.decay_of_gaps(nuclide->half_life_s) : 1;
+    const double decay = corrections::decay_correction(coverage, nuclide);
     std::string common = fmt::format(
         "Data mode: list-mode\nData type: PET\nStart time (s): {:.10g}\nDuration (s): {}\nScanner name: {}\n"
         "Calibration factor: {}\n",
-        time.start_s(), time.seconds(), name, of_gaps * (model ? model->calibration() : 1));
-    if (nuclide) common += fmt::format("Isotope: {}\n", nuclide->nuclide);
+        time.start_s(), time.seconds(), name, decay * (model ? model->calibration() : 1));
     if (const auto axial = largest_axial_difference(scanner, source)) {
         // Slightly larger, so that rounding excludes no pair.
         common += fmt::format("Maximum axial difference mm: {:.4f}\n", *axial + 1e-3);
     }
-    const std::uint64_t window = rules ? rules->window_ticks : 0;
     const double resolution = options.tof_resolution_ps.value_or(0);
     prompts.finish(common, layout, window, resolution);
     if (delayeds) delayeds->finish(common, layout, window, resolution);
     write_lut(options.output / (name + ".lut"), scanner);
-    write_scanner_header(options.output / (name + ".hscan"), scanner, source, options);
+    write_scanner_header(options.output / (name + ".hscan"), scanner, source, depth.mm());
 
     Exported exported;
     exported.prompts = prompts.events();
     exported.delayeds = delayeds ? delayeds->events() : 0;
-    describe(exported, source, options, scanner, time);
+    describe(exported, source, options, scanner, time, depth);
     if (model) {
         const std::uint64_t lines = write_castor_lines(options.output, scanner, *model, pool);
-        describe_lines(exported, *model, lines, prompts.ignored(), options.tof_resolution_ps.has_value());
+        describe_lines(exported, *model, lines, prompts.ignored());
     }
     if (nuclide) {
         if (auto note = config::prompt_gamma_note(nuclide->nuclide); !note.empty())
             exported.notes.push_back(std::move(note));
-        exported.notes.push_back(fmt::format(
-            "CASToR corrects for the decay of {0} since the start of the run, and for its branching "
-            "ratio, with the values in misc/isotopes_pet.txt of its configuration. If that file "
-            "lacks it, add the line: {0} {1:.9g} {2}",
-            nuclide->nuclide, nuclide->half_life_s, nuclide->branching_ratio));
-        if (of_gaps != 1) {
-            exported.notes.push_back(fmt::format(
-                "CASToR knows no gaps. The calibration factor has {:.6g} for the decay in them.", of_gaps));
-        }
+        exported.notes.push_back(
+            fmt::format("The calibration factor has {:.6g} for the decay of {} since the start of the run "
+                        "and its {} positrons per decay. The header names no isotope, so CASToR corrects "
+                        "for neither.",
+                        decay, nuclide->nuclide, nuclide->branching_ratio));
     }
     return exported;
 }

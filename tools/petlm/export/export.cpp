@@ -16,6 +16,7 @@
 #include "tools/petlm/reconstruction/corrections/bed.hpp"
 #include "tools/petlm/reconstruction/corrections/fits.hpp"
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
+#include "tools/petlm/reconstruction/em/lines.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 #include "tools/petlm/records/run.hpp"
 
@@ -128,27 +129,45 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
     randoms.found_sentence += dead_time_sentence(of_run->dead_time());
 }
 
-/// Adds the estimate from the seconds of the run. Returns why there is none, if there is none.
+/// As petlm image does without seconds: the delayeds of two modules stand for the randoms of their pairs.
+void add_delayeds(const ExportSource& source, const config::Scanner& scanner, RandomsPerPair& randoms) {
+    const auto delayeds =
+        std::make_shared<image::RandomsByModules>(scanner.geometry, pair_rule(source, scanner.geometry));
+    source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
+        for (const auto& c : reader.coincidences())
+            if (c.kind == gpu::Kind::delayed) delayeds->add(c.crystal_a, c.crystal_b);
+    });
+    if (delayeds->total() == 0) return;
+    const auto weight = mean_weight_of_delayeds(source);
+    randoms.sum = [delayeds, factor = weight.value_or(1)](std::uint32_t a, std::uint32_t b) {
+        return factor * delayeds->expected({std::min(a, b), std::max(a, b)});
+    };
+    randoms.sum_sentence = fmt::format(
+        "Randoms: expected from the delayeds of each pair of modules, each of which stands for {}.",
+        weight ? fmt::format("{:.4g} randoms", *weight) : "1 random (its weight is unknown)");
+}
+
+/// Adds the estimate from the seconds of the run, or else, with factors of lines, that from the delayeds.
+/// Returns why there is none from the seconds.
 std::string add_randoms(const ExportSource& source, ExportOptions& options) {
     std::string why;
     const config::Scanner scanner = source.scanner(options.scanner);
     const std::shared_ptr<const RunRandoms> randoms = RunRandoms::of(source, scanner, why);
     if (randoms) {
-        options.randoms = {[randoms](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
-                               return randoms->rate(time, a, b);
-                           },
-                           [randoms](std::uint32_t a, std::uint32_t b) { return randoms->sum(a, b); },
-                           nullptr,
-                           {},
-                           {}};
+        options.randoms.emplace();
+        options.randoms->sum = [randoms](std::uint32_t a, std::uint32_t b) { return randoms->sum(a, b); };
+        options.randoms->sum_sentence =
+            "Randoms: expected from the singles of each second, by pair of crystals.";
         add_losses(randoms, *options.randoms);
         return why;
     }
+    options.randoms.emplace();
+    if (options.corrects_lines() && source.may_hold_delayeds())
+        add_delayeds(source, scanner, *options.randoms);
     std::string ignored;
     const std::shared_ptr<const PairLosses> losses =
         PairLosses::of(source, source.coverage(), scanner, ignored);
     if (!losses) return why;
-    options.randoms.emplace();
     options.randoms->found = [losses](std::uint32_t a, std::uint32_t b) { return losses->live(a, b); };
     options.randoms->loss_sentence = sentence_of(losses->loss());
     options.randoms->found_sentence =
@@ -185,7 +204,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     std::string no_randoms;
     if (format.randoms && !options.randoms) options.no_seconds = no_randoms = add_randoms(source, options);
     Exported exported = format.exporter(source, options, outputs);
-    if (!no_randoms.empty())
+    if (!options.has_randoms() && !no_randoms.empty())
         exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
     add_warnings(source, coverage, options.corrects_lines(), exported);
     const auto state = source.run().find("state");
@@ -240,14 +259,6 @@ config::DepthOfInteraction depth_of_interaction(std::optional<double> depth_mm,
     } catch (const config::Error& error) {
         throw UsageError(error.what());
     }
-}
-
-std::string depth_sentence(const config::DepthOfInteraction& depth) {
-    return fmt::format("Photons are taken to interact {:.4g} mm behind the front face of a crystal{}",
-                       depth.typical_mm(),
-                       depth.is_fixed() ? "."
-                                        : ", where those on lines through the axis are absorbed in the mean; "
-                                          "the format holds one depth for all lines.");
 }
 
 std::vector<std::string> limit_sentences(const ExportSource& source, const std::string& how) {

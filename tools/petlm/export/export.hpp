@@ -21,14 +21,13 @@ namespace petacq::petlm {
 /// Randoms to be expected among the prompts of a pair of crystals. 0 for pairs that the conditions on modules
 /// and rings refuse. The order of the crystals does not matter.
 struct RandomsPerPair {
-    /// Counts per second at a time (ticks).
-    std::function<double(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b)> rate;
-    /// Counts in the whole run.
+    /// Counts in all of the recorded time; null: unknown.
     std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> sum;
     /// The share of the true pairs that dead time, pile-up and lost data leave; null: unknown.
     std::function<double(std::uint32_t crystal_a, std::uint32_t crystal_b)> found;
     std::string found_sentence;  ///< about dead time and pile-up
     std::string loss_sentence = {};
+    std::string sum_sentence = {};  ///< about where the randoms come from
 };
 
 struct ExportOptions : corrections::NuclideOptions {  // castor, stir
@@ -51,6 +50,7 @@ struct ExportOptions : corrections::NuclideOptions {  // castor, stir
 
     /// Factors of lines were asked for.
     [[nodiscard]] bool corrects_lines() const { return lines.normalisation || !lines.attenuation.empty(); }
+    [[nodiscard]] bool has_randoms() const { return randoms && randoms->sum; }
 };
 
 /// The contents of an export and what its users must know.
@@ -89,8 +89,6 @@ Exported export_hdf5(const ExportSource& source, const ExportOptions& options, O
 /// crystal.
 config::DepthOfInteraction depth_of_interaction(std::optional<double> depth_mm,
                                                 const config::Scanner& scanner);
-/// A sentence about the depth in a format that has one for all lines.
-std::string depth_sentence(const config::DepthOfInteraction& depth);
 /// Which pairs could have been recorded; all of two crystals where the rules are not known.
 gpu::PairRule pair_rule(const ExportSource& source, const config::Geometry& geometry);
 /// A sentence for each limit (module difference, ring difference) of the records, followed by `how`.

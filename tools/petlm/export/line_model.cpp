@@ -116,9 +116,8 @@ void LineModel::use_scatter(const ExportSource& source, const config::Scanner& s
 }
 
 void LineModel::use_run(const ExportSource& source, const ExportOptions& options) {
-    sentences_.push_back(randoms_.sum
-                             ? "Randoms: expected from the singles of each second, by pair of crystals."
-                             : "Randoms: not estimated, as " + options.no_seconds + ".");
+    sentences_.push_back(randoms_.sum ? randoms_.sum_sentence
+                                      : "Randoms: not estimated, as " + options.no_seconds + ".");
     sentences_.push_back(randoms_.found
                              ? randoms_.found_sentence
                              : "Dead time and pile-up: not corrected, as " + options.no_seconds + ".");
@@ -133,12 +132,11 @@ void LineModel::use_run(const ExportSource& source, const ExportOptions& options
             : fmt::format("Recorded time: not known; taken to be {:.6g} s, that of the records.",
                           coverage.seconds()));
     if (const auto nuclide = corrections::nuclide_of(source.coverage(), options)) {
-        const double factor = coverage.decay_factor(nuclide->half_life_s);
-        decay_ = factor / nuclide->branching_ratio;
+        decay_ = corrections::decay_correction(coverage, nuclide);
         sentences_.push_back(fmt::format(
             "Decay: of {}, to the start of the run: {:.6g} times the mean over the recorded time, and {} "
             "positrons per decay.",
-            nuclide->nuclide, factor, nuclide->branching_ratio));
+            nuclide->nuclide, coverage.decay_factor(nuclide->half_life_s), nuclide->branching_ratio));
     } else {
         sentences_.emplace_back("Decay: not corrected, as the nuclide is unknown (--nuclide).");
     }

@@ -11,6 +11,7 @@
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
+#include "tools/petlm/reconstruction/em/lines.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
 #include "tools/petlm/records/source.hpp"
 
@@ -39,6 +40,11 @@ class LineModel {
     /// Counts; 0 without a correction for scatter.
     [[nodiscard]] double scatter(std::uint32_t a, std::uint32_t b) const {
         return scatter_ ? scatter_->counts(a, b) : 0;
+    }
+    /// Per mm of the line, at the place of a bin of time differences t(b) - t(a) of two crystals a < b.
+    [[nodiscard]] double scatter_per_mm(std::uint32_t a, std::uint32_t b, const image::TofBins& tof,
+                                        std::int16_t bin) const {
+        return scatter(a, b) * image::share_of_scatter(lines_, {a, b}, tof, bin) / tof.bin_mm();
     }
     /// Counts; 0 without an estimate.
     [[nodiscard]] double randoms(std::uint32_t a, std::uint32_t b) const {

@@ -65,15 +65,6 @@ std::uint64_t RecordedTime::milliseconds(std::uint64_t time) const {
     return std::clamp(static_cast<std::uint64_t>(ms), start_ms(), end_ms() - 1);
 }
 
-double RecordedTime::decay_of_gaps(double half_life_s) const {
-    if (!has_gaps() && share_ == 1) return 1;
-    daemon::Coverage whole = coverage_;
-    whole.open_ticks.reset();
-    const std::uint64_t start = coverage_.span().start;
-    whole.intervals = gpu::TickRange{start, start + coverage_.ticks()};
-    return coverage_.decay_factor(half_life_s) / whole.decay_factor(half_life_s);
-}
-
 std::string time_sentence(const RecordedTime& time) {
     if (!time.has_gaps()) return "Times are milliseconds from the start of the run.";
     return "Times are milliseconds from the start of the run to the first recorded time, and from there of "

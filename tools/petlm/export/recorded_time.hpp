@@ -33,8 +33,6 @@ class RecordedTime {
     [[nodiscard]] std::uint64_t milliseconds(std::uint64_t time) const;
     [[nodiscard]] std::uint64_t start_ms() const;
     [[nodiscard]] std::uint64_t end_ms() const { return start_ms() + length_ms_; }
-    /// The factor that is missing when a program corrects decay as if the recorded time had no gaps.
-    [[nodiscard]] double decay_of_gaps(double half_life_s) const;
 
   private:
     daemon::Coverage coverage_;

@@ -12,6 +12,7 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"
+#include "tools/petlm/export/one_depth.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/export/stir_lines.hpp"
 #include "tools/petlm/export/stir_projections.hpp"
@@ -135,8 +136,7 @@ std::string binning_parameters(const char* prefix, bool delayeds) {
 Exported export_stir(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
     check_fits(scanner);
-    const config::DepthOfInteraction depth = depth_of_interaction(options.depth_mm, scanner);
-    const double depth_mm = depth.typical_mm();
+    OneDepth depth(scanner, depth_of_interaction(options.depth_mm, scanner));
     for (const char* file :
          {"listmode.clm.safir", "listmode.par", "crystal_map.txt", "template.hs", "template.s",
           "lm_to_projdata.par", "lm_to_projdata_delayeds.par", "frames.fdef", "randoms.hs", "randoms.s"})
@@ -166,6 +166,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     std::uint64_t last_ms = UINT64_MAX;
     source.for_each_block(scanner.geometry.crystal_count(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
+            depth.add(c);
             const std::uint64_t ms = time.milliseconds(c.time);
             if (ms != last_ms) out.put(time_record | ms);
             last_ms = ms;
@@ -177,6 +178,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
     out.put(time_record | time.end_ms());
     out.close();
 
+    const double depth_mm = depth.mm();
     const std::string study = study_lines(coverage, time, nuclide);
     write_crystal_map(options.output / "crystal_map.txt", scanner, detectors, depth_mm);
     write_stir_header(options.output / "template.hs", "template.s", scanner, projections, depth_mm, study);
@@ -194,7 +196,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
         write_text(options.output / "lm_to_projdata_delayeds.par", binning_parameters("delayeds", true));
         exported.files.emplace_back("lm_to_projdata_delayeds.par: the same for the delayeds");
     }
-    if (options.randoms) {
+    if (options.has_randoms()) {
         write_stir_header(options.output / "randoms.hs", "randoms.s", scanner, projections, depth_mm, study);
         write_stir_values(options.output / "randoms.s", scanner, detectors, projections, pool,
                           options.randoms->sum);
@@ -206,7 +208,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
         fmt::format("Detectors of a ring are numbered from -y towards +x, as STIR does: detector = (crystal "
                     "mod {0} + {1}) mod {0}; ring = crystal / {0}.",
                     scanner.geometry.crystals_in_ring(), detectors.detector_of(0)),
-        depth_sentence(depth)};
+        depth.sentence()};
     if (model) {
         write_stir_lines(options.output, {scanner, detectors, projections, depth_mm, study, time.seconds()},
                          *model, pool, exported);

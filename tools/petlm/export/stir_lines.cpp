@@ -92,8 +92,8 @@ void check_stir_lines(const ExportOptions& options, const config::Geometry& geom
                       const StirProjections& projections) {
     const std::uint64_t sets = 1 + (options.lines.attenuation.empty() ? 0 : 1) +
                                (options.lines.attenuation.empty() || options.scatter == "none" ? 0 : 1) +
-                               (options.randoms || !options.lines.attenuation.empty() ? 1 : 0) +
-                               (options.randoms ? 1 : 0);
+                               (options.has_randoms() || !options.lines.attenuation.empty() ? 1 : 0) +
+                               (options.has_randoms() ? 1 : 0);
     const std::uint64_t bins = projections.bins(geometry);
     check_size_of_lines(options, bins, bins * sets * sizeof(float));
 }

@@ -50,7 +50,7 @@ void write_stir_header(const std::filesystem::path& file, const std::string& dat
     std::string text =
         "!INTERFILE :=\n!imaging modality := PT\nname of data file := " + data +
         "\n"
-        "originating system := Userdefined\n!version of keys := STIR3.0\n!GENERAL DATA :=\n"
+        "originating system := Userdefined\n!version of keys := STIR6.0\n!GENERAL DATA :=\n"
         "!GENERAL IMAGE DATA :=\n!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
         "!PET STUDY (General) :=\n!PET data type := Emission\napplied corrections := {None}\n"
         "!number format := float\n!number of bytes per pixel := 4\nnumber of dimensions := 4\n";

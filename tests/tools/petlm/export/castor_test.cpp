@@ -131,20 +131,13 @@ TEST_CASE("castor: each prompt has the randoms of its pair, before its TOF", "[p
     options.tof_resolution_ps = 250;
     options.event_kind = true;
     options.randoms =
-        petlm::RandomsPerPair{[](std::uint64_t time, std::uint32_t a, std::uint32_t b) {
-                                  return 1e-6 * (a + b) + static_cast<double>(time - run_start) * 1e-12;
-                              },
-                              nullptr,
-                              nullptr,
-                              {}};
+        petlm::RandomsPerPair{[](std::uint32_t a, std::uint32_t b) { return 1e-6 * (a + b); }, nullptr, {}};
     petlm::export_quietly(options);
     const auto prompts = read_castor(options.output / "prompts.cdh");
     check_events(prompts, of_kind(records, gpu::Kind::prompt), scanner.tick_ps, true, std::uint8_t{0});
-    const auto sent = of_kind(records, gpu::Kind::prompt);
-    for (std::size_t i = 0; i < sent.size(); ++i) {
-        const auto& e = prompts.events.at(i);
-        const double since_start = static_cast<double>(sent[i].time - run_start);
-        REQUIRE(e.randoms.value() == Approx(1e-6 * (e.id1 + e.id2) + since_start * 1e-12));
+    const double seconds = std::stod(prompts.header.at("Duration (s)"));
+    for (const auto& e : prompts.events) {
+        REQUIRE(e.randoms.value() == Approx(1e-6 * (e.id1 + e.id2) / seconds));
     }
     const auto delayeds = read_castor(options.output / "delayeds.cdh");
     check_events(delayeds, of_kind(records, gpu::Kind::delayed), scanner.tick_ps, true, std::uint8_t{4});
@@ -221,13 +214,51 @@ TEST_CASE("castor: the look-up table has centres and outward directions of the d
     CHECK(hscan.at("number of crystals in layer") == "2880");
     CHECK(hscan.at("number of layers") == "1");
     CHECK(hscan.at("crystals size depth") == "12");
-    CHECK(std::stod(hscan.at("mean depth of interaction")) ==
-          Approx(config::DepthOfInteraction(export_scanner().dimensions).typical_mm()).epsilon(1e-3));
     // Modules are 30 degrees apart: a difference of 2 is excluded, 3 is accepted.
     CHECK(std::stod(hscan.at("min angle difference")) == 75);
     const auto cdh = key_values(directory / "out" / "prompts.cdh", ": ");
     // Five rings apart across the gap between the modules and one between blocks.
     CHECK(std::stod(cdh.at("Maximum axial difference mm")) == Approx(5 * 1.7 + 1 + 0.5).margin(0.002));
+}
+
+TEST_CASE("castor, stir: the one depth of interaction moves the lines of the prompts least",
+          "[petlm][castor][stir]") {
+    const TemporaryDirectory directory;
+    const auto scanner = export_scanner();
+    const auto records = point_source(scanner, {14, 3, -2}, 3'000);
+    write_run(directory / "run", records);
+    const config::LineGeometry lines(scanner, config::DepthOfInteraction(scanner.dimensions));
+    // Squares of the distances of the ends from where they are by absorption, across their line.
+    const auto moved = [&](double depth_mm) {
+        double sum = 0;
+        for (const auto& c : of_kind(records, gpu::Kind::prompt)) {
+            const config::LineEnds ends = lines.ends(c.crystal_a, c.crystal_b);
+            const auto a = config::point_at_depth(lines.places[c.crystal_a], depth_mm);
+            const auto b = config::point_at_depth(lines.places[c.crystal_b], depth_mm);
+            double length = 0;
+            for (std::size_t i = 0; i < 3; ++i)
+                length += (ends.b[i] - ends.a[i]) * (ends.b[i] - ends.a[i]);
+            for (const auto& [to, from] : {std::pair{a, ends.a}, std::pair{b, ends.b}}) {
+                double square = 0;
+                double along = 0;
+                for (std::size_t i = 0; i < 3; ++i) {
+                    square += (to[i] - from[i]) * (to[i] - from[i]);
+                    along += (to[i] - from[i]) * (ends.b[i] - ends.a[i]);
+                }
+                sum += square - along * along / length;
+            }
+        }
+        return sum;
+    };
+    REQUIRE(exported("castor", directory / "run", directory / "out").status == 0);
+    const double depth_mm =
+        std::stod(key_values(directory / "out" / "test_scanner.hscan", ": ").at("mean depth of interaction"));
+    CHECK(moved(depth_mm) < moved(depth_mm + 0.02));
+    CHECK(moved(depth_mm) < moved(depth_mm - 0.02));
+    CHECK(moved(depth_mm) < 0.5 * moved(lines.depth.typical_mm()));
+    REQUIRE(exported("stir", directory / "run", directory / "stir").status == 0);
+    CHECK(std::stod(key_values(directory / "stir" / "template.hs", " := ")
+                        .at("Average depth of interaction (cm)")) == Approx(depth_mm / 10).epsilon(1e-3));
     REQUIRE(exported("castor", directory / "run", directory / "front", "--depth-mm 0").status == 0);
     CHECK(key_values(directory / "front" / "test_scanner.hscan", ": ").at("mean depth of interaction") ==
           "0");

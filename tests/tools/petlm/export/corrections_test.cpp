@@ -58,7 +58,6 @@ struct Scene {
         options.lines.attenuation = {"0,0,0,14,200,0.096"};
         options.scatter = "none";
         options.randoms = petlm::RandomsPerPair{
-            [](std::uint64_t, std::uint32_t, std::uint32_t) { return 0.5; },
             [](std::uint32_t a, std::uint32_t b) { return 1e-3 * std::min(a, b); },
             [](std::uint32_t a, std::uint32_t b) { return 1 / (1 + 1e-5 * (a + b)); }, "Dead time: told."};
     }
@@ -140,12 +139,14 @@ TEST_CASE("castor: the lines have factors of every accepted pair of live crystal
          {"Normalization correction flag", "Attenuation correction flag", "Random correction flag"})
         CHECK(prompts.at(flag) == "1");
     CHECK(prompts.count("Scatter correction flag") == 0);
+    const double duration = std::stod(prompts.at("Duration (s)"));
     Bytes events(out / "prompts.cdf");
     for (const auto& c : of_kind(scene.records, gpu::Kind::prompt)) {
         events.take<std::uint32_t>();
         const double attenuation = events.take<float>();
         REQUIRE(attenuation == Approx(scene.attenuation_correction(c.crystal_a, c.crystal_b)).epsilon(1e-5));
-        REQUIRE(events.take<float>() == 0.5F);  // randoms per second
+        // Randoms per second.
+        REQUIRE(events.take<float>() == Approx(1e-3 * std::min(c.crystal_a, c.crystal_b) / duration));
         const double factor = events.take<float>();
         REQUIRE(events.take<std::uint32_t>() == c.crystal_a);
         REQUIRE(events.take<std::uint32_t>() == c.crystal_b);

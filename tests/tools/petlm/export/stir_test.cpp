@@ -195,14 +195,14 @@ TEST_CASE("stir: the randoms estimate as projection data has each pair in its bi
     options.format = "stir";
     options.target = directory / "run";
     options.output = directory / "out";
-    options.randoms = petlm::RandomsPerPair{nullptr, number_of, nullptr, {}};
+    options.randoms = petlm::RandomsPerPair{number_of, nullptr, {}};
     petlm::export_quietly(options);
     const auto values = key_values(options.output / "randoms.hs", " := ");
     CHECK(values.at("name of data file") == "randoms.s");
     CHECK(values.at("!matrix size [4]") == "3");
     CHECK(values.at("!matrix size [1]") == "79");
     const auto places = read_map(options.output / "crystal_map.txt");
-    const double depth_mm = config::DepthOfInteraction(scanner.dimensions).typical_mm();
+    const double depth_mm = 10 * std::stod(values.at("Average depth of interaction (cm)"));
     const auto crystal_of = [&](Address at) {
         // The map starts at another detector than the ring: README.txt has the shift.
         const auto& place = places.at(at);

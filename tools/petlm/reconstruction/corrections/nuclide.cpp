@@ -27,4 +27,9 @@ std::optional<daemon::StatedActivity> nuclide_of(const daemon::Coverage& coverag
     }
 }
 
+double decay_correction(const daemon::Coverage& coverage,
+                        const std::optional<daemon::StatedActivity>& nuclide) {
+    return nuclide ? coverage.decay_factor(nuclide->half_life_s) / nuclide->branching_ratio : 1;
+}
+
 }  // namespace petacq::corrections

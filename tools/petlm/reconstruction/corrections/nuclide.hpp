@@ -18,4 +18,9 @@ struct NuclideOptions {
 std::optional<daemon::StatedActivity> nuclide_of(const daemon::Coverage& coverage,
                                                  const NuclideOptions& options);
 
+/// From positrons per second, the mean over the time that is covered, to the activity at the start of the
+/// run; 1 without a nuclide.
+double decay_correction(const daemon::Coverage& coverage,
+                        const std::optional<daemon::StatedActivity>& nuclide);
+
 }  // namespace petacq::corrections

@@ -71,7 +71,6 @@ class RunRandoms::Frames {
         if (seconds_++ % in_frame_ == 0) list_.push_back(empty);
         list_.back().add(second, randoms, share);
     }
-    [[nodiscard]] std::size_t of_second(std::size_t second) const { return second / in_frame_; }
     [[nodiscard]] std::vector<Frame>& list() { return list_; }
 
   private:
@@ -103,18 +102,13 @@ RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
     gpu::RandomsEstimator estimator(geometry, rules);
     gpu::ExpectedRandoms randoms;
     std::vector<Frame> frames;
-    std::vector<Moment> of_run;
     Frames frames_of_run;
     std::optional<daemon::SumsReader> sums;
     std::size_t run = SIZE_MAX;
     double found = 0;  // trues
     double without_losses = 0;
     const auto end_run = [&] {
-        for (std::size_t i = 0; i < of_run.size(); ++i)
-            of_run[i].frame = frames.size() + frames_of_run.of_second(i);
-        seconds_.insert(seconds_.end(), of_run.begin(), of_run.end());
         std::move(frames_of_run.list().begin(), frames_of_run.list().end(), std::back_inserter(frames));
-        of_run.clear();
         frames_of_run = {};
         losses.end_run();
     };
@@ -140,19 +134,11 @@ RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
         }
         losses.add(reader, static_cast<double>(ticks), seconds.share(), trues, of_second.module_pairs);
         frames_of_run.add(estimator.by_pair(), randoms.total, seconds.share(), empty);
-        const double s = static_cast<double>(ticks) * scanner.tick_ps * 1e-12;
-        of_run.push_back({reader.start(), 0, s > 0 ? std::max(randoms.total, 0.0) / s : 0});
     }
     end_run();
     known_ = seconds.known();
     for (Frame& frame : frames)
         frame.total = known_ > 0 ? std::max(frame.total, 0.0) / known_ : 0;
-    for (Moment& second : seconds_) {
-        const double total = frames[second.frame].total;
-        second.per_s = total > 0 ? second.per_s / total : 0;
-    }
-    std::sort(seconds_.begin(), seconds_.end(),
-              [](const Moment& a, const Moment& b) { return a.start < b.start; });
     if (found > 0) pile_up_.mean = without_losses / found;
     losses.finish(dead_time_, loss_);
     finish(frames, geometry, rules);
@@ -228,14 +214,6 @@ double RunRandoms::sum(std::uint32_t a, std::uint32_t b) const {
     for (std::size_t frame = 0; frame < totals_.size(); ++frame)
         sum += product(frame, a, b);
     return std::max(sum, 0.0);
-}
-
-double RunRandoms::rate(std::uint64_t time, std::uint32_t a, std::uint32_t b) const {
-    if (seconds_.empty() || !cells_.rule.good(a, b)) return 0;
-    auto after = std::upper_bound(seconds_.begin(), seconds_.end(), time,
-                                  [](std::uint64_t t, const Moment& second) { return t < second.start; });
-    const Moment& second = after == seconds_.begin() ? *after : *(after - 1);
-    return std::max(product(second.frame, a, b), 0.0) * second.per_s;
 }
 
 double RunRandoms::total() const {

@@ -45,7 +45,7 @@ struct RunPileUp {
 /// not tell, or if the records were made by other rules.
 std::optional<double> mean_weight_of_delayeds(const ExportSource& source);
 
-/// Both functions of a pair give 0 for pairs that the rules refuse, and where noise makes the estimate
+/// sum() gives 0 for pairs that the rules refuse, and where noise makes the estimate
 /// negative. The order of the crystals does not matter.
 class RunRandoms : public PairLosses {
   public:
@@ -66,8 +66,6 @@ class RunRandoms : public PairLosses {
 
     /// Over all that the file covers.
     [[nodiscard]] double sum(std::uint32_t crystal_a, std::uint32_t crystal_b) const;
-    /// Per second, in the second that holds the time (ticks), or else in the last one before it.
-    [[nodiscard]] double rate(std::uint64_t time, std::uint32_t crystal_a, std::uint32_t crystal_b) const;
     /// Over all that the file covers and all pairs.
     [[nodiscard]] double total() const;
     [[nodiscard]] const RunPileUp& pile_up() const { return pile_up_; }
@@ -75,17 +73,11 @@ class RunRandoms : public PairLosses {
   private:
     struct Frame;
     class Frames;
-    struct Moment {
-        std::uint64_t start;
-        std::size_t frame;
-        double per_s;  ///< its randoms per second, divided by those of the frame
-    };
     void finish(const std::vector<Frame>& frames, const config::Geometry& geometry,
                 const gpu::CoincidenceRules& rules);
     [[nodiscard]] double product(std::size_t frame, std::uint32_t a, std::uint32_t b) const;
 
     gpu::PairCells cells_;
-    std::vector<Moment> seconds_;
     std::vector<double> totals_;   ///< [frame]
     std::vector<double> rates_;    ///< [crystal][kind of single][frame]
     std::vector<double> chances_;  ///< [pair of cells][kind][kind][frame], scaled

@@ -17,26 +17,6 @@ double ring_pairs(std::uint32_t row_a, std::uint32_t row_b, std::uint32_t rings,
     return pairs;
 }
 
-/// The share of the scatter of a pair whose time difference is in the bin.
-double share_of_scatter(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
-                        std::int16_t bin) {
-    const corrections::AttenuatingObject::Extent box = factors.object().extent();
-    const auto [a, b] = factors.ends(pair.a, pair.b);
-    const double across = std::hypot(b[0] - a[0], b[1] - a[1]);
-    const double length = std::hypot(across, b[2] - a[2]);
-    if (!(across > 0)) return tof.share_of_window(bin);
-    // Seen along the axis, in a circle around the object.
-    const double x = (box.low[0] + box.high[0]) / 2 - a[0];
-    const double y = (box.low[1] + box.high[1]) / 2 - a[1];
-    const double radius = std::max(box.high[0] - box.low[0], box.high[1] - box.low[1]) / 2;
-    const double along = (x * (b[0] - a[0]) + y * (b[1] - a[1])) / across;
-    const double beside = (x * (b[1] - a[1]) - y * (b[0] - a[0])) / across;
-    const double half = std::sqrt(std::max(radius * radius - beside * beside, radius * radius / 4));
-    const double middle_of_bin = length / 2 - bin * tof.bin_mm();
-    const double middle = along * length / across - middle_of_bin;
-    return tof.mean_chance(middle - half * length / across, middle + half * length / across);
-}
-
 }  // namespace
 
 RandomsByModules::RandomsByModules(const config::Geometry& g, const gpu::PairRule& rule)
@@ -78,6 +58,25 @@ double RandomsByModules::expected(Pair pair) const {
 double weight_scale(const config::Dimensions& dimensions, const Grid& grid) {
     const double face = dimensions.crystal_pitch_y_mm * dimensions.crystal_pitch_z_mm;
     return face * face / (2 * std::numbers::pi * std::pow(grid.voxel_mm, 3));
+}
+
+double share_of_scatter(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
+                        std::int16_t bin) {
+    const corrections::AttenuatingObject::Extent box = factors.object().extent();
+    const auto [a, b] = factors.ends(pair.a, pair.b);
+    const double across = std::hypot(b[0] - a[0], b[1] - a[1]);
+    const double length = std::hypot(across, b[2] - a[2]);
+    if (!(across > 0)) return tof.share_of_window(bin);
+    // Seen along the axis, in a circle around the object.
+    const double x = (box.low[0] + box.high[0]) / 2 - a[0];
+    const double y = (box.low[1] + box.high[1]) / 2 - a[1];
+    const double radius = std::max(box.high[0] - box.low[0], box.high[1] - box.low[1]) / 2;
+    const double along = (x * (b[0] - a[0]) + y * (b[1] - a[1])) / across;
+    const double beside = (x * (b[1] - a[1]) - y * (b[0] - a[0])) / across;
+    const double half = std::sqrt(std::max(radius * radius - beside * beside, radius * radius / 4));
+    const double middle_of_bin = length / 2 - bin * tof.bin_mm();
+    const double middle = along * length / across - middle_of_bin;
+    return tof.mean_chance(middle - half * length / across, middle + half * length / across);
 }
 
 Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,

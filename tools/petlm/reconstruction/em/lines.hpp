@@ -64,6 +64,12 @@ struct Lines {
 /// What solid_angle() is multiplied by to make the weight of a line in this grid (make_lines).
 double weight_scale(const config::Dimensions& dimensions, const Grid& grid);
 
+/// The share of the scatter of a pair whose time difference is in the bin: it comes evenly from the chord of
+/// the line in the object; of lines that miss the object or touch it, from half of its width around the
+/// nearest place.
+double share_of_scatter(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
+                        std::int16_t bin);
+
 /// Line i of `counts` goes to subset i modulo the number of subsets. The weight is the probability that the
 /// photons of a decay in a voxel fly along the line, per mm of it in the voxel,
 ///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),

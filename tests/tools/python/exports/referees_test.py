@@ -1,0 +1,49 @@
+"""The exports of a frame, reconstructed by code that shares nothing with petlm, make the image of petlm image."""
+
+import unittest
+
+import referees
+import scene
+
+MOST_DIFFERENT = 0.02
+
+
+class Referees(unittest.TestCase):
+    def check(self, name: str, file: str = "frame.plm", *options: object) -> None:
+        expected = scene.image(file, *options)
+        grid = referees.Grid(expected.shape, scene.VOXEL_MM)
+        found = getattr(referees, name)(scene.exported(name, file, *options), grid, scene.ITERATIONS)
+        scene.check(self, name, scene.figures(found), scene.figures(expected), MOST_DIFFERENT)
+
+    def test_all_corrections_of_the_frame_were_made(self) -> None:
+        scene.image("frame.plm")
+        self.assertEqual([name for name, made in scene.corrections("frame.plm").items() if not made], [])
+
+    def test_castor(self) -> None:
+        self.check("castor")
+
+    def test_castor_with_the_time_of_flight(self) -> None:
+        expected = scene.image("frame.plm", tof=str(scene.TOF_PS))
+        files = scene.exported("castor", "frame.plm", "--tof-resolution-ps", scene.TOF_PS)
+        found = referees.castor(files, referees.Grid(expected.shape, scene.VOXEL_MM), scene.ITERATIONS)
+        scene.check(self, "castor, TOF", scene.figures(found), scene.figures(expected), MOST_DIFFERENT)
+
+    def test_stir(self) -> None:
+        self.check("stir")
+
+    def test_a_phase_with_gaps_between_its_intervals(self) -> None:
+        scene.call(scene.frame(), "petlm", "gate", "data/run", "--output", "gates", "--channel", 1, "--bins", 2)
+        self.check("castor", "gates/phase-01.plm")
+        self.assertTrue(all(scene.corrections("gates/phase-01.plm").values()))
+
+    def test_pairs_of_other_rules_have_the_randoms_of_their_delayeds_in_both(self) -> None:
+        span = ("--from-s", scene.FRAME_S[0], "--to-s", scene.FRAME_S[1])
+        scene.call(scene.frame(), "petlm", "resort", "data/run", "--output", "narrow.plm", "--window-ticks", 400, *span)
+        for name in ("castor", "stir"):
+            self.check(name, "narrow.plm", "--scatter", "none")
+        made = scene.corrections("narrow.plm")
+        self.assertEqual((made["randoms"], made["pile-up"], made["dead time"]), (True, False, True))
+
+
+if __name__ == "__main__":
+    unittest.main()
