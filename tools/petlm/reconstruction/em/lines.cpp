@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace petacq::image {
 namespace {
@@ -35,6 +36,25 @@ double share_of_scatter(const corrections::LineFactors& factors, Pair pair, cons
     const double middle_of_bin = length / 2 - bin * tof.bin_mm();
     const double middle = along * length / across - middle_of_bin;
     return tof.mean_chance(middle - half * length / across, middle + half * length / across);
+}
+
+/// The indices first, first + step, ... of pairs, those of the same two columns of crystals (along the axis)
+/// next to each other: seen along the axis, their lines are one, and cross the same voxels.
+std::vector<std::uint32_t> by_columns(std::span<const Pair> pairs, std::size_t first, std::size_t step,
+                                      std::uint32_t columns) {
+    const auto group = [&](Pair pair) {
+        const std::uint32_t a = pair.a % columns;
+        const std::uint32_t b = pair.b % columns;
+        return std::size_t{std::min(a, b)} * columns + std::max(a, b);
+    };
+    std::vector<std::uint32_t> next(std::size_t{columns} * columns + 1);  // [group] place, once added up
+    for (std::size_t i = first; i < pairs.size(); i += step)
+        ++next[group(pairs[i]) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<std::uint32_t> out(next.back());
+    for (std::size_t i = first; i < pairs.size(); i += step)
+        out[next[group(pairs[i])]++] = static_cast<std::uint32_t>(i);
+    return out;
 }
 
 }  // namespace
@@ -92,7 +112,7 @@ Lines make_lines(const corrections::LineFactors& factors, const config::Dimensio
     lines.bins.reserve(counts.bins.size());
     for (std::size_t subset = 0; subset < subsets; ++subset) {
         lines.subset_start.push_back(lines.pairs.size());
-        for (std::size_t i = subset; i < rows; i += subsets) {
+        for (const std::uint32_t i : by_columns(counts.pairs, subset, subsets, factors.crystals_in_ring())) {
             const Pair pair = counts.pairs[i];
             const double factor = model.factor ? model.factor(pair) : 1;
             if (!(factor > 0)) continue;
