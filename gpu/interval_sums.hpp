@@ -60,13 +60,16 @@ inline constexpr std::uint32_t energies_of = 3;
 inline constexpr std::uint32_t sampled_energy_bins = 64;  ///< of 16 keV; the last one has all higher ones
 inline constexpr std::uint32_t energy_samples = energies_of * sampled_energy_bins;
 
-/// Whether the energies of a window count, by the time of its opener: those of one window in
-/// windows_per_sample do, under the only policy for which the randoms estimate needs them.
+/// Whether energies count: under the only policy for which the randoms estimate needs them. A search decides
+/// it once and not for each window.
+PETACQ_HD constexpr bool samples_energies(MultiplesPolicy policy) {
+    return policy == MultiplesPolicy::take_winner_if_is_good;
+}
+/// Whether those of a window count, by the time of its opener: one window in windows_per_sample is a sample.
 inline constexpr std::uint32_t windows_per_sample = 16;
-PETACQ_HD inline bool samples_energies(MultiplesPolicy policy, std::uint64_t opened) {
+PETACQ_HD inline bool is_sample(std::uint64_t opened) {
     // The product spreads times that are multiples of some period.
-    return policy == MultiplesPolicy::take_winner_if_is_good &&
-           (opened * 0x9E3779B97F4A7C15 >> 32) % windows_per_sample == 0;
+    return (opened * 0x9E3779B97F4A7C15 >> 32) % windows_per_sample == 0;
 }
 /// Where such an energy counts.
 PETACQ_HD inline std::uint32_t energy_sample(EnergyOf whose, float keV) {
@@ -89,8 +92,8 @@ struct IntervalSums {
     /// The same for windows of exactly two singles of different crystals that geometry refuses. They tell,
     /// under every policy, where partners lie that no prompt shows.
     std::vector<std::uint32_t> refused_pairs;
-    /// [EnergyOf * sampled_energy_bins + bin] of the windows of one or two singles that samples_energies()
-    /// picks.
+    /// [EnergyOf * sampled_energy_bins + bin] of the windows of one or two singles that are samples, under a
+    /// policy that samples_energies().
     std::vector<std::uint32_t> energies;
     SingleCounts counts;
 

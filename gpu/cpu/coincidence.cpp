@@ -40,10 +40,10 @@ void CoincidenceFinder::take_all(std::span<const Single> singles, Search::Share&
     share.next = share.to;
 }
 
+template <bool sampled>
 void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share,
                                     ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
-    const MultiplesPolicy policy = rules_.policy;
     const std::size_t n = singles.size();
     SingleCounts c;
     std::uint64_t unpaired = 0;  // in a register
@@ -55,7 +55,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         std::size_t j = i + 1;
         if (j == n || singles[j].time - opened > tau) {
             ++unpaired;
-            if (samples_energies(policy, opened)) sums.add_energy(singles[i]);
+            if (sampled && is_sample(opened)) sums.add_energy(singles[i]);
             i = j;
             continue;
         }
@@ -68,7 +68,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
         if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
-            if (samples_energies(policy, opened)) sums.add_energies(a, b);
+            if (sampled && is_sample(opened)) sums.add_energies(a, b);
             if (rule_.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
@@ -112,10 +112,10 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
     share.counts += c;
 }
 
+template <bool sampled>
 void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Share& share,
                                      ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
-    const MultiplesPolicy policy = rules_.policy;
     const std::size_t n = singles.size();
     SingleCounts c;
     std::size_t j = share.from;
@@ -126,14 +126,14 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
         const std::size_t size = j - i;
         if (size == 1) {
             ++c.unpaired;
-            if (samples_energies(policy, singles[i].time)) sums.add_energy(singles[i]);
+            if (sampled && is_sample(singles[i].time)) sums.add_energy(singles[i]);
             continue;
         }
         ++sums.crystals[singles[i].crystal].grouped;
         if (size == 2) {
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
-            if (samples_energies(policy, a.time)) sums.add_energies(a, b);
+            if (sampled && is_sample(a.time)) sums.add_energies(a, b);
             if (rule_.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 ++c.reused;
@@ -203,10 +203,13 @@ void CoincidenceFinder::find(Search& search, std::size_t index, ThreadSums& sums
     share.next = share.from;
     if (!rules_.search) return take_all(search.singles, share, sums);
     const std::size_t held = share.records.size();
+    const bool sampled = samples_energies(rules_.policy);
     if (rules_.mode == WindowMode::single) {
-        scan_groups(search.singles, share, sums);
+        sampled ? scan_groups<true>(search.singles, share, sums)
+                : scan_groups<false>(search.singles, share, sums);
     } else {
-        scan_openers(search.singles, share, sums);
+        sampled ? scan_openers<true>(search.singles, share, sums)
+                : scan_openers<false>(search.singles, share, sums);
     }
     for (const Single& s : search.singles.subspan(share.from, share.next - share.from))
         ++sums.decided[s.crystal];

@@ -47,7 +47,10 @@ class CoincidenceFinder {
 
   private:
     static void take_all(std::span<const Single> singles, Search::Share& share, ThreadSums& sums);
+    /// `sampled`: samples_energies().
+    template <bool sampled>
     void scan_groups(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
+    template <bool sampled>
     void scan_openers(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
     void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
                       Search::Share& share) const;

@@ -31,6 +31,17 @@ __device__ void mark_groups(const Tile& tile, const Single* singles, const std::
     }
 }
 
+/// Adds the energies of the windows that open in the tile. A loop of its own, so that searches that need none
+/// do not ask for each window.
+__device__ void sample_windows(const SearchArguments& a, const Tile& tile, std::uint32_t decided,
+                               const std::uint32_t* ends, const std::uint32_t* marks) {
+    for (std::uint32_t i = threadIdx.x; i < tile.size(); i += search_threads) {
+        const std::uint32_t at = tile.begin + i;
+        const bool opens = at < decided && (marks[i / 32] >> (i % 32) & 1) != 0;
+        if (opens && ends[i] - at <= 2) sample_energies(a, at, ends[i] - at);
+    }
+}
+
 template <bool greedy>
 // Keeps five blocks on a multiprocessor; the registers for large groups would cost one of them.
 __global__ void __launch_bounds__(search_threads, 5)
@@ -118,6 +129,7 @@ __global__ void __launch_bounds__(search_threads, 5)
         for (std::uint32_t at = decided + threadIdx.x; at < beyond; at += search_threads)
             add_single(a, at, false);
     }
+    if (samples_energies(a.rules.policy)) sample_windows(a, tile, decided, ends, marks);
     add_tally(tally, counts);
     __syncthreads();
     if (threadIdx.x < count_fields && counts[threadIdx.x] > 0) {

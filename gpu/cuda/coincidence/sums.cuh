@@ -46,10 +46,10 @@ __device__ inline void add_energy(const SearchArguments& a, EnergyOf whose, floa
     atomicAdd(&a.sums.energies[copy * energy_samples + energy_sample(whose, keV)], 1U);
 }
 
-/// Adds the energies of a window of one or two singles, if they count.
+/// Adds the energies of a window of one or two singles, if it is a sample.
 __device__ inline void sample_energies(const SearchArguments& a, std::uint32_t first, std::uint32_t size) {
     const Single& opener = a.singles[first];
-    if (!samples_energies(a.rules.policy, opener.time)) return;
+    if (!is_sample(opener.time)) return;
     if (size == 1) {
         add_energy(a, of_alone, opener.energy);
     } else {

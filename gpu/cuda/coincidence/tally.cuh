@@ -53,7 +53,6 @@ __device__ Taken tally_window(const SearchArguments& arguments, std::uint32_t fi
     const Single* const singles = arguments.singles;
     const SearchRules& rules = arguments.rules;
     const std::uint32_t weight = greedy ? size : 1;
-    if (size <= 2) sample_energies(arguments, first, size);
     if (size == 1) {
         ++tally.unpaired;
         return {};

@@ -60,6 +60,7 @@ class LineFactors {
     [[nodiscard]] const AttenuatingObject& object() const { return object_; }
     [[nodiscard]] config::LineEnds ends(std::uint32_t a, std::uint32_t b) const { return lines_.ends(a, b); }
     [[nodiscard]] const config::LineGeometry& geometry() const { return lines_; }
+    [[nodiscard]] std::uint32_t crystals_in_ring() const { return geometry_.crystals_in_ring(); }
     [[nodiscard]] const config::DepthOfInteraction& depth() const { return lines_.depth; }
 
   private:

@@ -7,7 +7,7 @@
 
 #include "tools/petlm/reconstruction/em/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
-#include "tools/petlm/reconstruction/projector/ray.hpp"
+#include "tools/petlm/reconstruction/projector/trace.hpp"
 
 namespace petacq::image {
 namespace {
@@ -69,7 +69,7 @@ class Symmetries {
 
 bool meet(const Box& box, const LinesOfPair& lines) {
     bool any = false;
-    lines.each([&](const Line& line, float) { any = any || Ray(box, line.from, line.to).cells() != 0; });
+    lines.each([&](const Line& line, float) { any = any || Ray(box, line.from, line.to).slabs() != 0; });
     return any;
 }
 
@@ -92,6 +92,7 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
     for_each_on(pool, shares, [&](std::size_t share) {
         std::vector<double>& sum = sums[share];
         sum.resize(grid.voxels());
+        Trace trace(box);
         for (auto a = static_cast<std::uint32_t>(share); a < crystals; a += shares) {
             for (std::uint32_t b = a + 1; b < crystals; ++b) {
                 if (!rule.good(a, b)) continue;
@@ -99,11 +100,8 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
                 if (!meet(box, lines)) continue;
                 const double weight = factors.solid_angle(a, b, scale) * (chance ? chance({a, b}) : 1);
                 if (!(weight > 0)) continue;
-                lines.each([&](const Line& line, float of_photons) {
-                    Ray(box, line.from, line.to).walk([&](std::uint32_t voxel, float mm) {
-                        sum[voxel] += weight * double{of_photons} * double{mm};
-                    });
-                });
+                trace.follow(box, lines);
+                trace.each([&](std::size_t voxel, float mm) { sum[voxel] += weight * double{mm}; });
             }
         }
     });
@@ -120,6 +118,8 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
 std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
                                      const Grid& grid, const gpu::PairRule& rule, net::WorkerPool& pool) {
     const std::uint64_t crystals = scanner.geometry.crystal_count();
+    const std::uint32_t rings = scanner.geometry.rings();
+    const std::uint32_t in_ring = scanner.geometry.crystals_in_ring();
     const Symmetries symmetries(scanner.geometry, grid);
     // One crystal stands for all those that are its images.
     struct First {
@@ -152,20 +152,19 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
     for_each_on(pool, parts, [&](std::size_t part) {
         std::vector<float>& sum = sums[part];
         sum.resize(grid.voxels());
+        Trace trace(box);
         for (std::size_t i = part; i < first.size(); i += parts) {
             const std::uint32_t a = first[i].crystal;
-            for (std::uint32_t b = 0; b < crystals; ++b) {
+            // Column by column of crystals, whose lines cross the same voxels.
+            for (std::uint32_t place = 0; place < crystals; ++place) {
+                const std::uint32_t b = place % rings * in_ring + place / rings;
                 if (one_in > 1 && (mixed(a * crystals + b) & (one_in - 1)) != 0) continue;
                 if (a == b || !rule.good(a, b)) continue;
                 const LinesOfPair lines = lines_of(factors.geometry(), {a, b}, grid.voxel_mm);
                 if (!meet(box, lines)) continue;
                 const auto weight = static_cast<float>(factors.solid_angle(a, b, scale) * first[i].images);
-                lines.each([&](const Line& line, float share) {
-                    const float of_line = weight * share;
-                    Ray(box, line.from, line.to).walk([&](std::uint32_t voxel, float mm) {
-                        sum[voxel] += of_line * mm;
-                    });
-                });
+                trace.follow(box, lines);
+                trace.each([&](std::size_t voxel, float mm) { sum[voxel] += weight * mm; });
             }
         }
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace petacq::image {
 namespace {
@@ -15,6 +16,25 @@ double ring_pairs(std::uint32_t row_a, std::uint32_t row_b, std::uint32_t rings,
             pairs += (a > b ? a - b : b - a) <= most ? 1 : 0;
     }
     return pairs;
+}
+
+/// The indices first, first + step, ... of pairs, those of the same two columns of crystals (along the axis)
+/// next to each other: seen along the axis, their lines are one, and cross the same voxels.
+std::vector<std::uint32_t> by_columns(std::span<const Pair> pairs, std::size_t first, std::size_t step,
+                                      std::uint32_t columns) {
+    const auto group = [&](Pair pair) {
+        const std::uint32_t a = pair.a % columns;
+        const std::uint32_t b = pair.b % columns;
+        return std::size_t{std::min(a, b)} * columns + std::max(a, b);
+    };
+    std::vector<std::uint32_t> next(std::size_t{columns} * columns + 1);  // [group] place, once added up
+    for (std::size_t i = first; i < pairs.size(); i += step)
+        ++next[group(pairs[i]) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    std::vector<std::uint32_t> out(next.back());
+    for (std::size_t i = first; i < pairs.size(); i += step)
+        out[next[group(pairs[i])]++] = static_cast<std::uint32_t>(i);
+    return out;
 }
 
 }  // namespace
@@ -91,7 +111,7 @@ Lines make_lines(const corrections::LineFactors& factors, const config::Dimensio
     lines.bins.reserve(counts.bins.size());
     for (std::size_t subset = 0; subset < subsets; ++subset) {
         lines.subset_start.push_back(lines.pairs.size());
-        for (std::size_t i = subset; i < rows; i += subsets) {
+        for (const std::uint32_t i : by_columns(counts.pairs, subset, subsets, factors.crystals_in_ring())) {
             const Pair pair = counts.pairs[i];
             const double factor = model.factor ? model.factor(pair) : 1;
             if (!(factor > 0)) continue;

@@ -70,8 +70,9 @@ double weight_scale(const config::Dimensions& dimensions, const Grid& grid);
 double share_of_scatter(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
                         std::int16_t bin);
 
-/// Line i of `counts` goes to subset i modulo the number of subsets. The weight is the probability that the
-/// photons of a decay in a voxel fly along the line, per mm of it in the voxel,
+/// Line i of `counts` goes to subset i modulo the number of subsets. In a subset, lines of the same two
+/// columns of crystals follow each other, and meet the same voxels while these are in the cache. The weight
+/// is the probability that the photons of a decay in a voxel fly along the line, per mm of it in the voxel,
 ///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),
 /// with the area of the front faces, the angles at which the line meets them, and the distance between them.
 /// The value of a voxel is then its number of decays if every photon that meets a crystal is detected, or

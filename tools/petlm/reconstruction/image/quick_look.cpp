@@ -21,9 +21,9 @@ void check_memory(const QuickLookOptions& options, std::uint64_t lines) {
     constexpr std::uint64_t images = 7;  // besides those of the projector
     const std::uint64_t volumes =
         images * options.grid.voxels() * sizeof(float) + host_projector_bytes(options.grid);
-    // The pairs and counts that were read are kept until the end.
+    // The pairs and counts that were read are kept until the end. Lines are put in order by their numbers.
     const std::uint64_t of_lines =
-        lines * (2 * Lines::bytes_per_line + sizeof(std::uint32_t) - 2 * sizeof(float));
+        lines * (2 * Lines::bytes_per_line + 2 * sizeof(std::uint32_t) - 2 * sizeof(float));
     if (volumes + of_lines >= options.max_memory) {
         throw std::invalid_argument(std::to_string(volumes / 1'000'000) + " MB for images and " +
                                     std::to_string(of_lines / 1'000'000) +

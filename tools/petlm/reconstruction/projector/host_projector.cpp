@@ -4,14 +4,15 @@
 #include "net/base/huge_pages.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
 #include "tools/petlm/reconstruction/projector/projector.hpp"
+#include "tools/petlm/reconstruction/projector/trace.hpp"
 
 namespace petacq::image {
 namespace {
 
 constexpr std::size_t rows_at_a_time = 1024;
-constexpr std::size_t voxels_at_a_time = 1U << 15U;
 
-/// A voxel of the image, and what is added up for it: side by side, so that one access to memory has both.
+/// A voxel of the image, and what is added up for it: side by side, so that one access to memory has both. In
+/// a volume z runs fastest: the lines of two columns of crystals cross the same columns of voxels.
 struct Voxel {
     float value;
     float sum;
@@ -29,48 +30,12 @@ std::size_t volumes_for(std::size_t rows, std::size_t voxels) {
     return std::clamp<std::size_t>(rows * voxels_of_row / voxels, 1, most_volumes(voxels));
 }
 
-/// The voxels of a row, with their weights.
-class Trace {
-  public:
-    explicit Trace(const Box& box) {
-        std::size_t most = 0;
-        for (const std::int32_t n : box.n)
-            most += static_cast<std::size_t>(n);
-        voxel_.resize(LinesOfPair::most * (most + 1));
-        weight_.resize(LinesOfPair::most * (most + 1));
-    }
-    void begin() { size_ = 0; }
-    void add(std::uint32_t voxel, float weight) {
-        voxel_[size_] = voxel;
-        weight_[size_++] = weight;
-    }
-    /// The sum of weight times value.
-    [[nodiscard]] float product(const Voxel* volume) const {
-        float sums[4] = {};  // NOLINT(modernize-avoid-c-arrays): four sums, so that none waits for another
-        std::size_t i = 0;
-        for (; i + 4 <= size_; i += 4) {
-            for (std::size_t k = 0; k < 4; ++k)
-                sums[k] += weight_[i + k] * volume[voxel_[i + k]].value;
-        }
-        for (; i < size_; ++i)
-            sums[0] += weight_[i] * volume[voxel_[i]].value;
-        return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    }
-    void add_to(Voxel* volume, float factor) const {
-        for (std::size_t i = 0; i < size_; ++i)
-            volume[voxel_[i]].sum += weight_[i] * factor;
-    }
-
-  private:
-    std::vector<std::uint32_t> voxel_;
-    std::vector<float> weight_;
-    std::size_t size_ = 0;
-};
-
 class HostProjector final : public Projector {
   public:
     HostProjector(const Grid& grid, const config::LineGeometry& geometry, net::WorkerPool& pool)
-        : voxels_(grid.voxels()), box_(Box::of(grid)), geometry_(geometry), pool_(pool) {}
+        : box_(Box::of(grid)), voxels_(grid.voxels()), geometry_(geometry), pool_(pool), image_(voxels_) {
+        box_.z_first = true;
+    }
 
     void use(const Rows& rows) override {
         rows_ = rows;
@@ -81,27 +46,26 @@ class HostProjector final : public Projector {
                      std::span<float> back) override {
         const std::size_t volumes = volumes_for(end - begin, voxels_);
         if (memory_.size() < volumes * voxels_) memory_.resize(volumes * voxels_);
+        each_slice([&](std::size_t i, std::size_t in_volume) { image_[in_volume] = image[i]; });
         std::vector<Compared> parts(volumes);
         for_each_on(pool_, volumes, [&](std::size_t v) {
             Voxel* const volume = memory_.data() + v * voxels_;
             for (std::size_t i = 0; i < voxels_; ++i)
-                volume[i] = {image[i], 0};
+                volume[i] = {image_[i], 0};
             Trace trace(box_);
             for (std::size_t at = begin + v * rows_at_a_time; at < end; at += volumes * rows_at_a_time) {
                 for (std::size_t row = at; row < std::min(end, at + rows_at_a_time); ++row)
                     compare_row(row, trace, volume, parts[v], !back.empty());
             }
         });
-        for_each_piece(pool_, back.size(), voxels_at_a_time, [&](std::size_t first, std::size_t last) {
-            for (std::size_t i = first; i < last; ++i)
-                back[i] = memory_[i].sum;
-            for (std::size_t v = 1; v < volumes; ++v) {
-                for (std::size_t i = first; i < last; ++i)
-                    back[i] += memory_[v * voxels_ + i].sum;
-            }
-            for (std::size_t i = first; i < last; ++i)
-                if (!(image[i] > 0)) back[i] = 0;
-        });
+        if (!back.empty()) {
+            each_slice([&](std::size_t i, std::size_t in_volume) {
+                float sum = 0;
+                for (std::size_t v = 0; v < volumes; ++v)
+                    sum += memory_[v * voxels_ + in_volume].sum;
+                back[i] = image[i] > 0 ? sum : 0;
+            });
+        }
         Compared out;
         for (const Compared& part : parts) {
             out.log_likelihood += part.log_likelihood;
@@ -111,36 +75,59 @@ class HostProjector final : public Projector {
     }
 
   private:
+    /// Calls use(index in an image, index in a volume) for all voxels, each once.
+    template <class Use>
+    void each_slice(const Use& use) const {
+        const auto x_count = static_cast<std::size_t>(box_.n[0]);
+        const auto y_count = static_cast<std::size_t>(box_.n[1]);
+        const auto z_count = static_cast<std::size_t>(box_.n[2]);
+        for_each_on(pool_, y_count, [&](std::size_t y) {
+            for (std::size_t x = 0; x < x_count; ++x) {
+                for (std::size_t z = 0; z < z_count; ++z)
+                    use((z * y_count + y) * x_count + x, (y * x_count + x) * z_count + z);
+            }
+        });
+    }
+
     void compare_row(std::size_t row, Trace& trace, Voxel* volume, Compared& out, bool back) const {
-        trace.begin();
-        walk_row(box_, lines_of(geometry_, rows_.pairs[row], box_.voxel), tof_.weights(tof_.nodes.data()),
-                 rows_.bins.empty() ? std::int16_t{0} : rows_.bins[row],
-                 [&](std::uint32_t voxel, float weight) {
-                     __builtin_prefetch(volume + voxel, 1);
-                     trace.add(voxel, weight);
-                 });
-        const float along = trace.product(volume);
+        const TofWeights tof = tof_.weights(tof_.nodes.data());
+        trace.follow(box_, lines_of(geometry_, rows_.pairs[row], box_.voxel), tof,
+                     rows_.bins.empty() ? std::int16_t{0} : rows_.bins[row]);
+        const auto voxels = trace.voxels();
+        const auto weights = trace.weights();
+        float sums[4] = {};  // NOLINT(modernize-avoid-c-arrays): four sums, so that none waits for another
+        std::size_t i = 0;
+        for (; i + 4 <= voxels.size(); i += 4) {
+            for (std::size_t k = 0; k < 4; ++k)
+                sums[k] += weights[i + k] * volume[voxels[i + k]].value;
+        }
+        for (; i < voxels.size(); ++i)
+            sums[0] += weights[i] * volume[voxels[i]].value;
+        const float along = (sums[0] + sums[1]) + (sums[2] + sums[3]);
         const float prompts = rows_.prompts[row];
         const float expected = along + rows_.additive[row];
         if (!(along > 0)) out.outside += static_cast<double>(prompts);
         if (!(expected > 0)) return;
         out.log_likelihood += static_cast<double>(prompts) * std::log(static_cast<double>(expected));
-        if (back) trace.add_to(volume, prompts / expected);
+        if (!back) return;
+        const float factor = prompts / expected;
+        trace.each([&](std::size_t voxel, float weight) { volume[voxel].sum += weight * factor; });
     }
 
-    std::size_t voxels_;
     Box box_;
+    std::size_t voxels_;
     const config::LineGeometry& geometry_;
     net::WorkerPool& pool_;
     Rows rows_;
     TofTable tof_{{}};
+    net::HugeVector<float> image_;   // as in a volume
     net::HugeVector<Voxel> memory_;  // [volume][voxel]
 };
 
 }  // namespace
 
 std::uint64_t host_projector_bytes(const Grid& grid) {
-    return most_volumes(grid.voxels()) * grid.voxels() * sizeof(Voxel);
+    return grid.voxels() * sizeof(float) + most_volumes(grid.voxels()) * grid.voxels() * sizeof(Voxel);
 }
 
 std::unique_ptr<Projector> make_host_projector(const Grid& grid, const config::LineGeometry& geometry,

@@ -41,8 +41,8 @@ struct TofWeights {
     double reach_mm = 0;  ///< beyond it the chance is 0
     double bin_mm = 0;
 
-    PETACQ_HD float chance(double distance) const {
-        const float place = static_cast<float>(distance < 0 ? -distance : distance) * nodes_per_mm;
+    PETACQ_HD float chance(float distance) const {
+        const float place = (distance < 0 ? -distance : distance) * nodes_per_mm;
         const int below = static_cast<int>(place);
         if (below >= intervals) return 0;
         return nodes[below] + (place - static_cast<float>(below)) * (nodes[below + 1] - nodes[below]);
@@ -61,27 +61,37 @@ struct TofTable {
     double bin_mm = 0;
 };
 
+/// What a row is: a line, and for the time of flight the part of it that its bin can come from.
+struct RowRay {
+    Ray ray;
+    float entry_mm;  ///< from the middle of the bin to where the ray begins
+
+    PETACQ_HD static RowRay of(const Box& box, const Line& line, const TofWeights& tof, std::int16_t bin) {
+        if (tof.nodes == nullptr) return {Ray(box, line.from, line.to), 0};
+        double squares = 0;
+        for (int axis = 0; axis < 3; ++axis) {
+            const double along = static_cast<double>(line.to.x[axis]) - line.from.x[axis];
+            squares += along * along;
+        }
+        const double length = std::sqrt(squares);
+        const double middle = length / 2 - bin * tof.bin_mm;
+        const Ray ray(box, line.from, line.to, (middle - tof.reach_mm) / length,
+                      (middle + tof.reach_mm) / length);
+        return {ray, static_cast<float>(ray.begin() - middle)};
+    }
+};
+
 /// Calls use(index of the voxel, weight) along the line: mm in the voxel times the chance of the bin there.
 template <class Use>
 PETACQ_HD void walk_row(const Box& box, const Line& line, const TofWeights& tof, std::int16_t bin,
                         Use&& use) {
+    const RowRay row = RowRay::of(box, line, tof, bin);
     if (tof.nodes == nullptr) {
-        Ray(box, line.from, line.to).walk(use);
+        row.ray.walk(use);
         return;
     }
-    double squares = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-        const double along = static_cast<double>(line.to.x[axis]) - line.from.x[axis];
-        squares += along * along;
-    }
-    const double length = std::sqrt(squares);
-    const double middle = length / 2 - bin * tof.bin_mm;
-    const Ray ray(box, line.from, line.to, (middle - tof.reach_mm) / length,
-                  (middle + tof.reach_mm) / length);
-    double at = ray.begin() - middle;
-    ray.walk([&](std::uint32_t voxel, float mm) {
-        use(voxel, mm * tof.chance(at + 0.5 * static_cast<double>(mm)));
-        at += static_cast<double>(mm);
+    row.ray.walk_places([&](std::uint32_t voxel, float mm, float middle) {
+        use(voxel, mm * tof.chance(row.entry_mm + middle));
     });
 }
 /// The same along the lines of a pair, each with its share.

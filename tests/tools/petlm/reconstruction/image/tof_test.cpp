@@ -101,7 +101,7 @@ TEST_CASE("image: the chances of all bins add up to 1 at every place, also in th
         double tabled = 0;
         for (int bin = -200; bin <= 200; ++bin) {
             exact += bins.chance(place - bin * bins.bin_mm());
-            tabled += static_cast<double>(weights.chance(place - bin * bins.bin_mm()));
+            tabled += static_cast<double>(weights.chance(static_cast<float>(place - bin * bins.bin_mm())));
         }
         CHECK(exact == Approx(1));
         CHECK(tabled == Approx(1).epsilon(1e-4));
