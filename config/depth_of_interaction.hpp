@@ -44,12 +44,12 @@ class DepthOfInteraction {
     /// which
     ///     m = mu / (1 + 3/2 sine^2 L / (distance + L)).
     /// The 3/2 is fitted to the places of points in images of simulated rings of long crystals.
-    struct Spread {
+    struct DepthMoments {
         double mean;
         double variance;
         double third;
     };
-    [[nodiscard]] constexpr Spread spread(double cosine, double apart_mm) const {
+    [[nodiscard]] constexpr DepthMoments moments(double cosine, double apart_mm) const {
         if (is_fixed()) return {typical_mm_, 0, 0};
         const double slant = cosine > min_cosine ? cosine : min_cosine;
         const double less = 1 + 1.5 * (1 - slant * slant) * length_mm_ / (apart_mm + length_mm_);

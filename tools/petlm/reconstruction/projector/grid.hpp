@@ -57,21 +57,21 @@ struct Depths {
 /// `apart_mm` from the other.
 PETACQ_HD inline Depths depths_of(const config::CrystalPlace& place, const config::DepthOfInteraction& depth,
                                   double cosine, double apart_mm, double voxel_mm) {
-    const config::DepthOfInteraction::Spread spread = depth.spread(cosine, apart_mm);
+    const config::DepthOfInteraction::DepthMoments moments = depth.moments(cosine, apart_mm);
     const auto at = [&](double mm) {
         return point_of({place.front_centre_mm[0] + mm * place.outward[0],
                          place.front_centre_mm[1] + mm * place.outward[1],
                          place.front_centre_mm[2] + mm * place.outward[2]});
     };
-    const double deviation = std::sqrt(spread.variance);
-    const double half_skewness = deviation > 0 ? spread.third / (2 * spread.variance * deviation) : 0;
+    const double deviation = std::sqrt(moments.variance);
+    const double half_skewness = deviation > 0 ? moments.third / (2 * moments.variance * deviation) : 0;
     const double root = std::sqrt(1 + half_skewness * half_skewness);
     const double apart = 2 * deviation * root;
     if (!(4 * apart * apart * (1 - cosine * cosine) > voxel_mm * voxel_mm))
-        return {{at(spread.mean), {}}, {1, 0}, 1};
+        return {{at(moments.mean), {}}, {1, 0}, 1};
     const auto near = static_cast<float>((root + half_skewness) / (2 * root));
-    return {{at(spread.mean + deviation * (half_skewness - root)),
-             at(spread.mean + deviation * (half_skewness + root))},
+    return {{at(moments.mean + deviation * (half_skewness - root)),
+             at(moments.mean + deviation * (half_skewness + root))},
             {near, 1 - near},
             2};
 }
