@@ -1,7 +1,6 @@
 // What photons leave in the crystals, and where the detector units find it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -40,8 +39,7 @@ class Crystals {
     class Deposits {
       public:
         void clear() { units_.clear(); }
-        /// Units, and so hits.
-        [[nodiscard]] std::size_t size() const { return units_.size(); }
+        [[nodiscard]] bool empty() const { return units_.empty(); }
 
       private:
         friend class Crystals;

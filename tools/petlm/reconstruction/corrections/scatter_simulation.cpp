@@ -161,16 +161,15 @@ class Histories {
     void detect(const Photon (&photons)[2], double weight, double& sum, double& low, sim::Random& random,
                 Arrived& arrived, Use&& use) const {
         arrived.deposits.clear();
-        crystals_.follow(photons[0].ray, photons[0].energy, random, arrived.deposits);
-        const std::size_t of_first = arrived.deposits.size();
-        if (of_first == 0) return;
-        crystals_.follow(photons[1].ray, photons[1].energy, random, arrived.deposits);
+        for (const Photon& photon : photons) {
+            crystals_.follow(photon.ray, photon.energy, random, arrived.deposits);
+            if (arrived.deposits.empty()) return;
+        }
         crystals_.hits(arrived.deposits, arrived.hits);
-        // Two hits of one photon lie too near to each other to be a pair that counts.
-        for (std::size_t i = of_first; i < arrived.hits.size(); ++i) {
+        for (std::size_t i = 1; i < arrived.hits.size(); ++i) {
             const CrystalHit& one = arrived.hits[i];
             const std::size_t of_one = OfEnergy::cell(one.energy);
-            for (std::size_t j = 0; j < of_first; ++j) {
+            for (std::size_t j = 0; j < i; ++j) {
                 const CrystalHit& other = arrived.hits[j];
                 const std::size_t of_other = OfEnergy::cell(other.energy);
                 const double both = weight * of_energy_.accepted[of_one] * of_energy_.accepted[of_other] *
