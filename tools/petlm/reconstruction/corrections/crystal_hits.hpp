@@ -1,6 +1,7 @@
 // What photons leave in the crystals, and where the detector units find it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -39,7 +40,8 @@ class Crystals {
     class Deposits {
       public:
         void clear() { units_.clear(); }
-        [[nodiscard]] bool empty() const { return units_.empty(); }
+        /// Units, and so hits.
+        [[nodiscard]] std::size_t size() const { return units_.size(); }
 
       private:
         friend class Crystals;

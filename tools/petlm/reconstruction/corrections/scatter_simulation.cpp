@@ -161,10 +161,10 @@ class Histories {
     void detect(const Photon (&photons)[2], double weight, double& sum, double& low, sim::Random& random,
                 Arrived& arrived, Use&& use) const {
         arrived.deposits.clear();
-        for (const Photon& photon : photons) {
-            crystals_.follow(photon.ray, photon.energy, random, arrived.deposits);
-            if (arrived.deposits.empty()) return;
-        }
+        crystals_.follow(photons[0].ray, photons[0].energy, random, arrived.deposits);
+        const std::size_t of_first = arrived.deposits.size();
+        if (of_first == 0) return;
+        crystals_.follow(photons[1].ray, photons[1].energy, random, arrived.deposits);
         crystals_.hits(arrived.deposits, arrived.hits);
         for (std::size_t i = 1; i < arrived.hits.size(); ++i) {
             const CrystalHit& one = arrived.hits[i];
@@ -178,6 +178,8 @@ class Histories {
                 const std::uint32_t a = std::min(one.crystal, other.crystal);
                 const std::uint32_t b = std::max(one.crystal, other.crystal);
                 const double found = detection_.found(a, b);
+                // Neighbours that share a photon are no good pair. They must not weigh on those beside them.
+                if (!(found > 0) && (i < of_first) == (j < of_first)) continue;
                 sum += both * found;
                 low += both * found * (of_energy_.low[of_one] + of_energy_.low[of_other]) / 2;
                 use(a, b, both, found);
