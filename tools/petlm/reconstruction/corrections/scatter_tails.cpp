@@ -9,10 +9,11 @@
 namespace petacq::corrections {
 namespace {
 
-constexpr std::size_t slices = 16;        // of the sample, whatever the number of threads
-constexpr double thinnest_object = 1e-3;  // integral of the attenuation
-constexpr double least_expected = 20;     // in a group whose ratio is compared with others
-constexpr double randoms_error = 0.01;    // how well they are known (docs/design/randoms.md)
+constexpr std::size_t slices = 16;            // of the sample, whatever the number of threads
+constexpr double thinnest_object = 1e-3;      // integral of the attenuation
+constexpr double least_expected = 20;         // in a group whose ratio is compared with others
+constexpr double randoms_error = 0.01;        // how well they are known (docs/design/randoms.md)
+constexpr double shape_error_of_tenth = 0.1;  // where a tenth of the scatter is
 constexpr std::size_t groups_across = 8;
 constexpr std::size_t groups_along = 4;
 
@@ -185,7 +186,10 @@ ScatterTails::Scale ScatterTails::scale(const OfPair& expected, net::WorkerPool&
     }
     const double of_counts = std::max(1.0, count > 1 ? differences / (count - 1) : 1.0) / square;
     out.error = std::hypot(std::sqrt(of_counts), randoms_error * randoms / out.expected);
-    if (std::abs(out.ratio - 1) > confidence * std::hypot(out.error, simulation_error)) out.factor = std::max(out.ratio, 0.0);
+    const double shape_error = shape_error_of_tenth * std::max(1.0, std::sqrt(0.1 * total() / out.expected));
+    const bool known = out.error < least_precision * std::max(out.ratio, 1.0);
+    if (known && std::abs(out.ratio - 1) > confidence * std::hypot(out.error, simulation_error, shape_error))
+        out.factor = std::max(out.ratio, 0.0);
     return out;
 }
 

@@ -23,13 +23,16 @@ namespace petacq::corrections {
 /// the mean over groups of bins, by distance and place. Its error is that of the counts, or that of the
 /// differences between the groups if these are larger (they tell how well the shape of the simulation fits),
 /// and that of the randoms.
-/// Where the ratio is further from 1 than `confidence` times its error and that of the simulation, the object
-/// is not all that scatters, or not as said, and the ratio is the scale of the simulation. Else the
-/// simulation is known better than the tails.
+/// The simulation is known better than the tails, and stands as it is, unless the ratio is further from 1
+/// than `confidence` times its error, that of the simulation, and that of the shape together. Then the object
+/// is not all that scatters, or not as said, and the ratio is the scale of the simulation. The shape is known
+/// within 10 % where a tenth of the scatter is; tails with less of it are further out, and the shape there is
+/// less certain. A ratio that is not even known within `least_precision` scales nothing.
 class ScatterTails {
   public:
     static constexpr double confidence = 2;
     static constexpr double simulation_error = 0.03;
+    static constexpr double least_precision = 0.3;  ///< of the ratio, relative
     static constexpr std::size_t angles = 24;
     static constexpr std::size_t distances = 64;
     static constexpr std::size_t places = 12;

@@ -205,8 +205,11 @@ std::string Scatter::sentence() const {
     if (!std::isfinite(scale_.error)) return text + "; no lines miss the object, which could confirm it.";
     text += fmt::format("; the lines that miss the object hold {:.3g} +- {:.2g} times as much as simulated",
                         scale_.ratio, scale_.error);
-    return text + (scale_.factor == 1 ? ", which confirms it."
-                                      : fmt::format(": multiplied by {:.3g}.", scale_.factor));
+    if (scale_.factor != 1) return text + fmt::format(": multiplied by {:.3g}.", scale_.factor);
+    constexpr double confidence = corrections::ScatterTails::confidence;
+    const double error = std::hypot(scale_.error, corrections::ScatterTails::simulation_error);
+    return text + (std::abs(scale_.ratio - 1) <= confidence * error ? ", which confirms it."
+                                                                    : ", too uncertain to change it.");
 }
 
 }  // namespace petacq::image

@@ -169,4 +169,14 @@ TEST_CASE("corrections: where no line misses the object the simulation stands as
     ScatterTails noise = narrow.tails(100'000);
     narrow.draw(1, [&](std::uint32_t a, std::uint32_t b, int prompts) { noise.add(a, b, prompts); });
     CHECK(noise.scale(narrow.expected(), narrow.pool).factor == 1);
+    // So do randoms that leave much more than expected, but by chance as well.
+    Scattered faint("0,0,0,5,200");
+    faint.make_total(30);
+    ScatterTails bright = faint.tails();
+    faint.draw(23, [&](std::uint32_t a, std::uint32_t b, int prompts) { bright.add(a, b, prompts); });
+    const auto uncertain = bright.scale(faint.expected(), faint.pool);
+    CAPTURE(uncertain.ratio, uncertain.error);
+    CHECK(uncertain.ratio - 1 > 2 * uncertain.error);
+    CHECK(uncertain.error > 0.3 * uncertain.ratio);
+    CHECK(uncertain.factor == 1);
 }
