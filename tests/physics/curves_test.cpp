@@ -172,7 +172,7 @@ std::vector<double> pulls_of(const TracerScan& scan, unsigned replicates) {
 }  // namespace
 
 TEST_CASE("curves: a tracer that moves in, decays and blinds the detector units is that of its model",
-          "[physics]") {
+          "[.long]") {
     CHECK(pulls_of(usual, 8).size() > 15);
 }
 

@@ -90,13 +90,21 @@ TOF_PS = 141
 EDGE_MM = 1.6
 
 
+def one_depth_mm(file: str, *options: object) -> str:
+    """The depth of interaction of all lines that the export of the file holds."""
+    (header,) = exported("castor", file, *options).glob("*.hscan")
+    (line,) = (line for line in header.read_text().splitlines() if line.startswith("mean depth of interaction"))
+    return line.split(":")[1].strip()
+
+
 @functools.cache
 def image(file: str, *options: object, tof: str = "off") -> np.ndarray:
-    """Values [z][y][x] by petlm image, by MLEM with voxels of VOXEL_MM."""
+    """Values [z][y][x] by petlm image, by MLEM with voxels of VOXEL_MM, of lines at the depth of the export."""
     output = file + (".image" if tof == "off" else ".tof")
     call(
         frame(), "petlm", "image", file, "--output", output, *CORRECTED, "--iterations", ITERATIONS, "--subsets", 1,
-        "--smooth-mm", 0, "--voxel-mm", VOXEL_MM, "--backend", "cpu", "--tof", tof, "--no-cache", *options,
+        "--smooth-mm", 0, "--voxel-mm", VOXEL_MM, "--backend", "cpu", "--tof", tof, "--no-cache",
+        "--depth-mm", one_depth_mm(file, *options), *options,
     )  # fmt: skip
     header = (frame() / output / "image.nii").read_bytes()
     return np.frombuffer(header, "<f4", -1, 352).reshape(np.frombuffer(header, "<i2", 3, 42)[::-1])
