@@ -120,8 +120,8 @@ constexpr double square_of_distance(const CrystalPlace& a, const CrystalPlace& b
     }
     return squares;
 }
-/// Of the angles between the line of two places and the length of their crystals. `apart_mm`: the root of
-/// square_of_distance(), which code for a GPU takes by its own function.
+/// The line between two crystals makes an angle with the length of each; these are the cosines of both
+/// angles. `apart_mm`: the root of square_of_distance(), which code for a GPU takes by its own function.
 struct Cosines {
     double a;
     double b;

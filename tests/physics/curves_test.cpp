@@ -9,7 +9,7 @@
 namespace petacq::test {
 namespace {
 
-/// What a tracer does: the two-tissue model, per s, and its input.
+/// The rate constants of a two-tissue model, per s, and the bolus that enters the blood.
 struct Rates {
     double k1;
     double k2;
@@ -146,7 +146,7 @@ std::vector<double> pulls_of(const TracerScan& scan, unsigned replicates) {
     for (const auto& [name, curve, mbq] :
          {std::tuple{"blood", &tracer.blood, scan.blood_mbq}, {"tissue", &tracer.tissue, scan.tissue_mbq}}) {
         CAPTURE(name);
-        // What a concentration reads: of the even source.
+        // The scan of the even source gives the value that the image has for a concentration of 1.
         const double read = std::stod(flat[name].at(0).at(6)) / even_mbq;
         const double read_error = std::stod(flat[name].at(0).at(7)) / even_mbq / read;
         REQUIRE(found[name].size() == 10);
@@ -162,7 +162,7 @@ std::vector<double> pulls_of(const TracerScan& scan, unsigned replicates) {
             const double error = std::hypot(row[7].empty() ? 0 : std::stod(row[7]), read_error * expected);
             const double difference = std::stod(row[6]) - expected;
             CHECK(std::abs(difference) <= std::max({0.03 * expected, 3 * error, 0.001 * peak}));
-            // Of a few counts the spread of replicates says nothing.
+            // With a few counts the spread of the replicates is no measure of the error.
             if (expected > 0.002 * peak) pulls.push_back(difference / error);
         }
     }

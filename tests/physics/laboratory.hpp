@@ -29,7 +29,7 @@ struct Cylinder {
     }
 };
 
-/// What a laboratory has.
+/// The scanner of a laboratory, the settings of its daemon, and how its scans are simulated.
 struct Equipment {
     nlohmann::json scanner;                    ///< its description
     nlohmann::json daemon;                     ///< settings of petacqd

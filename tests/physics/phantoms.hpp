@@ -1,4 +1,4 @@
-// Phantoms of many kinds, for totals of scatter and of randoms.
+// Phantoms of many kinds, and the sources they are made of.
 #pragma once
 
 #include <string>
@@ -7,6 +7,9 @@
 #include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::test {
+
+/// Even activity in a cylinder.
+sim::ActivitySource active_cylinder(const sim::Cylinder& shape, double mbq);
 
 struct WaterPhantom {
     std::string name;

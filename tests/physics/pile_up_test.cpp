@@ -7,6 +7,7 @@
 
 #include "gpu/randoms/randoms.hpp"
 #include "gpu/rules/pair_rule.hpp"
+#include "tests/physics/phantoms.hpp"
 #include "tests/physics/truth.hpp"
 #include "tests/support/catch.hpp"
 
@@ -33,17 +34,11 @@ gpu::CoincidenceRules rules_of(WindowMode mode, MultiplesPolicy policy) {
 /// A cylinder of water off the axis; `pairs`: annihilations.
 sim::Options cylinder_with(double mbq, double pairs) {
     const sim::Cylinder shape{{8, -5, 2}, 11, 40};
-    sim::ActivitySource cylinder;
-    cylinder.shape = sim::Shape::cylinder;
-    cylinder.at = shape.at;
-    cylinder.radius_mm = shape.radius_mm;
-    cylinder.length_mm = shape.length_mm;
-    cylinder.activity_mbq = mbq;
     sim::Options options;
     options.seed = 8;
     options.threads = 2;
     options.duration_s = pairs / mbq * 1e-6;
-    options.activity = {cylinder};
+    options.activity = {active_cylinder(shape, mbq)};
     options.object = sim::ScatteringObject{shape};
     options.physics.efficiency = 0.7;
     options.crystals.model = sim::CrystalModel::depth;

@@ -12,7 +12,7 @@ using namespace petacq;
 using namespace petacq::test;
 
 TEST_CASE("rods: hot and cold in a warm cylinder of Rb-82", "[.long]") {
-    // Not so long crystals that their depth, which no board measures, blurs the rods.
+    // In longer crystals the depth of interaction, which no board measures, would blur the rods.
     Equipment equipment = Equipment::ten_modules("depth");
     equipment.scanner["dimensions"]["crystal_length_mm"] = 10;
     Laboratory laboratory(equipment);

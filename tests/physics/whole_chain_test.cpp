@@ -29,7 +29,7 @@ constexpr double known_mbq = 3;
 
 constexpr std::array chain_policies = {"RemoveMultiples", "TakeAllGoods", "TakeWinnerOfGoods"};
 
-/// What was simulated and calibrated: once for all tests of these crystals.
+/// Simulates and calibrates once, for all tests with the same model of crystals.
 class Chain {
   public:
     explicit Chain(const std::string& crystals) : laboratory_(Equipment::ten_modules(crystals)) {}

@@ -63,7 +63,7 @@ struct Hit {
     int object_scatters;  ///< of the photon of the largest deposit, before it
 };
 
-/// What the detector units make of the deposits: one hit each, at the mean place.
+/// Each detector unit joins its deposits to one hit at their mean place.
 std::vector<Hit> joined(const config::Scanner& scanner, const std::vector<sim::Deposit>& deposits) {
     struct Sum {
         double energy = 0;

@@ -7,11 +7,11 @@ import gzip
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from petacq.errors import PetacqError
+from petacq.series import command
 from petacq.series.frames import read_series
 
 _VERSION = "1.10.0"
@@ -118,7 +118,7 @@ def _with_subject(path: Path, subject: str, species: str | None) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 success, 64 usage, 65 cannot be written as BIDS, 74 I/O failure."""
+    """Exit status: that of ``command.run``."""
     parser = argparse.ArgumentParser(
         prog="petacq-bids", description="Puts the frames of petlm frames into a BIDS dataset."
     )
@@ -130,11 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reconstruction", help="label of the reconstruction, such as acdyn")
     parser.add_argument("--run", type=int, help="number of the run")
     parser.add_argument("--species", help="such as 'mus musculus'; BIDS takes subjects without one as humans")
-    try:
-        given = parser.parse_args(arguments)
-    except SystemExit as end:
-        return 64 if end.code else 0
-    try:
+
+    def write(given: argparse.Namespace) -> str:
         files = write_bids(
             given.frames,
             given.dataset,
@@ -145,14 +142,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             run=given.run,
             species=given.species,
         )
-    except OSError as error:
-        print(f"petacq-bids: {error}", file=sys.stderr)
-        return 74
-    except PetacqError as error:
-        print(f"petacq-bids: {error}", file=sys.stderr)
-        return 65
-    print(files[0])
-    return 0
+        return str(files[0])
+
+    return command.run(parser, arguments, write)
 
 
 if __name__ == "__main__":

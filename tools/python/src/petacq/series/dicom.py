@@ -8,7 +8,6 @@ import math
 import os
 import re
 import shutil
-import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import PetacqError
-from petacq.series.frames import FrameSeries, read_series
 from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.optional import pydicom_module
+from petacq.series import command
+from petacq.series.frames import FrameSeries, read_series
 
 _PET_IMAGE = "1.2.840.10008.5.1.4.1.1.128"
 _MOST_STORED = 65535
@@ -292,7 +292,7 @@ class _Series:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0 success, 64 usage, 65 cannot be converted, 74 I/O failure."""
+    """Exit status: that of ``command.run``."""
     parser = argparse.ArgumentParser(
         prog="petacq-dicom", description="Writes the frames of petlm frames as a DICOM series of PET images."
     )
@@ -304,11 +304,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--description", default="", help="Series Description (0008,103E)")
     parser.add_argument("--species", default="", help="Species (0010,2201) of an animal, such as 'Mus musculus'")
     parser.add_argument("--weight-kg", type=float, help="Weight (0010,1030), for uptake values")
-    try:
-        given = parser.parse_args(arguments)
-    except SystemExit as end:
-        return 64 if end.code else 0
-    try:
+
+    def write(given: argparse.Namespace) -> str:
         files = write_dicom(
             given.frames,
             given.output,
@@ -319,14 +316,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             species=given.species,
             weight_kg=given.weight_kg,
         )
-    except OSError as error:
-        print(f"petacq-dicom: {error}", file=sys.stderr)
-        return 74
-    except (PetacqError, ImportError) as error:
-        print(f"petacq-dicom: {error}", file=sys.stderr)
-        return 65
-    print(f"{given.output}: {len(files)} images")
-    return 0
+        return f"{given.output}: {len(files)} images"
+
+    return command.run(parser, arguments, write)
 
 
 if __name__ == "__main__":
