@@ -2,11 +2,13 @@
 #include <numbers>
 #include <stdexcept>
 
+#include "config/arrangement.hpp"
 #include "config/scanner.hpp"
 
 namespace petacq::config {
 
 CrystalPlace crystal_place(const Scanner& scanner, std::uint32_t crystal) {
+    if (scanner.arrangement) return scanner.arrangement->place(crystal);
     const Geometry& g = scanner.geometry;
     const Dimensions& d = scanner.dimensions;
     if (crystal >= g.crystal_count()) {

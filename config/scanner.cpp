@@ -11,6 +11,7 @@
 #include "config/base/json_file.hpp"
 #include "config/base/json_schema.hpp"
 #include "config/base/schemas.hpp"
+#include "config/long_form.hpp"
 
 namespace petacq::config {
 
@@ -56,6 +57,7 @@ void from_json(const json& j, Source& s) {
     if (!j.at("port").is_null()) j.at("port").get_to(s.port);
 }
 
+// The short form.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Scanner, name, geometry, tick_ps, dimensions, sources)
 
 namespace {
@@ -161,6 +163,13 @@ const json& scanner_schema() {
 
 Scanner scanner_from_json(const json& document) {
     json full = document;
+    if (is_long_form(document)) {
+        Scanner s = scanner_of_long_form(full);
+        full.at("sources").get_to(s.sources);
+        check_sources(s.sources, s.geometry);
+        s.long_form = std::make_shared<const json>(std::move(full));
+        return s;
+    }
     apply_schema(scanner_schema(), full);
 
     auto s = full.get<Scanner>();
@@ -177,7 +186,11 @@ Scanner load_scanner(const std::filesystem::path& file) {
 
 json to_json(const Scanner& scanner) {
     json document;
-    to_json(document, scanner);
+    if (scanner.long_form) {
+        document = *scanner.long_form;
+    } else {
+        to_json(document, scanner);
+    }
     if (scanner.sources.empty()) document.erase("sources");
     return document;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -35,12 +36,20 @@ struct Source {
     std::vector<std::uint32_t> bdms;  ///< the modules whose frames it carries
 };
 
+class Arrangement;
+
+/// A description has one of two forms. The short form is a ring: geometry and dimensions say all. The long
+/// form describes any arrangement of crystals; then dimensions mean nothing, nor do the counts of a ring.
 struct Scanner {
     std::string name;
     Geometry geometry;
     double tick_ps = 0;  ///< picoseconds per tick of detector time
     Dimensions dimensions;
     std::vector<Source> sources;  ///< all with an id, or none; empty: the description does not list them
+    std::shared_ptr<const Arrangement> arrangement{};   ///< of the long form
+    std::shared_ptr<const nlohmann::json> long_form{};  ///< the description, with its defaults
+
+    [[nodiscard]] bool is_ring() const { return !arrangement; }
 };
 
 /// Reads and checks a scanner description file. Throws config::Error with the key's path and the expectation.

@@ -7,6 +7,7 @@ namespace petacq::config {
 
 std::string_view petacqd_schema_text();
 std::string_view scanner_schema_text();
+std::string_view arrangement_schema_text();
 std::string_view layout_schema_text();
 
 }  // namespace petacq::config

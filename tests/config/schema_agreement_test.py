@@ -17,7 +17,7 @@ def load(path):
 
 
 configuration = jsonschema.validators.validator_for(load(folder / "petacqd.schema.json"))
-SCHEMAS = {"petacqd": "petacqd.schema.json", "scanner": "scanner.schema.json", "layout": "layout/layout.schema.json"}
+SCHEMAS = {"petacqd": "petacqd.schema.json", "scanner": "scanner.schema.json", "arrangement": "arrangement.schema.json", "layout": "layout/layout.schema.json"}
 for name in SCHEMAS.values():
     configuration.check_schema(load(folder / name))
 
@@ -30,6 +30,8 @@ assert checked >= 4, f"expected the examples in {folder}, found {checked}"
 
 # The program refuses these documents, too (tests/config/configuration_test.cpp).
 small = load(folder / "examples" / "small.json")
+for path in sorted((folder / "examples" / "scanners").glob("*.scanner.json")):
+    jsonschema.validate(load(path), load(folder / SCHEMAS["arrangement"]))
 refused = {
     "unknown key": {**small, "recieve": {}},
     "wrong type": {**small, "log_level": 3},

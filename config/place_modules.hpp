@@ -1,0 +1,18 @@
+// Makes the modules of a scanner from the items of `modules` in the long form of its description.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "config/arrangement.hpp"
+
+namespace petacq::config {
+
+/// `items`: with their defaults. Throws Error with the path of the key for an item that names no type or not
+/// exactly one placement, and for more than 65,536 modules.
+std::vector<Module> place_modules(const nlohmann::json& items, const std::vector<ModuleType>& types);
+
+/// Throws Error naming the first two modules that overlap.
+void check_overlaps(const std::vector<Module>& modules, const std::vector<ModuleType>& types);
+
+}  // namespace petacq::config
