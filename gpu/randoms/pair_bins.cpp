@@ -18,6 +18,7 @@ using config::PairGeometry;
 
 /// Directions from the axis that are told apart, at least.
 constexpr std::uint32_t directions = 24;
+constexpr std::uint32_t max_split_groups = 128;
 constexpr std::uint32_t directions_of_view = 48;  // whether lines meet a field of view depends on more
 
 /// [group] groups that pair with the same others have the same number.
@@ -63,6 +64,29 @@ std::vector<std::uint32_t> ranks(const std::vector<Key>& keys) {
 
 std::uint32_t number_of(const std::vector<std::uint32_t>& ranks) {
     return ranks.empty() ? 0 : *std::max_element(ranks.begin(), ranks.end()) + 1;
+}
+
+double radius_of(const Crystal& crystal) {
+    return std::hypot(static_cast<double>(crystal.x_um), static_cast<double>(crystal.y_um));
+}
+
+/// [group] numbers of groups that pair with the same others and lie about as far from the axis: an insert and
+/// the scanner around it differ.
+std::vector<std::uint32_t> families(const PairGeometry& pairs, const PairRule& rule) {
+    constexpr double much_further = 1.5;
+    std::vector<double> nearest(pairs.groups.size(), HUGE_VAL);
+    for (const Crystal& c : pairs.crystals)
+        nearest[c.group] = std::min(nearest[c.group], radius_of(c));
+    std::vector<double> sorted = nearest;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<double> inner;  // radius of each shell
+    for (const double radius : sorted)
+        if (inner.empty() || radius > much_further * inner.back()) inner.push_back(radius);
+    const std::vector<std::uint32_t> kind = alike(rule);
+    std::vector<std::pair<std::uint32_t, std::ptrdiff_t>> keys;
+    for (std::size_t g = 0; g < nearest.size(); ++g)
+        keys.emplace_back(kind[g], std::upper_bound(inner.begin(), inner.end(), nearest[g]) - inner.begin());
+    return ranks(keys);
 }
 
 /// Joins neighbouring numbers until at most `most` are left; returns whether any were joined.
@@ -121,7 +145,7 @@ PairSides PairSides::of(const config::Geometry& geometry, const PairRule& rule) 
         return sides;
     }
     const PairGeometry& pairs = *geometry.pairs;
-    const std::vector<std::uint32_t> kind = alike(rule);
+    const std::vector<std::uint32_t> kind = families(pairs, rule);
     const std::uint32_t wanted = pairs.field_of_view ? directions_of_view : directions;
     const std::uint32_t parts = std::max(1U, wanted / number_of(kind));
     using Key = std::tuple<double, std::uint32_t, std::uint32_t>;
@@ -211,6 +235,13 @@ void PairBins::take_long_form(const PairGeometry& pairs, const PairRule& rule, c
         if (pairs.crystals.size() > max_weighted) {
             join_neighbours(rows, std::max(zones, 12U));
             join_neighbours(strips, max_weighted / number_of(rows));
+            // Crystals of an inner and an outer ring count differently.
+            if (rule.group_count <= max_split_groups) {
+                std::vector<std::pair<std::uint32_t, std::uint32_t>> parts;
+                for (std::size_t i = 0; i < strips.size(); ++i)
+                    parts.emplace_back(strips[i], pairs.crystals[i].group);
+                strips = ranks(parts);
+            }
         }
     }
     rows_ = number_of(rows);

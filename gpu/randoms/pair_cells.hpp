@@ -57,6 +57,10 @@ struct PairCells {
     [[nodiscard]] std::uint32_t of_crystal(std::uint32_t crystal) const {
         return bins->cell_of_crystal(crystal);
     }
+    /// Whether the cell has crystals: a side of the long form may be shorter than the scanner.
+    [[nodiscard]] bool occupied(std::uint32_t cell) const {
+        return bins->first_bin(cell + 1) > bins->first_bin(cell);
+    }
     /// Whether a single of side a and one of side b may make a good pair.
     [[nodiscard]] bool can_join(std::uint32_t side_a, std::uint32_t side_b) const {
         return of_sides->can_join[std::size_t{side_a} * sides + side_b] != 0;

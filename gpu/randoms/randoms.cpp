@@ -342,9 +342,16 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
         // The good and the bad pairs of the zone, in the parts that they have in the cell.
         const double of_good = good_in_zone > 0 ? good_parts[a] / good_in_zone : 0;
         const double of_bad = good_in_zone < 1 ? (1 - good_parts[a]) / (1 - good_in_zone) : 0;
-        const double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
-        if (all <= 0) continue;
         for (std::uint32_t b = 0; b < count; ++b) {
+            // Of the zones that the side of b has.
+            const std::uint32_t first = b - cells.zone_of(b);
+            double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
+            for (std::uint32_t zone = 0; zone < zones; ++zone) {
+                const double good = axial.partners[row + zone] * axial.good[row + zone];
+                if (!cells.occupied(first + zone))
+                    all -= of_good * good + of_bad * (axial.partners[row + zone] - good);
+            }
+            if (all <= 1e-9 || !cells.occupied(b)) continue;
             const std::size_t place = std::size_t{a} * count + b;
             const double partners = axial.partners[row + cells.zone_of(b)];
             const double good = of_good * partners * axial.good[row + cells.zone_of(b)];

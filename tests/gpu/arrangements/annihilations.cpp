@@ -68,8 +68,9 @@ Annihilations annihilations(const config::PairGeometry& pairs, double radius_mm,
     out.of_energy.resize(hits.size());
     constexpr std::uint64_t start = 1'000'000;
     for (std::size_t i = 0; i < hits.size(); ++i) {
-        out.singles.push_back({start + static_cast<std::uint64_t>(hits[i].time),
-                               static_cast<std::uint32_t>(hits[i].crystal), static_cast<float>(energies[i])});
+        out.singles.push_back(
+            {start + static_cast<std::uint64_t>(hits[i].time), static_cast<std::uint32_t>(hits[i].crystal),
+             Annihilations::lowest_keV + Annihilations::step_keV * static_cast<float>(energies[i])});
         out.of_energy[energies[i]] = hits[i].annihilation;
     }
     out.ticks = static_cast<std::uint64_t>(time);

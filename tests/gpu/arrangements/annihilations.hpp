@@ -12,12 +12,17 @@ namespace petacq::test {
 
 struct Annihilations {
     gpu::RecordVector<gpu::Single> singles;  ///< in the order of their times; each has an energy of its own
-    std::vector<std::uint32_t> of_energy;    ///< [energy] the annihilation of the single that has it
+    std::vector<std::uint32_t> of_energy;    ///< the annihilations of the singles, in the order of energy
     std::uint64_t ticks = 0;
 
+    static constexpr float lowest_keV = 300;
+    static constexpr float step_keV = 1.0F / 1024;
+
     [[nodiscard]] bool random(const gpu::Coincidence& pair) const {
-        return of_energy[static_cast<std::size_t>(pair.energy_a)] !=
-               of_energy[static_cast<std::size_t>(pair.energy_b)];
+        const auto annihilation = [&](float energy) {
+            return of_energy.at(static_cast<std::size_t>((energy - lowest_keV) / step_keV));
+        };
+        return annihilation(pair.energy_a) != annihilation(pair.energy_b);
     }
 };
 

@@ -175,8 +175,8 @@ TEST_CASE("pair rule: a line that only touches the field of view meets it") {
     CHECK_FALSE(meets(cylinder, {-50'000, 0, 2001}, {50'000, 0, 2001}));
     CHECK(meets(cylinder, {5000, 0, -9000}, {5000, 0, 9000}));
     CHECK_FALSE(meets(cylinder, {5001, 0, -9000}, {5001, 0, 9000}));
-    CHECK(meets(cylinder, {6000, 0, 3000}, {4000, 0, 1000}));
-    CHECK_FALSE(meets(cylinder, {6000, 0, 3002}, {4000, 0, 1002}));
+    CHECK(meets(cylinder, {4000, 0, 3000}, {6000, 0, 1000}));
+    CHECK_FALSE(meets(cylinder, {4000, 0, 3002}, {6000, 0, 1002}));
     CHECK_FALSE(meets(cylinder, {50'000, 0, 0}, {5001, 0, 0}));
     CHECK(meets(cylinder, {50'000, 0, 0}, {5000, 0, 0}));
     CHECK(meets(cylinder, {1000, 0, 0}, {1000, 0, 0}));
