@@ -334,6 +334,17 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
     }
     contents.partners.assign(std::size_t{count} * count, 0);
     contents.good_partners.assign(contents.partners.size(), 0);
+    // Partners on the side of b, in the zones that it has.
+    const auto in_zones_of = [&](std::uint32_t b, std::size_t row, double of_good, double of_bad) {
+        double all = 0;
+        const std::uint32_t first = b - cells.zone_of(b);
+        for (std::uint32_t zone = 0; zone < zones; ++zone) {
+            const double good = axial.good[row + zone];
+            if (cells.occupied(first + zone))
+                all += axial.partners[row + zone] * (of_good * good + of_bad * (1 - good));
+        }
+        return all;
+    };
     if (cells.partners_refused && cells.rule.field_of_view.half_x_um > 0)
         return spread_partners(contents, trues, by_side, axial, good_parts);
     for (std::uint32_t a = 0; a < count; ++a) {
@@ -344,21 +355,16 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
         // The good and the bad pairs of the zone, in the parts that they have in the cell.
         const double of_good = good_in_zone > 0 ? good_parts[a] / good_in_zone : 0;
         const double of_bad = good_in_zone < 1 ? (1 - good_parts[a]) / (1 - good_in_zone) : 0;
+        const double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
+        if (all <= 0) continue;
         for (std::uint32_t b = 0; b < count; ++b) {
-            // Of the zones that the side of b has.
-            const std::uint32_t first = b - cells.zone_of(b);
-            double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
-            for (std::uint32_t zone = 0; zone < zones; ++zone) {
-                const double good = axial.partners[row + zone] * axial.good[row + zone];
-                if (!cells.occupied(first + zone))
-                    all -= of_good * good + of_bad * (axial.partners[row + zone] - good);
-            }
-            if (all <= 1e-9 || !cells.occupied(b)) continue;
+            const double of_side = cells.has_empty() ? in_zones_of(b, row, of_good, of_bad) : all;
+            if (of_side <= 0 || !cells.occupied(b)) continue;
             const std::size_t place = std::size_t{a} * count + b;
             const double partners = axial.partners[row + cells.zone_of(b)];
             const double good = of_good * partners * axial.good[row + cells.zone_of(b)];
             const double bad = of_bad * partners * (1 - axial.good[row + cells.zone_of(b)]);
-            contents.partners[place] = by_side[place_of(a, b)] * ((good + bad) / all);
+            contents.partners[place] = by_side[place_of(a, b)] * ((good + bad) / of_side);
             contents.good_partners[place] = good + bad > 0 && are_apart(a, b) ? good / (good + bad) : 0;
         }
     }
