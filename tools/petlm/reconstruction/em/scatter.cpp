@@ -113,8 +113,7 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
     detection.multiples = data_.multiples;
     detection.bins = corrections::ScatterTails::bins;
     detection.bin_of = [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); };
-    if (data_.lines.depth().typical_mm() > 0)
-        detection.crystals.material = config::crystal_material(data_.scanner.dimensions);
+    detection.crystals.deep = data_.lines.depth().typical_mm() > 0;
     for (const std::size_t annihilations : annihilations_by_round) {
         simulation_ = simulate(detection, annihilations, pool);
         const double simulated = simulation_->trues() + simulation_->scattered();
@@ -138,7 +137,7 @@ std::unique_ptr<corrections::ScatterSimulation> Scatter::simulate(corrections::D
                                                                 detection, annihilations, pool);
     };
     auto out = follow();
-    if (simulation_ || !detection.crystals.material || !data_.window.low_share) return out;
+    if (simulation_ || !detection.crystals.deep || !data_.window.low_share) return out;
     detection.crystals.scatters = false;
     auto absorbed = follow();
     const double low = *data_.window.low_share;
@@ -196,7 +195,7 @@ std::string Scatter::sentence() const {
         "{:.4g} "
         "to {:.4g} keV and a resolution of {:.3g} %, and in crystals {}",
         total_, share_of_prompts(), data_.window.lower, data_.window.upper, 100 * data_.window.resolution,
-        !crystals_.material  ? "that absorb them at the front"
+        !crystals_.deep      ? "that absorb them at the front"
         : crystals_.scatters ? "between which they scatter"
                              : "that absorb them where they interact");
     if (!std::isfinite(scale_.error)) return text + "; no lines miss the object, which could confirm it.";

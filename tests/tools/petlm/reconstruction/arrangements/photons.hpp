@@ -19,6 +19,10 @@
 
 namespace petacq::test {
 
+inline config::Scanner example_scanner(const std::string& name) {
+    return config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/scanners/" + name + ".scanner.json");
+}
+
 /// Two crystals that absorb the photons of one decay.
 struct FoundPair {
     std::uint32_t a;
