@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from petacq.calibration import _read
 from petacq.errors import CalibrationError
-from petacq.scanner import Integers, Scanner
+from petacq.geometry.arrangement import Integers
+from petacq.scanner import Scanner
 
 
 @dataclass(frozen=True)
