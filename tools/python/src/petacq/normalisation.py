@@ -39,6 +39,8 @@ class Normalisation:
         except ImportError as error:
             raise ImportError("petacq: normalisations are HDF5: install h5py (pip install petacq[hdf5])") from error
         content = Path(path).read_bytes()  # raises OSError; also for the SHA-256
+        if not scanner.is_ring:
+            raise CalibrationError(f"{path}: expected a scanner that is a ring; the factors of pairs are read for rings")
         columns = scanner.crystals_per_module_y
         rings = scanner.crystal_count // scanner.crystals_in_ring
         try:

@@ -168,7 +168,8 @@ class ArrangedScanner(Scanner):
         return self.arrangement.sizes_mm()
 
 
-def _row_of(part: Part) -> Row:
+def row_of(part: Part) -> Row:
+    """Crystals side by side, as a description has them. Raises ScannerError."""
     equal = part.has("count") or part.has("pitch_mm")
     if equal == bool(part.items("sizes_mm")):
         found = "both" if equal else "neither"
@@ -196,7 +197,7 @@ def _type_of(part: Part) -> ModuleType:
     layers: list[Layer] = []
     at = 0.0
     for of in part.parts("layers"):
-        y, z, length = _row_of(of.part("y")), _row_of(of.part("z")), of.number("length_mm")
+        y, z, length = row_of(of.part("y")), row_of(of.part("z")), of.number("length_mm")
         for _ in range(of.count("count", 1, most=64)):
             at += of.number("gap_mm", 0.0)
             layers.append(Layer(y, z, at, length, of.text("material", "LYSO")))
