@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.geometry.arranged_scanner import ArrangedScanner
-from petacq.geometry.petsird_types import PetsirdType
+from petacq.geometry.petsird_types import PetsirdType, turned_about_z
 from petacq.normalisation import Normalisation
 from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.petsird_blocks import Extras
@@ -161,7 +161,8 @@ def _geometry(petsird: Any, bins: Bins, materials: list[str]) -> Any:
         box = petsird.BoxShape(
             corners=[petsird.Coordinate(c=(np.array(corner) * of.box_mm).astype(np.float32)) for corner in corners]
         )
-        elements = np.tile(np.eye(3, 4), (of.elements, 1, 1))
+        elements = np.empty((of.elements, 3, 4))
+        elements[:, :, :3] = turned_about_z(0.0)
         elements[:, :, 3] = of.corner_mm
         crystals = petsird.ReplicatedBoxSolidVolume(
             object=petsird.BoxSolidVolume(

@@ -38,6 +38,11 @@ def types_of(scanner: Scanner) -> list[PetsirdType]:
     return _of_arrangement(scanner) if isinstance(scanner, ArrangedScanner) else [_of_ring(scanner)]
 
 
+def turned_about_z(angle: float) -> Millimetres:
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array(((c, -s, 0), (s, c, 0), (0, 0, 1)))
+
+
 def _of_ring(s: Scanner) -> PetsirdType:
     """Modules go along the axis first, then around the ring; so do the elements in a module. STIR expects this."""
     rows = s.crystals_per_module_z
@@ -55,9 +60,7 @@ def _of_ring(s: Scanner) -> PetsirdType:
     corners[:, :, 2] = in_module_z - middle_z - s.crystal_pitch_z_mm / 2
     matrices = np.zeros((s.modules_in_ring, s.modules_z, 3, 4))
     for k in range(s.modules_in_ring):
-        angle = 2 * math.pi * k / s.modules_in_ring
-        c, sine = math.cos(angle), math.sin(angle)
-        matrices[k, :, :, :3] = ((c, -sine, 0), (sine, c, 0), (0, 0, 1))
+        matrices[k, :, :, :3] = turned_about_z(2 * math.pi * k / s.modules_in_ring)
     matrices[:, :, 2, 3] = s.axial_mm[::rows] - in_module_z[0] + middle_z
     box = (s.crystal_length_mm, s.crystal_pitch_y_mm, s.crystal_pitch_z_mm)
     return PetsirdType(box, None, corners.reshape(-1, 3), matrices.reshape(-1, 3, 4), crystals)
