@@ -15,6 +15,7 @@
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"
 #include "tools/petlm/export/geometry/one_depth.hpp"
+#include "tools/petlm/export/geometry/pair_angle.hpp"
 #include "tools/petlm/export/geometry/stir_detectors.hpp"
 #include "tools/petlm/export/line_model.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -62,19 +63,19 @@ std::uint32_t largest_ring_difference(const StirDetectors& detectors, const Expo
 
 /// How far apart around the ring the two nearest detectors are that form a pair.
 std::uint32_t nearest_in_pairs(const config::Scanner& scanner, const StirDetectors& detectors,
-                               const gpu::PairRule& rule) {
-    if (scanner.is_ring()) {
-        const auto& g = scanner.geometry;
-        const std::uint32_t modules = rule.min_module_difference;
-        return modules == 0 ? 0 : (modules - 1) * g.blocks.y * g.crystals.y + 1;
+                               std::uint32_t min_module_difference) {
+    const config::Geometry& g = scanner.geometry;
+    if (g.is_ring()) {
+        return min_module_difference == 0 ? 0 : (min_module_difference - 1) * g.blocks.y * g.crystals.y + 1;
     }
     const auto any_pair = [&](std::uint32_t apart) {
         for (std::uint32_t detector = 0; detector < detectors.in_ring(); ++detector) {
             for (std::uint32_t a = 0; a < detectors.rings(); ++a) {
                 for (std::uint32_t b = 0; b < detectors.rings(); ++b) {
-                    if (rule.good(detectors.crystal_of(a, detector),
-                                  detectors.crystal_of(b, (detector + apart) % detectors.in_ring())))
-                        return true;
+                    const auto& first = g.pairs->crystals[detectors.crystal_of(a, detector)];
+                    const auto& second =
+                        g.pairs->crystals[detectors.crystal_of(b, (detector + apart) % detectors.in_ring())];
+                    if (groups_pair(*g.pairs, first.group, second.group, min_module_difference)) return true;
                 }
             }
         }
@@ -93,8 +94,8 @@ std::uint32_t tangential_positions(const config::Scanner& scanner, const StirDet
     const std::uint32_t half = detectors.in_ring() / 2;
     // Crystals less than 2 apart are always left out: STIR's projectors look one position further on either
     // side, and none lies beyond.
-    const std::uint32_t nearest =
-        std::max(nearest_in_pairs(scanner, detectors, pair_rule(source, scanner.geometry)), 2U);
+    const std::uint32_t nearest = std::max(
+        nearest_in_pairs(scanner, detectors, pair_rule(source, scanner.geometry).min_module_difference), 2U);
     return half > nearest ? 2 * (half - nearest) + 1 : 1;
 }
 

@@ -26,8 +26,10 @@ double degrees_between(const config::Vector3& a, const config::Vector3& b) {
     return std::acos(std::clamp(cosine, -1.0, 1.0)) * 180 / std::numbers::pi;
 }
 
-bool modules_good(const config::PairGeometry& pairs, std::uint32_t a, std::uint32_t b,
-                  std::uint32_t min_module_difference) {
+}  // namespace
+
+bool groups_pair(const config::PairGeometry& pairs, std::uint32_t a, std::uint32_t b,
+                 std::uint32_t min_module_difference) {
     if (!pairs.may_pair[a * pairs.groups.size() + b]) return false;
     if (min_module_difference == 0) return true;
     const std::uint32_t of = pairs.groups[a].around_of;
@@ -36,8 +38,6 @@ bool modules_good(const config::PairGeometry& pairs, std::uint32_t a, std::uint3
                                        : pairs.groups[b].around - pairs.groups[a].around;
     return std::min(straight, of - straight) >= min_module_difference;
 }
-
-}  // namespace
 
 PairAngle pair_angle(const ExportSource& source, const config::Scanner& scanner) {
     const auto& rules = source.coverage().rules.coincidence;
@@ -52,7 +52,7 @@ PairAngle pair_angle(const ExportSource& source, const config::Scanner& scanner)
     for (auto a = kinds.begin(); a != kinds.end(); ++a) {
         for (auto b = a; b != kinds.end(); ++b) {
             const double apart = degrees_between(a->second, b->second);
-            if (modules_good(*scanner.geometry.pairs, a->first, b->first, modules)) {
+            if (groups_pair(*scanner.geometry.pairs, a->first, b->first, modules)) {
                 accepted = std::min(accepted, apart);
             } else {
                 refused = std::max(refused, apart);
