@@ -1,6 +1,7 @@
 // Bins of the lines through two crystals, projected along the axis: a sinogram.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -40,6 +41,7 @@ class LineBins {
         return of_columns(column_of_[crystal_a], column_of_[crystal_b]);
     }
 
+    [[nodiscard]] std::size_t crystals() const { return column_of_.size(); }
     [[nodiscard]] std::uint32_t columns() const { return static_cast<std::uint32_t>(middles_.size()); }
     [[nodiscard]] std::uint32_t column_of(std::uint32_t crystal) const { return column_of_[crystal]; }
     [[nodiscard]] std::uint32_t of_columns(std::uint32_t a, std::uint32_t b) const {

@@ -9,9 +9,6 @@ namespace petacq::sinogram {
 
 namespace {
 
-/// Pairs of crystals that are looked at in all.
-constexpr double max_pairs = 2e7;
-
 /// The crystals of each column.
 std::vector<std::vector<std::uint32_t>> crystals_by_column(const LineBins& lines, std::uint32_t crystals) {
     std::vector<std::vector<std::uint32_t>> by_column(lines.columns());
@@ -46,7 +43,7 @@ double good_pairs(const std::vector<std::uint32_t>& a, const std::vector<std::ui
 }  // namespace
 
 std::vector<double> lines_per_bin(const LineBins& lines, const config::Geometry& geometry,
-                                  const gpu::PairRule& rule) {
+                                  const gpu::PairRule& rule, double max_pairs) {
     std::vector<double> in_bin(std::size_t{lines.angles()} * lines.radial());
     const std::uint32_t columns = lines.columns();
     if (geometry.is_ring()) {
@@ -59,7 +56,8 @@ std::vector<double> lines_per_bin(const LineBins& lines, const config::Geometry&
         return in_bin;
     }
     const auto crystals = crystals_by_column(lines, geometry.crystal_count());
-    const double of_columns = max_pairs / (0.5 * columns * columns);
+    const double all = 0.5 * geometry.crystal_count() * geometry.crystal_count();
+    const double of_columns = all <= max_pairs ? all : max_pairs / (0.5 * columns * columns);
     for (std::uint32_t a = 0; a < columns; ++a) {
         for (std::uint32_t b = a + 1; b < columns; ++b) {
             const std::uint32_t bin = lines.of_columns(a, b);

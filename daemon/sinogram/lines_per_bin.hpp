@@ -10,9 +10,9 @@
 namespace petacq::sinogram {
 
 /// [bin of LineBins] the good pairs of crystals. In a ring those of crystals of one ring, since all its rings
-/// are alike. Otherwise the pairs of all crystals: one by one, or, if they are more than some ten million, a
-/// sample of each pair of columns, always the same.
+/// are alike. Otherwise the pairs of all crystals: one by one, or, if they are more than `max_pairs`, a
+/// sample of about as many from all pairs of columns, always the same.
 std::vector<double> lines_per_bin(const LineBins& lines, const config::Geometry& geometry,
-                                  const gpu::PairRule& rule);
+                                  const gpu::PairRule& rule, double max_pairs = 2e7);
 
 }  // namespace petacq::sinogram
