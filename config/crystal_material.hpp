@@ -9,6 +9,8 @@
 
 namespace petacq::config {
 
+struct CrystalLayer;
+
 struct CrystalMaterial {
     std::string name;
     double attenuation_per_cm = 0;  ///< linear, at 511 keV
@@ -20,8 +22,12 @@ struct CrystalMaterial {
 std::span<const CrystalMaterial> crystal_materials();
 /// nullptr if the table does not have it.
 const CrystalMaterial* find_crystal_material(std::string_view name);
+/// Whether it contains lutetium, of which Lu-176 is a part.
+bool contains_lutetium(std::string_view material);
 
-/// The material of a scanner. A coefficient that its description states replaces that of the table.
+/// The material of a scanner, or of a layer of its crystals. A coefficient that its description states
+/// replaces that of the table.
 CrystalMaterial crystal_material(const Dimensions& dimensions);
+CrystalMaterial crystal_material(const CrystalLayer& layer);
 
 }  // namespace petacq::config

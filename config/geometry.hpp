@@ -48,6 +48,11 @@ struct Geometry {
                            : crystals_in_ring() * rings();
     }
 
+    /// Places for modules around the ring; 0: not all modules are around one ring.
+    [[nodiscard]] std::uint32_t modules_around() const {
+        return is_ring() ? modules_in_ring() : pairs->places_around();
+    }
+
     // Of a ring. REQUIRES: is_ring().
     [[nodiscard]] std::uint32_t modules_in_ring() const { return channels * modules.y; }
     [[nodiscard]] std::uint32_t crystals_per_module_y() const { return blocks.y * crystals.y; }
