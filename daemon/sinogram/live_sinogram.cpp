@@ -19,7 +19,7 @@ LineBins lines_of(const config::Scanner& scanner) {
     const std::uint32_t angles = std::min(LineBins::angles_of(scanner), max_angles);
     const std::uint32_t radial =
         LineBins::radial_of(scanner, config::extent_of(scanner).transaxial_pitch_mm / 2);
-    return {scanner, config::DepthOfInteraction(scanner.dimensions), angles, std::min(radial, max_radial)};
+    return {scanner, config::DepthOfInteraction::of(scanner, {}), angles, std::min(radial, max_radial)};
 }
 
 /// The convolution with (1, 2, 1) / 4 is a Hann window: its transfer function is (1 + cos(2 pi f w)) / 2.

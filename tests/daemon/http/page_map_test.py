@@ -92,7 +92,7 @@ class PageMap(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate(f"({numbers})('unit-bdm')"), ["0", "2"])
             self.assertEqual(page.evaluate(f"({numbers})('unit-du')"), ["0", "2"])
             self.assertEqual(page.evaluate(f"({numbers})('spectrum-of')"), ["all", "0", "2"])
-            page.evaluate("instead['/spectra/2/1'] = null, choose_module(2), 0")
+            page.evaluate("instead['/spectra/2/1'] = null, unit.show_module(2), 0")
             self.assertEqual(page.evaluate(f"[unit.module, ({numbers})('unit-du')]"), [2, ["1"]])
 
     def test_a_unit_shows_its_layers(self):
