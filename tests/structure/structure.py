@@ -77,7 +77,7 @@ ORDER = [
     ["tools/petcal/base"],
     ["tools/petcal/results"],
     ["tools/petcal/report"],
-    ["tools/petcal/check", "tools/petcal/steps"],
+    ["tools/petcal/check", "tools/petcal/draw", "tools/petcal/steps"],
     ["tools/petcal"],
     ["tools/petbench/base"],
     ["tools/petbench/pipeline", "tools/petbench/receive"],
