@@ -65,12 +65,12 @@ double gap_between(std::uint32_t position_size, std::uint32_t regions) {
     return positions < 6 ? 0 : 1.5 / positions;
 }
 
-void draw_flood_map(const Geometry& g, const FloodDistortion& d, std::uint8_t* map) {
+void draw_flood_map(const Geometry& g, const FloodDistortion& d, std::uint16_t* map) {
     const std::uint32_t size = g.position_size;
     const std::uint32_t rows = g.crystals.y;
     const std::uint32_t columns = g.crystals.z;
-    // With 256 crystals every byte value names a crystal: no position can be outside.
-    const bool all_inside = g.crystals_per_du() > 255;
+    const std::uint16_t none = outside_crystals(g.crystals_per_du());
+    const bool all_inside = none < g.crystals_per_du();
     const double column_gap = all_inside ? 0 : gap_between(size, columns);
     const double row_gap = all_inside ? 0 : gap_between(size, rows);
     for (std::uint32_t y = 0; y < size; ++y) {
@@ -86,8 +86,8 @@ void draw_flood_map(const Geometry& g, const FloodDistortion& d, std::uint8_t* m
             const int column = region_at(u, columns, column_gap);
             const int row = region_at(v, rows, row_gap);
             const bool outside = column < 0 || row < 0;
-            map[x + y * size] = outside ? std::uint8_t{255}
-                                        : static_cast<std::uint8_t>(row * static_cast<int>(columns) + column);
+            map[x + y * size] =
+                outside ? none : static_cast<std::uint16_t>(row * static_cast<int>(columns) + column);
         }
     }
 }

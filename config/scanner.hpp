@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "config/frame_version.hpp"
 #include "config/geometry.hpp"
 
 namespace petacq::config {
@@ -37,6 +38,7 @@ struct Source {
 
 struct Scanner {
     std::string name;
+    FrameVersion frame_version = FrameVersion::one;  ///< of the frames that its boards send
     Geometry geometry;
     double tick_ps = 0;  ///< picoseconds per tick of detector time
     Dimensions dimensions;

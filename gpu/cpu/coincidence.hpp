@@ -60,7 +60,7 @@ class CoincidenceFinder {
 
     PairRule rule_;
     CoincidenceRules rules_;
-    std::vector<std::uint8_t> module_of_;  ///< [crystal]
+    std::vector<std::uint16_t> module_of_;  ///< [crystal]
 };
 
 }  // namespace petacq::gpu

@@ -9,6 +9,7 @@ HostTables::HostTables(const PipelineOptions& options, const config::Calibration
     const config::Geometry& g = options.geometry;
     const std::uint32_t bins = frames.view().bins;
     const std::uint32_t units = g.bdm_count * g.du_count;
+    crystal_in_unit.resize(config::has_wide_positions(g) ? std::size_t{1} << 16 : std::size_t{1} << 8);
     for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local)
         crystal_in_unit[local] = g.crystal(0, 0, local);
     rows.resize(std::size_t{g.crystal_count()} * (1 + bins));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -24,7 +23,8 @@ struct HostTables {
     FrameTables frames;
     /// A crystal number is first_crystal[unit] + crystal_in_unit[local], for a `local` inside a crystal.
     std::vector<std::uint32_t> first_crystal;
-    std::array<std::uint32_t, 256> crystal_in_unit{};
+    /// It has room for every value of an entry of the position table.
+    std::vector<std::uint32_t> crystal_in_unit;
     /// [crystal][1 + bins] the bits of the time offset (std::int32_t) and of the energy factors (float).
     net::HugeVector<std::uint32_t> rows;
 };
@@ -32,7 +32,7 @@ struct HostTables {
 /// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
 template <bool one_bin>
 std::uint32_t factor_word(net::FrameWords w, std::uint32_t bins) {
-    return one_bin ? 1 : 1 + std::min(frame_adc(w) / config::adc_per_bin, bins - 1);
+    return one_bin ? 1 : 1 + std::min(net::adc_of(w) / config::adc_per_bin, bins - 1);
 }
 
 }  // namespace petacq::gpu

@@ -50,7 +50,10 @@ double RandomsByPair::of(const PairCells& cells, std::uint32_t i, std::uint32_t 
 }
 
 RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules)
-    : rules_(rules), pairs_(geometry, rules), module_of_(modules_of_crystals(geometry)) {
+    : rules_(rules),
+      pairs_(geometry, rules),
+      module_of_(modules_of_crystals(geometry)),
+      sectors_(Sectors::of(geometry)) {
     for (std::vector<double>& rates : by_pair_.rates.of)
         rates.resize(geometry.crystal_count());
     for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i)
@@ -92,10 +95,10 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
     const std::vector<double> first = pairs_.first_ends(by_pair_.chances);
     const std::size_t modules = sums.modules.size();
     std::vector<Ends> of_module(modules);
-    for (std::size_t a = 0; a < modules; ++a) {
-        for (std::size_t b = 0; b < modules; ++b) {
+    for (std::uint32_t a = 0; a < modules; ++a) {
+        for (std::uint32_t b = 0; b < modules; ++b) {
             const double pairs =
-                0.0 + sums.module_pairs[a * modules + b] + sums.refused_pairs[a * modules + b];
+                sectors_.share(sums.module_pairs, a, b) + sectors_.share(sums.refused_pairs, a, b);
             of_module[a].pairs += pairs;
             of_module[b].pairs += pairs;
             of_module[b].later += pairs;
@@ -147,12 +150,12 @@ RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sum
     const std::size_t bdms = sums.modules.size();
     TruePairs trues{std::vector<double>(modules * modules), std::vector<double>(modules * modules),
                     std::vector<double>(modules * modules)};
-    for (std::size_t a = 0; a < bdms; ++a) {
-        for (std::size_t b = 0; b < bdms; ++b) {
+    for (std::uint32_t a = 0; a < bdms; ++a) {
+        for (std::uint32_t b = 0; b < bdms; ++b) {
             for (const std::size_t place :
                  {a % modules * modules + b % modules, b % modules * modules + a % modules}) {
-                trues.good[place] += sums.module_pairs[a * bdms + b];
-                trues.refused[place] += sums.refused_pairs[a * bdms + b];
+                trues.good[place] += sectors_.share(sums.module_pairs, a, b);
+                trues.refused[place] += sectors_.share(sums.refused_pairs, a, b);
             }
         }
     }

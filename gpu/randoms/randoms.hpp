@@ -98,8 +98,9 @@ class RandomsEstimator {
 
     const CoincidenceRules rules_;
     GoodPairs pairs_;
-    std::vector<std::uint8_t> module_of_;  ///< [crystal] BDM
-    std::vector<std::uint32_t> cell_of_;   ///< [crystal]
+    std::vector<std::uint16_t> module_of_;  ///< [crystal] BDM
+    const Sectors sectors_;
+    std::vector<std::uint32_t> cell_of_;  ///< [crystal]
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
     double pile_up_ = 1;

@@ -51,8 +51,8 @@ std::vector<Event> arrivals(Random& random) {
             d.port = static_cast<std::uint16_t>(10000 + board);
             d.source = static_cast<std::uint16_t>(board + 1);
             d.flags = random.one_in(2000) ? net::flag_end_of_stream : std::uint8_t{0};
-            d.first_bdm = static_cast<std::uint8_t>(random.below(8));
-            d.last_bdm = static_cast<std::uint8_t>(random.below(8));
+            d.first_bdm = static_cast<std::uint16_t>(random.below(8));
+            d.last_bdm = static_cast<std::uint16_t>(random.below(8));
             d.arrival_ns = now;
             if (random.one_in(150) && !events.empty()) d = events[random.below(events.size())].datagram;
             d.arrival_ns = now;

@@ -13,6 +13,7 @@ Case open_case(Rng& rng) {
     Case c;
     c.setup = random_setup(rng);
     c.options.geometry = c.setup.geometry;
+    c.options.frame_version = c.setup.frame_version;
     c.options.head_marker = c.setup.head_marker;
     c.options.tail_marker = c.setup.tail_marker;
     c.options.energy.filter = false;

@@ -14,15 +14,15 @@ constexpr double peak_keV = 511;  // NOLINT(readability-identifier-naming)
 
 /// Each position belongs to the nearest spot, if that is within one pitch in both directions.
 void draw_positions(const config::Geometry& g, const Detector& detector, std::uint32_t unit,
-                    std::uint8_t* table) {
+                    std::uint16_t* table) {
     const std::uint32_t size = g.position_size;
     const std::uint32_t locals = g.crystals_per_du();
-    // With 256 crystals every byte value names a crystal: no position can be outside.
-    const bool all_inside = locals > 255;
+    const std::uint16_t none = config::outside_crystals(locals);
+    const bool all_inside = none < locals;
     const double reach_x = all_inside ? size : static_cast<double>(size) / g.crystals.z;
     const double reach_y = all_inside ? size : static_cast<double>(size) / g.crystals.y;
     std::vector<double> nearest(std::size_t{size} * size, std::numeric_limits<double>::infinity());
-    std::fill_n(table, nearest.size(), std::uint8_t{255});
+    std::fill_n(table, nearest.size(), none);
     const auto first = [](double v) { return static_cast<std::uint32_t>(std::max(std::ceil(v), 0.0)); };
     for (std::uint32_t origin = 0; origin < locals; ++origin) {
         const TrueCrystal& c =
@@ -34,7 +34,7 @@ void draw_positions(const config::Geometry& g, const Detector& detector, std::ui
                 double& best = nearest[x + std::size_t{y} * size];
                 if (dx * dx + dy * dy >= best) continue;
                 best = dx * dx + dy * dy;
-                table[x + std::size_t{y} * size] = static_cast<std::uint8_t>(origin);
+                table[x + std::size_t{y} * size] = static_cast<std::uint16_t>(origin);
             }
         }
     }
