@@ -62,12 +62,18 @@ std::vector<Event> arrivals(Random& random) {
     return events;
 }
 
+std::vector<std::uint32_t> modules_in(const net::Modules& set) {
+    std::vector<std::uint32_t> all;
+    set.each([&](std::uint32_t bdm) { all.push_back(bdm); });
+    return all;
+}
+
 auto facts(const daemon::SourceStatus& s) {
     const daemon::SequenceCounts& c = s.sequence;
     return std::tuple(
         std::tuple(s.id, s.address, s.port, s.state, s.datagrams, s.frames, s.lost, s.invalid_frames,
                    s.unnumbered, s.jumped_datagrams, s.clock_jumps, s.steps_back, s.progress, s.skew),
-        std::tuple(s.first_seen, s.last_seen, s.bdms.to_string(), c.accepted, c.duplicate, c.repeated,
+        std::tuple(s.first_seen, s.last_seen, modules_in(s.bdms), c.accepted, c.duplicate, c.repeated,
                    c.reordered, c.restarted, c.new_streams, c.stray, c.recovered));
 }
 
