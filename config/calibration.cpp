@@ -1,5 +1,6 @@
 #include "config/calibration.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -17,6 +18,14 @@ void check_size(const char* name, std::uint64_t expected, std::uint64_t found, c
         throw Error(std::string(name) + ": expected " + shape + " = " + std::to_string(expected) +
                     " values, found " + std::to_string(found));
     }
+}
+
+void check_narrow(const Geometry& g, const std::vector<std::uint16_t>& position_table) {
+    const auto wide = std::find_if(position_table.begin(), position_table.end(),
+                                   [](std::uint16_t entry) { return entry > 255; });
+    if (wide == position_table.end()) return;
+    throw Error("position_table: expected values of one byte, since a unit has " +
+                std::to_string(g.crystals_per_du()) + " crystals; found " + std::to_string(*wide));
 }
 
 void check_factors(const Geometry& g, const Calibration& c) {
@@ -41,6 +50,7 @@ void check_calibration(const Geometry& g, const Calibration& c) {
     const std::uint64_t positions = std::uint64_t{g.position_size} * g.position_size;
     check_size("position_table", units * positions, c.position_table.size(),
                prefix + std::to_string(positions) + "]");
+    if (!has_wide_positions(g)) check_narrow(g, c.position_table);
     if (c.bins < 1 || c.bins > max_bins) {
         throw Error("energy_factor: expected 1 to " + std::to_string(max_bins) + " bins, found " +
                     std::to_string(c.bins));

@@ -14,8 +14,9 @@
 namespace petacq::config {
 
 struct Calibration {
-    /// [bdm][du][x + y * position_size]: a value of crystals_per_du() or more means outside any crystal.
-    std::vector<std::uint8_t> position_table;
+    /// [bdm][du][x + y * position_size]: a value of crystals_per_du() or more means outside any crystal. The
+    /// table in a file has one byte for each, unless has_wide_positions(); then no value is above 255.
+    std::vector<std::uint16_t> position_table;
     /// [bdm][du][local crystal][bin]: keV per ADC count; finite, not negative.
     std::vector<float> energy_factor;
     std::uint32_t bins = 0;
@@ -29,6 +30,21 @@ struct Calibration {
     /// name. Absent: not stated.
     [[nodiscard]] std::optional<double> coincidence_fwhm_ps() const;
 };
+
+/// Whether an entry of the position table needs two bytes: a unit has more than 255 crystals. With 256, one
+/// byte does for a ring in which no position is outside.
+inline bool has_wide_positions(const Geometry& geometry) {
+    return geometry.crystals_per_du() > (geometry.is_ring() ? 256U : 255U);
+}
+/// The value that tables get for positions outside any crystal of a unit. With 256 crystals of one byte it
+/// names a crystal, as every byte does: then no position is outside.
+inline std::uint16_t outside_crystals(const Geometry& geometry) {
+    return has_wide_positions(geometry) ? 65'535 : 255;
+}
+/// The same for a unit by itself, with so many crystals.
+inline std::uint16_t outside_crystals(std::uint32_t crystals) {
+    return crystals > 256 ? 65'535 : 255;
+}
 
 /// Reads an HDF5 calibration (docs/reference/configuration.md) and checks its shapes and values against the
 /// scanner. Throws config::Error naming the file, the data set, the expected and the found shape or type.

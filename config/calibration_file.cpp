@@ -15,7 +15,10 @@ struct CalibrationTables {
 
 CalibrationTables tables_of_calibration(const Geometry& g) {
     const hsize_t positions = hsize_t{g.position_size} * g.position_size;
-    return {{"position_table", "u8", H5T_NATIVE_UINT8, {g.bdm_count, g.du_count, positions}},
+    return {{"position_table",
+             has_wide_positions(g) ? "u16" : "u8",
+             H5T_NATIVE_UINT16,
+             {g.bdm_count, g.du_count, positions}},
             {"energy_factor",
              "f32",
              H5T_NATIVE_FLOAT,
@@ -46,9 +49,10 @@ void save_calibration(const std::filesystem::path& file, const Geometry& geometr
         check_calibration(geometry, calibration);
         CalibrationTables tables = tables_of_calibration(geometry);
         tables.energy_factor.shape.back() = calibration.bins;
-        Hdf5DataSet positions =
-            write_table(h5, tables.position_table, H5T_STD_U8LE, calibration.position_table.data(),
-                        "crystal of the block; crystals.y * crystals.z or more: outside");
+        Hdf5DataSet positions = write_table(h5, tables.position_table,
+                                            has_wide_positions(geometry) ? H5T_STD_U16LE : H5T_STD_U8LE,
+                                            calibration.position_table.data(),
+                                            "crystal of the block; crystals.y * crystals.z or more: outside");
         Hdf5DataSet factors = write_table(h5, tables.energy_factor, H5T_IEEE_F32LE,
                                           calibration.energy_factor.data(), "keV per ADC count");
         write_attribute(factors.id(), "adc_per_bin", H5T_STD_U32LE, H5T_NATIVE_UINT32, &adc_per_bin);

@@ -25,7 +25,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t max_dus = 16;
-constexpr std::uint32_t max_units = 65536 * max_dus;
 constexpr std::uint64_t max_crystals = std::uint64_t{1} << 28;
 
 /// Parts of the crystals of a module: for each unit (layer, column, row) in the order of local crystals.
@@ -228,13 +227,16 @@ std::vector<MappedUnit> map_units(const json& j, const std::vector<Module>& modu
 
 std::shared_ptr<const ChannelMap> channel_map_of(const std::vector<MappedUnit>& mapped,
                                                  const std::vector<std::vector<UnitCrystals>>& units,
-                                                 const Arrangement& arrangement, Geometry& geometry) {
+                                                 const Arrangement& arrangement, FrameVersion version,
+                                                 Geometry& geometry) {
     for (const MappedUnit& m : mapped) {
         geometry.bdm_count = std::max(geometry.bdm_count, m.bdm + 1);
         geometry.du_count = std::max(geometry.du_count, m.du + 1);
     }
-    if (geometry.bdm_count > 65536 || geometry.unit_count() > max_units) {
-        throw Error("/channel_map: expected at most 65536 BDMs, found " + std::to_string(geometry.bdm_count));
+    if (geometry.bdm_count > max_bdm_count(version)) {
+        throw Error("/channel_map: expected at most " + std::to_string(max_bdm_count(version)) +
+                    " BDMs with frame_version " + std::to_string(static_cast<int>(version)) + ", found " +
+                    std::to_string(geometry.bdm_count));
     }
     std::vector<const MappedUnit*> by_address(geometry.unit_count());
     for (const MappedUnit& m : mapped)
@@ -391,6 +393,7 @@ Scanner scanner_of_long_form(json& document) {
     Scanner scanner;
     scanner.name = document.at("name").get<std::string>();
     scanner.tick_ps = document.at("tick_ps").get<double>();
+    scanner.frame_version = static_cast<FrameVersion>(document.at("frame_version").get<int>());
     scanner.geometry.position_size = document.at("position_size").get<std::uint32_t>();
 
     std::vector<ModuleType> types;
@@ -416,7 +419,8 @@ Scanner scanner_of_long_form(json& document) {
     const auto arrangement = std::make_shared<const Arrangement>(std::move(types), std::move(modules));
     const std::vector<MappedUnit> mapped =
         map_units(document.at("channel_map"), arrangement->modules(), units);
-    scanner.geometry.channel_map = channel_map_of(mapped, units, *arrangement, scanner.geometry);
+    scanner.geometry.channel_map =
+        channel_map_of(mapped, units, *arrangement, scanner.frame_version, scanner.geometry);
     const std::uint32_t positions = scanner.geometry.position_size * scanner.geometry.position_size;
     if (positions < scanner.geometry.crystals_per_du()) {
         throw Error("/position_size: expected position_size squared of at least the crystals of a unit = " +

@@ -55,11 +55,12 @@ double gap_between(std::uint32_t position_size, std::uint32_t regions) {
     return positions < 6 ? 0 : 1.5 / positions;
 }
 
-void draw_flood_map(const Scanner& scanner, std::uint32_t unit, const FloodDistortion& d, std::uint8_t* map) {
+void draw_flood_map(const Scanner& scanner, std::uint32_t unit, const FloodDistortion& d,
+                    std::uint16_t* map) {
     const Geometry& g = scanner.geometry;
     const std::uint32_t size = g.position_size;
-    // With 256 crystals every byte value names a crystal: no position can be outside.
-    const bool all_inside = g.crystals_of_unit(unit) > 255;
+    const std::uint16_t none = outside_crystals(g);
+    const bool all_inside = none < g.crystals_of_unit(unit);
     const FloodLayout layout(scanner, unit);
     const auto gap = [&](std::uint32_t regions) { return all_inside ? 0 : gap_between(size, regions); };
     for (std::uint32_t y = 0; y < size; ++y) {
@@ -74,8 +75,7 @@ void draw_flood_map(const Scanner& scanner, std::uint32_t unit, const FloodDisto
             }
             const auto local = layout.crystal_at({u, v}, gap);
             // Turning the rows of a ring round is its own inverse: this is the entry that names the crystal.
-            map[x + y * size] =
-                local ? static_cast<std::uint8_t>(g.local_of_origin(*local)) : std::uint8_t{255};
+            map[x + y * size] = local ? static_cast<std::uint16_t>(g.local_of_origin(*local)) : none;
         }
     }
 }
@@ -95,7 +95,7 @@ void make_position_table(const Scanner& scanner, Random& random, Calibration& c)
     const Geometry& g = scanner.geometry;
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     const std::vector<FloodDistortion> units = draw_distortions(g, random);
-    c.position_table.assign(units.size() * positions, 255);
+    c.position_table.assign(units.size() * positions, outside_crystals(scanner.geometry));
     for (std::uint32_t unit = 0; unit < units.size(); ++unit) {
         if (g.crystals_of_unit(unit) > 0)
             draw_flood_map(scanner, unit, units[unit], &c.position_table[unit * positions]);

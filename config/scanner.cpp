@@ -58,27 +58,61 @@ void from_json(const json& j, Source& s) {
 }
 
 // The short form.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Scanner, name, geometry, tick_ps, dimensions, sources)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Scanner, name, frame_version, geometry, tick_ps, dimensions, sources)
 
 namespace {
 
-void check_product(const char* path, const char* rule, std::uint32_t expected, std::uint32_t found) {
+void check_most(const std::string& path, std::uint64_t most, std::uint64_t found) {
+    if (found > most) {
+        throw Error(path + ": expected an integer from 1 to " + std::to_string(most) + ", found " +
+                    std::to_string(found));
+    }
+}
+
+void check_product(const char* path, const char* rule, std::uint64_t expected, std::uint64_t found) {
     if (expected != found) {
         throw Error(std::string(path) + ": expected " + rule + " = " + std::to_string(expected) + ", found " +
                     std::to_string(found));
     }
 }
 
-// The schema bounds each number; these checks relate the numbers to each other. Within the bounds no product
-// overflows, and there are at most 256 * 16 * 256 crystals.
-void check_geometry(const Geometry& g) {
+// The most crystals of a unit, so that an entry of the position table can name each: one byte in version 1,
+// two in version 2, whose highest value is left for positions outside.
+constexpr std::uint32_t max_crystals_per_du(FrameVersion version) {
+    return version == FrameVersion::one ? 256 : 65'535;
+}
+// Crystals and positions of all units are numbered with 32 bits, and tables hold several bytes for each.
+constexpr std::uint64_t max_crystals = std::uint64_t{1} << 24;
+constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
+
+// The schema bounds each number for the version with the wider frames; these checks relate the numbers to the
+// version and to each other. Within the bounds no product of 64 bits overflows.
+void check_geometry(const Geometry& g, FrameVersion version) {
+    const std::uint32_t max_modules = max_bdm_count(version);
+    check_most("/geometry/channels", max_modules, g.channels);
+    check_most("/geometry/modules/y", max_modules, g.modules.y);
+    check_most("/geometry/modules/z", max_modules, g.modules.z);
+    check_most("/geometry/crystals/y", max_crystals_per_du(version), g.crystals.y);
+    check_most("/geometry/crystals/z", max_crystals_per_du(version), g.crystals.z);
+    check_most("/geometry/bdm_count", max_modules, g.bdm_count);
     check_product("/geometry/bdm_count", "channels * modules.y * modules.z",
-                  g.channels * g.modules.y * g.modules.z, g.bdm_count);
+                  std::uint64_t{g.channels} * g.modules.y * g.modules.z, g.bdm_count);
     check_product("/geometry/du_count", "blocks.y * blocks.z", g.blocks.y * g.blocks.z, g.du_count);
-    // An entry of the position table is one byte.
-    if (g.crystals_per_du() > 256) {
-        throw Error("/geometry/crystals: expected crystals.y * crystals.z of at most 256, found " +
+    if (g.crystals_per_du() > max_crystals_per_du(version)) {
+        throw Error("/geometry/crystals: expected crystals.y * crystals.z of at most " +
+                    std::to_string(max_crystals_per_du(version)) + ", found " +
                     std::to_string(g.crystals_per_du()));
+    }
+    const std::uint64_t units = std::uint64_t{g.bdm_count} * g.du_count;
+    if (const std::uint64_t crystals = units * g.crystals_per_du(); crystals > max_crystals) {
+        throw Error("/geometry: expected at most " + std::to_string(max_crystals) +
+                    " crystals in all, found " + std::to_string(crystals));
+    }
+    if (const std::uint64_t positions = units * g.position_size * g.position_size;
+        positions > max_positions) {
+        throw Error("/geometry/position_size: expected at most " + std::to_string(max_positions) +
+                    " positions in all units (bdm_count * du_count * position_size squared), found " +
+                    std::to_string(positions));
     }
     // Each crystal needs a position of its own.
     if (g.position_size * g.position_size < g.crystals_per_du()) {
@@ -173,7 +207,7 @@ Scanner scanner_from_json(const json& document) {
     apply_schema(scanner_schema(), full);
 
     auto s = full.get<Scanner>();
-    check_geometry(s.geometry);
+    check_geometry(s.geometry, s.frame_version);
     check_dimensions(s);
     check_sources(s.sources, s.geometry);
     return s;
@@ -192,6 +226,7 @@ json to_json(const Scanner& scanner) {
         to_json(document, scanner);
     }
     if (scanner.sources.empty()) document.erase("sources");
+    if (scanner.frame_version == FrameVersion::one) document.erase("frame_version");
     return document;
 }
 

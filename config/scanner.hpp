@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "config/frame_version.hpp"
 #include "config/geometry.hpp"
 
 namespace petacq::config {
@@ -42,6 +43,7 @@ class Arrangement;
 /// form describes any arrangement of crystals; then dimensions mean nothing, nor do the counts of a ring.
 struct Scanner {
     std::string name;
+    FrameVersion frame_version = FrameVersion::one;  ///< of the frames that its boards send
     Geometry geometry;
     double tick_ps = 0;  ///< picoseconds per tick of detector time
     Dimensions dimensions;

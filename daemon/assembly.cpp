@@ -77,7 +77,8 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
     config::check_against_scanner(inputs.configuration, inputs.scanner);
     inputs.calibration = config::load_calibration(inputs.configuration.calibration, inputs.scanner.geometry);
     if (const auto& file = inputs.configuration.receive.layout; !file.empty()) {
-        const config::Layout layout = config::load_layout(file);
+        const config::Layout layout =
+            config::load_layout(file, config::max_bdm_count(inputs.scanner.frame_version));
         config::naming_file(configuration_file, [&] { check_framing(inputs.configuration, layout); });
         inputs.foreign = config::naming_file(file, [&] {
             return std::make_shared<net::ForeignFormat>(

@@ -25,37 +25,50 @@ std::uint32_t effective_bins(const std::vector<float>& factor, std::uint32_t bin
 namespace {
 
 /// ConversionTables::modules_of_source: row 0 has all modules, the last one has none.
-std::vector<std::uint32_t> modules_of(const std::vector<ModuleSet>& sources) {
+std::vector<std::uint32_t> modules_of(const std::vector<net::Modules>& sources,
+                                      config::FrameVersion version) {
     std::vector<std::uint32_t> rows;
     if (sources.empty()) return rows;
-    rows.resize((sources.size() + 2) * module_words);
-    std::fill_n(rows.begin(), module_words, UINT32_MAX);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        for (std::uint32_t bdm = 0; bdm < sources[i].size(); ++bdm) {
-            if (sources[i][bdm]) rows[(i + 1) * module_words + bdm / 32] |= 1U << (bdm % 32);
-        }
-    }
+    const std::size_t words = config::max_bdm_count(version) / 32;
+    rows.resize((sources.size() + 2) * words);
+    std::fill_n(rows.begin(), words, UINT32_MAX);
+    for (std::size_t i = 0; i < sources.size(); ++i)
+        sources[i].each([&](std::uint32_t bdm) { rows[(i + 1) * words + bdm / 32] |= 1U << (bdm % 32); });
     return rows;
+}
+
+/// ConversionTables::position or wide_position.
+template <class Entry>
+void set_positions(const config::Geometry& g, const config::Calibration& calibration,
+                   net::HugeVector<Entry>& out) {
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    constexpr Entry none = std::numeric_limits<Entry>::max();
+    out.resize(calibration.position_table.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint32_t entry = calibration.position_table[i];
+        const bool inside = entry < g.crystals_of_unit(static_cast<std::uint32_t>(i / positions));
+        out[i] = inside ? static_cast<Entry>(g.local_of_origin(entry)) : none;
+    }
 }
 
 }  // namespace
 
 FrameTables::FrameTables(const PipelineOptions& options, const config::Calibration& calibration)
-    : position_(calibration.position_table.begin(), calibration.position_table.end()),
-      modules_of_source_(modules_of(options.sources)) {
+    : modules_of_source_(modules_of(options.sources, options.frame_version)) {
     const config::Geometry& g = options.geometry;
-    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
-    for (std::size_t i = 0; i < position_.size(); ++i) {
-        std::uint8_t& entry = position_[i];
-        const bool inside = entry < g.crystals_of_unit(static_cast<std::uint32_t>(i / positions));
-        entry = static_cast<std::uint8_t>(inside ? g.local_of_origin(entry) : UINT8_MAX);
+    if (config::has_wide_positions(g)) {
+        set_positions(g, calibration, wide_position_);
+        view_.wide_position = wide_position_.data();
+    } else {
+        set_positions(g, calibration, position_);
+        view_.position = position_.data();
     }
-    view_.position = position_.data();
     view_.modules_of_source = modules_of_source_.empty() ? nullptr : modules_of_source_.data();
     view_.bdm_count = g.bdm_count;
     view_.du_count = g.du_count;
     view_.position_size = g.position_size;
     view_.crystals_per_du = g.crystals_per_du();
+    view_.version = options.frame_version;
     view_.bins = effective_bins(calibration.energy_factor, calibration.bins);
     view_.head_marker = options.head_marker;
     view_.tail_marker = options.tail_marker;
@@ -65,7 +78,8 @@ FrameTables::FrameTables(const PipelineOptions& options, const config::Calibrati
 }
 
 std::uint64_t FrameTables::bytes() const {
-    return position_.size() + modules_of_source_.size() * sizeof(std::uint32_t);
+    return position_.size() + wide_position_.size() * sizeof(std::uint16_t) +
+           modules_of_source_.size() * sizeof(std::uint32_t);
 }
 
 OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibration& calibration)

@@ -24,7 +24,9 @@ class FrameTables {
     [[nodiscard]] const ConversionTables& view() const { return view_; }
     [[nodiscard]] std::uint64_t bytes() const;
 
+    /// One of the two is empty.
     [[nodiscard]] std::span<const std::uint8_t> position() const { return position_; }
+    [[nodiscard]] std::span<const std::uint16_t> wide_position() const { return wide_position_; }
     /// Empty if frames may have any module.
     [[nodiscard]] std::span<const std::uint32_t> modules_of_source() const { return modules_of_source_; }
 
@@ -33,6 +35,7 @@ class FrameTables {
 
   private:
     net::HugeVector<std::uint8_t> position_;  // read at random
+    net::HugeVector<std::uint16_t> wide_position_;
     std::vector<std::uint32_t> modules_of_source_;
     ConversionTables view_;
 };
@@ -47,7 +50,9 @@ class OwnedTables {
     [[nodiscard]] const ConversionTables& view() const { return view_; }
     [[nodiscard]] std::uint64_t bytes() const;
 
+    /// One of the two is empty.
     [[nodiscard]] std::span<const std::uint8_t> position() const { return frames_.position(); }
+    [[nodiscard]] std::span<const std::uint16_t> wide_position() const { return frames_.wide_position(); }
     [[nodiscard]] std::span<const CrystalEntry> crystals() const { return crystals_; }
     [[nodiscard]] std::span<const float> factor() const { return factor_; }
     /// Empty if frames may have any module.

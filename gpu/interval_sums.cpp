@@ -14,14 +14,14 @@ SingleCounts& SingleCounts::operator+=(const SingleCounts& o) {
 
 IntervalSums IntervalSums::none(const config::Geometry& geometry) {
     const std::vector<std::uint32_t> zeros(geometry.crystal_count());
-    const std::size_t modules = geometry.bdm_count;
+    const std::size_t pairs = Sectors::of(geometry).pairs();
     return {zeros,
             zeros,
             zeros,
             zeros,
-            std::vector<PromptEnds>(modules),
-            std::vector<std::uint32_t>(modules * modules),
-            std::vector<std::uint32_t>(modules * modules),
+            std::vector<PromptEnds>(geometry.bdm_count),
+            std::vector<std::uint32_t>(pairs),
+            std::vector<std::uint32_t>(pairs),
             std::vector<std::uint32_t>(energy_samples),
             {}};
 }
@@ -54,13 +54,13 @@ IntervalSums& IntervalSums::operator+=(const IntervalSums& more) {
     return *this;
 }
 
-std::vector<std::uint8_t> modules_of_crystals(const config::Geometry& geometry) {
-    std::vector<std::uint8_t> modules(geometry.crystal_count());
+std::vector<std::uint16_t> modules_of_crystals(const config::Geometry& geometry) {
+    std::vector<std::uint16_t> modules(geometry.crystal_count());
     for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
             const std::uint32_t crystals = geometry.crystals_of_unit(bdm * geometry.du_count + du);
             for (std::uint32_t local = 0; local < crystals; ++local)
-                modules[geometry.crystal(bdm, du, local)] = static_cast<std::uint8_t>(bdm);
+                modules[geometry.crystal(bdm, du, local)] = static_cast<std::uint16_t>(bdm);
         }
     }
     return modules;

@@ -9,6 +9,7 @@
 #include "gpu/base/counters.hpp"
 #include "gpu/base/records.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
+#include "gpu/sectors.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::gpu {
@@ -87,7 +88,8 @@ struct IntervalSums {
     std::vector<std::uint32_t> prompts;   ///< [crystal] ends of prompts
     std::vector<std::uint32_t> delayeds;  ///< [crystal] ends of delayeds
     std::vector<PromptEnds> modules;      ///< [bdm]
-    /// [a * bdm_count + b] prompts with the earlier single in module (BDM) a and the later one in b.
+    /// [a * sectors + b] prompts with the earlier single in sector a and the later one in b; Sectors tells
+    /// which modules these are: with at most 256, each is a sector.
     std::vector<std::uint32_t> module_pairs;
     /// The same for windows of exactly two singles of different crystals that geometry refuses. They tell,
     /// under every policy, where partners lie that no prompt shows.
@@ -107,6 +109,6 @@ struct IntervalSums {
 };
 
 /// [crystal] the module (BDM) that the crystal belongs to.
-std::vector<std::uint8_t> modules_of_crystals(const config::Geometry& geometry);
+std::vector<std::uint16_t> modules_of_crystals(const config::Geometry& geometry);
 
 }  // namespace petacq::gpu

@@ -7,7 +7,6 @@
 // depends only on its set of frames, as long as none of them was late.
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +17,7 @@
 
 #include "config/calibration.hpp"
 #include "config/choices.hpp"
+#include "config/frame_version.hpp"
 #include "config/geometry.hpp"
 #include "gpu/base/counters.hpp"
 #include "gpu/base/records.hpp"
@@ -26,6 +26,7 @@
 #include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/second_cuts.hpp"
 #include "gpu/spectra.hpp"
+#include "net/modules.hpp"
 
 namespace petacq::gpu {
 
@@ -42,9 +43,6 @@ struct EnergyWindow {
 /// negative energy or NaN always counts as below the window. Only the histogram per_crystal is filled.
 enum class Input : std::uint8_t { frames, singles };
 
-/// Bit bdm: module bdm is in the set.
-using ModuleSet = std::bitset<256>;
-
 /// Slices that may wait beyond max_pending_singles: the one that exceeds it, the one with which slow sources
 /// are given up, and one that closes a run.
 inline constexpr std::uint64_t pending_slack = 3;
@@ -52,11 +50,12 @@ inline constexpr std::uint64_t pending_slack = 3;
 struct PipelineOptions {
     Input input = Input::frames;
     config::Geometry geometry;
+    config::FrameVersion frame_version = config::FrameVersion::one;
     std::uint8_t head_marker = 0xA;
-    std::uint8_t tail_marker = 0x5;
-    std::uint8_t tag_marker = 0xB;  ///< of tag frames, in place of the head marker; different from it
+    std::uint8_t tail_marker = 0x5;  ///< of frames of version 1
+    std::uint8_t tag_marker = 0xB;   ///< of tag frames, in place of the head marker; different from it
     /// The modules of each source: frames of others are bad addresses. Empty: all frames may have any module.
-    std::vector<ModuleSet> sources;
+    std::vector<net::Modules> sources;
     EnergyWindow energy;
     CoincidenceRules rules;
     bool emit_singles = false;                       ///< also return the accepted singles in order

@@ -14,8 +14,8 @@ bool later(const Tag& a, const Tag& b) {
 }  // namespace
 
 void AcceptedTags::take(net::FrameWords frame, std::uint16_t source, const TimeGuard& guard,
-                        std::uint64_t late_below) {
-    const net::TagFrame tag = net::decode_tag(frame);
+                        std::uint64_t late_below, net::FrameVersion version) {
+    const net::TagFrame tag = net::decode_tag(frame, version);
     ++counts.received;
     if (guard.refuses(tag.time)) {
         ++counts.time_jump;

@@ -20,7 +20,8 @@ struct AcceptedTags {
 
     /// Takes a frame for which is_tag() is true, of a span that accepts the raw times `guard`. Tags below
     /// `late_below` are late.
-    void take(net::FrameWords frame, std::uint16_t source, const TimeGuard& guard, std::uint64_t late_below);
+    void take(net::FrameWords frame, std::uint16_t source, const TimeGuard& guard, std::uint64_t late_below,
+              net::FrameVersion version);
     void clear();
 };
 

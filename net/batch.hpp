@@ -60,9 +60,9 @@ struct Datagram {
     std::uint16_t port = 0;     ///< sender's port
     std::uint16_t source = 0;   ///< sequenced: the id in the header; bare: 0, since the sender is the source
     std::uint8_t flags = 0;
-    std::uint8_t first_bdm = 0;  ///< module in the first valid hit
-    std::uint8_t last_bdm = 0;   ///< module in the last valid hit
-    bool hits = true;            ///< some valid frames are hits, so that the modules say something
+    bool hits = true;             ///< some valid frames are hits, so that the modules say something
+    std::uint16_t first_bdm = 0;  ///< module in the first valid hit
+    std::uint16_t last_bdm = 0;   ///< module in the last valid hit
     /// Others than `yes` are kept for a capture only (ReceiverOptions::keep_rejected), or to be counted in a
     /// replay. `offset` is then the offset of its first byte, and need not be a multiple of 16.
     Admitted admitted = Admitted::yes;
@@ -81,8 +81,8 @@ struct Member {
     std::uint32_t offset = 0;   ///< as in Datagram
     std::uint16_t train = 0;    ///< in its group
     std::int16_t temperature_16ths = 0;
-    std::uint8_t first_bdm = 0;
-    std::uint8_t last_bdm = 0;
+    std::uint16_t first_bdm = 0;
+    std::uint16_t last_bdm = 0;
 };
 
 /// Datagrams in these records.

@@ -30,9 +30,7 @@ void put64(std::byte* out, std::uint64_t v) {
 
 }  // namespace
 
-void encode_frame(const Frame& f, std::byte* out) {
-    out[0] = static_cast<std::byte>((f.head_marker & 0xF) << 4 | (f.du & 0xF));
-    out[1] = static_cast<std::byte>(f.bdm);
+void encode_frame(const Frame& f, std::byte* out, FrameVersion version) {
     put64(out + 2, f.time);
     out[10] = static_cast<std::byte>(f.x);
     out[11] = static_cast<std::byte>(f.y);
@@ -40,34 +38,50 @@ void encode_frame(const Frame& f, std::byte* out) {
     // Whole degrees round down, so that the sixteenths are never negative.
     const auto temperature = static_cast<std::uint16_t>(f.temperature_16ths);
     out[14] = static_cast<std::byte>((temperature >> 4) & 0xFF);
-    out[15] = static_cast<std::byte>((temperature & 0xF) << 4 | (f.tail_marker & 0xF));
+    const auto head_and_du = static_cast<std::byte>((f.head_marker & 0xF) << 4 | (f.du & 0xF));
+    if (version == FrameVersion::one) {
+        out[0] = head_and_du;
+        out[1] = static_cast<std::byte>(f.bdm & 0xFF);
+        out[15] = static_cast<std::byte>((temperature & 0xF) << 4 | (f.tail_marker & 0xF));
+    } else {
+        put16(out, f.bdm);
+        out[15] = head_and_du;
+    }
 }
 
-void encode_tag(const TagFrame& t, std::byte* out) {
-    out[0] = static_cast<std::byte>((t.tag_marker & 0xF) << 4 | (t.channel & 0xF));
+void encode_tag(const TagFrame& t, std::byte* out, FrameVersion version) {
     out[1] = static_cast<std::byte>(t.kind);
     put64(out + 2, t.time);
     put32(out + 10, t.value);
     out[14] = std::byte{0};
-    out[15] = static_cast<std::byte>(t.tail_marker & 0xF);
+    const unsigned marker = (t.tag_marker & 0xFU) << 4;
+    const unsigned channel = t.channel & 0xFU;
+    if (version == FrameVersion::one) {
+        out[0] = static_cast<std::byte>(marker | channel);
+        out[15] = static_cast<std::byte>(t.tail_marker & 0xF);
+    } else {
+        out[0] = static_cast<std::byte>(channel);
+        out[15] = static_cast<std::byte>(marker);
+    }
 }
 
-void encode_header(const DatagramHeader& h, std::byte* out) {
+void encode_header(const DatagramHeader& h, std::byte* out, FrameVersion version) {
     std::memcpy(out, magic.data(), magic.size());
-    out[version_at] = static_cast<std::byte>(header_version);
+    out[version_at] = static_cast<std::byte>(version);
     out[flags_at] = static_cast<std::byte>(h.flags);
     put16(out + source_at, h.source);
     put64(out + sequence_at, h.sequence);
 }
 
-Malformed parse_datagram(Framing framing, const std::byte* data, std::size_t size, DatagramHeader& header) {
+Malformed parse_datagram(Framing framing, FrameVersion version, const std::byte* data, std::size_t size,
+                         DatagramHeader& header) {
     static_assert(header_bytes % frame_bytes == 0,
                   "the size of the payload alone shows whether it holds whole frames");
     if (size < frame_bytes) return Malformed::too_short;
     if (size > max_datagram_bytes) return Malformed::too_long;
     if (framing == Framing::sequenced) {
         if (std::memcmp(data, magic.data(), magic.size()) != 0) return Malformed::bad_magic;
-        if (data[version_at] != static_cast<std::byte>(header_version)) return Malformed::bad_version;
+        if (data[version_at] != static_cast<std::byte>(version)) return Malformed::bad_version;
     }
     if (size % frame_bytes != 0) return Malformed::ragged;
     if (framing == Framing::sequenced) {

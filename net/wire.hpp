@@ -1,14 +1,15 @@
-// The wire format: frames and the header of a sequenced datagram, as docs/reference/wire-format.md describes
-// them. All functions are pure: no allocation, no state, safe from any thread. The frame functions are also
-// compiled for the GPU.
+// The wire format: frames of both versions and the header of a sequenced datagram, as
+// docs/reference/wire-format.md describes them. All functions are pure: no allocation, no state, safe from
+// any thread. The frame functions are also compiled for the GPU.
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "config/choices.hpp"
+#include "config/frame_version.hpp"
+#include "net/modules.hpp"
 
 #ifdef __CUDACC__
 #define PETACQ_HD __host__ __device__
@@ -23,25 +24,26 @@ inline constexpr std::size_t header_bytes = 16;
 inline constexpr std::size_t max_datagram_bytes = 65507;  ///< largest UDP payload over IPv4
 /// Frames of the largest datagram.
 inline constexpr std::uint32_t max_datagram_frames = max_datagram_bytes / frame_bytes;
-inline constexpr std::uint8_t header_version = 1;
 inline constexpr std::uint8_t flag_end_of_stream = 0x01;
 inline constexpr std::uint8_t default_head_marker = 0xA;
 inline constexpr std::uint8_t default_tail_marker = 0x5;
 inline constexpr std::uint8_t default_tag_marker = 0xB;
 
+using config::FrameVersion;
 using config::Framing;
 
 /// One hit as a detector board sends it, decoded from 16 bytes.
 struct Frame {
     std::uint8_t head_marker;  ///< 0..15
     std::uint8_t du;           ///< 0..15
-    std::uint8_t bdm;
-    std::uint64_t time;  ///< ticks
+    std::uint16_t bdm;         ///< version 1: 0..255
+    std::uint64_t time;        ///< ticks
     std::uint8_t x;
     std::uint8_t y;
-    std::uint16_t energy;            ///< ADC value
-    std::int16_t temperature_16ths;  ///< sixteenths of a degree C: whole degrees * 16 + sixteenths
-    std::uint8_t tail_marker;        ///< 0..15
+    std::uint16_t energy;  ///< ADC value
+    /// Sixteenths of a degree C: whole degrees * 16 + sixteenths. Version 2 has whole degrees only.
+    std::int16_t temperature_16ths;
+    std::uint8_t tail_marker;  ///< 0..15; version 2 has none: 0
 };
 
 PETACQ_HD inline std::uint64_t swap_bytes(std::uint64_t v) {
@@ -60,22 +62,63 @@ struct FrameWords {
     std::uint64_t high;
 };
 
-PETACQ_HD inline Frame decode_frame(FrameWords w) {
-    const auto b0 = static_cast<std::uint8_t>(w.low);
-    const auto b15 = static_cast<std::uint8_t>(w.high >> 56);
+// Fields of a frame as its words hold them, without a check. These are what differs between the versions.
+template <FrameVersion version>
+PETACQ_HD std::uint32_t bdm_of(FrameWords w) {
+    if constexpr (version == FrameVersion::one) return static_cast<std::uint32_t>(w.low >> 8 & 0xFF);
+    return static_cast<std::uint32_t>((w.low & 0xFF) << 8 | (w.low >> 8 & 0xFF));
+}
+template <FrameVersion version>
+PETACQ_HD std::uint32_t du_of(FrameWords w) {
+    return static_cast<std::uint32_t>((version == FrameVersion::one ? w.low : w.high >> 56) & 0xF);
+}
+/// The head marker of a hit, or the tag marker of a tag.
+template <FrameVersion version>
+PETACQ_HD std::uint32_t marker_of(FrameWords w) {
+    return static_cast<std::uint32_t>((version == FrameVersion::one ? w.low >> 4 : w.high >> 60) & 0xF);
+}
+/// Whether the tail marker is right; version 2 has none.
+template <FrameVersion version>
+PETACQ_HD bool has_tail(FrameWords w, std::uint32_t tail_marker) {
+    return version != FrameVersion::one || (w.high >> 56 & 0xF) == tail_marker;
+}
+template <FrameVersion version>
+PETACQ_HD std::int32_t temperature_16ths_of(FrameWords w) {
     const auto whole = static_cast<std::int8_t>(static_cast<std::uint8_t>(w.high >> 48));
+    return whole * 16 + (version == FrameVersion::one ? static_cast<std::int32_t>(w.high >> 60) : 0);
+}
+
+/// Bytes 2..9 are the last six of the low word, then the first two of the high word.
+PETACQ_HD inline std::uint64_t time_of(FrameWords w) {
+    return swap_bytes((w.low >> 16) | (w.high << 48));
+}
+PETACQ_HD inline std::uint32_t adc_of(FrameWords w) {
+    return static_cast<std::uint32_t>(((w.high >> 32) & 0xFF) << 8 | ((w.high >> 40) & 0xFF));
+}
+PETACQ_HD inline std::uint32_t x_of(FrameWords w) {
+    return static_cast<std::uint32_t>((w.high >> 16) & 0xFF);
+}
+PETACQ_HD inline std::uint32_t y_of(FrameWords w) {
+    return static_cast<std::uint32_t>((w.high >> 24) & 0xFF);
+}
+
+template <FrameVersion version>
+Frame decode_frame(FrameWords w) {
     Frame f{};
-    f.head_marker = static_cast<std::uint8_t>(b0 >> 4);
-    f.du = static_cast<std::uint8_t>(b0 & 0xF);
-    f.bdm = static_cast<std::uint8_t>(w.low >> 8);
-    // Bytes 2..9: the last six of the low word, then the first two of the high word.
-    f.time = swap_bytes((w.low >> 16) | (w.high << 48));
-    f.x = static_cast<std::uint8_t>(w.high >> 16);
-    f.y = static_cast<std::uint8_t>(w.high >> 24);
-    f.energy = static_cast<std::uint16_t>(((w.high >> 32) & 0xFF) << 8 | ((w.high >> 40) & 0xFF));
-    f.temperature_16ths = static_cast<std::int16_t>(whole * 16 + (b15 >> 4));
-    f.tail_marker = static_cast<std::uint8_t>(b15 & 0xF);
+    f.head_marker = static_cast<std::uint8_t>(marker_of<version>(w));
+    f.du = static_cast<std::uint8_t>(du_of<version>(w));
+    f.bdm = static_cast<std::uint16_t>(bdm_of<version>(w));
+    f.time = time_of(w);
+    f.x = static_cast<std::uint8_t>(x_of(w));
+    f.y = static_cast<std::uint8_t>(y_of(w));
+    f.energy = static_cast<std::uint16_t>(adc_of(w));
+    f.temperature_16ths = static_cast<std::int16_t>(temperature_16ths_of<version>(w));
+    f.tail_marker = static_cast<std::uint8_t>(version == FrameVersion::one ? w.high >> 56 & 0xF : 0);
     return f;
+}
+inline Frame decode_frame(FrameWords w, FrameVersion version) {
+    return version == FrameVersion::one ? decode_frame<FrameVersion::one>(w)
+                                        : decode_frame<FrameVersion::two>(w);
 }
 
 inline FrameWords load_frame(const std::byte* p) {
@@ -84,8 +127,8 @@ inline FrameWords load_frame(const std::byte* p) {
     return w;
 }
 
-inline Frame decode_frame(const std::byte* p) {
-    return decode_frame(load_frame(p));
+inline Frame decode_frame(const std::byte* p, FrameVersion version) {
+    return decode_frame(load_frame(p), version);
 }
 
 /// A frame that is no hit but a mark in time, decoded from 16 bytes. Its time lies where that of a hit does.
@@ -95,22 +138,24 @@ struct TagFrame {
     std::uint8_t kind = 0;
     std::uint64_t time = 0;  ///< ticks
     std::uint32_t value = 0;
-    std::uint8_t tail_marker = default_tail_marker;  ///< 0..15
+    std::uint8_t tail_marker = default_tail_marker;  ///< 0..15; version 2 has none: 0
 };
 
-inline TagFrame decode_tag(FrameWords w) {
+inline TagFrame decode_tag(FrameWords w, FrameVersion version) {
+    const bool one = version == FrameVersion::one;
     TagFrame t;
-    t.tag_marker = static_cast<std::uint8_t>(w.low >> 4 & 0xF);
+    t.tag_marker =
+        static_cast<std::uint8_t>(one ? marker_of<FrameVersion::one>(w) : marker_of<FrameVersion::two>(w));
     t.channel = static_cast<std::uint8_t>(w.low & 0xF);
     t.kind = static_cast<std::uint8_t>(w.low >> 8);
-    t.time = swap_bytes((w.low >> 16) | (w.high << 48));
+    t.time = time_of(w);
     t.value = __builtin_bswap32(static_cast<std::uint32_t>(w.high >> 16));
-    t.tail_marker = static_cast<std::uint8_t>(w.high >> 56 & 0xF);
+    t.tail_marker = static_cast<std::uint8_t>(one ? w.high >> 56 & 0xF : 0);
     return t;
 }
 
-inline TagFrame decode_tag(const std::byte* p) {
-    return decode_tag(load_frame(p));
+inline TagFrame decode_tag(const std::byte* p, FrameVersion version) {
+    return decode_tag(load_frame(p), version);
 }
 
 /// The time field alone.
@@ -121,14 +166,16 @@ inline std::uint64_t frame_time(const std::byte* p) {
 }
 
 /// The temperature alone, in sixteenths of a degree C.
-inline std::int16_t frame_temperature(const std::byte* p) {
+inline std::int16_t frame_temperature(const std::byte* p, FrameVersion version) {
     const auto whole = static_cast<std::int8_t>(std::to_integer<std::uint8_t>(p[14]));
-    return static_cast<std::int16_t>(whole * 16 + (std::to_integer<std::uint8_t>(p[15]) >> 4));
+    const int sixteenths = version == FrameVersion::one ? std::to_integer<std::uint8_t>(p[15]) >> 4 : 0;
+    return static_cast<std::int16_t>(whole * 16 + sixteenths);
 }
 
 /// The module alone.
-inline std::uint8_t frame_bdm(const std::byte* p) {
-    return std::to_integer<std::uint8_t>(p[1]);
+inline std::uint16_t frame_bdm(const std::byte* p, FrameVersion version) {
+    const unsigned high = version == FrameVersion::one ? 0 : std::to_integer<unsigned>(p[0]);
+    return static_cast<std::uint16_t>(high << 8 | std::to_integer<unsigned>(p[1]));
 }
 
 /// Tells the payloads of bare framing apart: of their number of frames, and of the first and the last one,
@@ -146,31 +193,55 @@ inline std::uint64_t fingerprint_of(const std::byte* frames, std::size_t count) 
     return hash;
 }
 
-/// [bdm]: the modules of a source.
-using Modules = std::bitset<256>;
-
-/// The markers of a frame, and the first value beyond the range of each address.
+/// The version and the markers of a frame, and the first value beyond the range of each address.
 struct FrameCheck {
     std::uint8_t head_marker = default_head_marker;
-    std::uint8_t tail_marker = default_tail_marker;
-    std::uint16_t bdm_count = 256;
+    std::uint8_t tail_marker = default_tail_marker;  ///< of version 1
+    std::uint32_t bdm_count = 256;
     std::uint16_t du_count = 16;
     std::uint16_t position_size = 256;
     std::uint8_t tag_marker = default_tag_marker;
+    FrameVersion version = FrameVersion::one;
 
+    [[nodiscard]] bool valid_hit(const std::byte* frame) const {
+        const FrameWords w = load_frame(frame);
+        return version == FrameVersion::one ? valid_hit<FrameVersion::one>(w)
+                                            : valid_hit<FrameVersion::two>(w);
+    }
+    /// Whether the markers are those of a hit; its address may be out of range.
+    [[nodiscard]] bool has_markers(const std::byte* frame) const {
+        const FrameWords w = load_frame(frame);
+        return version == FrameVersion::one ? has_markers<FrameVersion::one>(w)
+                                            : has_markers<FrameVersion::two>(w);
+    }
     /// `modules`: those of the sender.
     [[nodiscard]] bool valid_hit(const std::byte* frame, const Modules& modules) const {
-        const Frame f = decode_frame(frame);
-        return f.head_marker == head_marker && f.tail_marker == tail_marker && f.bdm < bdm_count &&
-               modules[f.bdm] && f.du < du_count && f.x < position_size && f.y < position_size;
+        return valid_hit(frame) && modules[frame_bdm(frame, version)];
     }
     /// Tags have no address: their markers decide.
     [[nodiscard]] bool valid_tag(const std::byte* frame) const {
-        const TagFrame t = decode_tag(frame);
-        return t.tag_marker == tag_marker && t.tail_marker == tail_marker && tag_marker != head_marker;
+        const FrameWords w = load_frame(frame);
+        return tag_marker != head_marker && (version == FrameVersion::one ? valid_tag<FrameVersion::one>(w)
+                                                                          : valid_tag<FrameVersion::two>(w));
     }
+    [[nodiscard]] bool valid(const std::byte* frame) const { return valid_hit(frame) || valid_tag(frame); }
     [[nodiscard]] bool valid(const std::byte* frame, const Modules& modules) const {
         return valid_hit(frame, modules) || valid_tag(frame);
+    }
+
+  private:
+    template <FrameVersion v>
+    [[nodiscard]] bool has_markers(FrameWords w) const {
+        return marker_of<v>(w) == head_marker && has_tail<v>(w, tail_marker);
+    }
+    template <FrameVersion v>
+    [[nodiscard]] bool valid_hit(FrameWords w) const {
+        return has_markers<v>(w) && bdm_of<v>(w) < bdm_count && du_of<v>(w) < du_count &&
+               x_of(w) < position_size && y_of(w) < position_size;
+    }
+    template <FrameVersion v>
+    [[nodiscard]] bool valid_tag(FrameWords w) const {
+        return marker_of<v>(w) == tag_marker && has_tail<v>(w, tail_marker);
     }
 };
 
@@ -180,8 +251,8 @@ struct ValidTimes {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
     std::uint32_t frames = 0;  ///< from the one to the other; 0: no frame is valid
-    std::uint8_t first_bdm = 0;
-    std::uint8_t last_bdm = 0;
+    std::uint16_t first_bdm = 0;
+    std::uint16_t last_bdm = 0;
     bool hits = false;  ///< there are valid hits
     std::int16_t temperature_16ths = 0;
 };
@@ -204,9 +275,9 @@ inline ValidTimes valid_times(const FrameCheck& check, const Modules& modules, c
         --last;
     times.hits = check.valid_hit(frames + first * frame_bytes, modules);
     if (!times.hits) return times;
-    times.first_bdm = frame_bdm(frames + first * frame_bytes);
-    times.last_bdm = frame_bdm(frames + last * frame_bytes);
-    times.temperature_16ths = frame_temperature(frames + last * frame_bytes);
+    times.first_bdm = frame_bdm(frames + first * frame_bytes, check.version);
+    times.last_bdm = frame_bdm(frames + last * frame_bytes, check.version);
+    times.temperature_16ths = frame_temperature(frames + last * frame_bytes, check.version);
     return times;
 }
 
@@ -217,14 +288,15 @@ inline std::uint64_t earliest_valid_time(const FrameCheck& check, const std::byt
     for (std::size_t i = 0; i < count; ++i) {
         const std::byte* const frame = frames + i * frame_bytes;
         const std::uint64_t time = frame_time(frame);
-        if (time < earliest && time >= lowest && check.valid(frame, ~Modules())) earliest = time;
+        if (time < earliest && time >= lowest && check.valid(frame)) earliest = time;
     }
     return earliest;
 }
 
-/// Writes 16 bytes. Fields with fewer bits on the wire (markers, du, channel) are truncated.
-void encode_frame(const Frame& f, std::byte* out);
-void encode_tag(const TagFrame& t, std::byte* out);
+/// Writes 16 bytes. Fields with fewer bits on the wire (markers, du, channel; in version 1 the module) are
+/// truncated; in version 2 the temperature is rounded down.
+void encode_frame(const Frame& f, std::byte* out, FrameVersion version);
+void encode_tag(const TagFrame& t, std::byte* out, FrameVersion version);
 
 /// The header of a sequenced datagram.
 struct DatagramHeader {
@@ -233,8 +305,8 @@ struct DatagramHeader {
     std::uint64_t sequence = 0;
 };
 
-/// Writes 16 bytes.
-void encode_header(const DatagramHeader& h, std::byte* out);
+/// Writes 16 bytes. `version`: of the frames behind it.
+void encode_header(const DatagramHeader& h, std::byte* out, FrameVersion version);
 
 /// Why a payload is not a valid datagram.
 enum class Malformed : std::uint8_t {
@@ -242,12 +314,14 @@ enum class Malformed : std::uint8_t {
     too_short,    ///< sequenced: under 16 bytes; bare: under one frame
     too_long,     ///< more than UDP carries: a capture may say so
     bad_magic,    ///< does not start with "PETF"
-    bad_version,  ///< header version other than 1
+    bad_version,  ///< the version of the header is not that of the scanner's frames
     ragged,       ///< the rest of the payload is not a whole number of frames
 };
 
-/// Checks a payload of `size` bytes and reads its header. Bits of `flags` other than end of stream are
-/// reserved and ignored. Bare framing has no header and leaves `header` unchanged.
-Malformed parse_datagram(Framing framing, const std::byte* data, std::size_t size, DatagramHeader& header);
+/// Checks a payload of `size` bytes and reads its header. `version`: of the frames that the scanner sends.
+/// Bits of `flags` other than end of stream are reserved and ignored. Bare framing has no header and leaves
+/// `header` unchanged.
+Malformed parse_datagram(Framing framing, FrameVersion version, const std::byte* data, std::size_t size,
+                         DatagramHeader& header);
 
 }  // namespace petacq::net

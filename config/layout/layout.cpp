@@ -333,7 +333,7 @@ std::int16_t LayoutTemperature::of(std::uint64_t bits) const {
     return static_cast<std::int16_t>(std::lround(std::clamp(degrees * 16, -2048.0, 2047.0)));
 }
 
-Layout layout_from_json(const json& document) {
+Layout layout_from_json(const json& document, std::uint32_t max_bdm_count) {
     json full = document;
     apply_schema(layout_schema(), full);
     const json& datagram = full.at("datagram");
@@ -376,7 +376,7 @@ Layout layout_from_json(const json& document) {
         l.end_of_stream =
             read.marker(datagram.at("end_of_stream"), LayoutSection::datagram, "/datagram/end_of_stream");
     }
-    l.bdm = read.value(frame.at("bdm"), 255, "/frame/bdm");
+    l.bdm = read.value(frame.at("bdm"), max_bdm_count - 1, "/frame/bdm");
     l.du = read.value(frame.at("du"), 15, "/frame/du");
     l.x = read.value(frame.at("x"), 255, "/frame/x");
     l.y = read.value(frame.at("y"), 255, "/frame/y");
@@ -387,9 +387,9 @@ Layout layout_from_json(const json& document) {
     return l;
 }
 
-Layout load_layout(const std::filesystem::path& file) {
+Layout load_layout(const std::filesystem::path& file, std::uint32_t max_bdm_count) {
     const json document = read_json_file(file);
-    return naming_file(file, [&] { return layout_from_json(document); });
+    return naming_file(file, [&] { return layout_from_json(document, max_bdm_count); });
 }
 
 }  // namespace petacq::config

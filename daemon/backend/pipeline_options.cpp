@@ -41,6 +41,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
                                       const config::Scanner& scanner, std::size_t producers) {
     gpu::PipelineOptions o;
     o.geometry = scanner.geometry;
+    o.frame_version = scanner.frame_version;
     o.head_marker = configuration.frame.head_marker;
     o.tail_marker = configuration.frame.tail_marker;
     o.tag_marker = configuration.frame.tag_marker;
@@ -49,7 +50,7 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
     o.rules = coincidence_rules(configuration);
     for (const config::Source& source : config::listed_sources(configuration, scanner)) {
         if (source.bdms.empty()) continue;  // listed by the configuration, which names no modules
-        gpu::ModuleSet& modules = o.sources.emplace_back();
+        net::Modules& modules = o.sources.emplace_back();
         for (const std::uint32_t bdm : source.bdms)
             modules.set(bdm);
     }

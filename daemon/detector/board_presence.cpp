@@ -23,7 +23,7 @@ BoardPresence::BoardPresence(std::uint64_t second, std::uint64_t pause, std::uin
     : second_(second), pause_(pause), bdm_count_(bdm_count), sources_(listed.size()), listed_(listed.size()) {
     for (std::size_t i = 0; i < listed.size(); ++i) {
         for (const std::uint32_t bdm : listed[i])
-            if (bdm < bdm_count) sources_[i].modules[bdm] = true;
+            if (bdm < bdm_count) sources_[i].modules.set(bdm);
     }
 }
 
@@ -134,7 +134,7 @@ void BoardPresence::clear() {
         sources_[i].held_begin = UINT64_MAX;
         sources_[i].held_end = sources_[i].held = 0;
         sources_[i].ticks = sources_[i].frames = 0;
-        if (i >= listed_) sources_[i].modules.reset();
+        if (i >= listed_) sources_[i].modules.clear();
     }
     seconds_.clear();
     open_ = nullptr;

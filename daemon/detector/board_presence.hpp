@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "gpu/tick_range.hpp"
+#include "net/modules.hpp"
 
 namespace petacq::daemon {
 
@@ -22,8 +22,8 @@ struct HeardDatagrams {
     std::uint32_t datagrams = 1;
     std::uint32_t frames = 0;  ///< in all of them
     std::int64_t lost = 0;     ///< datagrams that it shows to be missing; negative: they were thought missing
-    std::uint8_t first_bdm = 0;
-    std::uint8_t last_bdm = 0;
+    std::uint16_t first_bdm = 0;
+    std::uint16_t last_bdm = 0;
     bool hits = true;  ///< the modules say something
 };
 
@@ -68,10 +68,9 @@ class BoardPresence {
         counts(end, d.source).received += d.datagrams;
     }
     /// Modules in another hit of the source.
-    void note_modules(std::uint32_t source, std::uint8_t first_bdm, std::uint8_t last_bdm) {
+    void note_modules(std::uint32_t source, std::uint16_t first_bdm, std::uint16_t last_bdm) {
         if (source < listed_) return;
-        auto& modules = sources_[source].modules;
-        modules[first_bdm] = modules[last_bdm] = true;
+        sources_[source].modules.set(first_bdm).set(last_bdm);
     }
     /// The share of each module, 0 to 1, in the next range, which is not before those taken so far. NaN:
     /// nobody has heard of the module.
@@ -81,7 +80,7 @@ class BoardPresence {
 
   private:
     struct BoardTimes {
-        std::bitset<256> modules;
+        net::Modules modules;
         bool heard = false;
         std::uint64_t end = 0;                  ///< newest time
         std::uint64_t held_begin = UINT64_MAX;  ///< of what was held, and how many datagrams these were

@@ -33,9 +33,10 @@ std::int64_t steady_ns() {
 
 }  // namespace
 
-Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::BatchPool& pool,
-                 std::size_t max_batches, std::uint64_t min_free_bytes)
+Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::FrameVersion version,
+                 net::BatchPool& pool, std::size_t max_batches, std::uint64_t min_free_bytes)
     : framing_(framing),
+      version_(version),
       pool_(pool),
       max_batches_(max_batches),
       min_free_bytes_(min_free_bytes),
@@ -123,7 +124,7 @@ void Capture::write_one(const net::Batch& batch, const net::Datagram& d) {
     std::size_t body = d.bytes;
     if (framing_ == net::Framing::sequenced && d.admitted == net::Admitted::yes) {
         // The receiver keeps only the fields of the header, which are all its content.
-        net::encode_header({d.flags, d.source, d.sequence}, header.data());
+        net::encode_header({d.flags, d.source, d.sequence}, header.data(), version_);
         head = header;
         body -= header.size();
     }

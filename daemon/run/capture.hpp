@@ -40,8 +40,8 @@ class Capture {
     /// Creates the file; throws std::system_error. Holds at most `max_batches` of the pool, which must
     /// outlive the capture. Stops when fewer than `min_free_bytes` are free in the file system; 0: when
     /// writing fails.
-    Capture(const std::filesystem::path& file, net::Framing framing, net::BatchPool& pool,
-            std::size_t max_batches, std::uint64_t min_free_bytes);
+    Capture(const std::filesystem::path& file, net::Framing framing, net::FrameVersion version,
+            net::BatchPool& pool, std::size_t max_batches, std::uint64_t min_free_bytes);
     ~Capture() { finish(); }
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
@@ -75,6 +75,7 @@ class Capture {
     void check_time() const;
 
     const net::Framing framing_;
+    const net::FrameVersion version_;
     net::BatchPool& pool_;
     const std::size_t max_batches_;
     const std::uint64_t min_free_bytes_;

@@ -95,9 +95,9 @@ void Run::open_files() {
     seconds_ = make_seconds();
     if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {
         // The receivers keep the other half of the pool.
-        capture_ = std::make_unique<Capture>(directory_.file("raw.pcap"), setting_.framing, *setting_.pool,
-                                             setting_.pool->count() / 2,
-                                             setting_.configuration->health.min_disk_free_bytes);
+        capture_ = std::make_unique<Capture>(
+            directory_.file("raw.pcap"), setting_.framing, setting_.scanner->frame_version, *setting_.pool,
+            setting_.pool->count() / 2, setting_.configuration->health.min_disk_free_bytes);
     }
     ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
     if (counts_spectra()) {

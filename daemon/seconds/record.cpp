@@ -15,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::array types{FieldType::u32, FieldType::u64, FieldType::i64, FieldType::f64};
-constexpr std::array shapes{"", "modules", "pairs of modules", "crystals", "energies"};
+constexpr std::array shapes{"", "modules", "pairs of modules", "crystals", "energies", "pairs of sectors"};
 
 template <class Number>
 constexpr FieldType type_of() {
@@ -33,7 +33,8 @@ constexpr FieldType type_of() {
 
 /// Sums over the crystals of each module.
 std::vector<std::uint64_t> by_module(std::span<const std::uint32_t> crystals,
-                                     std::span<const std::uint8_t> modules_of_crystals, std::size_t modules) {
+                                     std::span<const std::uint16_t> modules_of_crystals,
+                                     std::size_t modules) {
     std::vector<std::uint64_t> sums(modules);
     for (std::size_t i = 0; i < crystals.size(); ++i)
         sums[modules_of_crystals[i]] += crystals[i];
@@ -43,8 +44,9 @@ std::vector<std::uint64_t> by_module(std::span<const std::uint32_t> crystals,
 /// Calls field(name, unit, help, value) for each field of a second: value is a number, or a span of numbers
 /// by module, pair of modules or crystal. Numbers of 8 bytes come first, so that all are aligned.
 template <class Field>
-void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_crystals, std::size_t modules,
-                    Field field) {
+void for_each_field(const Second& s, std::span<const std::uint16_t> modules_of_crystals,
+                    const gpu::Sectors& sectors, Field field) {
+    const std::size_t modules = sectors.bdm_count;
     const auto of_modules = [&](const char* name, const char* unit, const char* help, const auto& numbers) {
         assert(numbers.size() == modules);
         field(name, unit, help, FieldShape::by_module, std::span(numbers));
@@ -110,14 +112,20 @@ void for_each_field(const Second& s, std::span<const std::uint8_t> modules_of_cr
     of_modules("module_dead_time", "ticks", "Time in which the module was blind; NaN: unknown.", s.dead_time);
     of_modules("module_temperature", "degC", "Mean temperature; NaN: unknown.", s.temperature_C);
 
+    const bool by_sector = sectors.shift != 0;
+    const FieldShape pairs = by_sector ? FieldShape::by_sector_pair : FieldShape::by_module_pair;
     field("module_pairs", "prompts",
-          "Prompts with the earlier single in module a and the later one in b: [a][b].",
-          FieldShape::by_module_pair, std::span(s.sums.module_pairs));
-    field("refused_pairs", "pairs",
-          "Windows of two singles whose modules are too close or whose rings are too far apart, with the "
-          "earlier single in "
-          "module a and the later one in b: [a][b].",
-          FieldShape::by_module_pair, std::span(s.sums.refused_pairs));
+          by_sector ? "Prompts with the earlier single in sector a and the later one in b: [a][b]."
+                    : "Prompts with the earlier single in module a and the later one in b: [a][b].",
+          pairs, std::span(s.sums.module_pairs));
+    field(
+        "refused_pairs", "pairs",
+        by_sector
+            ? "Windows of two singles whose modules are too close or whose rings are too far apart, with the "
+              "earlier single in sector a and the later one in b: [a][b]."
+            : "Windows of two singles whose modules are too close or whose rings are too far apart, with the "
+              "earlier single in module a and the later one in b: [a][b].",
+        pairs, std::span(s.sums.refused_pairs));
     field("energies", "windows",
           "Under TakeWinnerIfIsGood, of one window in 16: at k x 64 + e those whose energy lies in bin e of "
           "16 keV; k = 0: "
@@ -150,7 +158,7 @@ std::size_t bytes_of(FieldType type) {
 }
 
 SecondRecord::SecondRecord(const config::Geometry& geometry)
-    : modules_of_crystals_(gpu::modules_of_crystals(geometry)), modules_(geometry.bdm_count) {
+    : modules_of_crystals_(gpu::modules_of_crystals(geometry)), sectors_(gpu::Sectors::of(geometry)) {
     std::size_t offset = 0;
     const auto add = [&]<class Number, std::size_t extent>(const char* name, const char* unit,
                                                            const char* help, FieldShape shape,
@@ -158,7 +166,7 @@ SecondRecord::SecondRecord(const config::Geometry& geometry)
         fields_.push_back({name, type_of<Number>(), shape, numbers.size(), offset, unit, help});
         offset += numbers.size_bytes();
     };
-    for_each_field(Second::none(geometry), modules_of_crystals_, modules_, add);
+    for_each_field(Second::none(geometry), modules_of_crystals_, sectors_, add);
     bytes_ = static_cast<std::uint32_t>((offset + 63) / 64 * 64);
 }
 
@@ -183,7 +191,7 @@ void SecondRecord::write(const Second& second, std::span<std::byte> record) cons
         std::memcpy(at, numbers.data(), numbers.size_bytes());
         at += numbers.size_bytes();
     };
-    for_each_field(second, modules_of_crystals_, modules_, copy);
+    for_each_field(second, modules_of_crystals_, sectors_, copy);
     std::fill(at, record.data() + record.size(), std::byte{0});
 }
 
@@ -199,8 +207,8 @@ std::vector<SecondField> fields_of(const json& description, std::size_t record_b
             field.name = f.at("name").get<std::string>();
             field.offset = f.at("offset").get<std::size_t>();
             field.shape = shape_of(f.at("shape"), field.count);
-            for (const FieldShape shape :
-                 {FieldShape::by_module, FieldShape::by_module_pair, FieldShape::by_energy}) {
+            for (const FieldShape shape : {FieldShape::by_module, FieldShape::by_module_pair,
+                                           FieldShape::by_energy, FieldShape::by_sector_pair}) {
                 if (f.value("of", "") == shapes.at(static_cast<std::size_t>(shape))) field.shape = shape;
             }
             field.unit = f.value("unit", "");

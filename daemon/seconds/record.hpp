@@ -19,13 +19,20 @@ enum class FieldType : std::uint8_t { u32, u64, i64, f64 };
 const char* name_of(FieldType type);
 std::size_t bytes_of(FieldType type);
 
-enum class FieldShape : std::uint8_t { number, by_module, by_module_pair, by_crystal, by_energy };
+enum class FieldShape : std::uint8_t {
+    number,
+    by_module,
+    by_module_pair,
+    by_crystal,
+    by_energy,
+    by_sector_pair
+};
 
 struct SecondField {
     std::string name;
     FieldType type = FieldType::u64;
     FieldShape shape = FieldShape::number;
-    std::size_t count = 1;   ///< numbers: modules, pairs of modules or crystals
+    std::size_t count = 1;   ///< numbers: modules, pairs of modules or of sectors, crystals, energies
     std::size_t offset = 0;  ///< in the record
     std::string unit;
     std::string help;
@@ -47,8 +54,8 @@ class SecondRecord {
     void write(const Second& second, std::span<std::byte> record) const;
 
   private:
-    std::vector<std::uint8_t> modules_of_crystals_;
-    std::size_t modules_;
+    std::vector<std::uint16_t> modules_of_crystals_;
+    gpu::Sectors sectors_;
     std::vector<SecondField> fields_;
     std::uint32_t bytes_ = 0;
 };

@@ -10,10 +10,10 @@ SumsReader::SumsReader(const SecondsReader& seconds, const config::Geometry& geo
     : seconds_(seconds), geometry_(geometry) {
     for (const char* name : {"crystal_unpaired", "crystal_grouped", "crystal_prompts", "crystal_delayeds"})
         crystals_.push_back(&field(name, geometry.crystal_count()));
-    module_pairs_ = &field("module_pairs", std::size_t{geometry.bdm_count} * geometry.bdm_count);
+    const std::size_t pairs = gpu::Sectors::of(geometry).pairs();
+    module_pairs_ = &field("module_pairs", pairs);
     // Seconds of version 1.0 lack both.
-    if (seconds.find("refused_pairs") != nullptr)
-        refused_pairs_ = &field("refused_pairs", std::size_t{geometry.bdm_count} * geometry.bdm_count);
+    if (seconds.find("refused_pairs") != nullptr) refused_pairs_ = &field("refused_pairs", pairs);
     if (seconds.find("energies") != nullptr) energies_ = &field("energies", gpu::energy_samples);
     for (const char* name :
          {"module_dt", "module_abs_dt", "module_dt_squared", "module_peak", "module_peak_energy"})

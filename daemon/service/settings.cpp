@@ -39,10 +39,11 @@ net::FrameCheck frame_check(const config::Configuration& configuration, const co
     const config::Geometry& g = scanner.geometry;
     return {configuration.frame.head_marker,
             configuration.frame.tail_marker,
-            static_cast<std::uint16_t>(g.bdm_count),
+            g.bdm_count,
             static_cast<std::uint16_t>(g.du_count),
             static_cast<std::uint16_t>(g.position_size),
-            configuration.frame.tag_marker};
+            configuration.frame.tag_marker,
+            scanner.frame_version};
 }
 
 std::vector<net::ReceiverOptions> receiver_options(const config::Configuration& configuration,

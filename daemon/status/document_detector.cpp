@@ -122,12 +122,13 @@ json reported_dead_time(const Observation& seen, std::uint32_t bdm) {
 
 }  // namespace
 
-std::string ranges_of(const std::bitset<256>& bdms) {
+std::string ranges_of(const net::Modules& bdms) {
     std::string text;
-    for (std::size_t first = 0; first < bdms.size(); ++first) {
+    const std::uint32_t end = bdms.end();
+    for (std::uint32_t first = 0; first < end; ++first) {
         if (!bdms[first]) continue;
-        std::size_t last = first;
-        while (last + 1 < bdms.size() && bdms[last + 1])
+        std::uint32_t last = first;
+        while (bdms[last + 1])
             ++last;
         if (!text.empty()) text += ',';
         text += std::to_string(first);

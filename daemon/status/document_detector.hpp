@@ -1,7 +1,6 @@
 // The parts of the status document about the detector: sources, modules, synchrony and dead time.
 #pragma once
 
-#include <bitset>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -9,11 +8,12 @@
 #include <vector>
 
 #include "daemon/status/reading.hpp"
+#include "net/modules.hpp"
 
 namespace petacq::daemon {
 
 /// "0-5,7"
-std::string ranges_of(const std::bitset<256>& bdms);
+std::string ranges_of(const net::Modules& bdms);
 nlohmann::json make_sources(const Observation& seen);
 nlohmann::json make_unknown_sources(const Observation& seen);
 nlohmann::json make_modules(const Observation& seen);

@@ -1,7 +1,6 @@
 #include "daemon/status/document_reception.hpp"
 
 #include <algorithm>
-#include <bitset>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -32,7 +31,7 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
 json entries_of(const std::vector<config::Source>& sources) {
     json listed = json::array();
     for (const config::Source& source : sources) {
-        std::bitset<256> bdms;
+        net::Modules bdms;
         for (const std::uint32_t bdm : source.bdms)
             bdms.set(bdm);
         const std::string port = source.port == 0 ? "" : ":" + std::to_string(source.port);
@@ -67,6 +66,7 @@ json make_reception(const Observation& seen) {
             {"head_marker", c.frame.head_marker},
             {"tail_marker", c.frame.tail_marker},
             {"tag_marker", c.frame.tag_marker},
+            {"frame_version", seen.scanner().frame_version},
             {"bdm_count", seen.scanner().geometry.bdm_count},
             {"du_count", seen.scanner().geometry.du_count},
             {"position_size", seen.scanner().geometry.position_size},

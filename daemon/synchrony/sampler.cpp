@@ -119,25 +119,35 @@ void SynchronyWatch::take(const Sample& sample) {
     if (many || std::has_single_bit(samples_)) judge();
 }
 
-/// As the pipeline does, but for the modules of a source.
 void SynchronyWatch::convert(const Sample& sample) {
+    if (sample.tables->view().version == net::FrameVersion::one) {
+        convert_frames<net::FrameVersion::one>(sample);
+    } else {
+        convert_frames<net::FrameVersion::two>(sample);
+    }
+}
+
+/// As the pipeline does, but for the modules of a source.
+template <net::FrameVersion version>
+void SynchronyWatch::convert_frames(const Sample& sample) {
     const gpu::ConversionTables& t = sample.tables->view();
     const std::byte* frame = sample.frames.data();
     for (const gpu::FrameSpan& span : sample.spans) {
         const auto guard = gpu::TimeGuard::of(span.time_low, span.time_high);
         for (std::uint32_t i = 0; i < span.count; ++i, frame += net::frame_bytes) {
             const net::FrameWords w = net::load_frame(frame);
-            if (!gpu::markers_match(w, t)) continue;
-            const std::uint32_t cell = gpu::frame_cell(w, t);
-            if (cell == gpu::no_cell || t.position[cell] >= t.crystals_per_du) continue;
-            const std::uint32_t unit = gpu::frame_bdm(w) * t.du_count + gpu::frame_du(w);
-            const std::uint32_t slot = unit * t.crystals_per_du + t.position[cell];
-            const float energy = gpu::frame_energy(gpu::frame_adc(w), slot, t);
-            const std::uint64_t raw = gpu::frame_raw_time(w);
+            if (!gpu::markers_match<version>(w, t)) continue;
+            const std::uint32_t cell = gpu::frame_cell<version>(w, t);
+            if (cell == gpu::no_cell) continue;
+            const std::uint32_t local = gpu::local_of<version>(cell, t);
+            if (local >= t.crystals_per_du) continue;
+            const std::uint32_t slot = gpu::frame_unit<version>(w, t) * t.crystals_per_du + local;
+            const float energy = gpu::frame_energy(net::adc_of(w), slot, t);
+            const std::uint64_t raw = net::time_of(w);
             bool bad = false;
             const std::uint64_t time = gpu::corrected_time(raw, t.crystals[slot].time_offset, bad);
             if (bad || guard.refuses(raw) || energy < t.lower || energy > t.upper) continue;
-            hits_.push_back({time, gpu::frame_bdm(w)});
+            hits_.push_back({time, net::bdm_of<version>(w)});
         }
     }
 }

@@ -53,6 +53,8 @@ class SynchronyWatch {
     void work(const std::stop_token& stopping);
     void take(const Sample& sample);
     void convert(const Sample& sample);
+    template <net::FrameVersion version>
+    void convert_frames(const Sample& sample);
     void judge();
 
     const gpu::PipelineOptions pipeline_;

@@ -240,7 +240,7 @@ void DetectorTime::find_successor(std::int64_t now_ns) {
         if (!old.member || active(old, now_ns)) continue;
         const auto found = std::find_if(all.begin(), all.end(), [&](const Source& s) {
             return !s.successor && s.time.proven() && active(s, now_ns) && s.address == old.address &&
-                   *s.first_seen > *old.last_seen && (s.bdms & old.bdms).any();
+                   *s.first_seen > *old.last_seen && s.bdms.intersects(old.bdms);
         });
         if (found == all.end()) return;
         found->successor = old.succeeded = true;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bitset>
 #include <cstdint>
 #include <optional>
 
@@ -10,6 +9,7 @@
 #include "daemon/tracking/number_pattern.hpp"
 #include "daemon/tracking/sequence_tracker.hpp"
 #include "daemon/tracking/time_guard.hpp"
+#include "net/modules.hpp"
 
 namespace petacq::daemon {
 
@@ -20,7 +20,7 @@ struct SourceCounts {
     std::uint32_t address = 0;               ///< likewise; host byte order; 0: none
     std::optional<std::int64_t> first_seen;  ///< host time of the first datagram, ns
     std::optional<std::int64_t> last_seen;   ///< host time of the latest datagram, ns
-    std::bitset<256> bdms;                   ///< modules in the first and last frames of its datagrams
+    net::Modules bdms;                       ///< modules in the first and last frames of its datagrams
     std::uint64_t datagrams = 0;             ///< accepted
     std::uint64_t frames = 0;                ///< in accepted datagrams
     std::uint64_t invalid_frames = 0;        ///< in datagrams without any valid frame

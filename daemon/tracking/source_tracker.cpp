@@ -90,7 +90,7 @@ Verdict SourceTracker::observe(const net::Datagram& datagram, std::int64_t now_n
         source.invalid_frames += datagram.frames;
         return verdict;
     }
-    if (datagram.hits) source.bdms[datagram.first_bdm] = source.bdms[datagram.last_bdm] = true;
+    if (datagram.hits) source.bdms.set(datagram.first_bdm).set(datagram.last_bdm);
     time_.observe(source, {datagram.first_time, datagram.last_time, datagram.timed_frames}, now_ns, verdict);
     watch_rate(source, now_ns);
     return verdict;
@@ -114,7 +114,7 @@ bool SourceTracker::observe_group(const net::Group& group, std::int64_t now_ns,
     for (const net::Member& member : group.members()) {
         OfTrain& train = of_train_[member.train];
         train.source->sequence.remember(train.next++, content_in(period_, member.content));
-        train.source->bdms[member.first_bdm] = train.source->bdms[member.last_bdm] = true;
+        train.source->bdms.set(member.first_bdm).set(member.last_bdm);
     }
     for (std::size_t i = 0; i < of_train_.size(); ++i) {
         const net::Datagram& train = group.trains()[i];

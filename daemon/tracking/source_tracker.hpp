@@ -10,7 +10,6 @@
 // Not thread-safe: only the acquisition thread uses it.
 #pragma once
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

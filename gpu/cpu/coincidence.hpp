@@ -74,7 +74,7 @@ class CoincidenceFinder {
     config::Geometry geometry_;  // the rule is a view of it
     PairRule rule_;
     CoincidenceRules rules_;
-    std::vector<std::uint8_t> module_of_;  ///< [crystal]
+    std::vector<std::uint16_t> module_of_;  ///< [crystal]
 };
 
 }  // namespace petacq::gpu

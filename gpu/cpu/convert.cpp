@@ -69,7 +69,7 @@ struct FrameBlock {
     std::array<std::uint32_t, max_frames> without_address;  // the other frames
     // Set only while spectra are counted: whether the frame counts, and in which crystal of its unit.
     std::array<bool, max_frames> counts;
-    std::array<std::uint8_t, max_frames> local;
+    std::array<std::uint16_t, max_frames> local;
     // NOLINTEND(cppcoreguidelines-pro-type-member-init)
     std::array<std::uint8_t, max_frames> bin = {};  // if inside a crystal
 };
@@ -77,12 +77,13 @@ struct FrameBlock {
 // The steps keep what they need in local variables: the compiler would reload members after every store.
 
 /// A frame without an address.
+template <net::FrameVersion version>
 void reject(net::FrameWords w, const FrameSpan& span, std::uint64_t watermark, const ConversionTables& t,
             ConvertedFrames& to) {
-    if (markers_match(w, t)) {
+    if (markers_match<version>(w, t)) {
         ++to.counts.bad_address;
-    } else if (is_tag(w, t)) {
-        to.tags.take(w, span.tag_source, TimeGuard::of(span.time_low, span.time_high), watermark);
+    } else if (is_tag<version>(w, t)) {
+        to.tags.take(w, span.tag_source, TimeGuard::of(span.time_low, span.time_high), watermark, version);
     } else {
         ++to.counts.bad_marker;
     }
@@ -101,7 +102,7 @@ struct Counting {
 
 /// `restricted`: a source has only the modules of its own. `Spectra`: Counting, or nullptr_t if no frame
 /// counts.
-template <bool restricted, class Spectra>
+template <net::FrameVersion version, bool restricted, class Spectra>
 void find_addresses(FrameBlock& b, std::uint64_t watermark, const ConversionTables& tables,
                     ConvertedFrames& to, const Spectra& counting) {
     constexpr bool counts = std::is_same_v<Spectra, Counting>;
@@ -113,32 +114,44 @@ void find_addresses(FrameBlock& b, std::uint64_t watermark, const ConversionTabl
     std::uint32_t without_address = 0;
     for (std::uint32_t k = 0; k < span.count; ++k) {
         const net::FrameWords w = net::load_frame(span.frames + std::size_t{k} * net::frame_bytes);
-        bool known = markers_match(w, t);
-        if constexpr (restricted) known = known && module_of_source(w, span.source, t);
-        const std::uint32_t cell = known ? frame_cell(w, t) : no_cell;
+        bool known = markers_match<version>(w, t);
+        if constexpr (restricted) known = known && module_of_source<version>(w, span.source, t);
+        const std::uint32_t cell = known ? frame_cell<version>(w, t) : no_cell;
         if (cell == no_cell) [[unlikely]] {
             b.without_address[without_address++] = k;
             continue;
         }
-        __builtin_prefetch(t.position + cell);
+        if constexpr (version == net::FrameVersion::one) {
+            __builtin_prefetch(t.position + cell);
+        } else if (t.position != nullptr) {
+            __builtin_prefetch(t.position + cell);
+        } else {
+            __builtin_prefetch(t.wide_position + cell);
+        }
         FrameBlock::Address& address = b.addresses[found++];
         address.frame = k;
-        address.unit = frame_bdm(w) * t.du_count + frame_du(w);
+        address.unit = frame_unit<version>(w, t);
         address.cell = cell;
-        if constexpr (counts) b.counts[k] = !counted.refuses(frame_raw_time(w));
+        if constexpr (counts) b.counts[k] = !counted.refuses(net::time_of(w));
     }
     b.found = found;
     // Apart from the loop: a call in it would push its variables out of the registers.
     for (std::uint32_t i = 0; i < without_address; ++i) {
         const std::byte* const frame = b.span.frames + std::size_t{b.without_address[i]} * net::frame_bytes;
-        reject(net::load_frame(frame), b.span, watermark, tables, to);
+        reject<version>(net::load_frame(frame), b.span, watermark, tables, to);
     }
 }
 
 /// Keeps the frames inside a crystal, without a branch, since chance decides.
-template <bool one_bin, bool counting>
+template <bool wide, bool one_bin, bool counting>
 void find_crystals(FrameBlock& b, const HostTables& tables, const LocalHistograms& histograms) {
-    const std::uint8_t* const position = tables.frames.view().position;
+    const auto* const position = [&] {
+        if constexpr (wide) {
+            return tables.frames.view().wide_position;
+        } else {
+            return tables.frames.view().position;
+        }
+    }();
     const std::uint32_t crystals_per_du = tables.frames.view().crystals_per_du;
     const HostTables::UnitNumbers* const units = tables.units.data();
     const std::uint32_t* const crystal_in_unit = tables.crystal_in_unit.data();
@@ -157,7 +170,10 @@ void find_crystals(FrameBlock& b, const HostTables& tables, const LocalHistogram
         hit.frame = address.frame;
         hit.unit = address.unit;
         hit.crystal = crystal;
-        if constexpr (counting) b.local[address.frame] = static_cast<std::uint8_t>(local);
+        if constexpr (counting) {
+            b.local[address.frame] =
+                static_cast<std::uint16_t>(wide ? std::min(local, crystals_per_du) : local);
+        }
         inside += local < crystals_per_du ? 1 : 0;
         const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
         __builtin_prefetch(row);
@@ -171,7 +187,7 @@ void find_crystals(FrameBlock& b, const HostTables& tables, const LocalHistogram
 }
 
 /// Returns the new number of singles in `out`.
-template <bool one_bin, bool counting>
+template <net::FrameVersion version, bool one_bin, bool counting>
 std::size_t make_singles(FrameBlock& b, std::uint64_t watermark, const HostTables& tables,
                          FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t before) {
     const FrameSpan span = b.span;
@@ -195,17 +211,17 @@ std::size_t make_singles(FrameBlock& b, std::uint64_t watermark, const HostTable
         const std::uint32_t* const row = rows + crystal * (std::size_t{1} + bins);
         const auto time_offset = std::bit_cast<std::int32_t>(row[0]);
         const auto factor = std::bit_cast<float>(row[factor_word<one_bin>(w, bins)]);
-        const float energy = static_cast<float>(frame_adc(w)) * factor;
+        const float energy = static_cast<float>(net::adc_of(w)) * factor;
         const bool is_above = energy > upper;
         const bool in_window = !((energy < lower) | is_above);
         const std::uint32_t bin = energy_bin(energy);
-        ++energies[frame_bdm(w) * config::energy_bins + bin];
+        ++energies[net::bdm_of<version>(w) * config::energy_bins + bin];
         if constexpr (counting) b.bin[hit.frame] = static_cast<std::uint8_t>(bin);
-        temperature_sum[hit.unit] += frame_temperature_16ths(w);
+        temperature_sum[hit.unit] += net::temperature_16ths_of<version>(w);
         ++temperature_count[hit.unit];
         per_crystal[crystal] += in_window ? 1 : 0;
 
-        const std::uint64_t raw = frame_raw_time(w);
+        const std::uint64_t raw = net::time_of(w);
         bool bad = false;
         const std::uint64_t time = corrected_time(raw, time_offset, bad);
         const bool jump = guard.refuses(raw);
@@ -223,6 +239,7 @@ std::size_t make_singles(FrameBlock& b, std::uint64_t watermark, const HostTable
     return n;
 }
 
+template <bool wide>
 void count(const FrameBlock& b, const Counting& counting) {
     const std::uint32_t positions = counting.positions;
     const std::uint32_t found = b.found;
@@ -230,15 +247,20 @@ void count(const FrameBlock& b, const Counting& counting) {
     for (std::uint32_t i = 0; i < found; ++i) {
         const FrameBlock::Address& address = b.addresses[i];
         const std::uint32_t k = address.frame;
-        const CountedFrame frame = {static_cast<std::uint16_t>(address.cell - address.unit * positions),
-                                    static_cast<std::uint16_t>(b.local[k] * config::energy_bins + b.bin[k])};
-        full |= counting.lists.append(address.unit, frame, b.counts[k]);
+        const std::uint32_t flood = address.cell - address.unit * positions;
+        const std::uint32_t energy = b.local[k] * config::energy_bins + b.bin[k];
+        if constexpr (wide) {
+            full |= counting.lists.append(address.unit, flood, energy, b.counts[k]);
+        } else {
+            const CountedFrame frame{static_cast<std::uint16_t>(flood), static_cast<std::uint16_t>(energy)};
+            full |= counting.lists.append(address.unit, frame, b.counts[k]);
+        }
     }
     if (full) counting.lists.flush_full();
 }
 
-/// `counting`: a Counting, or nullptr if nothing counts in spectra.
-template <bool restricted, bool one_bin, class Spectra>
+/// `counting`: a Counting, or nullptr if nothing counts in spectra. `wide`: only with version 2.
+template <net::FrameVersion version, bool wide, bool restricted, bool one_bin, class Spectra>
 std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
                     const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
                     const Spectra& counting) {
@@ -254,15 +276,15 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
         if (left > 0) {
             first.span = cursor.next(std::min<std::uint64_t>(left, FrameBlock::max_frames));
             left -= first.span.count;
-            find_addresses<restricted>(first, watermark, tables.frames.view(), to, counting);
+            find_addresses<version, restricted>(first, watermark, tables.frames.view(), to, counting);
         } else {
             first.found = 0;
             ++ended;
         }
-        find_crystals<one_bin, counts>(second, tables, histograms);
+        find_crystals<wide, one_bin, counts>(second, tables, histograms);
         to.counts.outside_crystal += second.found - second.inside;
-        n = make_singles<one_bin, counts>(third, watermark, tables, to.counts, histograms, out, n);
-        if constexpr (counts) count(third, counting);
+        n = make_singles<version, one_bin, counts>(third, watermark, tables, to.counts, histograms, out, n);
+        if constexpr (counts) count<wide>(third, counting);
     }
     to.counts.received += frames - (to.tags.counts.received - tags_before);
     to.counts.accepted += n;
@@ -273,11 +295,20 @@ template <class Spectra>
 std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
                     const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
                     const Spectra& counting) {
-    const bool restricted = tables.frames.view().modules_of_source != nullptr;
-    const bool one_bin = tables.frames.view().bins == 1;
-    const auto function = restricted ? one_bin ? convert<true, true, Spectra> : convert<true, false, Spectra>
-                          : one_bin ? convert<false, true, Spectra>
-                                     : convert<false, false, Spectra>;
+    const ConversionTables& t = tables.frames.view();
+    const bool restricted = t.modules_of_source != nullptr;
+    const bool one_bin = t.bins == 1;
+    const auto choose = [&]<net::FrameVersion version, bool wide>() {
+        return restricted ? one_bin ? convert<version, wide, true, true, Spectra>
+                                    : convert<version, wide, true, false, Spectra>
+               : one_bin ? convert<version, wide, false, true, Spectra>
+                          : convert<version, wide, false, false, Spectra>;
+    };
+    using net::FrameVersion;
+    const auto function =
+        t.version == FrameVersion::one ? choose.template operator()<FrameVersion::one, false>()
+        : t.wide_position == nullptr   ? choose.template operator()<FrameVersion::two, false>()
+                                       : choose.template operator()<FrameVersion::two, true>();
     return function(cursor, frames, watermark, tables, to, histograms, out, counting);
 }
 

@@ -9,7 +9,7 @@ HostTables::HostTables(const PipelineOptions& options, const config::Calibration
     : frames(options, calibration) {
     const config::Geometry& g = options.geometry;
     const std::uint32_t bins = frames.view().bins;
-    constexpr std::size_t values = 256;  // of the position table
+    const std::size_t values = config::has_wide_positions(g) ? 1U << 16 : 1U << 8;  // of the position table
     std::map<std::vector<std::uint32_t>, std::uint32_t> patterns;
     rows.resize(std::size_t{g.crystal_count()} * (1 + bins));
     for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {

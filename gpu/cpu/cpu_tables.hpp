@@ -36,7 +36,7 @@ struct HostTables {
 /// The word of a row that has the energy factor. `one_bin`: it does not depend on the energy.
 template <bool one_bin>
 std::uint32_t factor_word(net::FrameWords w, std::uint32_t bins) {
-    return one_bin ? 1 : 1 + std::min(frame_adc(w) / config::adc_per_bin, bins - 1);
+    return one_bin ? 1 : 1 + std::min(net::adc_of(w) / config::adc_per_bin, bins - 1);
 }
 
 }  // namespace petacq::gpu

@@ -7,15 +7,23 @@
 
 namespace petacq::gpu {
 
-void UnitCounts::add(std::uint32_t unit, std::span<const CountedFrame> frames) {
+void UnitCounts::add(std::uint32_t unit, std::span<const CountedFrame> frames,
+                     std::span<const std::uint8_t> energy_high) {
     const net::MutexLock lock(mutexes_[unit]);
     const CountArrays::Unit floods = floods_.unit(unit);
     const CountArrays::Unit energies = energies_.unit(unit);
     floods.fetch();
     energies.fetch();
-    for (const CountedFrame& frame : frames) {
-        floods.add(frame.flood);
-        energies.add(frame.energy);
+    if (energy_high.empty()) {
+        for (const CountedFrame& frame : frames) {
+            floods.add(frame.flood);
+            energies.add(frame.energy);
+        }
+        return;
+    }
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+        floods.add(frames[i].flood);
+        energies.add(std::size_t{energy_high[i]} << 16 | frames[i].energy);
     }
 }
 
@@ -42,20 +50,23 @@ void UnitCounts::clear(std::uint32_t unit) {
 }
 
 void FrameLists::flush(std::uint32_t unit) {
-    counts_.add(unit, {frames_.data() + unit * stride, sizes_[unit]});
+    const std::size_t first = unit * stride_;
+    const std::span<const std::uint8_t> high(energy_high_);
+    counts_.add(unit, {frames_.data() + first, sizes_[unit]},
+                high.empty() ? high : high.subspan(first, sizes_[unit]));
     sizes_[unit] = 0;
 }
 
 void FrameLists::flush_full() {
     for (std::uint32_t unit = 0; unit < sizes_.size(); ++unit) {
-        if (sizes_[unit] >= max_frames) flush(unit);
+        if (sizes_[unit] >= max_frames_) flush(unit);
     }
 }
 
 HostSpectra::HostSpectra(const config::Geometry& geometry, std::size_t threads)
     : geometry_(geometry), counts_(geometry) {
     for (std::size_t i = 0; i < threads; ++i)
-        threads_.push_back(std::make_unique<Thread>(counts_));
+        threads_.push_back(std::make_unique<Thread>(geometry_, counts_));
 }
 
 void HostSpectra::take(config::Spectra& out) {

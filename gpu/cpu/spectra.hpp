@@ -1,6 +1,7 @@
 // The spectra of the pipeline on the CPU: frames in the threads of the back-end, counts in tables of all.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,12 +21,18 @@ inline std::size_t unit_count(const config::Geometry& geometry) {
 }
 
 /// A frame that counts: its cell in the flood map of its unit (x + y * position_size) and its cell in the
-/// energy spectra of that unit (local crystal * config::energy_bins + bin). A frame outside any
-/// crystal has a local crystal beyond the last one, and any bin.
+/// energy spectra of that unit (local crystal * config::energy_bins + bin), of which a unit with many
+/// crystals keeps the bits above the lowest 16 apart. A frame outside any crystal has a local crystal beyond
+/// the last one, and any bin.
 struct CountedFrame {
     std::uint16_t flood;
     std::uint16_t energy;
 };
+
+/// Local crystals with an energy spectrum: those of a unit and, for frames outside them, at least one more.
+inline std::uint32_t counted_crystals(const config::Geometry& geometry) {
+    return std::max(geometry.crystals_per_du() + 1, 256U);
+}
 
 /// The counts of all detector units. They are added to bytes, of which those of one unit fit a cache; a byte
 /// that is full is carried to the whole count. Any thread may call any function.
@@ -33,10 +40,12 @@ class UnitCounts {
   public:
     explicit UnitCounts(const config::Geometry& geometry)
         : floods_(unit_count(geometry), std::size_t{geometry.position_size} * geometry.position_size),
-          energies_(unit_count(geometry), 256 * config::energy_bins),
+          energies_(unit_count(geometry), std::size_t{counted_crystals(geometry)} * config::energy_bins),
           mutexes_(unit_count(geometry)) {}
 
-    void add(std::uint32_t unit, std::span<const CountedFrame> frames);
+    /// `energy_high`: of each frame the bits of its cell above the lowest 16; empty: all are 0.
+    void add(std::uint32_t unit, std::span<const CountedFrame> frames,
+             std::span<const std::uint8_t> energy_high);
     /// Copies the counts of the unit to `to`, as many as fit.
     void copy(std::uint32_t unit, UnitSpectra& to);
     void clear(std::uint32_t unit);
@@ -88,34 +97,49 @@ class UnitCounts {
 /// would wait for memory.
 class FrameLists {
   public:
-    static constexpr std::uint32_t max_frames = 4096;  ///< of a unit, before a block
-    static constexpr std::uint32_t block = 32;         ///< frames that may follow before flush_full()
+    static constexpr std::uint32_t block = 32;  ///< frames that may follow before flush_full()
 
-    explicit FrameLists(UnitCounts& counts)
-        : counts_(counts), frames_(std::size_t{counts.units()} * stride), sizes_(counts.units()) {}
+    FrameLists(const config::Geometry& geometry, UnitCounts& counts)
+        : counts_(counts),
+          max_frames_(std::clamp(all_frames / counts.units(), block, 4096U)),
+          stride_(max_frames_ + block + line),
+          frames_(std::size_t{counts.units()} * stride_),
+          energy_high_(config::has_wide_positions(geometry) ? frames_.size() : 0),
+          sizes_(counts.units()) {}
 
     /// `counts`: whether the frame counts at all; without a branch, since chance may decide. Returns whether
     /// the list is full.
     bool append(std::uint32_t unit, CountedFrame frame, bool counts) {
         const std::uint32_t size = sizes_[unit];
-        CountedFrame* const end = frames_.data() + std::size_t{unit} * stride + size;
+        CountedFrame* const end = frames_.data() + std::size_t{unit} * stride_ + size;
         *end = frame;
         __builtin_prefetch(end + line, 1);  // each list has a line of the cache of its own
         sizes_[unit] = size + (counts ? 1 : 0);
-        return size >= max_frames;
+        return size >= max_frames_;
+    }
+    /// The same for units with more than 256 crystals.
+    bool append(std::uint32_t unit, std::uint32_t flood, std::uint32_t energy, bool counts) {
+        energy_high_[std::size_t{unit} * stride_ + sizes_[unit]] = static_cast<std::uint8_t>(energy >> 16);
+        return append(unit, {static_cast<std::uint16_t>(flood), static_cast<std::uint16_t>(energy)}, counts);
     }
     void flush(std::uint32_t unit);
     void flush_full();
-    [[nodiscard]] std::uint64_t bytes() const { return frames_.size() * sizeof frames_[0]; }
+    [[nodiscard]] std::uint64_t bytes() const {
+        return frames_.size() * sizeof frames_[0] + energy_high_.size();
+    }
 
   private:
+    /// In the lists of a thread; with many units they are shorter.
+    static constexpr std::uint32_t all_frames = 16U << 20;
     // The lists grow alike. A line of a cache apart, their ends do not all fall into the same set of it.
     static constexpr std::size_t line = 64 / sizeof(CountedFrame);
-    static constexpr std::size_t stride = max_frames + block + line;
 
     UnitCounts& counts_;
-    net::HugeVector<CountedFrame> frames_;  // [unit][stride]
-    std::vector<std::uint32_t> sizes_;      // [unit]
+    const std::uint32_t max_frames_;  // of a unit, before a block
+    const std::size_t stride_;
+    net::HugeVector<CountedFrame> frames_;   // [unit][stride]
+    std::vector<std::uint8_t> energy_high_;  // likewise, if units have more than 256 crystals
+    std::vector<std::uint32_t> sizes_;       // [unit]
 };
 
 class HostSpectra {
@@ -137,7 +161,7 @@ class HostSpectra {
 
   private:
     struct Thread {
-        explicit Thread(UnitCounts& counts) : lists(counts) {}
+        Thread(const config::Geometry& geometry, UnitCounts& counts) : lists(geometry, counts) {}
         net::Mutex mutex;
         FrameLists lists PETACQ_GUARDED_BY(mutex);
     };

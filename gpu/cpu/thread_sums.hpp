@@ -22,9 +22,9 @@ struct ThreadSums {
     };
     std::vector<std::uint32_t> decided;  ///< [crystal] unpaired and grouped
     std::vector<Crystal> crystals;
-    /// Pairs of two modules, in the order of their singles.
+    /// Pairs of two sectors, in the order of their singles.
     struct ModulePair {
-        std::uint64_t dt = 0;
+        std::uint64_t dt = 0;  ///< if each module is a sector; else `ends` has it
         std::uint64_t dt_squared = 0;
         std::uint32_t prompts = 0;
         std::uint32_t refused = 0;  ///< pairs, which the other members leave out
@@ -33,29 +33,38 @@ struct ThreadSums {
         std::uint64_t ends = 0;
         std::uint64_t energy = 0;
     };
+    Sectors sectors;
     std::vector<Photopeak> photopeaks;     ///< [bdm]
-    std::vector<ModulePair> module_pairs;  ///< [a * bdm_count + b]
+    std::vector<ModulePair> module_pairs;  ///< [Sectors::pair]
+    std::vector<PromptEnds> ends;          ///< [bdm] times alone; empty if each module is a sector
     std::array<std::uint32_t, energy_samples> energies{};
 
     explicit ThreadSums(const config::Geometry& geometry)
         : decided(geometry.crystal_count()),
           crystals(geometry.crystal_count()),
+          sectors(Sectors::of(geometry)),
           photopeaks(geometry.bdm_count),
-          module_pairs(std::size_t{geometry.bdm_count} * geometry.bdm_count) {}
+          module_pairs(sectors.pairs()),
+          ends(sectors.shift == 0 ? 0 : geometry.bdm_count) {}
 
-    void add_prompt(const Coincidence& c, std::size_t module_a, std::size_t module_b) {
+    void add_prompt(const Coincidence& c, std::uint32_t module_a, std::uint32_t module_b) {
         ++crystals[c.crystal_a].prompts;
         ++crystals[c.crystal_b].prompts;
-        ModulePair& pair = module_pairs[module_a * photopeaks.size() + module_b];
-        pair.dt += c.dt;
-        pair.dt_squared += std::uint64_t{c.dt} * c.dt;
+        ModulePair& pair = module_pairs[sectors.pair(module_a, module_b)];
+        if (ends.empty()) [[likely]] {
+            pair.dt += c.dt;
+            pair.dt_squared += std::uint64_t{c.dt} * c.dt;
+        } else {
+            ends[module_a] += PromptEnds::of(c.dt, 0);
+            ends[module_b] += PromptEnds::of(-std::int64_t{c.dt}, 0);
+        }
         ++pair.prompts;
         add_end(photopeaks[module_a], c.energy_a);
         add_end(photopeaks[module_b], c.energy_b);
     }
     /// A window of two singles that geometry refuses.
-    void add_refused(std::size_t module_a, std::size_t module_b) {
-        ++module_pairs[module_a * photopeaks.size() + module_b].refused;
+    void add_refused(std::uint32_t module_a, std::uint32_t module_b) {
+        ++module_pairs[sectors.pair(module_a, module_b)].refused;
     }
     void add_energy(const Single& alone) { ++energies[energy_sample(of_alone, alone.energy)]; }
     void add_energies(const Single& a, const Single& b) {

@@ -51,13 +51,16 @@ double RandomsByPair::of(const PairCells& cells, std::uint32_t i, std::uint32_t 
 }
 
 RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules)
-    : rules_(rules), pairs_(geometry, rules), module_of_(modules_of_crystals(geometry)) {
+    : rules_(rules), pairs_(geometry, rules), sector_of_(modules_of_crystals(geometry)) {
     for (std::vector<double>& rates : by_pair_.rates.of)
         rates.resize(geometry.crystal_count());
-    std::vector<std::map<std::uint32_t, double>> crystals(geometry.bdm_count);  // by side
+    const Sectors sectors = Sectors::of(geometry);
+    for (std::uint16_t& sector : sector_of_)
+        sector = static_cast<std::uint16_t>(sectors.of_module(sector));
+    std::vector<std::map<std::uint32_t, double>> crystals(sectors.count());  // by side
     for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i) {
         cell_of_.push_back(pairs_.cells().of_crystal(i));
-        ++crystals[module_of_[i]][pairs_.cells().side_of(cell_of_.back())];
+        ++crystals[sector_of_[i]][pairs_.cells().side_of(cell_of_.back())];
     }
     for (const std::map<std::uint32_t, double>& sides : crystals) {
         double all = 0;
@@ -72,10 +75,10 @@ RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const Coinc
 void RandomsEstimator::add_by_side(std::vector<double>& to, const std::vector<std::uint32_t>& pairs,
                                    bool good) const {
     const std::size_t sides = pairs_.cells().sides;
-    const std::size_t modules = sides_of_.size();
-    for (std::size_t a = 0; a < modules; ++a) {
-        for (std::size_t b = 0; b < modules; ++b) {
-            const double found = pairs[a * modules + b];
+    const std::size_t sectors = sides_of_.size();
+    for (std::size_t a = 0; a < sectors; ++a) {
+        for (std::size_t b = 0; b < sectors; ++b) {
+            const double found = pairs[a * sectors + b];
             if (found == 0) continue;
             const auto each = [&](const auto& use) {
                 for (const ShareOfSide& x : sides_of_[a])
@@ -130,59 +133,59 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
         double later = 0;  ///< trues
     };
     const std::vector<double> first = pairs_.first_ends(by_pair_.chances);
-    const std::size_t modules = sums.modules.size();
-    std::vector<Ends> of_module(modules);
-    for (std::size_t a = 0; a < modules; ++a) {
-        for (std::size_t b = 0; b < modules; ++b) {
+    const std::size_t sectors = sides_of_.size();
+    std::vector<Ends> of_sector(sectors);
+    for (std::size_t a = 0; a < sectors; ++a) {
+        for (std::size_t b = 0; b < sectors; ++b) {
             const double pairs =
-                0.0 + sums.module_pairs[a * modules + b] + sums.refused_pairs[a * modules + b];
-            of_module[a].pairs += pairs;
-            of_module[b].pairs += pairs;
-            of_module[b].later += pairs;
+                0.0 + sums.module_pairs[a * sectors + b] + sums.refused_pairs[a * sectors + b];
+            of_sector[a].pairs += pairs;
+            of_sector[b].pairs += pairs;
+            of_sector[b].later += pairs;
         }
     }
-    for (Ends& ends : of_module)
+    for (Ends& ends : of_sector)
         ends.trues = ends.pairs;
-    for (std::size_t i = 0; i < module_of_.size(); ++i) {
-        Ends& ends = of_module[module_of_[i]];
+    for (std::size_t i = 0; i < sector_of_.size(); ++i) {
+        Ends& ends = of_sector[sector_of_[i]];
         ends.trues -= randoms.per_crystal[i];
         ends.later -= randoms.per_crystal[i] * (1 - first[pairs_.cells().side_of(cell_of_[i])]);
         for (const std::vector<double>& rates : by_pair_.rates.of)
             ends.singles += rates[i];
     }
     std::vector<Ends> of_side(first.size());
-    for (std::size_t m = 0; m < modules; ++m) {
+    for (std::size_t m = 0; m < sectors; ++m) {
         for (const ShareOfSide& part : sides_of_[m])
-            of_side[part.side].singles += of_module[m].singles * part.share;
+            of_side[part.side].singles += of_sector[m].singles * part.share;
     }
-    for (std::size_t m = 0; m < modules; ++m) {
+    for (std::size_t m = 0; m < sectors; ++m) {
         for (const auto& [side, share] : sides_of_[m]) {
             const Ends& all = of_side[side];
             const auto row = refused.randoms.begin() + static_cast<std::ptrdiff_t>(side * first.size());
-            // The refused randoms of modules on the same side are taken to be proportional to their singles.
+            // The refused randoms of sectors on the same side are taken to be proportional to their singles.
             const double refused_randoms =
                 all.singles > 0
-                    ? of_module[m].singles * share / all.singles *
+                    ? of_sector[m].singles * share / all.singles *
                           std::accumulate(row, row + static_cast<std::ptrdiff_t>(first.size()), 0.0)
                     : 0;
-            of_module[m].trues -= refused_randoms;
-            of_module[m].later -= refused_randoms * (1 - refused.first[side]);
+            of_sector[m].trues -= refused_randoms;
+            of_sector[m].later -= refused_randoms * (1 - refused.first[side]);
         }
         for (const auto& [side, share] : sides_of_[m]) {
             Ends& sum = of_side[side];
-            sum.pairs += of_module[m].pairs * share;
-            sum.trues += of_module[m].trues * share;
-            sum.later += of_module[m].later * share;
+            sum.pairs += of_sector[m].pairs * share;
+            sum.trues += of_sector[m].trues * share;
+            sum.later += of_sector[m].later * share;
         }
     }
     std::vector<double> later;
-    for (std::size_t m = 0; m < modules; ++m) {
+    for (std::size_t m = 0; m < sectors; ++m) {
         double guess = sides_of_[m].empty() ? 0.5 : 0;
         for (const auto& [side, share] : sides_of_[m]) {
             const Ends& sum = of_side[side];
             guess += share * part_of(sum.later, sum.trues, sum.pairs, 0.5);
         }
-        const Ends& ends = of_module[m];
+        const Ends& ends = of_sector[m];
         later.push_back(std::clamp(part_of(ends.later, ends.trues, ends.pairs, guess), 0.05, 0.95));
     }
     return later;
@@ -265,7 +268,7 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
     };
     const PairCells& cells = pairs_.cells();
     std::vector<CellSums> of_cell(cells.count());
-    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+    for (std::size_t i = 0; i < sector_of_.size(); ++i) {
         CellSums& counts = of_cell[cell_of_[i]];
         for (const SingleKind kind : {earlier_single, later_single})
             counts.paired += by_pair_.ticks * by_pair_.rates.of[kind][i];
@@ -501,10 +504,10 @@ void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents
     std::vector<double>& lone_rates = by_pair_.rates.of[lone_single];
     std::vector<double>& earlier_rates = by_pair_.rates.of[earlier_single];
     std::vector<double>& later_rates = by_pair_.rates.of[later_single];
-    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+    for (std::size_t i = 0; i < sector_of_.size(); ++i) {
         const double singles = (static_cast<double>(sums.unpaired[i]) + sums.grouped[i]) / by_pair_.ticks;
         const double unpaired = sums.unpaired[i] / by_pair_.ticks * alone;
-        const double part = later.empty() ? 0.5 : later[module_of_[i]];
+        const double part = later.empty() ? 0.5 : later[sector_of_[i]];
         if (single) {
             lone_rates[i] = (unpaired - part * opens_later * singles) / (free - part * opens_later);
             earlier_rates[i] = (1 - part) * (singles - lone_rates[i]);
@@ -519,7 +522,7 @@ void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents
     // Of each pair one single is the later one.
     const double later_sum = sum_of(later_rates);
     const double scale = later_sum > 0 ? sum_of(earlier_rates) / later_sum : 1;
-    for (std::size_t i = 0; i < module_of_.size(); ++i) {
+    for (std::size_t i = 0; i < sector_of_.size(); ++i) {
         later_rates[i] *= scale;
         lone_rates[i] -= later_rates[i];
     }

@@ -50,15 +50,15 @@ class RandomsEstimator {
     [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
 
   private:
-    /// `later`: [bdm] which part of its paired singles are the later ones; empty: half of them.
+    /// `later`: [sector] which part of its paired singles are the later ones; empty: half of them.
     void find_rates(const IntervalSums& sums, const WindowContents& contents,
                     const std::vector<double>& later);
-    /// How much of a module (BDM), by crystals, lies on a side.
+    /// How much of a sector of modules, by crystals, lies on a side.
     struct ShareOfSide {
         std::uint32_t side;
         double share;
     };
-    /// Adds pairs of modules [a * modules + b] to those of sides, in both orders. `good`: the pairs are.
+    /// Adds pairs of sectors [a * sectors + b] to those of sides, in both orders. `good`: the pairs are.
     void add_by_side(std::vector<double>& to, const std::vector<std::uint32_t>& pairs, bool good) const;
     /// IntervalSums::refused_pairs of sides.
     struct RefusedPairs {
@@ -110,9 +110,9 @@ class RandomsEstimator {
 
     const CoincidenceRules rules_;
     GoodPairs pairs_;
-    std::vector<std::uint8_t> module_of_;             ///< [crystal] BDM
+    std::vector<std::uint16_t> sector_of_;            ///< [crystal] of its BDM
     std::vector<std::uint32_t> cell_of_;              ///< [crystal]
-    std::vector<std::vector<ShareOfSide>> sides_of_;  ///< [bdm]
+    std::vector<std::vector<ShareOfSide>> sides_of_;  ///< [sector]
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
     double pile_up_ = 1;

@@ -1,4 +1,5 @@
-// How a frame becomes a single. All integers, except the energy: one f32 product.
+// How a frame becomes a single. All integers, except the energy: one f32 product. What depends on the version
+// of the frames is a template, so that no frame pays for the choice.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +31,17 @@ struct alignas(16) CrystalEntry {
 /// The conversion tables as both back-ends address them; a view that owns nothing. A unit is
 /// bdm * du_count + du, a slot unit * crystals_per_du + local crystal.
 struct ConversionTables {
-    const std::uint8_t* position =
-        nullptr;  ///< [unit][x + y * position_size] local crystal; >= crystals_per_du: outside any crystal
+    /// [unit][x + y * position_size] local crystal; >= crystals_per_du: outside any crystal. One of the two
+    /// tables exists: `position` if an entry fits one byte, since it is read at random and no cache holds it;
+    /// else `wide_position`.
+    const std::uint8_t* position = nullptr;
+    const std::uint16_t* wide_position = nullptr;
     const CrystalEntry* crystals = nullptr;  ///< [slot]
     const float* factor = nullptr;           ///< [slot][bins] keV per ADC count
     /// [FrameSpan::source][module_words] the modules of each source, bit by bit; the last row has none.
     /// nullptr: frames may have any module.
     const std::uint32_t* modules_of_source = nullptr;
+    net::FrameVersion version = net::FrameVersion::one;
     std::uint32_t bdm_count = 0;
     std::uint32_t du_count = 0;
     std::uint32_t position_size = 0;
@@ -50,49 +55,57 @@ struct ConversionTables {
 };
 
 inline constexpr std::uint32_t no_cell = UINT32_MAX;
-inline constexpr std::uint32_t module_words = 256 / 32;
+/// Words with a bit for each module that a frame can name.
+template <net::FrameVersion version>
+inline constexpr std::uint32_t module_words = config::max_bdm_count(version) / 32;
 
-PETACQ_HD inline std::uint32_t frame_du(net::FrameWords w) {
-    return static_cast<std::uint32_t>(w.low & 0xF);
-}
-PETACQ_HD inline std::uint32_t frame_bdm(net::FrameWords w) {
-    return static_cast<std::uint32_t>((w.low >> 8) & 0xFF);
-}
-PETACQ_HD inline std::uint64_t frame_raw_time(net::FrameWords w) {
-    return net::swap_bytes((w.low >> 16) | (w.high << 48));
-}
-PETACQ_HD inline std::uint32_t frame_adc(net::FrameWords w) {
-    return static_cast<std::uint32_t>(((w.high >> 32) & 0xFF) << 8 | ((w.high >> 40) & 0xFF));
-}
-PETACQ_HD inline std::int32_t frame_temperature_16ths(net::FrameWords w) {
-    const auto whole = static_cast<std::int8_t>(static_cast<std::uint8_t>(w.high >> 48));
-    return whole * 16 + static_cast<std::int32_t>(w.high >> 60);
-}
-PETACQ_HD inline bool markers_match(net::FrameWords w, const ConversionTables& t) {
-    return ((w.low >> 4) & 0xF) == t.head_marker && ((w.high >> 56) & 0xF) == t.tail_marker;
+template <net::FrameVersion version>
+PETACQ_HD bool markers_match(net::FrameWords w, const ConversionTables& t) {
+    return net::marker_of<version>(w) == t.head_marker && net::has_tail<version>(w, t.tail_marker);
 }
 
 /// Whether a frame whose markers do not match is a tag frame.
-PETACQ_HD inline bool is_tag(net::FrameWords w, const ConversionTables& t) {
-    return ((w.low >> 4) & 0xF) == t.tag_marker && ((w.high >> 56) & 0xF) == t.tail_marker;
+template <net::FrameVersion version>
+PETACQ_HD bool is_tag(net::FrameWords w, const ConversionTables& t) {
+    return net::marker_of<version>(w) == t.tag_marker && net::has_tail<version>(w, t.tail_marker);
 }
 
 /// Whether the frame has a module of its source. Only with a table of them.
-PETACQ_HD inline bool module_of_source(net::FrameWords w, std::uint32_t source, const ConversionTables& t) {
-    const std::uint32_t bdm = frame_bdm(w);
-    return (t.modules_of_source[source * module_words + bdm / 32] >> (bdm % 32) & 1) != 0;
+template <net::FrameVersion version>
+PETACQ_HD bool module_of_source(net::FrameWords w, std::uint32_t source, const ConversionTables& t) {
+    const std::uint32_t bdm = net::bdm_of<version>(w);
+    return (t.modules_of_source[source * module_words<version> + bdm / 32] >> (bdm % 32) & 1) != 0;
 }
 
-/// Index into ConversionTables::position, or no_cell when a field is out of range.
-PETACQ_HD inline std::uint32_t frame_cell(net::FrameWords w, const ConversionTables& t) {
-    const std::uint32_t du = frame_du(w);
-    const std::uint32_t bdm = frame_bdm(w);
-    const auto x = static_cast<std::uint32_t>((w.high >> 16) & 0xFF);
-    const auto y = static_cast<std::uint32_t>((w.high >> 24) & 0xFF);
+/// bdm * du_count + du.
+template <net::FrameVersion version>
+PETACQ_HD std::uint32_t frame_unit(net::FrameWords w, const ConversionTables& t) {
+    return net::bdm_of<version>(w) * t.du_count + net::du_of<version>(w);
+}
+
+/// Index into the position table, or no_cell when a field is out of range.
+template <net::FrameVersion version>
+PETACQ_HD std::uint32_t frame_cell(net::FrameWords w, const ConversionTables& t) {
+    const std::uint32_t du = net::du_of<version>(w);
+    const std::uint32_t bdm = net::bdm_of<version>(w);
+    const std::uint32_t x = net::x_of(w);
+    const std::uint32_t y = net::y_of(w);
     const bool inside =
         (du < t.du_count) & (bdm < t.bdm_count) & (x < t.position_size) & (y < t.position_size);
     const std::uint32_t cell = ((bdm * t.du_count + du) * t.position_size + y) * t.position_size + x;
     return inside ? cell : no_cell;
+}
+
+/// The local crystal of a cell. Only units that send frames of version 2 have wide entries.
+template <net::FrameVersion version>
+PETACQ_HD std::uint32_t local_of(std::uint32_t cell, const ConversionTables& t) {
+    const bool narrow = version == net::FrameVersion::one || t.position != nullptr;
+#ifdef __CUDA_ARCH__
+    if (narrow) return __ldg(t.position + cell);
+    return __ldg(t.wide_position + cell);
+#else
+    return narrow ? t.position[cell] : t.wide_position[cell];
+#endif
 }
 
 PETACQ_HD inline float frame_energy(std::uint32_t adc, std::uint32_t slot, const ConversionTables& t) {

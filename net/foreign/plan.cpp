@@ -59,7 +59,7 @@ LossPlan loss_of(const config::Layout::Section& s, const SectionPlan& section) {
 }
 
 /// A value of a tag: the words to add to it, for each value of the field.
-LookupPlan tag_lookup(const config::LayoutValue& v, const SectionPlan& frame,
+LookupPlan tag_lookup(const config::LayoutValue& v, const SectionPlan& frame, FrameVersion version,
                       void (*set)(TagFrame&, std::uint32_t)) {
     LookupPlan lookup;
     if (!v.constant) lookup.field = plan_of(v.field, frame.bytes, frame.byte_order);
@@ -67,20 +67,20 @@ LookupPlan tag_lookup(const config::LayoutValue& v, const SectionPlan& frame,
         TagFrame tag{0, 0, 0, 0, 0, 0};
         set(tag, v.of(bits).value_or(0));
         std::byte bytes[frame_bytes];
-        encode_tag(tag, bytes);
+        encode_tag(tag, bytes, version);
         lookup.table.push_back(load_frame(bytes));
     }
     return lookup;
 }
 
-KindsPlan plan_of(const config::LayoutKinds& k, const SectionPlan& frame) {
+KindsPlan plan_of(const config::LayoutKinds& k, const SectionPlan& frame, FrameVersion version) {
     KindsPlan p;
     p.field = plan_of(k.field, frame.bytes, frame.byte_order);
     p.of = k.of;
     if (k.counter.empty()) return p;
-    p.channel = tag_lookup(k.channel, frame,
+    p.channel = tag_lookup(k.channel, frame, version,
                            [](TagFrame& t, std::uint32_t v) { t.channel = static_cast<std::uint8_t>(v); });
-    p.kind = tag_lookup(k.kind, frame,
+    p.kind = tag_lookup(k.kind, frame, version,
                         [](TagFrame& t, std::uint32_t v) { t.kind = static_cast<std::uint8_t>(v); });
     p.value = plan_of(k.value, frame);
     p.counter = plan_of(k.counter, frame);
@@ -97,11 +97,11 @@ SectionPlan plan_of(const config::Layout::Section& s) {
 }
 
 /// The words of a frame that is 0 but for what `set` sets.
-FrameWords words_of(const std::function<void(Frame&)>& set) {
+FrameWords words_of(FrameVersion version, const std::function<void(Frame&)>& set) {
     Frame frame{};
     set(frame);
     std::byte bytes[frame_bytes];
-    encode_frame(frame, bytes);
+    encode_frame(frame, bytes, version);
     return load_frame(bytes);
 }
 
@@ -119,9 +119,10 @@ std::uint8_t wrong_marker(const FrameCheck& frames) {
 
 /// Bits that make the address of a frame invalid, whatever bits its other fields add.
 FrameWords no_address(const FrameCheck& frames) {
-    return words_of([&](Frame& f) {
-        if (frames.bdm_count < 256) {
-            f.bdm = 255;
+    return words_of(frames.version, [&](Frame& f) {
+        const std::uint32_t most = config::max_bdm_count(frames.version);
+        if (frames.bdm_count < most) {
+            f.bdm = static_cast<std::uint16_t>(most - 1);
         } else if (frames.position_size < 256) {
             f.x = 255;
         } else if (frames.du_count < 16) {
@@ -134,12 +135,13 @@ FrameWords no_address(const FrameCheck& frames) {
 
 class Planner {
   public:
-    Planner(LayoutPlan& plan, const FrameCheck& frames) : plan_(plan), no_address_(no_address(frames)) {}
+    Planner(LayoutPlan& plan, const FrameCheck& frames)
+        : plan_(plan), version_(frames.version), no_address_(no_address(frames)) {}
 
     void place(const config::LayoutValue& v, FieldPlan SectionPlan::*direct,
                const std::function<void(Frame&, std::uint32_t)>& set) {
         if (v.constant) {
-            add(plan_.constants, words_of([&](Frame& f) { set(f, *v.constant); }));
+            add(plan_.constants, words_of(version_, [&](Frame& f) { set(f, *v.constant); }));
             return;
         }
         SectionPlan& section = section_of(v.in);
@@ -150,13 +152,13 @@ class Planner {
         }
         fill(lookup_of(section, field), [&](std::uint64_t bits) {
             const std::optional<std::uint32_t> value = v.of(bits);
-            return value ? words_of([&](Frame& f) { set(f, *value); }) : no_address_;
+            return value ? words_of(version_, [&](Frame& f) { set(f, *value); }) : no_address_;
         });
     }
 
     void place(const config::LayoutTemperature& t) {
         const auto words = [&](std::uint64_t bits) {
-            return words_of([&](Frame& f) { f.temperature_16ths = t.of(bits); });
+            return words_of(version_, [&](Frame& f) { f.temperature_16ths = t.of(bits); });
         };
         if (t.constant) {
             add(plan_.constants, words(0));
@@ -189,6 +191,7 @@ class Planner {
     }
 
     LayoutPlan& plan_;
+    const FrameVersion version_;
     const FrameWords no_address_;
 };
 
@@ -223,7 +226,8 @@ LayoutPlan::LayoutPlan(const config::Layout& l, const FrameCheck& check, double 
       has_blocks(l.block.bytes != 0),
       sequenced(l.sequence.has_value()),
       has_length(l.length.has_value()),
-      has_end_of_stream(l.end_of_stream.has_value()) {
+      has_end_of_stream(l.end_of_stream.has_value()),
+      version(check.version) {
     const auto in_datagram = [&](const LayoutField& f) {
         return plan_of(f, datagram.bytes, datagram.byte_order);
     };
@@ -238,23 +242,23 @@ LayoutPlan::LayoutPlan(const config::Layout& l, const FrameCheck& check, double 
     datagram_loss = loss_of(l.datagram, datagram);
     block_loss = loss_of(l.block, block);
     if (l.kinds) {
-        kinds = plan_of(*l.kinds, frame);
+        kinds = plan_of(*l.kinds, frame, check.version);
         std::byte bytes[frame_bytes];
-        encode_tag({check.tag_marker, 0, 0, 0, 0, check.tail_marker}, bytes);
+        encode_tag({check.tag_marker, 0, 0, 0, 0, check.tail_marker}, bytes, check.version);
         tag = load_frame(bytes);
     }
 
-    constants = words_of([&](Frame& f) {
+    constants = words_of(check.version, [&](Frame& f) {
         f.head_marker = check.head_marker;
         f.tail_marker = check.tail_marker;
     });
-    bad_marker = words_of([&](Frame& f) {
+    bad_marker = words_of(check.version, [&](Frame& f) {
         f.head_marker = wrong_marker(check);
         f.tail_marker = check.tail_marker;
     });
     Planner planner(*this, check);
     planner.place(l.bdm, &SectionPlan::bdm,
-                  [](Frame& f, std::uint32_t v) { f.bdm = static_cast<std::uint8_t>(v); });
+                  [](Frame& f, std::uint32_t v) { f.bdm = static_cast<std::uint16_t>(v); });
     planner.place(l.du, &SectionPlan::du,
                   [](Frame& f, std::uint32_t v) { f.du = static_cast<std::uint8_t>(v); });
     planner.place(l.x, &SectionPlan::x,

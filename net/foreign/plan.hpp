@@ -146,6 +146,7 @@ struct LayoutPlan {
     bool sequenced = false;
     bool has_length = false;
     bool has_end_of_stream = false;
+    FrameVersion version;  ///< of the frames of petacqd
     FieldPlan length, source, sequence, frames;
     MarkerPlan end_of_stream;
     std::uint32_t sequence_bits = 64;

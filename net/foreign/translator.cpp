@@ -10,14 +10,29 @@ using config::ByteOrder;
 using config::LayoutSection;
 using config::RollOver;
 
+/// Puts fields where they stand in a frame of petacqd. Nothing branches on the version.
+struct Placement {
+    explicit Placement(FrameVersion version) : du_in_low(version == FrameVersion::one ? 0xF : 0) {}
+
+    [[nodiscard]] FrameWords words(std::uint64_t bdm, std::uint64_t du, std::uint64_t x, std::uint64_t y,
+                                   std::uint64_t energy) const {
+        // The module is big-endian in bytes 0 and 1; that of version 1 has 8 bits, which leaves byte 0 to the
+        // unit. The energy is big-endian in bytes 12 and 13.
+        return {(du & du_in_low) | std::uint64_t{__builtin_bswap16(static_cast<std::uint16_t>(bdm))},
+                x << 16 | y << 24 |
+                    std::uint64_t{__builtin_bswap16(static_cast<std::uint16_t>(energy))} << 32 |
+                    (du & ~du_in_low) << 56};
+    }
+
+    std::uint64_t du_in_low;  ///< its bits in byte 0 (version 1); the others are in byte 15
+};
+
 /// The fields of a section that has them, as they stand in a frame of petacqd.
 template <ByteOrder Order>
-FrameWords fields_of(const SectionPlan& s, const std::byte* section) {
-    // The energy is big-endian in bytes 12 and 13.
-    const auto energy = static_cast<std::uint16_t>(s.energy.of<Order>(section));
-    FrameWords words{s.du.of<Order>(section) | s.bdm.of<Order>(section) << 8,
-                     s.x.of<Order>(section) << 16 | s.y.of<Order>(section) << 24 |
-                         std::uint64_t{__builtin_bswap16(energy)} << 32};
+FrameWords fields_of(const SectionPlan& s, FrameVersion version, const std::byte* section) {
+    FrameWords words =
+        Placement(version).words(s.bdm.of<Order>(section), s.du.of<Order>(section), s.x.of<Order>(section),
+                                 s.y.of<Order>(section), s.energy.of<Order>(section));
     for (const LookupPlan& lookup : s.lookups) {
         const FrameWords& found = lookup.table[lookup.field.of<Order>(section)];
         words.low |= found.low;
@@ -26,9 +41,9 @@ FrameWords fields_of(const SectionPlan& s, const std::byte* section) {
     return words;
 }
 
-FrameWords fields_of(const SectionPlan& s, const std::byte* section) {
-    return s.byte_order == ByteOrder::big ? fields_of<ByteOrder::big>(s, section)
-                                          : fields_of<ByteOrder::little>(s, section);
+FrameWords fields_of(const SectionPlan& s, FrameVersion version, const std::byte* section) {
+    return s.byte_order == ByteOrder::big ? fields_of<ByteOrder::big>(s, version, section)
+                                          : fields_of<ByteOrder::little>(s, version, section);
 }
 
 FrameWords joined(FrameWords a, FrameWords b) {
@@ -97,7 +112,7 @@ std::uint64_t Translator::translate(const std::byte* data, std::size_t size, End
         header.sequence = counters_.sequence(header.source, header.sequence, plan_.sequence_bits);
     const bool counts = plan_.time.roll_over == RollOver::count;
     const bool upper_in_datagram = plan_.time.upper_in == LayoutSection::datagram;
-    const FrameWords base = joined(plan_.constants, fields_of(plan_.datagram, data));
+    const FrameWords base = joined(plan_.constants, fields_of(plan_.datagram, plan_.version, data));
     Window window;
     if (counts) {
         std::uint64_t count = 0;
@@ -111,7 +126,7 @@ std::uint64_t Translator::translate(const std::byte* data, std::size_t size, End
     each_block(data, size, [&](const std::byte* block, const std::byte* first, std::size_t count) {
         FrameStretch piece{first, count, base, window};
         if (block != nullptr) {
-            piece.base = joined(base, fields_of(plan_.block, block));
+            piece.base = joined(base, fields_of(plan_.block, plan_.version, block));
             if (!upper_in_datagram) piece.window = window_in(block, plan_.block.byte_order);
             lost += lost_in(plan_.block_loss, block, plan_.block.byte_order, header.source, sender);
         }
@@ -251,6 +266,7 @@ Translator::Last Translator::translate_frames(const FrameStretch& piece, std::by
     const SectionPlan& frame_plan = plan_.frame;
     const FieldPlan bdm = frame_plan.bdm, du = frame_plan.du, x = frame_plan.x, y = frame_plan.y;
     const FieldPlan energy_plan = frame_plan.energy;
+    const Placement placement(plan_.version);
     const std::size_t stride = frame_plan.bytes;
     const MarkerPlan* const markers = frame_plan.markers.data();
     const std::size_t marker_count = frame_plan.markers.size();
@@ -275,10 +291,8 @@ Translator::Last Translator::translate_frames(const FrameStretch& piece, std::by
         const auto get = [&](const FieldPlan& field) {
             return OneWord ? field.in(word) : field.of<Order>(frame);
         };
-        const auto energy = static_cast<std::uint16_t>(get(energy_plan));
-        FrameWords words{
-            piece.base.low | get(du) | get(bdm) << 8,
-            piece.base.high | get(x) << 16 | get(y) << 24 | std::uint64_t{__builtin_bswap16(energy)} << 32};
+        FrameWords words =
+            joined(piece.base, placement.words(get(bdm), get(du), get(x), get(y), get(energy_plan)));
         for (std::size_t k = 0; k < lookup_count; ++k) {
             const FrameWords& found = lookups[k].table[get(lookups[k].field)];
             words.low |= found.low;

@@ -16,7 +16,7 @@ constexpr auto pool_wait = std::chrono::microseconds(50);
 
 }  // namespace
 
-std::size_t joined_length(std::span<const std::byte> payload) {
+std::size_t joined_length(std::span<const std::byte> payload, FrameVersion version) {
     // All have one length except the last, which may be shorter, so the headers are at multiples of that
     // length. Some headers may be damaged, and their sequence numbers need not be consecutive.
     const std::size_t whole = payload.size() / frame_bytes * frame_bytes;
@@ -24,7 +24,7 @@ std::size_t joined_length(std::span<const std::byte> payload) {
     for (std::size_t at = header_bytes; at + header_bytes <= whole && length != frame_bytes;
          at += frame_bytes) {
         DatagramHeader header;
-        if (parse_datagram(Framing::sequenced, payload.data() + at, header_bytes, header) ==
+        if (parse_datagram(Framing::sequenced, version, payload.data() + at, header_bytes, header) ==
             Malformed::none) {
             length = std::gcd(length, at);
         }
@@ -120,7 +120,7 @@ void Replayer::take(const Input& input) {
     }
     std::span<const std::byte> rest = datagram.payload;
     const bool may_be_joined = framing_ == Framing::sequenced && !input.reader.is_one_datagram_each();
-    const std::size_t length = may_be_joined ? joined_length(rest) : rest.size();
+    const std::size_t length = may_be_joined ? joined_length(rest, admission_.frames().version) : rest.size();
     do {
         const std::size_t size = std::min(length, rest.size());
         take_one(datagram, rest.first(size));

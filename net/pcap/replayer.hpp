@@ -88,6 +88,6 @@ class Replayer {
 /// The kernel coalesces datagrams (GSO, GRO), and a capture of another program may hold several as one
 /// payload. Returns the length of each of them but the last, found from the positions of the headers; for a
 /// single datagram its own length.
-std::size_t joined_length(std::span<const std::byte> payload);
+std::size_t joined_length(std::span<const std::byte> payload, FrameVersion version);
 
 }  // namespace petacq::net

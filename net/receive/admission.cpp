@@ -12,13 +12,12 @@ void insert(SenderTable& table, Endpoint sender, std::size_t number) {
     if (table.find(sender) == SenderTable::none) table.insert(sender, static_cast<std::uint16_t>(number));
 }
 
-Modules all_modules() {
-    return ~Modules();
-}
-
 }  // namespace
 
-Admission::Admission(const ReceiverOptions& options) : framing_(options.framing), frames_(options.frames) {
+Admission::Admission(const ReceiverOptions& options)
+    : framing_(options.framing),
+      frames_(options.frames),
+      every_module_(Modules::below(options.frames.bdm_count)) {
     if (!options.allowed_addresses.empty()) {
         addresses_.emplace(options.allowed_addresses.size());
         for (const std::uint32_t address : options.allowed_addresses)
@@ -34,7 +33,7 @@ Admission::Admission(const ReceiverOptions& options) : framing_(options.framing)
             insert(*addresses_, {source.sender.address, 0}, 0);
     }
     for (const AllowedSource& source : options.allowed_sources)
-        modules_.push_back(source.modules.none() ? all_modules() : source.modules);
+        modules_.push_back(source.modules.none() ? every_module_ : source.modules);
     if (framing_ == Framing::bare) {
         senders_.emplace(options.allowed_sources.size());
         for (std::size_t i = 0; i < options.allowed_sources.size(); ++i)

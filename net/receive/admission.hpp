@@ -22,7 +22,8 @@ class Admission {
     /// Checks a payload from `sender`, and reads its header. Whether a sender is known by its address is
     /// decided first, so that nothing of what unknown senders send is looked at.
     Admitted judge(Endpoint sender, const std::byte* data, std::size_t size, DatagramHeader& header) const {
-        return judge(sender, header, [&] { return parse_datagram(framing_, data, size, header); });
+        return judge(sender, header,
+                     [&] { return parse_datagram(framing_, frames_.version, data, size, header); });
     }
     /// The same for another format: `parse` checks a payload and fills in `header`.
     template <class Parse>
@@ -80,7 +81,7 @@ class Admission {
     std::vector<std::uint32_t> address_of_id_;  // sequenced framing: [id]; empty: all ids from any address
     std::vector<std::uint16_t> number_of_id_;   // [id] the number of a source in the list
     std::vector<Modules> modules_;              // [number]; empty: no list
-    const Modules every_module_ = ~Modules();
+    Modules every_module_;                      // of the scanner
 };
 
 }  // namespace petacq::net

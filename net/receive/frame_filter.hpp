@@ -12,7 +12,8 @@
 namespace petacq::net {
 
 /// Whether frames are valid hits, like FrameCheck::valid_hit() with every count at least 1. The module must
-/// be in the set of its sender, too: that is left to the caller.
+/// be in the set of its sender, too: that is left to the caller. In version 2 that set tells all about the
+/// module, whose 16 bits are no matter of single bytes.
 class FrameTest {
     // The bytes of a frame, in a vector register.
     using Bytes __attribute__((vector_size(16))) = std::uint8_t;
@@ -25,12 +26,15 @@ class FrameTest {
             assert(count != 0);
             most_[byte] = static_cast<std::uint8_t>(count - 1);
         };
+        const bool one = check.version == FrameVersion::one;
         // The head marker is the high half of its byte, so that du is a range of values of the byte.
-        field(0, 0xFF, unsigned{check.head_marker} << 4, std::min<unsigned>(check.du_count, 16));
-        field(1, 0xFF, 0, std::min<unsigned>(check.bdm_count, 256));
+        field(one ? 0 : 15, 0xFF, unsigned{check.head_marker} << 4, std::min<unsigned>(check.du_count, 16));
+        if (one) {
+            field(1, 0xFF, 0, std::min<unsigned>(check.bdm_count, 256));
+            field(15, 0x0F, check.tail_marker, 1);
+        }
         field(10, 0xFF, 0, std::min<unsigned>(check.position_size, 256));
         field(11, 0xFF, 0, std::min<unsigned>(check.position_size, 256));
-        field(15, 0x0F, check.tail_marker, 1);
     }
 
     [[nodiscard]] bool both_pass(const std::byte* a, const std::byte* b) const {

@@ -73,6 +73,7 @@ Intake::Intake(int fd, Endpoint local, const ReceiverOptions& options, BatchPool
       counters_(counters),
       gate_(gate),
       splitter_(options, counters),
+      samples_(options.frames.version),
       local_(local),
       // Pages are touched only when used.
       overflow_(new std::byte[max_messages * overflow_bytes + foreign_slack_bytes]),

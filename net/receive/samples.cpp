@@ -33,7 +33,7 @@ void Samples::add_next(std::span<const std::byte> beginning) {
 
 void Samples::add_translated(const DatagramHeader& header, std::span<const std::byte> frames) {
     DatagramSample& sample = taken_.all.at(latest_place());
-    encode_header(header, sample.translated.data());
+    encode_header(header, sample.translated.data(), version_);
     const std::size_t bytes = std::min(frames.size(), sample.translated.size() - header_bytes);
     std::copy_n(frames.data(), bytes, sample.translated.data() + header_bytes);
     sample.translated_bytes = header_bytes + bytes;

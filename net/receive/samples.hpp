@@ -34,6 +34,9 @@ class Samples {
   public:
     static constexpr std::size_t most = 8;
 
+    /// `version`: of the frames that foreign ones are translated into.
+    explicit Samples(FrameVersion version) : version_(version) {}
+
     // For one thread, which receives. None of these allocates.
     /// Whether another sample is due.
     [[nodiscard]] bool wanted() const { return wanted_; }
@@ -61,6 +64,7 @@ class Samples {
 
     [[nodiscard]] std::size_t latest_place() const { return (taken_.next + most - 1) % most; }
 
+    const FrameVersion version_;
     List taken_;
     bool wanted_ = true;
     bool wants_next_ = false;

@@ -54,6 +54,7 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
     into->members.resize(members + most);
     // A copy: the compiler cannot know that the records do not change the original.
     const FrameTest test = test_;
+    const FrameVersion version = admission_.frames().version;
     Judged* like = nullptr;
     Datagram* group = nullptr;
     std::size_t count = 0;
@@ -70,14 +71,14 @@ std::size_t Splitter::take_alike(const Message& m, std::size_t at, Batch* into) 
         }
         const std::byte* const first = data + before;
         const std::byte* const last = data + m.segment - frame_bytes;
-        const std::uint8_t first_bdm = frame_bdm(first);
-        const std::uint8_t last_bdm = frame_bdm(last);
+        const std::uint16_t first_bdm = frame_bdm(first, version);
+        const std::uint16_t last_bdm = frame_bdm(last, version);
         const Modules& modules = *like->modules;
         if (!test.both_pass(first, last) || !modules[first_bdm] || !modules[last_bdm]) break;
         const std::uint64_t first_time = frame_time(first);
         const std::uint64_t last_time = frame_time(last);
         const std::uint64_t sequence = before != 0 ? swap_bytes(header.high) : fingerprint_of(first, frames);
-        const std::int16_t temperature = frame_temperature(last);
+        const std::int16_t temperature = frame_temperature(last, version);
         const auto offset = static_cast<std::uint32_t>(first - into->data);
         // An end of stream, times that tell little, and what has no number are a matter of one datagram.
         const bool joins = before != 0 && like->flags == 0 && frames > 1 && first_time <= last_time;

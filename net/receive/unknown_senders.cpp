@@ -1,15 +1,19 @@
 #include "net/receive/unknown_senders.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "net/receive/receiver.hpp"
 
 namespace petacq::net {
 
 UnknownSenders::UnknownSenders(const ReceiverOptions& options)
-    : framing_(options.framing),
-      head_marker_(options.frames.head_marker),
-      tail_marker_(options.frames.tail_marker) {}
+    : framing_(options.framing), frames_(options.frames) {
+    for (List* const list : {&heard_, &published_}) {
+        for (UnknownSender& s : list->all)
+            s.bdms = Modules(config::max_bdm_count(frames_.version));
+    }
+}
 
 void UnknownSender::add(const UnknownSender& other) {
     datagrams += other.datagrams;
@@ -24,13 +28,13 @@ void UnknownSender::add(const UnknownSender& other) {
 
 void UnknownSenders::heard(Endpoint sender, const std::byte* data, std::size_t size, std::int64_t now_ns) {
     DatagramHeader header;
-    const bool good = parse_datagram(framing_, data, size, header) == Malformed::none;
+    const bool good = parse_datagram(framing_, frames_.version, data, size, header) == Malformed::none;
     const std::size_t before = framing_ == Framing::sequenced ? header_bytes : 0;
     const std::size_t frames = good ? (size - before) / frame_bytes : 0;
     UnknownSender& s = note(sender, good ? &header : nullptr, frames, now_ns);
     if (frames == 0) return;
-    const Frame frame = decode_frame(data + before + s.datagrams % frames * frame_bytes);
-    if (frame.head_marker == head_marker_ && frame.tail_marker == tail_marker_) s.bdms.set(frame.bdm);
+    const std::byte* const frame = data + before + s.datagrams % frames * frame_bytes;
+    if (frames_.has_markers(frame)) s.bdms.set(frame_bdm(frame, frames_.version));
 }
 
 void UnknownSenders::heard(Endpoint sender, const DatagramHeader* header, std::size_t frames,
@@ -64,7 +68,10 @@ UnknownSender& UnknownSenders::place_of(const UnknownSender& who, std::int64_t n
             return a.latest_ns < b.latest_ns;
         });
     }
+    Modules bdms = std::move(found->bdms);  // keeps its room
+    bdms.clear();
     *found = who;
+    found->bdms = std::move(bdms);
     found->first_ns = now_ns;
     return *found;
 }

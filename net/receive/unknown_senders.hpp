@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,7 +22,7 @@ struct UnknownSender {
     std::optional<std::uint16_t> id;
     std::uint64_t datagrams = 0;
     std::uint64_t frames = 0;   ///< in well-formed datagrams
-    std::bitset<256> bdms;      ///< seen in one frame of each datagram, always another
+    Modules bdms;               ///< seen in one frame of each datagram, always another
     std::int64_t first_ns = 0;  ///< arrival, steady clock
     std::int64_t latest_ns = 0;
 
@@ -64,8 +63,7 @@ class UnknownSenders {
     UnknownSender& place_of(const UnknownSender& who, std::int64_t now_ns);
 
     const Framing framing_;
-    const std::uint8_t head_marker_;
-    const std::uint8_t tail_marker_;
+    const FrameCheck frames_;
     List heard_;
     bool changed_ = false;
     mutable Mutex mutex_;

@@ -65,6 +65,40 @@ TEST_CASE("a calibration file gives back what was written") {
     CHECK(read.sha256 == config::sha256_of_file(dir / "c.h5"));
 }
 
+TEST_CASE("a unit with more than 256 crystals has entries of two bytes") {
+    const TemporaryDirectory dir;
+    config::Scanner scanner = tiny_scanner();
+    scanner.frame_version = config::FrameVersion::two;
+    config::Geometry& g = scanner.geometry;
+    g.crystals = {1, 15, 20};
+    g.position_size = 64;
+    config::CalibrationModel model;
+    model.bins = 1;
+    const config::Calibration written = config::make_calibration(scanner, model);
+    const auto [least, most] =
+        std::minmax_element(written.position_table.begin(), written.position_table.end());
+    CHECK(*least == 0);
+    CHECK(*most == 65'535);  // outside
+    for (std::uint16_t crystal = 0; crystal < 300; ++crystal) {
+        INFO(crystal);
+        CHECK(std::count(written.position_table.begin(), written.position_table.end(), crystal) >= 12);
+    }
+    config::save_calibration(dir / "c.h5", g, written);
+    CHECK(config::load_calibration(dir / "c.h5", g).position_table == written.position_table);
+    // One byte does not do, nor do two for small units.
+    add(dir / "narrow.h5", "position_table", H5T_STD_U8LE, {6, 2, 4096});
+    CHECK(lacking(complaint([&] { config::load_calibration(dir / "narrow.h5", g); }),
+                  {"\"position_table\": expected u16[6][2][4096], found u8"}) == "");
+    add(dir / "wide.h5", "position_table", H5T_STD_U16LE, {6, 2, 256});
+    CHECK(lacking(load_complaint(dir / "wide.h5"),
+                  {"\"position_table\": expected u8[6][2][256], found u16"}) == "");
+    config::Calibration small = tiny_calibration();
+    small.position_table[5] = 256;
+    CHECK(lacking(complaint([&] { config::save_calibration(dir / "s.h5", tiny_scanner().geometry, small); }),
+                  {"position_table: expected values of one byte, since a unit has 6 crystals; found 256"}) ==
+          "");
+}
+
 TEST_CASE("files of other programs are read: uncompressed, big-endian, any order") {
     const TemporaryDirectory dir;
     add(dir / "c.h5", "energy_factor", H5T_IEEE_F32BE, {6, 2, 6, 4});

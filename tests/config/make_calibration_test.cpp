@@ -32,7 +32,7 @@ TEST_CASE("every crystal has positions, in one connected rectangle-like region, 
     const auto c = config::make_calibration(s, model);
     const std::uint32_t size = g.position_size;
     for (std::uint32_t unit = 0; unit < g.bdm_count * g.du_count; ++unit) {
-        const std::uint8_t* map = &c.position_table[std::size_t{unit} * size * size];
+        const std::uint16_t* map = &c.position_table[std::size_t{unit} * size * size];
         std::vector<double> x(20);
         std::vector<double> y(20);
         std::vector<int> n(20);

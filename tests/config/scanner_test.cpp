@@ -123,6 +123,55 @@ TEST_CASE("256 crystals in a block are allowed") {
     CHECK(config::scanner_from_json(document).geometry.crystals_per_du() == 256);
 }
 
+TEST_CASE("frames of version 2 name more modules, and crystals of a block") {
+    json document = json_of(example("mouse.scanner.json"));
+    document.erase("sources");
+    document["dimensions"]["ring_radius_mm"] = 10'000;
+    json& g = document["geometry"];
+    const auto about = [&] { return complaint([&] { config::scanner_from_json(document); }); };
+    g["channels"] = 65'536 / 4;
+    g["modules"] = {{"y", 1}, {"z", 4}};
+    g["bdm_count"] = 65'536;
+    g["blocks"] = {{"y", 1}, {"z", 1}};
+    g["du_count"] = 1;
+    g["crystals"] = {{"y", 8}, {"z", 8}};
+    g["position_size"] = 64;
+    document["dimensions"]["ring_radius_mm"] = 100'000;
+    document["dimensions"]["crystal_pitch_y_mm"] = 1;
+    CHECK(about() == "/geometry/channels: expected an integer from 1 to 256, found 16384");
+    document["frame_version"] = 2;
+    const config::Scanner large = config::scanner_from_json(document);
+    CHECK(large.frame_version == config::FrameVersion::two);
+    CHECK(large.geometry.bdm_count == 65'536);
+    CHECK(large.geometry.crystal_count() == 4'194'304);
+    CHECK(config::to_json(config::scanner_from_json(config::to_json(large))) == config::to_json(large));
+    CHECK(config::to_json(large)["frame_version"] == 2);
+    g["position_size"] = 256;
+    CHECK(about().starts_with("/geometry/position_size: expected at most 2147483648 positions"));
+    g["position_size"] = 64;
+    g["crystals"] = {{"y", 8}, {"z", 33}};
+    CHECK(about().starts_with("/geometry: expected at most 16777216 crystals in all, found 17301504"));
+    g["crystals"] = {{"y", 8}, {"z", 8}};
+    g["modules"]["z"] = 65'536;  // products beyond 32 bits
+    g["channels"] = 65'536;
+    CHECK(about() ==
+          "/geometry/bdm_count: expected channels * modules.y * modules.z = 4294967296, found 65536");
+
+    document = json_of(example("mouse.scanner.json"));
+    document.erase("sources");
+    document["dimensions"]["ring_radius_mm"] = 10'000;
+    document["geometry"]["crystals"] = {{"y", 255}, {"z", 257}};
+    CHECK(about() == "/geometry/crystals/z: expected an integer from 1 to 256, found 257");
+    document["frame_version"] = 2;
+    CHECK(config::scanner_from_json(document).geometry.crystals_per_du() == 65'535);
+    document["geometry"]["crystals"] = {{"y", 256}, {"z", 256}};
+    CHECK(about() == "/geometry/crystals: expected crystals.y * crystals.z of at most 65535, found 65536");
+    document["frame_version"] = 3;
+    CHECK(about() == "/frame_version: expected 1 or 2, found 3");
+    // The usual version is not written.
+    CHECK_FALSE(config::to_json(tiny_scanner()).contains("frame_version"));
+}
+
 TEST_CASE("modules that overlap in the ring are refused, with the radius that would do") {
     const std::string text = about_scanner("/dimensions/ring_radius_mm", "30");
     // Twelve modules of 2 * 5 crystals at 1.6 mm and one gap of 0.4 mm.

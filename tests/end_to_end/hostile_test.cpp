@@ -38,7 +38,8 @@ class Socket {
 
 std::string heartbeat(std::uint16_t source) {
     std::string bytes(petacq::net::header_bytes, '\0');
-    petacq::net::encode_header({0, source, 7}, reinterpret_cast<std::byte*>(bytes.data()));
+    petacq::net::encode_header({0, source, 7}, reinterpret_cast<std::byte*>(bytes.data()),
+                               petacq::net::FrameVersion::one);
     return bytes;
 }
 

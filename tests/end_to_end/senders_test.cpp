@@ -16,7 +16,7 @@ namespace {
 std::vector<std::byte> datagram(std::uint16_t id, std::uint64_t sequence, std::uint64_t time,
                                 std::uint8_t bdm, std::uint8_t head_marker = net::default_head_marker) {
     std::vector<std::byte> bytes(net::header_bytes + 2 * net::frame_bytes);
-    net::encode_header({0, id, sequence}, bytes.data());
+    net::encode_header({0, id, sequence}, bytes.data(), net::FrameVersion::one);
     net::Frame frame{};
     frame.head_marker = head_marker;
     frame.tail_marker = net::default_tail_marker;
@@ -24,7 +24,7 @@ std::vector<std::byte> datagram(std::uint16_t id, std::uint64_t sequence, std::u
     frame.time = time;
     frame.energy = 1000;
     for (const std::size_t at : {net::header_bytes, net::header_bytes + net::frame_bytes})
-        net::encode_frame(frame, bytes.data() + at);
+        net::encode_frame(frame, bytes.data() + at, net::FrameVersion::one);
     return bytes;
 }
 

@@ -273,7 +273,7 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
     simulate(site, short_stream(daemon));
     petacq::net::Sender unknown_sender({"127.0.0.1", daemon.ports().front(), false});
     std::vector<std::byte> heartbeat(petacq::net::header_bytes);
-    petacq::net::encode_header({0, 999, 0}, heartbeat.data());
+    petacq::net::encode_header({0, 999, 0}, heartbeat.data(), petacq::net::FrameVersion::one);
     const std::span<const std::byte> one(heartbeat);
     unknown_sender.send({&one, 1});
     REQUIRE(daemon.until([&](const json& s) {

@@ -72,7 +72,8 @@ class Tcpdump {
             petacq::net::PcapReader reader(file_, {});
             petacq::net::CapturedDatagram packet;
             while (reader.next(packet)) {
-                const std::size_t length = petacq::net::joined_length(packet.payload);
+                const std::size_t length =
+                    petacq::net::joined_length(packet.payload, petacq::net::FrameVersion::one);
                 datagrams += (packet.payload.size() + length - 1) / length;
             }
         } catch (const petacq::net::PcapError&) {

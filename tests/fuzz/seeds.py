@@ -93,6 +93,17 @@ def calibration_and_streams(seeds):
         write_pcapng(os.path.join(seeds.work, "pcapng"), read_capture(os.path.join(seeds.work, framing + ".pcap"))[:20])
         seeds.add("pcap", framing + "-ng", seeds.read("pcapng"))
         seeds.add("wire", framing, bytes([framing == "bare"]) + wire_input(capture))
+    # Many modules: frames of version 2.
+    large = json.loads(json.dumps(TINY))
+    large["frame_version"] = 2
+    large["geometry"].update(channels=300, bdm_count=300)
+    large["dimensions"]["ring_radius_mm"] = 900
+    seeds.write_json("large.json", large)
+    seeds.add("scanner", "large", json.dumps(large))
+    seeds.run("petcal", "make", "--scanner", "large.json", "--output", "large.h5", "--bins", "1")
+    seeds.run("petsim", "--crystals", "surface", "--scanner", "large.json", "--calibration", "large.h5", "--point", "0,0,0,0.5", "--duration-s",
+              "0.002", "--payload", "256", "--sources", "5", "--write", "large.pcap", "--quiet")
+    seeds.add("wire", "version-2", bytes([8]) + wire_input(seeds.read("large.pcap")))
 
 
 def wire_input(capture):

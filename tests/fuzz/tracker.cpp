@@ -102,7 +102,7 @@ class Machine {
         if (bare && d.frames == 0) d.frames = 1;
         d.timed_frames =
             (what & 8) != 0 ? std::uint16_t{0} : static_cast<std::uint16_t>(d.frames);  // the valid ones
-        d.first_bdm = d.last_bdm = static_cast<std::uint8_t>(id % 4);
+        d.first_bdm = d.last_bdm = static_cast<std::uint16_t>(id % 4);
         if (d.timed_frames > 0) d.first_time = time, d.last_time = time + ((what & 2) != 0 ? ms : 0);
         const daemon::Verdict verdict = tracker_.observe(d, now_);
         if (!verdict.use) return;

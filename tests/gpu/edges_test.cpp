@@ -21,6 +21,7 @@ Case plain_case() {
     c.setup.calibration.bins = 1;
     c.setup.calibration.energy_factor.assign(c.setup.places.size(), 0.5F);
     c.options.geometry = c.setup.geometry;
+    c.options.frame_version = c.setup.frame_version;
     c.options.head_marker = c.setup.head_marker;
     c.options.tail_marker = c.setup.tail_marker;
     c.options.energy.filter = false;

@@ -266,9 +266,9 @@ void insert_tags(Case& c) {
 void choose_modules(Case& c, Rng& rng) {
     const double left_out = rng.chance(0.3) ? 0.5 : 0.1;
     for (std::size_t source = 0; source < c.sources.size(); ++source) {
-        gpu::ModuleSet& modules = c.options.sources.emplace_back();
+        net::Modules& modules = c.options.sources.emplace_back();
         for (std::uint32_t bdm = 0; bdm < c.setup.geometry.bdm_count; ++bdm)
-            modules.set(bdm, !rng.chance(left_out));
+            if (!rng.chance(left_out)) modules.set(bdm);
     }
 }
 
@@ -331,6 +331,7 @@ Case make_case(Family family, std::uint64_t seed, std::size_t frames) {
     c.seed = seed;
     c.setup = seed % 3 == 0 ? random_long_setup(rng) : random_setup(rng);
     c.options.geometry = c.setup.geometry;
+    c.options.frame_version = c.setup.frame_version;
     c.options.head_marker = c.setup.head_marker;
     c.options.tail_marker = c.setup.tail_marker;
     c.options.energy.filter = false;

@@ -89,6 +89,7 @@ TEST_CASE("generators: a frame converts to the single that it was made for") {
         const Setup setup = random_setup(rng);
         petacq::gpu::PipelineOptions options;
         options.geometry = setup.geometry;
+        options.frame_version = setup.frame_version;
         options.head_marker = setup.head_marker;
         options.tail_marker = setup.tail_marker;
         options.energy.filter = false;

@@ -243,6 +243,7 @@ TEST_CASE("randoms: agree with the delayeds of random singles") {
         setup = random_setup(rng);
     petacq::gpu::PipelineOptions options;
     options.geometry = setup.geometry;
+    options.frame_version = setup.frame_version;
     options.head_marker = setup.head_marker;
     options.tail_marker = setup.tail_marker;
     options.energy.filter = false;

@@ -23,11 +23,11 @@ std::uint32_t byte_at(const RawFrame& frame, std::size_t offset) {
     return std::to_integer<std::uint32_t>(frame.bytes.at(offset));
 }
 
-// Offset 14: whole degrees, signed; high nibble of offset 15: sixteenths.
-std::int32_t temperature_of(const RawFrame& frame) {
+// Offset 14: whole degrees, signed; in version 1 the high nibble of offset 15: sixteenths.
+std::int32_t temperature_of(const RawFrame& frame, bool one) {
     auto whole = static_cast<std::int32_t>(byte_at(frame, 14));
     if (whole >= 128) whole -= 256;
-    return whole * 16 + static_cast<std::int32_t>(byte_at(frame, 15) / 16);
+    return whole * 16 + (one ? static_cast<std::int32_t>(byte_at(frame, 15) / 16) : 0);
 }
 
 }  // namespace
@@ -82,39 +82,40 @@ CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t
 Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& options,
                             const config::Calibration& calibration, const Limits& limits) {
     const config::Geometry& g = options.geometry;
-    const std::uint32_t head = byte_at(frame, 0) / 16;
-    const std::uint32_t du = byte_at(frame, 0) % 16;
-    const std::uint32_t bdm = byte_at(frame, 1);
+    const bool one = options.frame_version == config::FrameVersion::one;
+    const std::uint32_t head = byte_at(frame, one ? 0 : 15) / 16;
+    const std::uint32_t du = byte_at(frame, one ? 0 : 15) % 16;
+    const std::uint32_t bdm = (one ? 0 : byte_at(frame, 0) * 256) + byte_at(frame, 1);
     const std::uint64_t raw_time = raw_time_of(frame);
     const std::uint32_t x = byte_at(frame, 10);
     const std::uint32_t y = byte_at(frame, 11);
     const std::uint32_t adc = byte_at(frame, 12) * 256 + byte_at(frame, 13);
-    const std::uint32_t tail = byte_at(frame, 15) % 16;
+    const bool tail_fits = !one || byte_at(frame, 15) % 16 == options.tail_marker;
 
     Converted result;
     result.bdm = bdm;
     result.du = du;
-    result.temperature_16ths = temperature_of(frame);
+    result.temperature_16ths = temperature_of(frame, one);
     auto fate = [&result](Fate f) {
         result.fate = f;
         return result;
     };
 
-    if (head == options.tag_marker && head != options.head_marker && tail == options.tail_marker) {
+    if (head == options.tag_marker && head != options.head_marker && tail_fits) {
         std::uint32_t value = 0;
         for (std::size_t offset = 10; offset <= 13; ++offset)
             value = value * 256 + byte_at(frame, offset);
         result.is_tag = true;
-        result.tag = {raw_time, value, limits.tag_source, static_cast<std::uint8_t>(du),
-                      static_cast<std::uint8_t>(bdm)};
+        result.tag = {raw_time, value, limits.tag_source, static_cast<std::uint8_t>(byte_at(frame, 0) % 16),
+                      static_cast<std::uint8_t>(byte_at(frame, 1))};
         if (raw_time < limits.low || raw_time > limits.high) return fate(Fate::time_jump);
         return fate(raw_time < limits.late_below ? Fate::late : Fate::accepted);
     }
-    if (head != options.head_marker || tail != options.tail_marker) return fate(Fate::bad_marker);
+    if (head != options.head_marker || !tail_fits) return fate(Fate::bad_marker);
     if (bdm >= g.bdm_count || du >= g.du_count || x >= g.position_size || y >= g.position_size) {
         return fate(Fate::bad_address);
     }
-    if (!options.sources.empty() && limits.source > 0 && !options.sources.at(limits.source - 1).test(bdm)) {
+    if (!options.sources.empty() && limits.source > 0 && !options.sources.at(limits.source - 1)[bdm]) {
         return fate(Fate::bad_address);
     }
     const std::size_t detector = std::size_t{bdm} * g.du_count + du;
@@ -425,11 +426,16 @@ void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const c
         return crystal % in_ring / (geometry.blocks.y * geometry.crystals.y) +
                crystal / in_ring / (geometry.blocks.z * geometry.crystals.z) * modules;
     };
+    std::uint32_t together = 1;  // modules of a sector
+    while (256 * together < geometry.bdm_count)
+        together *= 2;
+    const std::uint32_t sectors = (geometry.bdm_count + together - 1) / together;
     for (const Decided::Member& m : decided.members) {
         if (inside(m.opened)) (m.alone ? sums.unpaired : sums.grouped).at(m.crystal) += 1;
     }
     const auto of_modules = [&](std::vector<std::uint32_t>& pairs, const Coincidence& c) -> std::uint32_t& {
-        return pairs.at(std::size_t{module_of(c.crystal_a)} * geometry.bdm_count + module_of(c.crystal_b));
+        return pairs.at(std::size_t{module_of(c.crystal_a) / together} * sectors +
+                        module_of(c.crystal_b) / together);
     };
     for (const auto& [opened, pair] : decided.refused) {
         if (inside(opened)) of_modules(sums.refused_pairs, pair) += 1;
@@ -437,9 +443,8 @@ void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const c
     for (const auto& [opened, energies] : decided.energies) {
         if (!inside(opened)) continue;
         const auto [lesser, greater] = std::minmax_element(energies.begin(), energies.end());
-        const auto bin = [](float keV) {
-            return std::min<std::size_t>(63, static_cast<std::size_t>(keV / 16));
-        };
+        // Energies may be infinite.
+        const auto bin = [](float keV) { return keV >= 1008 ? 63 : static_cast<std::size_t>(keV / 16); };
         if (energies.size() == 1) {
             sums.energies.at(bin(*lesser)) += 1;
         } else {

@@ -18,6 +18,24 @@ config::Geometry random_geometry(Rng& rng) {
     g.crystals = {1, rng.between(1U, 7U), rng.between(1U, 7U)};
     if (rng.chance(0.05)) g.crystals = {1, 16, 16};  // no entry of the position table is outside
     if (rng.chance(0.02)) g.channels = 256 / (g.modules.y * g.modules.z);  // the largest number of modules
+    return g;
+}
+
+// What only frames of version 2 can have.
+void enlarge(config::Geometry& g, Rng& rng) {
+    if (rng.chance(0.15)) {  // more than 256 modules, of few crystals
+        g.channels = rng.between(256U, 700U) / (g.modules.y * g.modules.z) + 1;
+        g.blocks = {1, 1, rng.between(1U, 2U)};
+        g.crystals = {1, rng.between(1U, 2U), rng.between(1U, 3U)};
+    } else if (rng.chance(0.15)) {  // more than 256 crystals in a unit
+        g.channels = rng.between(1U, 3U);
+        g.modules.z = 1;
+        g.blocks = {1, 1, rng.between(1U, 2U)};
+        g.crystals = {1, rng.between(10U, 30U), rng.between(26U, 40U)};
+    }
+}
+
+void complete(config::Geometry& g, Rng& rng) {
     g.bdm_count = g.channels * g.modules.y * g.modules.z;
     g.du_count = g.blocks.y * g.blocks.z;
     std::uint32_t smallest = 1;
@@ -25,7 +43,6 @@ config::Geometry random_geometry(Rng& rng) {
         ++smallest;
     g.position_size = smallest + rng.between(0U, 3U);
     if (rng.chance(0.02) && g.bdm_count * g.du_count <= 12) g.position_size = 256;
-    return g;
 }
 
 // Every crystal has at least one place; the other places name random crystals or nothing.
@@ -33,21 +50,23 @@ void fill_positions(Setup& setup, Rng& rng) {
     const config::Geometry& g = setup.geometry;
     const std::uint32_t size = g.position_size;
     setup.places.resize(g.crystal_count());
-    const double outside = reference_crystals_per_du(g) < 256 ? rng.unit() * 0.5 : 0;
+    const std::uint32_t most = reference_crystals_per_du(g);
+    const std::uint32_t last_entry = most > (g.is_ring() ? 256U : 255U) ? 65'535 : 255;
+    const double outside = most <= last_entry ? rng.unit() * 0.5 : 0;
     std::vector<std::uint32_t> origins(std::size_t{size} * size);
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < g.du_count; ++du) {
             const std::uint32_t crystals = reference_crystals_of_unit(g, std::size_t{bdm} * g.du_count + du);
             for (std::uint32_t p = 0; p < origins.size(); ++p) {
                 origins[p] = p < crystals                           ? p
-                             : crystals == 0 || rng.chance(outside) ? rng.between(crystals, 255U)
+                             : crystals == 0 || rng.chance(outside) ? rng.between(crystals, last_entry)
                                                                     : rng.between(0U, crystals - 1);
             }
             for (std::size_t p = origins.size() - 1; p > 0; --p)
                 std::swap(origins[p], origins[rng.index(p + 1)]);
             for (std::uint32_t p = 0; p < origins.size(); ++p) {
-                setup.calibration.position_table.push_back(static_cast<std::uint8_t>(origins[p]));
-                const Place place{static_cast<std::uint8_t>(bdm), static_cast<std::uint8_t>(du),
+                setup.calibration.position_table.push_back(static_cast<std::uint16_t>(origins[p]));
+                const Place place{static_cast<std::uint16_t>(bdm), static_cast<std::uint8_t>(du),
                                   static_cast<std::uint8_t>(p % size), static_cast<std::uint8_t>(p / size)};
                 if (origins[p] >= crystals) {
                     setup.outside.push_back(place);
@@ -92,9 +111,9 @@ void fill_offsets(Setup& setup, Rng& rng) {
     }
 }
 
-RawFrame encode(const net::Frame& frame) {
+RawFrame encode(const net::Frame& frame, const Setup& setup) {
     RawFrame raw;
-    net::encode_frame(frame, raw.bytes.data());
+    net::encode_frame(frame, raw.bytes.data(), setup.frame_version);
     return raw;
 }
 
@@ -118,17 +137,15 @@ std::uint8_t another_nibble(std::uint8_t nibble, Rng& rng) {
 }
 
 // A value of `limit` or more that fits under `top`; `limit` itself is frequent.
-std::uint8_t too_large(std::uint32_t limit, std::uint32_t top, Rng& rng) {
-    return static_cast<std::uint8_t>(rng.chance(0.3) ? limit : rng.between(limit, top));
+template <class Field>
+void make_too_large(Field& field, std::uint32_t limit, std::uint32_t top, Rng& rng) {
+    field = static_cast<Field>(rng.chance(0.3) ? limit : rng.between(limit, top));
 }
 
-}  // namespace
-
-namespace {
-
-Setup setup_of(config::Geometry geometry, Rng& rng) {
+Setup setup_of(config::Geometry geometry, config::FrameVersion version, Rng& rng) {
     Setup setup;
     setup.geometry = std::move(geometry);
+    setup.frame_version = version;
     if (rng.chance(0.5)) {
         setup.head_marker = rng.between<std::uint8_t>(0, 15);
         setup.tail_marker = rng.between<std::uint8_t>(0, 15);
@@ -143,11 +160,19 @@ Setup setup_of(config::Geometry geometry, Rng& rng) {
 }  // namespace
 
 Setup random_setup(Rng& rng) {
-    return setup_of(random_geometry(rng), rng);
+    config::Geometry geometry = random_geometry(rng);
+    const bool version_two = rng.chance(0.4);
+    if (version_two) enlarge(geometry, rng);
+    complete(geometry, rng);
+    return setup_of(std::move(geometry), version_two ? config::FrameVersion::two : config::FrameVersion::one,
+                    rng);
 }
 
 Setup random_long_setup(Rng& rng) {
-    return setup_of(random_arrangement(rng).scanner.geometry, rng);
+    config::Geometry geometry = random_arrangement(rng).scanner.geometry;
+    const bool version_two = rng.chance(0.4);
+    return setup_of(std::move(geometry), version_two ? config::FrameVersion::two : config::FrameVersion::one,
+                    rng);
 }
 
 std::optional<RawFrame> frame_for(const Setup& setup, const Wanted& wanted, Rng& rng) {
@@ -156,7 +181,7 @@ std::optional<RawFrame> frame_for(const Setup& setup, const Wanted& wanted, Rng&
         static_cast<__int128>(wanted.time) - (offsets.empty() ? 0 : offsets[wanted.crystal]);
     if (raw_time < 0 || raw_time > static_cast<__int128>(UINT64_MAX)) return std::nullopt;
     const Place& place = rng.pick(setup.places[wanted.crystal]);
-    return encode(good_frame(setup, place, static_cast<std::uint64_t>(raw_time), wanted.adc, rng));
+    return encode(good_frame(setup, place, static_cast<std::uint64_t>(raw_time), wanted.adc, rng), setup);
 }
 
 RawFrame tag_frame(const Setup& setup, std::uint64_t time, Rng& rng) {
@@ -168,8 +193,12 @@ RawFrame tag_frame(const Setup& setup, std::uint64_t time, Rng& rng) {
     tag.time = time;
     tag.value = rng.chance(0.5) ? rng.between(0U, 2U) : static_cast<std::uint32_t>(rng.bits());
     RawFrame raw;
-    net::encode_tag(tag, raw.bytes.data());
-    if (rng.chance(0.2)) raw.bytes[14] = std::byte{0x77};  // reserved: ignored
+    net::encode_tag(tag, raw.bytes.data(), setup.frame_version);
+    if (rng.chance(0.2)) raw.bytes[14] = std::byte{0x77};                       // reserved: ignored
+    if (setup.frame_version == config::FrameVersion::two && rng.chance(0.2)) {  // likewise
+        raw.bytes[0] |= std::byte{0xC0};
+        raw.bytes[15] |= std::byte{0x09};
+    }
     return raw;
 }
 
@@ -180,6 +209,7 @@ RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng) {
     const std::int32_t offset = offsets.empty() ? 0 : offsets[crystal];
     net::Frame f =
         good_frame(setup, rng.pick(setup.places[crystal]), time, rng.between<std::uint16_t>(0, 65535), rng);
+    const std::uint32_t most = config::max_bdm_count(setup.frame_version);
     switch (rng.index(9)) {
         case 0:
             f.head_marker = another_nibble(f.head_marker, rng);
@@ -188,16 +218,16 @@ RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng) {
             f.tail_marker = another_nibble(f.tail_marker, rng);
             break;
         case 2:
-            if (g.bdm_count < 256) f.bdm = too_large(g.bdm_count, 255, rng);
+            if (g.bdm_count < most) make_too_large(f.bdm, g.bdm_count, most - 1, rng);
             break;
         case 3:
-            if (g.du_count < 16) f.du = too_large(g.du_count, 15, rng);
+            if (g.du_count < 16) make_too_large(f.du, g.du_count, 15, rng);
             break;
         case 4:
-            if (g.position_size < 256) f.x = too_large(g.position_size, 255, rng);
+            if (g.position_size < 256) make_too_large(f.x, g.position_size, 255, rng);
             break;
         case 5:
-            if (g.position_size < 256) f.y = too_large(g.position_size, 255, rng);
+            if (g.position_size < 256) make_too_large(f.y, g.position_size, 255, rng);
             break;
         case 6:
             if (!setup.outside.empty()) {
@@ -219,7 +249,7 @@ RawFrame broken_frame(const Setup& setup, std::uint64_t time, Rng& rng) {
             return raw;
         }
     }
-    return encode(f);
+    return encode(f, setup);
 }
 
 }  // namespace petacq::test

@@ -15,13 +15,14 @@ namespace petacq::test {
 
 /// A place of the position table.
 struct Place {
-    std::uint8_t bdm = 0;
+    std::uint16_t bdm = 0;
     std::uint8_t du = 0;
     std::uint8_t x = 0;
     std::uint8_t y = 0;
 };
 
 struct Setup {
+    config::FrameVersion frame_version = config::FrameVersion::one;
     config::Geometry geometry;
     config::Calibration calibration;
     std::uint8_t head_marker = 0xA;

@@ -13,7 +13,8 @@ using namespace petacq::test;
 
 RawFrame tag(std::uint64_t time, std::uint32_t value = 0, std::uint8_t channel = 0, std::uint8_t kind = 0) {
     RawFrame raw;
-    net::encode_tag({net::default_tag_marker, channel, kind, time, value}, raw.bytes.data());
+    net::encode_tag({net::default_tag_marker, channel, kind, time, value}, raw.bytes.data(),
+                    net::FrameVersion::one);
     return raw;
 }
 

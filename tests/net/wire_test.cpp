@@ -18,12 +18,12 @@ using FrameBytes = std::array<std::uint8_t, frame_bytes>;
 
 FrameBytes encoded(const Frame& f) {
     FrameBytes out{};
-    encode_frame(f, reinterpret_cast<std::byte*>(out.data()));
+    encode_frame(f, reinterpret_cast<std::byte*>(out.data()), FrameVersion::one);
     return out;
 }
 
 Frame decoded(const FrameBytes& bytes) {
-    return decode_frame(reinterpret_cast<const std::byte*>(bytes.data()));
+    return decode_frame(reinterpret_cast<const std::byte*>(bytes.data()), FrameVersion::one);
 }
 
 // DU 3 of BDM 17, x 0x21, y 0x0C, 500 ADC units, 36.5 degrees.
@@ -39,14 +39,14 @@ bool equal(const Frame& a, const Frame& b) {
 
 std::vector<std::byte> datagram(std::size_t size) {
     std::vector<std::byte> bytes(std::max(size, header_bytes));
-    encode_header({flag_end_of_stream, 0x0203, 0x1122334455667788}, bytes.data());
+    encode_header({flag_end_of_stream, 0x0203, 0x1122334455667788}, bytes.data(), FrameVersion::one);
     bytes.resize(size);
     return bytes;
 }
 
 Malformed parse(Framing framing, const std::vector<std::byte>& bytes) {
     DatagramHeader header;
-    return parse_datagram(framing, bytes.data(), bytes.size(), header);
+    return parse_datagram(framing, FrameVersion::one, bytes.data(), bytes.size(), header);
 }
 
 }  // namespace
@@ -132,15 +132,81 @@ TEST_CASE("fields with more bits than on the wire are truncated") {
     CHECK(encoded(f) == example_bytes);
 }
 
+TEST_CASE("a frame of version 2 is laid out as the specification says") {
+    // DU 3 of BDM 4113, x 0x21, y 0x0C, 500 ADC units, 36 degrees.
+    Frame f{0xA, 0x3, 0x1011, 0x0102030405060708, 0x21, 0x0C, 500, 36 * 16 + 8, 0x5};
+    FrameBytes bytes{};
+    encode_frame(f, reinterpret_cast<std::byte*>(bytes.data()), FrameVersion::two);
+    CHECK(bytes == FrameBytes{0x10, 0x11, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x21, 0x0C, 0x01,
+                              0xF4, 0x24, 0xA3});
+    f.temperature_16ths = 36 * 16;  // whole degrees
+    f.tail_marker = 0;              // there is none
+    const auto* const at = reinterpret_cast<const std::byte*>(bytes.data());
+    CHECK(equal(decode_frame(at, FrameVersion::two), f));
+    CHECK(frame_time(at) == f.time);
+    CHECK(frame_bdm(at, FrameVersion::two) == 0x1011);
+    CHECK(frame_temperature(at, FrameVersion::two) == 36 * 16);
+    f.temperature_16ths = -8;  // rounded down
+    encode_frame(f, reinterpret_cast<std::byte*>(bytes.data()), FrameVersion::two);
+    CHECK(frame_temperature(at, FrameVersion::two) == -16);
+}
+
+TEST_CASE("any 16 bytes of version 2 decode to a frame that encodes to them") {
+    std::mt19937 random(5);
+    for (int i = 0; i < 1000; ++i) {
+        FrameBytes bytes{};
+        FrameBytes again{};
+        for (std::uint8_t& b : bytes)
+            b = static_cast<std::uint8_t>(random());
+        const Frame f = decode_frame(reinterpret_cast<const std::byte*>(bytes.data()), FrameVersion::two);
+        REQUIRE(f.bdm == (bytes[0] << 8 | bytes[1]));
+        REQUIRE(f.du == (bytes[15] & 0xF));
+        REQUIRE(f.head_marker == bytes[15] >> 4);
+        encode_frame(f, reinterpret_cast<std::byte*>(again.data()), FrameVersion::two);
+        REQUIRE(again == bytes);
+    }
+}
+
+TEST_CASE("a tag of version 2 is laid out as the specification says") {
+    const TagFrame tag{0xB, 0x3, 0x02, 0x0102030405060708, 0xFFFE7960, 0x5};
+    FrameBytes bytes{};
+    encode_tag(tag, reinterpret_cast<std::byte*>(bytes.data()), FrameVersion::two);
+    CHECK(bytes == FrameBytes{0x03, 0x02, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0xFF, 0xFE, 0x79,
+                              0x60, 0x00, 0xB0});
+    bytes[0] |= 0xF0;  // reserved
+    bytes[14] = 0xFF;
+    bytes[15] |= 0x0F;
+    const TagFrame again = decode_tag(reinterpret_cast<const std::byte*>(bytes.data()), FrameVersion::two);
+    CHECK(again.tag_marker == 0xB);
+    CHECK(again.channel == 3);
+    CHECK(again.kind == 2);
+    CHECK(again.time == tag.time);
+    CHECK(static_cast<std::int32_t>(again.value) == -100'000);
+}
+
+TEST_CASE("a header says the version of the frames, and one of the other is malformed") {
+    for (const FrameVersion version : {FrameVersion::one, FrameVersion::two}) {
+        std::array<std::byte, header_bytes> bytes{};
+        encode_header({0, 7, 9}, bytes.data(), version);
+        CHECK(std::to_integer<int>(bytes[4]) == static_cast<int>(version));
+        for (const FrameVersion expected : {FrameVersion::one, FrameVersion::two}) {
+            DatagramHeader header;
+            CHECK(parse_datagram(Framing::sequenced, expected, bytes.data(), bytes.size(), header) ==
+                  (expected == version ? Malformed::none : Malformed::bad_version));
+            CHECK(header.source == (expected == version ? 7 : 0));
+        }
+    }
+}
+
 TEST_CASE("a tag is laid out as the specification says") {
     const TagFrame tag{0xB, 0x3, 0x02, 0x0102030405060708, 0xFFFE7960, 0x5};
     FrameBytes bytes{};
-    encode_tag(tag, reinterpret_cast<std::byte*>(bytes.data()));
+    encode_tag(tag, reinterpret_cast<std::byte*>(bytes.data()), FrameVersion::one);
     CHECK(bytes == FrameBytes{0xB3, 0x02, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0xFF, 0xFE, 0x79,
                               0x60, 0x00, 0x05});
     bytes[14] = 0xFF;  // reserved
     bytes[15] = 0xF5;
-    const TagFrame again = decode_tag(reinterpret_cast<const std::byte*>(bytes.data()));
+    const TagFrame again = decode_tag(reinterpret_cast<const std::byte*>(bytes.data()), FrameVersion::one);
     CHECK(again.tag_marker == 0xB);
     CHECK(again.channel == 3);
     CHECK(again.kind == 2);
@@ -151,11 +217,13 @@ TEST_CASE("a tag is laid out as the specification says") {
 
 TEST_CASE("a header is laid out as the specification says") {
     std::array<std::uint8_t, header_bytes> bytes{};
-    encode_header({0x01, 0x0203, 0x1122334455667788}, reinterpret_cast<std::byte*>(bytes.data()));
+    encode_header({0x01, 0x0203, 0x1122334455667788}, reinterpret_cast<std::byte*>(bytes.data()),
+                  FrameVersion::one);
     CHECK(bytes == std::array<std::uint8_t, header_bytes>{0x50, 0x45, 0x54, 0x46, 0x01, 0x01, 0x02, 0x03,
                                                           0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88});
     DatagramHeader header;
-    REQUIRE(parse_datagram(Framing::sequenced, reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(),
+    REQUIRE(parse_datagram(Framing::sequenced, FrameVersion::one,
+                           reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(),
                            header) == Malformed::none);
     CHECK(header.flags == 0x01);
     CHECK(header.source == 0x0203);
@@ -203,7 +271,8 @@ TEST_CASE("valid and malformed datagrams") {
         }
         DatagramHeader header{1, 2, 3};
         const std::vector<std::byte> bytes(32);
-        CHECK(parse_datagram(Framing::bare, bytes.data(), bytes.size(), header) == Malformed::none);
+        CHECK(parse_datagram(Framing::bare, FrameVersion::one, bytes.data(), bytes.size(), header) ==
+              Malformed::none);
         CHECK((header.flags == 1 && header.source == 2 && header.sequence == 3));
     }
 }
@@ -223,12 +292,15 @@ TEST_CASE("the example in the manual is correct") {
     }
     REQUIRE(bytes.size() == 48);
     DatagramHeader header;
-    REQUIRE(parse_datagram(Framing::sequenced, bytes.data(), bytes.size(), header) == Malformed::none);
+    REQUIRE(parse_datagram(Framing::sequenced, FrameVersion::one, bytes.data(), bytes.size(), header) ==
+            Malformed::none);
     CHECK(header.source == 258);
     CHECK(header.sequence == 1000);
     CHECK(header.flags == 0);
-    CHECK(equal(decode_frame(&bytes[16]), Frame{0xA, 3, 17, 4886718345, 33, 12, 500, 36 * 16 + 8, 0x5}));
-    CHECK(equal(decode_frame(&bytes[32]), Frame{0xA, 11, 5, 4886718400, 250, 0, 1311, -8, 0x5}));
+    CHECK(equal(decode_frame(&bytes[16], FrameVersion::one),
+                Frame{0xA, 3, 17, 4886718345, 33, 12, 500, 36 * 16 + 8, 0x5}));
+    CHECK(equal(decode_frame(&bytes[32], FrameVersion::one),
+                Frame{0xA, 11, 5, 4886718400, 250, 0, 1311, -8, 0x5}));
 }
 
 TEST_CASE("endpoints as text") {

@@ -101,7 +101,7 @@ class Boards {
             d.bytes = datagram_bytes;
             d.address = 0x0A000001 + static_cast<std::uint32_t>(source);
             d.source = static_cast<std::uint16_t>(source + 1);
-            d.first_bdm = d.last_bdm = static_cast<std::uint8_t>(source % geometry.bdm_count);
+            d.first_bdm = d.last_bdm = static_cast<std::uint16_t>(source % geometry.bdm_count);
             write_frame(d, d.first_time, batch->data + d.offset);
             write_frame(d, d.last_time,
                         batch->data + d.offset + (frames_per_datagram - 1) * net::frame_bytes);
@@ -118,7 +118,7 @@ class Boards {
         frame.tail_marker = net::default_tail_marker;
         frame.bdm = d.first_bdm;
         frame.time = time;
-        net::encode_frame(frame, to);
+        net::encode_frame(frame, to, net::FrameVersion::one);
     }
     [[nodiscard]] std::uint64_t ticks_per_datagram() const {
         return std::uint64_t{20} * frames_per_datagram * suite_.sources;  // 50 M frames per second

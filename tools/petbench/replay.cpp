@@ -24,10 +24,10 @@ namespace {
 
 /// The frames of a capture, a span for each datagram. Each watermark stays `margin` ticks below every frame
 /// that follows it.
-Stream frames_of(const std::string& capture, std::uint64_t margin) {
+Stream frames_of(const std::string& capture, net::FrameVersion version, std::uint64_t margin) {
     Stream stream;
     std::vector<std::size_t> offsets;
-    for_each_captured(capture, [&](const net::DatagramHeader&, std::span<const std::byte> frames) {
+    for_each_captured(capture, version, [&](const net::DatagramHeader&, std::span<const std::byte> frames) {
         offsets.push_back(stream.bytes.size());
         stream.bytes.insert(stream.bytes.end(), frames.begin(), frames.end());
     });
@@ -56,7 +56,7 @@ void run(const ReplaySuite& suite) {
     std::uint64_t margin = 0;
     for (const std::int32_t offset : inputs.calibration.time_offset)
         margin = std::max(margin, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
-    const Stream stream = frames_of(suite.capture, margin);
+    const Stream stream = frames_of(suite.capture, inputs.scanner.frame_version, margin);
     const std::vector<Cut> cuts = cut(stream, inputs.configuration.pipeline.slice_frames);
     const double frames =
         static_cast<double>(stream.bytes.size()) / static_cast<double>(net::frame_bytes) / 1e6;

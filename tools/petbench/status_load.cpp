@@ -171,7 +171,8 @@ class PacedLoad {
         for (std::uint64_t step = 0; step < steps; ++step) {
             for (std::size_t i = 0; i < each; ++i) {
                 const auto place = static_cast<std::size_t>(sequence_ % count);
-                net::encode_header({0, 1, sequence_++}, const_cast<std::byte*>(payloads_[place].data()));
+                net::encode_header({0, 1, sequence_++}, const_cast<std::byte*>(payloads_[place].data()),
+                                   net::FrameVersion::one);
                 sender_.send(std::span(payloads_).subspan(place, 1));
             }
             std::this_thread::sleep_until(

@@ -68,7 +68,8 @@ std::vector<std::byte> datagram_of(const config::Layout& l, std::size_t size, st
 }  // namespace
 
 void run(const TranslateSuite& suite) {
-    const config::Layout layout = config::load_layout(suite.layout);
+    const config::Layout layout =
+        config::load_layout(suite.layout, config::max_bdm_count(net::FrameVersion::one));
     const auto format = std::make_shared<net::ForeignFormat>(layout, net::FrameCheck(), suite.tick_ps);
     std::printf("translate: layout \"%s\", frames of %u bytes, medians of %u x %g s\n", layout.name.c_str(),
                 layout.frame.bytes, suite.repetitions, suite.seconds);

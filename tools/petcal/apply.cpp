@@ -27,7 +27,7 @@ void apply_crystals(const config::Geometry& g, const ApplyOptions& o, config::Ca
 
 void apply_energy(const config::Geometry& g, const ApplyOptions& o, config::Calibration& c) {
     EnergyResult r = load_energy(o.energy, g);
-    const std::string map = map_checksum(c.position_table);
+    const std::string map = map_checksum(g, c.position_table);
     if (r.map_sha256 != map) {
         throw config::Error(o.energy.string() +
                             ": expected energies of the crystal map of this calibration (map_sha256 " + map +

@@ -55,6 +55,7 @@ json inspect(const config::Geometry& g, const config::Calibration& c) {
         figures["origin"][config::printable(name)] = config::printable(text);
     const std::uint32_t positions = g.position_size * g.position_size;
     figures["position_table"] = {
+        {"type", config::has_wide_positions(g) ? "u16" : "u8"},
         {"shape", {g.bdm_count, g.du_count, positions}},
         {"outside_fraction", static_cast<double>(outside) / static_cast<double>(c.position_table.size())},
         {"crystals_without_position", std::count(count.begin(), count.end(), 0U)}};
@@ -80,7 +81,7 @@ std::string inspect_text(const json& f) {
     const json& e = f.at("energy_factor");
     const json& t = f.at("time_offset");
     out << "sha256          " << f.at("sha256").get<std::string>() << '\n'
-        << "position_table  u8" << shape(p) << '\n'
+        << "position_table  " << p.at("type").get<std::string>() << shape(p) << '\n'
         << "                outside any crystal: " << p.at("outside_fraction").get<double>() * 100 << " %\n"
         << "                crystals without a position: " << p.at("crystals_without_position") << '\n'
         << "energy_factor   f32" << shape(e) << '\n'

@@ -43,8 +43,14 @@ config::Calibration read_raw_tables(const config::Geometry& g, const RawFiles& f
     c.bins = files.bins;
     const std::uint64_t units = std::uint64_t{g.bdm_count} * g.du_count;
     const std::uint32_t positions = g.position_size * g.position_size;
-    c.position_table = read_array<std::uint8_t>(files.position_table, units * positions,
-                                                shape_text("u8", {g.bdm_count, g.du_count, positions}));
+    if (config::has_wide_positions(g)) {
+        c.position_table = read_array<std::uint16_t>(files.position_table, units * positions,
+                                                     shape_text("u16", {g.bdm_count, g.du_count, positions}));
+    } else {
+        const auto bytes = read_array<std::uint8_t>(files.position_table, units * positions,
+                                                    shape_text("u8", {g.bdm_count, g.du_count, positions}));
+        c.position_table.assign(bytes.begin(), bytes.end());
+    }
     c.energy_factor =
         read_array<float>(files.energy_factor, units * g.crystals_per_du() * c.bins,
                           shape_text("f32", {g.bdm_count, g.du_count, g.crystals_per_du(), c.bins}));

@@ -67,7 +67,7 @@ CoincidenceSearch::CoincidenceSearch(const PipelineOptions& o, Memory& memory, s
       sums_(o.geometry, memory) {
     for (Single*& ordered : ordered_)
         ordered = memory.device<Single>(room_);
-    const std::vector<std::uint8_t> modules = modules_of_crystals(o.geometry);
+    const std::vector<std::uint16_t> modules = modules_of_crystals(o.geometry);
     base_.module_of = memory.copy_of(std::span(modules));
     base_.rules = {rule_on_device(o, memory),
                    rules_.policy,

@@ -57,9 +57,9 @@ struct SearchArguments {
     std::uint32_t* marks = nullptr;        ///< [tile][mark_words] a bit for each single that opens a group
     EmitterLists prompts;
     EmitterLists delayeds;
-    SumArrays sums;                           ///< of the interval
-    const std::uint8_t* module_of = nullptr;  ///< [crystal]
-    bool add_pairs = true;                    ///< launch_emit() adds what it writes to the sums
+    SumArrays sums;                            ///< of the interval
+    const std::uint16_t* module_of = nullptr;  ///< [crystal]
+    bool add_pairs = true;                     ///< launch_emit() adds what it writes to the sums
 };
 
 /// The rule of good pairs, in the form that a kernel is made for: RingRule or LongFormRule.

@@ -26,19 +26,25 @@ __device__ inline void add_end(PromptEnds& sum, const PromptEnds& end) {
     add_to(sum.peak_energy, end.peak_energy);
 }
 
+/// Where the pair of two modules counts in a copy of module_pairs or refused_pairs.
+__device__ inline std::uint32_t place_of_pair(const SumArrays& sums, std::uint32_t copy,
+                                              std::uint32_t module_a, std::uint32_t module_b) {
+    const std::uint32_t count = sums.sector_count;
+    return (copy * count + sums.sectors.of_module(module_a)) * count + sums.sectors.of_module(module_b);
+}
+
 __device__ inline void add_pair(const SearchArguments& a, const Coincidence& c) {
     std::uint32_t* const ends = c.kind == Kind::prompt ? a.sums.prompts : a.sums.delayeds;
     atomicAdd(&ends[c.crystal_a], 1U);
     atomicAdd(&ends[c.crystal_b], 1U);
     if (c.kind != Kind::prompt) return;
-    const std::uint32_t count = a.sums.module_count;
     const std::uint32_t copy = blockIdx.x % SumArrays::module_copies;
     const std::uint32_t module_a = a.module_of[c.crystal_a];
     const std::uint32_t module_b = a.module_of[c.crystal_b];
-    PromptEnds* const modules = a.sums.modules + copy * count;
+    PromptEnds* const modules = a.sums.modules + copy * a.sums.module_count;
     add_end(modules[module_a], PromptEnds::of(c.dt, c.energy_a));
     add_end(modules[module_b], PromptEnds::of(-static_cast<std::int64_t>(c.dt), c.energy_b));
-    atomicAdd(&a.sums.module_pairs[(copy * count + module_a) * count + module_b], 1U);
+    atomicAdd(&a.sums.module_pairs[place_of_pair(a.sums, copy, module_a, module_b)], 1U);
 }
 
 __device__ inline void add_energy(const SearchArguments& a, EnergyOf whose, float keV) {
@@ -62,11 +68,10 @@ __device__ inline void sample_energies(const SearchArguments& a, std::uint32_t f
 /// Adds a window of two singles that geometry refuses.
 __device__ inline void add_refused(const SearchArguments& a, std::uint32_t crystal_a,
                                    std::uint32_t crystal_b) {
-    const std::uint32_t count = a.sums.module_count;
     const std::uint32_t copy = blockIdx.x % SumArrays::module_copies;
     const std::uint32_t module_a = a.module_of[crystal_a];
     const std::uint32_t module_b = a.module_of[crystal_b];
-    atomicAdd(&a.sums.refused_pairs[(copy * count + module_a) * count + module_b], 1U);
+    atomicAdd(&a.sums.refused_pairs[place_of_pair(a.sums, copy, module_a, module_b)], 1U);
 }
 
 }  // namespace petacq::gpu::cuda

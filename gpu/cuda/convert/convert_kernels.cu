@@ -43,6 +43,10 @@ __global__ void split_kernel(const __grid_constant__ ConvertArguments a, SingleA
     add_maxima(a.totals, key, pending_time);
 }
 
+/// The histograms that a block keeps in shared memory, as many as fit there; it adds to the others directly
+/// in those of the slice.
+enum class InShared : std::uint8_t { nothing, temperatures, all };
+
 struct BlockHistograms {
     std::uint32_t* temperature_count;
     std::uint32_t* temperature_sum;  // two's complement
@@ -104,10 +108,11 @@ __device__ void load_cells(const ConvertArguments& a, std::uint32_t tile,
 }
 
 /// What becomes of a frame with a cell of no_cell. Tags go to the list for the host; they count there.
+template <net::FrameVersion version>
 __device__ std::uint32_t fate_without_place(const ConvertArguments& a, net::FrameWords frame,
                                             std::uint32_t cell) {
-    if (markers_match(frame, a.tables)) return static_cast<std::uint32_t>(Fate::bad_address);
-    if (!is_tag(frame, a.tables)) return static_cast<std::uint32_t>(Fate::bad_marker);
+    if (markers_match<version>(frame, a.tables)) return static_cast<std::uint32_t>(Fate::bad_address);
+    if (!is_tag<version>(frame, a.tables)) return static_cast<std::uint32_t>(Fate::bad_marker);
     a.tags[atomicAdd(&a.totals->tags, 1U)] = {frame, cell};
     return no_frame;
 }
@@ -115,7 +120,7 @@ __device__ std::uint32_t fate_without_place(const ConvertArguments& a, net::Fram
 /// A frame with a place that is no time jump. The energy is that of a frame inside a crystal.
 __device__ void count_in_spectra(const SpectraArrays& spectra, net::FrameWords frame, std::uint32_t cell,
                                  bool inside, std::uint32_t crystal, float energy) {
-    const std::uint64_t time = frame_raw_time(frame);
+    const std::uint64_t time = net::time_of(frame);
     if (time < spectra.time_low || time > spectra.time_high) return;
     atomicAdd(&spectra.floods[cell], 1U);
     if (!inside) return;
@@ -123,7 +128,21 @@ __device__ void count_in_spectra(const SpectraArrays& spectra, net::FrameWords f
     atomicAdd(&spectra.energies[row + energy_bin(energy)], 1U);
 }
 
-template <bool energy_shared, bool with_spectra>
+/// A frame inside a crystal, in the temperatures of its unit.
+template <InShared shared>
+__device__ void add_temperature(const BlockHistograms& own, const SliceHistograms& slice, std::uint32_t unit,
+                                std::int32_t temperature_16ths) {
+    if constexpr (shared == InShared::nothing) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&slice.temperature_sum[unit]),
+                  static_cast<unsigned long long>(static_cast<std::int64_t>(temperature_16ths)));
+        atomicAdd(&slice.temperature_count[unit], 1U);
+    } else {
+        atomicAdd(&own.temperature_sum[unit], static_cast<std::uint32_t>(temperature_16ths));
+        atomicAdd(&own.temperature_count[unit], 1U);
+    }
+}
+
+template <net::FrameVersion version, InShared in_shared, bool with_spectra>
 __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_constant__ ConvertArguments a) {
     extern __shared__ std::uint32_t shared[];
     __shared__ std::uint32_t row_first[cell_tile + 1];
@@ -132,11 +151,15 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
     const ConversionTables& t = a.tables;
     const std::uint32_t units = t.bdm_count * t.du_count;
     const std::uint32_t energies = t.bdm_count * config::energy_bins;
+    constexpr bool energy_shared = in_shared == InShared::all;
+    constexpr bool temperatures_shared = in_shared != InShared::nothing;
     const BlockHistograms own{shared, shared + units,
                               energy_shared ? shared + 2 * units : a.histograms.energy};
-    const std::uint32_t own_size = 2 * units + (energy_shared ? energies : 0);
-    for (std::uint32_t i = threadIdx.x; i < own_size; i += threads)
-        shared[i] = 0;
+    if constexpr (temperatures_shared) {
+        const std::uint32_t own_size = 2 * units + (energy_shared ? energies : 0);
+        for (std::uint32_t i = threadIdx.x; i < own_size; i += threads)
+            shared[i] = 0;
+    }
 
     const std::uint32_t lane = threadIdx.x % 32;
     FateTally fates;
@@ -184,17 +207,19 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             }
             const SpanRow& row = a.rows[row_base + low];
             present[k] = row.has(position);
-            jump[k] = TimeGuard::of(row.time_low, row.time_high).refuses(frame_raw_time(words[k]));
-            if (!present[k] || !markers_match(words[k], t)) continue;
-            if (t.modules_of_source != nullptr && !module_of_source(words[k], row.source(), t)) continue;
-            cell[k] = frame_cell(words[k], t);
+            jump[k] = TimeGuard::of(row.time_low, row.time_high).refuses(net::time_of(words[k]));
+            if (!present[k] || !markers_match<version>(words[k], t)) continue;
+            if (t.modules_of_source != nullptr && !module_of_source<version>(words[k], row.source(), t))
+                continue;
+            cell[k] = frame_cell<version>(words[k], t);
         }
         std::uint32_t slot[per_thread];
         bool inside[per_thread];
 #pragma unroll
         for (std::uint32_t k = 0; k < per_thread; ++k) {
-            const std::uint32_t local = cell[k] != no_cell ? __ldg(t.position + cell[k]) : t.crystals_per_du;
-            const std::uint32_t unit = frame_bdm(words[k]) * t.du_count + frame_du(words[k]);
+            const std::uint32_t local =
+                cell[k] != no_cell ? local_of<version>(cell[k], t) : t.crystals_per_du;
+            const std::uint32_t unit = frame_unit<version>(words[k], t);
             inside[k] = local < t.crystals_per_du;
             slot[k] = unit * t.crystals_per_du + local;
         }
@@ -206,7 +231,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             energy[k] = 0;
             if (!inside[k]) continue;
             entry[k] = load_entry(t.crystals + slot[k]);
-            const std::uint32_t adc = frame_adc(words[k]);
+            const std::uint32_t adc = net::adc_of(words[k]);
             energy[k] =
                 t.bins == 1 ? static_cast<float>(adc) * entry[k].factor : frame_energy(adc, slot[k], t);
         }
@@ -223,17 +248,17 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             auto fate = static_cast<std::uint32_t>(Fate::outside_crystal);
             placed[k] = {0, 0, nowhere};
             if (inside[k]) {
-                const std::uint32_t unit = frame_bdm(words[k]) * t.du_count + frame_du(words[k]);
+                const std::uint32_t unit = frame_unit<version>(words[k], t);
                 const bool is_below = energy[k] < t.lower;
                 const bool is_above = energy[k] > t.upper;
-                atomicAdd(&own.energy[frame_bdm(words[k]) * config::energy_bins + energy_bin(energy[k])], 1U);
-                atomicAdd(&own.temperature_sum[unit],
-                          static_cast<std::uint32_t>(frame_temperature_16ths(words[k])));
-                atomicAdd(&own.temperature_count[unit], 1U);
+                atomicAdd(
+                    &own.energy[net::bdm_of<version>(words[k]) * config::energy_bins + energy_bin(energy[k])],
+                    1U);
+                add_temperature<in_shared>(own, a.histograms, unit,
+                                           net::temperature_16ths_of<version>(words[k]));
                 if (!is_below && !is_above) atomicAdd(&a.histograms.per_crystal[entry[k].crystal], 1U);
                 bool bad = false;
-                const std::uint64_t time =
-                    corrected_time(frame_raw_time(words[k]), entry[k].time_offset, bad);
+                const std::uint64_t time = corrected_time(net::time_of(words[k]), entry[k].time_offset, bad);
                 const Fate timed =
                     is_below ? Fate::below_window : (is_above ? Fate::above_window : Fate::accepted);
                 fate = static_cast<std::uint32_t>(
@@ -246,7 +271,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
             } else if (!present[k]) {
                 fate = no_frame;
             } else if (cell[k] == no_cell) {
-                fate = fate_without_place(a, words[k], tile * cell_tile + k * threads + threadIdx.x);
+                fate = fate_without_place<version>(a, words[k], tile * cell_tile + k * threads + threadIdx.x);
             }
             fates.add(fate);
         }
@@ -258,13 +283,13 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         if (done % tiles_between_tallies == 0 || done == tiles_between_flushes) fates.flush(fate_total);
         if (done == tiles_between_flushes) {
             done = 0;
-            flush_temperatures(own, a.histograms, units);
+            if (temperatures_shared) flush_temperatures(own, a.histograms, units);
             __syncthreads();
         }
     }
     fates.flush(fate_total);
     __syncthreads();
-    flush_temperatures(own, a.histograms, units);
+    if (temperatures_shared) flush_temperatures(own, a.histograms, units);
     if (energy_shared) flush(own.energy, a.histograms.energy, energies);
     if (lane < fate_count && fate_total > 0) {
         atomicAdd(reinterpret_cast<unsigned long long*>(&a.totals->fates[lane]),
@@ -292,10 +317,11 @@ __global__ void fold_kernel(SliceHistograms slice, HistogramSizes sizes, std::ui
 struct ConvertPlan {
     std::uint32_t blocks = 0;
     std::uint32_t shared_bytes = 0;
-    bool energy_shared = false;
+    InShared in_shared = InShared::nothing;
 };
 
-/// Launches as many blocks as can run at once, with the energy spectra in shared memory if two still fit.
+/// Launches as many blocks as can run at once, two on each processor, with as many histograms in shared
+/// memory as two blocks have room for.
 ConvertPlan plan_convert(const ConversionTables& tables) {
     int device = 0;
     int processors = 0;
@@ -312,18 +338,26 @@ ConvertPlan plan_convert(const ConversionTables& tables) {
     const std::uint32_t small = 2 * units * 4;
     const std::uint32_t large = small + tables.bdm_count * config::energy_bins * 4;
     constexpr std::uint32_t fixed = (cell_tile + 160) * 4 + 1024;
+    const auto fits = [&](std::uint32_t bytes) {
+        return 2 * (bytes + fixed) <= static_cast<std::uint32_t>(shared_per_processor) &&
+               bytes + fixed <= static_cast<std::uint32_t>(shared_per_block);
+    };
     ConvertPlan plan;
-    plan.energy_shared = 2 * (large + fixed) <= static_cast<std::uint32_t>(shared_per_processor) &&
-                         large + fixed <= static_cast<std::uint32_t>(shared_per_block);
-    plan.shared_bytes = plan.energy_shared ? large : small;
+    if (fits(large)) {
+        plan.in_shared = InShared::all;
+        plan.shared_bytes = large;
+    } else if (fits(small)) {
+        plan.in_shared = InShared::temperatures;
+        plan.shared_bytes = small;
+    }
     plan.blocks = 2 * static_cast<std::uint32_t>(processors);
     return plan;
 }
 
-template <bool energy_shared, bool with_spectra>
+template <net::FrameVersion version, InShared in_shared, bool with_spectra>
 void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = (a.cell_count + cell_tile - 1) / cell_tile;
-    const auto kernel = convert_kernel<energy_shared, with_spectra>;
+    const auto kernel = convert_kernel<version, in_shared, with_spectra>;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(plan.shared_bytes)),
           "cudaFuncSetAttribute", "launching conversion");
@@ -349,11 +383,25 @@ void launch_convert(const ConvertArguments& arguments, cudaStream_t stream) {
     if (arguments.cell_count == 0) return;
     const ConvertPlan plan = plan_convert(arguments.tables);
     const bool spectra = arguments.spectra.floods != nullptr;
-    const auto launch = plan.energy_shared
-                            ? spectra ? launch_convert_as<true, true> : launch_convert_as<true, false>
-                        : spectra ? launch_convert_as<false, true>
-                                  : launch_convert_as<false, false>;
-    launch(plan, arguments, stream);
+    const auto launch_for = [&]<net::FrameVersion version>() {
+        const auto launch_as = [&]<InShared in_shared>() {
+            (spectra ? launch_convert_as<version, in_shared, true>
+                     : launch_convert_as<version, in_shared, false>)(plan, arguments, stream);
+        };
+        switch (plan.in_shared) {
+            case InShared::all:
+                return launch_as.template operator()<InShared::all>();
+            case InShared::temperatures:
+                return launch_as.template operator()<InShared::temperatures>();
+            case InShared::nothing:
+                return launch_as.template operator()<InShared::nothing>();
+        }
+    };
+    if (arguments.tables.version == net::FrameVersion::one) {
+        launch_for.operator()<net::FrameVersion::one>();
+    } else {
+        launch_for.operator()<net::FrameVersion::two>();
+    }
 }
 
 void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std::uint64_t* totals,
@@ -364,7 +412,7 @@ void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std:
 
 cudaError_t probe_kernels() {
     cudaFuncAttributes attributes{};
-    return cudaFuncGetAttributes(&attributes, convert_kernel<true, false>);
+    return cudaFuncGetAttributes(&attributes, convert_kernel<net::FrameVersion::one, InShared::all, false>);
 }
 
 }  // namespace petacq::gpu::cuda

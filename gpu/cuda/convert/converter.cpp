@@ -18,7 +18,8 @@ Memory::Purpose purpose_of(bool is_plan) {
 
 DeviceTables::DeviceTables(const OwnedTables& tables, bool is_plan)
     : memory_(purpose_of(is_plan)), view_(tables.view()) {
-    view_.position = memory_.copy_of(tables.position());
+    if (view_.position != nullptr) view_.position = memory_.copy_of(tables.position());
+    if (view_.wide_position != nullptr) view_.wide_position = memory_.copy_of(tables.wide_position());
     view_.crystals = memory_.copy_of(tables.crystals());
     view_.factor = memory_.copy_of(tables.factor());
     if (!tables.modules_of_source().empty())

@@ -41,14 +41,14 @@ void unpack(const SliceRecords& records, std::size_t begin, std::size_t end, Coi
 }
 
 /// Adds the tags that conversion has found to slice.tags.
-void take_tags(DeviceSlice& slice) {
+void take_tags(DeviceSlice& slice, config::FrameVersion version) {
     const std::span<const SpanRow> rows = slice.frames.host_rows();
     for (const TagCell& tag : slice.singles.host_tags) {
         const auto next = std::partition_point(rows.begin(), rows.end(),
                                                [&](const SpanRow& row) { return row.first <= tag.cell; });
         const auto i = static_cast<std::size_t>(next - rows.begin()) - 1;
         slice.tags.take(tag.frame, slice.frames.tag_sources[i],
-                        TimeGuard::of(rows[i].time_low, rows[i].time_high), slice.late_below);
+                        TimeGuard::of(rows[i].time_low, rows[i].time_high), slice.late_below, version);
     }
 }
 
@@ -72,7 +72,7 @@ void copy_sums(const SumArrays& sums, std::uint32_t crystals, IntervalSums& out)
     out.modules.assign(sums.module_count, {});
     for (std::uint32_t i = 0; i < SumArrays::module_copies * sums.module_count; ++i)
         out.modules[i % sums.module_count] += sums.modules[i];
-    const std::uint32_t pairs = sums.module_count * sums.module_count;
+    const std::uint32_t pairs = sums.sector_count * sums.sector_count;
     out.module_pairs.assign(pairs, 0);
     out.refused_pairs.assign(pairs, 0);
     for (std::uint32_t copy = 0; copy < SumArrays::module_copies; ++copy) {
@@ -98,14 +98,16 @@ void advise_large_pages(void* memory, std::size_t bytes) {
 }
 
 ResultAssembly::ResultAssembly(const PipelineOptions& options)
-    : crystals_(options.geometry.crystal_count()), copiers_(std::clamp(options.threads, 1U, max_copiers)) {}
+    : crystals_(options.geometry.crystal_count()),
+      version_(options.frame_version),
+      copiers_(std::clamp(options.threads, 1U, max_copiers)) {}
 
 void ResultAssembly::assemble(DeviceSlice& slice) {
     const Slice& input = slice.input;
     const SliceRecords& from = slice.records;
     SliceResult& result = slice.result;
     result.id = input.id;
-    take_tags(slice);
+    take_tags(slice, version_);
     result.frames = frame_counts(slice);
     if (input.ends_interval) copy_sums(from.host_sums, crystals_, result.sums);
     result.tag_counts = slice.tags.counts;

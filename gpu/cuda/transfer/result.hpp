@@ -54,6 +54,7 @@ class ResultAssembly {
     void take_records(const DeviceSlice& slice, RecordVector<Coincidence>& out);
 
     const std::uint32_t crystals_;
+    const config::FrameVersion version_;
     net::WorkerPool copiers_;
     WaitingTags tags_;
     std::vector<Coincidence> held_;

@@ -70,6 +70,7 @@ Uploader::Uploader(const PipelineOptions& o, Memory& memory)
       sources_(o.sources),
       plan_(SliceFrames::gap_room(o), SliceFrames::table_rows(o), !o.sources.empty()),
       staging_(memory) {
+    markers_.version = o.frame_version;
     markers_.head_marker = o.head_marker;
     markers_.tail_marker = o.tail_marker;
     markers_.tag_marker = o.tag_marker;
@@ -135,12 +136,17 @@ std::uint64_t time_of(const std::byte* frame, Input input) {
 
 bool Uploader::is_tag_frame(const std::byte* frame) const {
     const net::FrameWords w = net::load_frame(frame);
-    return input_ == Input::frames && !markers_match(w, markers_) && is_tag(w, markers_);
+    const auto is_tag_of = [&]<net::FrameVersion version>() {
+        return !markers_match<version>(w, markers_) && is_tag<version>(w, markers_);
+    };
+    return input_ == Input::frames &&
+           (markers_.version == net::FrameVersion::one ? is_tag_of.operator()<net::FrameVersion::one>()
+                                                       : is_tag_of.operator()<net::FrameVersion::two>());
 }
 
 Uploader::Lot Uploader::lot_of(const std::byte* frame, const FrameSpan& span) const {
     const bool listed = !sources_.empty() && span.source != 0;
-    if (listed && !sources_[span.source - 1][net::frame_bdm(frame)]) return Lot::foreign;
+    if (listed && !sources_[span.source - 1][net::frame_bdm(frame, markers_.version)]) return Lot::foreign;
     const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
     return guard.refuses(time_of(frame, input_)) ? Lot::outside : Lot::inside;
 }
@@ -166,7 +172,8 @@ void Uploader::pack(DeviceSlice& slice, SpanTable& table, cudaStream_t stream) {
                 if (is_tag_frame(frame)) {
                     if (lot != Lot::inside) continue;
                     slice.tags.take(net::load_frame(frame), span.tag_source,
-                                    TimeGuard::of(span.time_low, span.time_high), slice.late_below);
+                                    TimeGuard::of(span.time_low, span.time_high), slice.late_below,
+                                    markers_.version);
                 } else if (lot_of(frame, span) == lot) {
                     staging_.add(to.cells + next++, frame, net::frame_bytes, stream);
                 }

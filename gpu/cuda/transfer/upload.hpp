@@ -57,8 +57,8 @@ class Uploader {
     [[nodiscard]] Lot lot_of(const std::byte* frame, const FrameSpan& span) const;
 
     const Input input_;
-    const std::vector<ModuleSet> sources_;
-    ConversionTables markers_;  // nothing but the markers
+    const std::vector<net::Modules> sources_;
+    ConversionTables markers_;  // nothing but the markers and the version
     UploadPlan plan_;
     Staging staging_;
 };

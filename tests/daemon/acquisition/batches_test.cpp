@@ -62,7 +62,8 @@ TEST_CASE("a capture gets what has been read, up to the datagram at which it end
     ExchangeStand stand;
     std::vector<net::Batch*> batches;
     {
-        Capture capture(directory / "raw.pcap", net::Framing::sequenced, stand.pool, 4, 0);
+        Capture capture(directory / "raw.pcap", net::Framing::sequenced, net::FrameVersion::one, stand.pool,
+                        4, 0);
         const auto read = [&](std::size_t datagrams, std::size_t of) {
             batches.push_back(stand.send(of));
             stand.read(datagrams);

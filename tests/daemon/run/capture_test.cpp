@@ -57,7 +57,8 @@ TEST_CASE("a capture stops while there is room for the list-mode, and is whole u
     const auto file = directory.path() / "raw.pcap";
     daemon::CaptureCounts counts;
     {
-        daemon::Capture capture(file, net::Framing::bare, pool, 4, space->free_bytes - 32 * mib);
+        daemon::Capture capture(file, net::Framing::bare, net::FrameVersion::one, pool, 4,
+                                space->free_bytes - 32 * mib);
         // Until it has ended, or far more has been written than there is room for.
         while (capture.counts().written * payload_bytes < 256 * mib && capture.failure().empty())
             offer_one(capture, pool);
@@ -90,7 +91,7 @@ TEST_CASE("a capture whose disk fails is whole up to there", "[capture]") {
     disk.take(2'000'000);  // three batches and a part of the fourth
     daemon::CaptureCounts counts;
     {
-        daemon::Capture capture(file, net::Framing::bare, pool, 4, 0);
+        daemon::Capture capture(file, net::Framing::bare, net::FrameVersion::one, pool, 4, 0);
         while (capture.failure().empty())
             offer_one(capture, pool);
         offer_one(capture, pool);
@@ -115,7 +116,7 @@ TEST_CASE("a capture that another thread finishes has all that still waits", "[c
     const test::TemporaryDirectory directory;
     net::BatchPool pool(8, 65536, net::make_host_memory({false, false}));
     test::FaultyDisk disk;
-    daemon::Capture capture(directory / "raw.pcap", net::Framing::bare, pool, 8, 0);
+    daemon::Capture capture(directory / "raw.pcap", net::Framing::bare, net::FrameVersion::one, pool, 8, 0);
     std::promise<void> gate;
     disk->write = [open = gate.get_future().share(), write = disk->write](auto&&... arguments) {
         open.wait();

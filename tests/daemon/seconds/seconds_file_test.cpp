@@ -280,3 +280,25 @@ TEST_CASE("seconds that are discarded leave nothing behind", "[seconds]") {
     CHECK(reader.reader().condition().state == daemon::FileState::complete);
     CHECK(reader.reader().condition().damage.empty());
 }
+
+TEST_CASE("seconds of more than 256 modules have pairs of sectors") {
+    const TemporaryDirectory dir;
+    config::Geometry g = small_scanner();
+    g.channels = g.bdm_count = 300;
+    daemon::Second s = daemon::Second::none(g);
+    s.range = {0, 1000};
+    REQUIRE(s.sums.module_pairs.size() == std::size_t{150} * 150);
+    std::iota(s.sums.module_pairs.begin(), s.sums.module_pairs.end(), 1U);
+    std::iota(s.sums.refused_pairs.begin(), s.sums.refused_pairs.end(), 7U);
+    s.sums.modules[299].peak = 5;
+    daemon::SecondsFile file(dir / "seconds.plm", g, nlohmann::json::object(), Compression::none,
+                             std::chrono::seconds(1));
+    file.append(s);
+    file.finish();
+    daemon::SecondsReader reader(dir / "seconds.plm");
+    CHECK(reader.find("module_pairs")->shape == daemon::FieldShape::by_sector_pair);
+    CHECK(reader.find("module_pairs")->help.find("sector a") != std::string::npos);
+    REQUIRE(reader.next());
+    daemon::SumsReader sums(reader, g);
+    CHECK((sums.read() == s.sums));
+}

@@ -98,7 +98,7 @@ TEST_CASE("a listed source that was never heard is silent once another has been 
 TEST_CASE("the status has the modules and times of sources and of unknown senders") {
     Readings r;
     SourceStatus& source = r.now.sources.sources[0];
-    for (const std::size_t bdm : {0, 1, 2, 7, 254, 255})
+    for (const std::uint32_t bdm : {0U, 1U, 2U, 7U, 254U, 255U, 256U, 65'535U})
         source.bdms.set(bdm);
     source.first_seen = ns_at(0.5);
     net::UnknownSender unknown_sender;
@@ -109,7 +109,7 @@ TEST_CASE("the status has the modules and times of sources and of unknown sender
     unknown_sender.latest_ns = ns_at(2);
     r.reading.unknown_senders = {unknown_sender};
     const json known = r.see([](const Observation& seen) { return make_sources(seen); });
-    CHECK(known[0]["bdms"] == "0-2,7,254-255");
+    CHECK(known[0]["bdms"] == "0-2,7,254-256,65535");
     CHECK(known[0]["first_seen_s"] == 1.5);
     CHECK(known[0]["last_seen_s"].is_null());
     CHECK(known[1]["bdms"] == "");

@@ -36,7 +36,7 @@ struct Clocks {
         daemon::Source& s = source(id, now);
         if (!s.first_seen) s.first_seen = now;
         s.last_seen = now;
-        s.bdms[id % 10] = true;
+        s.bdms.set(id % 10U);
         daemon::Verdict verdict;
         time.decide_if_due(now);
         time.observe(s, {first, daemon::add_or_max(first, ms), 90}, now, verdict);

@@ -23,7 +23,7 @@ Payload payload(std::uint64_t time, std::size_t frames) {
         frame.head_marker = net::default_head_marker;
         frame.tail_marker = net::default_tail_marker;
         frame.time = time + i;
-        net::encode_frame(frame, bytes.data() + i * net::frame_bytes);
+        net::encode_frame(frame, bytes.data() + i * net::frame_bytes, net::FrameVersion::one);
     }
     return bytes;
 }

@@ -175,7 +175,7 @@ TEST_CASE("rule 3: a bare board that comes back with another port takes the plac
     }
     SECTION("of one at most") {
         for (const std::uint16_t id : Ids{0, 1, 2, 3})
-            c.source(id).bdms.set();
+            c.source(id).bdms = net::Modules::below(256);
         c.run({10}, 0, now, 20);
         CHECK(c.members() == 4);
         CHECK(c.source(10).member);

@@ -51,8 +51,8 @@ std::vector<Event> arrivals(Random& random) {
             d.port = static_cast<std::uint16_t>(10000 + board);
             d.source = static_cast<std::uint16_t>(board + 1);
             d.flags = random.one_in(2000) ? net::flag_end_of_stream : std::uint8_t{0};
-            d.first_bdm = static_cast<std::uint8_t>(random.below(8));
-            d.last_bdm = static_cast<std::uint8_t>(random.below(8));
+            d.first_bdm = static_cast<std::uint16_t>(random.below(8));
+            d.last_bdm = static_cast<std::uint16_t>(random.below(8));
             d.arrival_ns = now;
             if (random.one_in(150) && !events.empty()) d = events[random.below(events.size())].datagram;
             d.arrival_ns = now;
@@ -62,12 +62,18 @@ std::vector<Event> arrivals(Random& random) {
     return events;
 }
 
+std::vector<std::uint32_t> modules_in(const net::Modules& set) {
+    std::vector<std::uint32_t> all;
+    set.each([&](std::uint32_t bdm) { all.push_back(bdm); });
+    return all;
+}
+
 auto facts(const daemon::SourceStatus& s) {
     const daemon::SequenceCounts& c = s.sequence;
     return std::tuple(
         std::tuple(s.id, s.address, s.port, s.state, s.datagrams, s.frames, s.lost, s.invalid_frames,
                    s.unnumbered, s.jumped_datagrams, s.clock_jumps, s.steps_back, s.progress, s.skew),
-        std::tuple(s.first_seen, s.last_seen, s.bdms.to_string(), c.accepted, c.duplicate, c.repeated,
+        std::tuple(s.first_seen, s.last_seen, modules_in(s.bdms), c.accepted, c.duplicate, c.repeated,
                    c.reordered, c.restarted, c.new_streams, c.stray, c.recovered));
 }
 

@@ -112,7 +112,7 @@ TEST_CASE("the modules of a source are remembered") {
     net::Datagram d;
     d.frames = d.timed_frames = 2;
     d.first_time = d.last_time = start;
-    for (const std::uint8_t bdm : std::vector<std::uint8_t>{3, 4, 9}) {
+    for (const std::uint16_t bdm : std::vector<std::uint16_t>{3, 4, 9}) {
         ++d.sequence;
         d.first_bdm = bdm;
         d.last_bdm = 5;

@@ -30,15 +30,15 @@ class Board {
         frame.head_marker = net::default_head_marker;
         frame.tail_marker = net::default_tail_marker;
         frame.time = time;
-        net::encode_frame(frame, add());
+        net::encode_frame(frame, add(), net::FrameVersion::one);
     }
     void tag(std::uint64_t time, std::uint8_t channel, std::uint8_t kind, std::uint32_t value) {
-        net::encode_tag({net::default_tag_marker, channel, kind, time, value}, add());
+        net::encode_tag({net::default_tag_marker, channel, kind, time, value}, add(), net::FrameVersion::one);
         sent.push_back({time, value, id_, channel, kind});
     }
     void send(std::uint8_t flags = 0) {
         std::vector<std::byte> bytes(bare_ ? 0 : net::header_bytes);
-        if (!bare_) net::encode_header({flags, id_, sequence_++}, bytes.data());
+        if (!bare_) net::encode_header({flags, id_, sequence_++}, bytes.data(), net::FrameVersion::one);
         bytes.insert(bytes.end(), frames_.begin(), frames_.end());
         frames_.clear();
         const std::span<const std::byte> one(bytes);

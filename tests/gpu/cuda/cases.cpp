@@ -17,6 +17,7 @@ Case case_of(Setup setup) {
     Case c;
     c.setup = std::move(setup);
     c.options.geometry = c.setup.geometry;
+    c.options.frame_version = c.setup.frame_version;
     c.options.head_marker = c.setup.head_marker;
     c.options.tail_marker = c.setup.tail_marker;
     c.options.energy.filter = false;

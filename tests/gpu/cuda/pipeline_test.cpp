@@ -17,6 +17,7 @@
 namespace {
 
 using namespace petacq::test;
+using petacq::config::FrameVersion;
 using petacq::gpu::DelayedRule;
 using petacq::gpu::make_cuda_pipeline;
 using petacq::gpu::MultiplesPolicy;
@@ -82,27 +83,29 @@ TEST_CASE("cuda: long stretches without a gap") {
 
 namespace {
 
-// Each position of each detector unit is a crystal.
-Setup plain_setup(std::uint32_t channels, std::uint32_t modules_z) {
+// Each position of each detector unit is a crystal; `side` squared of them.
+Setup plain_setup(std::uint32_t channels, std::uint32_t modules_z, std::uint32_t side = 16,
+                  FrameVersion version = FrameVersion::one) {
     Setup setup;
+    setup.frame_version = version;
     petacq::config::Geometry& g = setup.geometry;
     g.channels = channels;
     g.modules = {1, 1, modules_z};
     g.blocks = {1, 4, 4};
-    g.crystals = {1, 16, 16};
+    g.crystals = {1, side, side};
     g.bdm_count = channels * modules_z;
     g.du_count = 16;
-    g.position_size = 16;
+    g.position_size = side;
     setup.calibration.bins = 1;
     setup.calibration.energy_factor.assign(g.crystal_count(), 0.5F);
     setup.places.resize(g.crystal_count());
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < g.du_count; ++du) {
-            for (std::uint32_t p = 0; p < 256; ++p) {
-                setup.calibration.position_table.push_back(static_cast<std::uint8_t>(p));
+            for (std::uint32_t p = 0; p < side * side; ++p) {
+                setup.calibration.position_table.push_back(static_cast<std::uint16_t>(p));
                 setup.places[reference_crystal(g, bdm, du, p).crystal].push_back(
-                    {static_cast<std::uint8_t>(bdm), static_cast<std::uint8_t>(du),
-                     static_cast<std::uint8_t>(p % 16), static_cast<std::uint8_t>(p / 16)});
+                    {static_cast<std::uint16_t>(bdm), static_cast<std::uint8_t>(du),
+                     static_cast<std::uint8_t>(p % side), static_cast<std::uint8_t>(p / side)});
             }
         }
     }
@@ -110,6 +113,57 @@ Setup plain_setup(std::uint32_t channels, std::uint32_t modules_z) {
 }
 
 }  // namespace
+
+// With few units all histograms are in shared memory, with more the temperatures alone, with many none.
+TEST_CASE("cuda: many modules and large units, by frames of version 2") {
+    if (!cuda_usable()) return;
+    Rng rng(31);
+    struct Size {
+        std::uint32_t channels, modules_z, side;
+    };
+    for (const Size& size : {Size{3, 1, 17}, Size{60, 5, 3}, Size{256, 4, 3}}) {
+        Case c;
+        c.setup = plain_setup(size.channels, size.modules_z, size.side, FrameVersion::two);
+        c.options.geometry = c.setup.geometry;
+        c.options.frame_version = FrameVersion::two;
+        c.options.rules.window = tau;
+        c.options.rules.policy = MultiplesPolicy::take_all_goods;
+        c.options.rules.min_module_difference = 1;
+        c.options.emit_singles = true;
+        c.options.energy = {true, 460, 540};
+        c.options.sources.resize(2);
+        for (std::uint32_t bdm = 0; bdm < c.setup.geometry.bdm_count; ++bdm) {
+            if (bdm % 7 != 3) c.options.sources[0].set(bdm);
+            c.options.sources[1].set(bdm);
+        }
+        const std::size_t count = singles_wanted() / 4;
+        const Frames frames = frames_at(
+            c, count, [](std::size_t i) { return i * 150; }, rng);
+        c.options.max_slice_frames = static_cast<std::uint32_t>(count);
+        c.options.max_pending_singles = count;
+        std::vector<petacq::gpu::FrameSpan> spans;
+        for (std::size_t i = 0; i < count; i += 500) {
+            spans.push_back(span_of(frames.raw, i, std::min<std::size_t>(500, count - i)));
+            spans.back().source = rng.between(0U, 2U);
+        }
+        INFO(c.setup.geometry.bdm_count << " modules");
+        const Output output = check_against_cpu(c, {last_slice_of(spans)});
+        CHECK(output.frames.accepted > count / 2);
+        CHECK(output.frames.bad_address > 0);
+        CHECK(output.coincidences.size() > count / 4);
+        petacq::gpu::SinglesHistograms histograms[2];
+        for (const bool cuda : {false, true}) {
+            const auto pipeline = cuda ? make_cuda_pipeline(c.options, c.setup.calibration)
+                                       : petacq::gpu::make_cpu_pipeline(c.options, c.setup.calibration);
+            feed(*pipeline, {last_slice_of(spans)});
+            pipeline->histograms(histograms[cuda ? 1 : 0]);
+        }
+        CHECK(histograms[0].per_crystal == histograms[1].per_crystal);
+        CHECK(histograms[0].energy == histograms[1].energy);
+        CHECK(histograms[0].temperature_count == histograms[1].temperature_count);
+        CHECK(histograms[0].temperature_sum_16ths == histograms[1].temperature_sum_16ths);
+    }
+}
 
 // The number of the time fits into a sort key beside crystal and energy only if the energies differ little.
 TEST_CASE("cuda: many singles of one time among very many times") {
@@ -198,7 +252,7 @@ TEST_CASE("cuda: reads of several receivers, with windows and sources") {
     c.options.max_pending_singles = count;
     // The first two sources have every second module, the third has all.
     c.options.sources.resize(3);
-    for (std::size_t bdm = 0; bdm < c.options.sources[0].size(); ++bdm) {
+    for (std::uint32_t bdm = 0; bdm < c.setup.geometry.bdm_count; ++bdm) {
         c.options.sources[bdm % 2].set(bdm);
         c.options.sources[2].set(bdm);
     }

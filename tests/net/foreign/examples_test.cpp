@@ -14,7 +14,8 @@ using nlohmann::json;
 
 std::shared_ptr<net::ForeignFormat> example(const std::string& name, double tick_ps) {
     const std::string file = PETACQ_SOURCE_DIR "/config/examples/" + name + ".layout.json";
-    return std::make_shared<net::ForeignFormat>(config::load_layout(file), net::FrameCheck(), tick_ps);
+    return std::make_shared<net::ForeignFormat>(
+        config::load_layout(file, config::max_bdm_count(net::FrameVersion::one)), net::FrameCheck(), tick_ps);
 }
 
 void put_word(Bytes& bytes, std::uint64_t word) {
@@ -170,7 +171,8 @@ TEST_CASE("hexadecimal numbers stand for themselves in a layout", "[foreign]") {
     layout["frame"]["x"]["table"] = json::array({"0x10", nullptr, 7});
     layout["frame"]["energy"]["bits"] = "0x10";
     layout["time"]["period"] = "0x1000000";
-    const config::Layout read = config::layout_from_json(layout);
+    const config::Layout read =
+        config::layout_from_json(layout, config::max_bdm_count(net::FrameVersion::one));
     CHECK(read.datagram.markers[0].value == 0x7E);
     CHECK(read.frame.markers[0].value == 0xC5);
     CHECK(read.du.constant == 2);

@@ -40,7 +40,8 @@ inline constexpr double counted_tick_ps = 10'000;
 
 inline std::shared_ptr<net::ForeignFormat> format_of(const nlohmann::json& layout, double tick_ps,
                                                      const net::FrameCheck& frames = {}) {
-    return std::make_shared<net::ForeignFormat>(config::layout_from_json(layout), frames, tick_ps);
+    return std::make_shared<net::ForeignFormat>(
+        config::layout_from_json(layout, config::max_bdm_count(frames.version)), frames, tick_ps);
 }
 
 struct Translated {
@@ -52,7 +53,8 @@ struct Translated {
 };
 
 inline Translated translate(net::Translator& translator, Bytes datagram, std::int64_t arrival_ns = 0,
-                            net::Endpoint sender = {1, 1}) {
+                            net::Endpoint sender = {1, 1},
+                            net::FrameVersion version = net::FrameVersion::one) {
     Translated result;
     const std::size_t size = datagram.size();
     datagram.resize(size + net::foreign_slack_bytes, std::byte{0xEE});
@@ -62,8 +64,8 @@ inline Translated translate(net::Translator& translator, Bytes datagram, std::in
     Bytes out(translator.max_bytes(size));
     result.lost = translator.translate(datagram.data(), size, sender, arrival_ns, result.header, out.data());
     for (std::size_t i = 0; i < count; ++i) {
-        result.frames.push_back(net::decode_frame(out.data() + i * net::frame_bytes));
-        result.as_tags.push_back(net::decode_tag(out.data() + i * net::frame_bytes));
+        result.frames.push_back(net::decode_frame(out.data() + i * net::frame_bytes, version));
+        result.as_tags.push_back(net::decode_tag(out.data() + i * net::frame_bytes, version));
     }
     return result;
 }

@@ -52,7 +52,8 @@ void check_same(const std::vector<std::vector<Bytes>>& sent, const std::vector<R
             REQUIRE(got.record.frames == meant.frames.size());
             REQUIRE(got.record.timed_frames == meant.frames.size());
             for (std::size_t f = 0; f < meant.frames.size(); ++f) {
-                const net::Frame frame = net::decode_frame(got.frames.data() + f * net::frame_bytes);
+                const net::Frame frame =
+                    net::decode_frame(got.frames.data() + f * net::frame_bytes, net::FrameVersion::one);
                 REQUIRE(frame.time == meant.frames[f].time);
                 REQUIRE(frame.x == 33);
             }
@@ -117,7 +118,7 @@ TEST_CASE("unknown senders and malformed foreign datagrams are counted, and kept
     Loopback loop(options);
     PlainSender sender("127.0.0.1", loop.receiver.port());
     Bytes own(net::header_bytes + net::frame_bytes);  // petacqd's own format is malformed here
-    net::encode_header({0, 5, 1}, own.data());
+    net::encode_header({0, 5, 1}, own.data(), net::FrameVersion::one);
     sender.send(own);
     sender.send({});
     sender.send(counted_datagram(6, 0, {1, 2, 3}));

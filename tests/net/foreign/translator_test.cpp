@@ -55,7 +55,7 @@ void set_bits(std::byte* section, const json& field, const std::string& order, s
 /// One random layout.
 class Random {
   public:
-    Random() {
+    explicit Random(net::FrameVersion version) {
         sizes_ = {{"datagram", below(3) == 0 ? 8 : 1 + below(40)},
                   {"block", 9 + below(20)},
                   {"frame", 8 + below(30)}};
@@ -78,7 +78,7 @@ class Random {
             marker["value"] = below(std::uint64_t{1} << marker["bits"].get<unsigned>());
             frame["markers"].push_back(marker);
         }
-        frame["bdm"] = random_value(255);
+        frame["bdm"] = random_value(config::max_bdm_count(version) - 1);
         frame["du"] = random_value(15);
         frame["x"] = random_value(255);
         frame["y"] = random_value(255);
@@ -162,7 +162,7 @@ class Random {
             return exists ? v["table"][n].get<std::uint64_t>() : 0;
         };
         net::Frame f{};
-        f.bdm = static_cast<std::uint8_t>(value("bdm"));
+        f.bdm = static_cast<std::uint16_t>(value("bdm"));
         f.du = static_cast<std::uint8_t>(value("du"));
         f.x = static_cast<std::uint8_t>(value("x"));
         f.y = static_cast<std::uint8_t>(value("y"));
@@ -252,12 +252,15 @@ TEST_CASE("a random layout is translated as it says", "[foreign]") {
     std::size_t good = 0;
     std::size_t bad = 0;
     for (int i = 0; i < 400; ++i) {
-        Random random;
+        // Every address that a frame can hold is one of the scanner.
+        const auto version = i % 2 == 0 ? net::FrameVersion::one : net::FrameVersion::two;
+        const net::FrameCheck scanner{.bdm_count = config::max_bdm_count(version), .version = version};
+        Random random(version);
         INFO(random.layout().dump());
-        net::Translator translator(format_of(random.layout(), 1000));
+        net::Translator translator(format_of(random.layout(), 1000, scanner));
         for (int k = 0; k < 10; ++k) {
             const Random::Made made = random.make();
-            const Translated got = translate(translator, made.bytes);
+            const Translated got = translate(translator, made.bytes, 0, {1, 1}, version);
             REQUIRE(got.malformed == net::Malformed::none);
             REQUIRE(got.frames.size() == made.frames.size());
             for (std::size_t f = 0; f < made.frames.size(); ++f) {
@@ -271,19 +274,64 @@ TEST_CASE("a random layout is translated as it says", "[foreign]") {
                 }
                 ++good;
                 REQUIRE(frame.head_marker == net::default_head_marker);
-                REQUIRE(frame.tail_marker == net::default_tail_marker);
+                REQUIRE(frame.tail_marker ==
+                        (version == net::FrameVersion::one ? net::default_tail_marker : 0));
                 REQUIRE(frame.bdm == meant->bdm);
                 REQUIRE(frame.du == meant->du);
                 REQUIRE(frame.x == meant->x);
                 REQUIRE(frame.y == meant->y);
                 REQUIRE(frame.energy == meant->energy);
-                REQUIRE(frame.temperature_16ths == meant->temperature_16ths);
+                const int whole = meant->temperature_16ths & ~15;  // rounded down
+                REQUIRE(frame.temperature_16ths ==
+                        (version == net::FrameVersion::one ? meant->temperature_16ths : whole));
                 REQUIRE(frame.time == meant->time);
             }
         }
     }
     CHECK(good > 5000);
     CHECK(bad > 500);
+}
+
+TEST_CASE("a layout with modules of 16 bits needs frames of version 2", "[foreign]") {
+    json layout = counted_format();
+    layout["frame"]["bdm"] = {{"offset", 1}, {"bytes", 2}};  // with x
+    CHECK_THROWS_WITH(format_of(layout, counted_tick_ps),
+                      Catch::Contains("/frame/bdm/bits: expected at most 8 bits without a table, found 16"));
+    const net::FrameCheck scanner{.bdm_count = 300, .version = net::FrameVersion::two};
+    net::Translator translator(format_of(layout, counted_tick_ps, scanner));
+    const Bytes datagram = counted_datagram(1, 0, {100});
+    const net::Frame frame = translate(translator, datagram, 0, {1, 1}, net::FrameVersion::two).frames.at(0);
+    CHECK(frame.bdm == 0x0121);
+    CHECK(frame.du == 2);
+    CHECK(frame.time % (1 << 24) == 100);
+    CHECK(frame.head_marker == net::default_head_marker);
+    layout["frame"]["bdm"] = 65'536;
+    CHECK_THROWS_WITH(format_of(layout, counted_tick_ps, scanner), Catch::Contains("/frame/bdm: expected"));
+}
+
+TEST_CASE("a tag of a layout becomes one of version 2", "[foreign]") {
+    json layout = counted_format();
+    json& frame = layout["frame"];
+    frame["markers"] = json::array();
+    frame["kinds"] = {{"offset", 0}, {"bytes", 1}, {"hits", {0xC5}}, {"tags", {7}}};
+    frame["tag"] = {{"channel", {{"offset", 1}, {"bytes", 1}, {"bits", 4}}},
+                    {"kind", {{"offset", 2}, {"bytes", 1}}},
+                    {"value", {{{"offset", 3}, {"bytes", 2}}}},
+                    {"counter", {{{"offset", 5}, {"bytes", 3}}}}};
+    const net::FrameCheck scanner{.bdm_count = 300, .version = net::FrameVersion::two};
+    net::Translator translator(format_of(layout, counted_tick_ps, scanner));
+    Bytes datagram = counted_datagram(0x3B, 0, {100, 101});
+    datagram[4] = std::byte{7};
+    const Translated got = translate(translator, datagram, 0, {1, 1}, net::FrameVersion::two);
+    REQUIRE(got.frames.size() == 2);
+    CHECK(got.as_tags[0].tag_marker == net::default_tag_marker);
+    CHECK(got.as_tags[0].channel == 0xB);
+    CHECK(got.as_tags[0].kind == 33);
+    CHECK(got.as_tags[0].value == 500);
+    CHECK(got.as_tags[0].time % (1 << 24) == 100);
+    CHECK(got.frames[1].head_marker == net::default_head_marker);
+    CHECK(got.frames[1].bdm == 0x3B);
+    CHECK(got.frames[1].time == got.as_tags[0].time + 1);
 }
 
 TEST_CASE("an address that the table does not have is a bad address", "[foreign]") {
@@ -302,6 +350,15 @@ TEST_CASE("an address that the table does not have is a bad address", "[foreign]
         CHECK(first_frame(x).head_marker == net::default_head_marker);
         CHECK(first_frame(x).x == 255);
     }
+    // Of version 2 the module is out of range, with 16 bits.
+    frames.version = net::FrameVersion::two;
+    frames.bdm_count = 65'535;
+    net::Translator translator(format_of(layout, counted_tick_ps, frames));
+    Bytes datagram = counted_datagram(1, 0, {100});
+    datagram[4 + 2] = std::byte{1};
+    const net::Frame frame = translate(translator, datagram, 0, {1, 1}, net::FrameVersion::two).frames.at(0);
+    CHECK(frame.head_marker == net::default_head_marker);
+    CHECK(frame.bdm == 65'535);
 }
 
 }  // namespace petacq::test

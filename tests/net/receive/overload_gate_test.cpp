@@ -105,7 +105,7 @@ TEST_CASE("what a receiver drops in an overload is counted, and the rest is as s
     REQUIRE(eventually([&] {
         for (int i = 0; i < 400; ++i) {
             Bytes payload(header_bytes + frames * frame_bytes);
-            encode_header({0, 1, number++}, payload.data());
+            encode_header({0, 1, number++}, payload.data(), FrameVersion::one);
             out.send(Burst({payload}).views());
         }
         take();

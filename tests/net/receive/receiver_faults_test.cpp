@@ -73,7 +73,7 @@ TEST_CASE("a good datagram behind ragged ones of a coalesced burst is moved to t
         // The last of a GSO send may be shorter: here it is the only one of whole frames.
         std::vector<Bytes> payloads(3, random_bytes(segment, random));
         for (Bytes& p : payloads)
-            net::encode_header({0, 1, 0}, p.data());
+            net::encode_header({0, 1, 0}, p.data(), net::FrameVersion::one);
         good.push_back(sequenced_datagram(1, sent, 1, random));
         payloads.push_back(good.back());
         sender.send(Burst(payloads).views());

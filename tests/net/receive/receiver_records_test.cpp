@@ -13,11 +13,12 @@ using namespace petacq::test;
 
 namespace {
 
-net::Frame random_frame(std::mt19937_64& random) {
+net::Frame random_frame(const net::FrameCheck& check, std::mt19937_64& random) {
     net::Frame frame{};
     frame.head_marker = net::default_head_marker;
     frame.tail_marker = net::default_tail_marker;
-    frame.bdm = static_cast<std::uint8_t>(random() % 16);
+    frame.bdm = static_cast<std::uint16_t>(random() % 16);
+    if (check.version == net::FrameVersion::two && random() % 2 == 0) frame.bdm += 600;
     frame.time = random();
     frame.energy = static_cast<std::uint16_t>(random());
     switch (random() % 60) {
@@ -28,7 +29,7 @@ net::Frame random_frame(std::mt19937_64& random) {
             frame.tail_marker = 0;
             break;
         case 2:
-            frame.bdm = 200;
+            frame.bdm = static_cast<std::uint16_t>(check.bdm_count + 100);
             break;
         case 3:
             frame.x = 255;
@@ -40,18 +41,21 @@ net::Frame random_frame(std::mt19937_64& random) {
 }
 
 /// Mostly a good datagram of source 1.
-Bytes random_datagram(net::Framing framing, std::size_t frames, std::uint64_t sequence,
+Bytes random_datagram(const net::ReceiverOptions& options, std::size_t frames, std::uint64_t sequence,
                       std::mt19937_64& random) {
+    const net::Framing framing = options.framing;
+    const net::FrameVersion version = options.frames.version;
     const std::size_t before = framing == net::Framing::sequenced ? net::header_bytes : 0;
     Bytes bytes(before + frames * net::frame_bytes);
     for (std::size_t at = before; at < bytes.size(); at += net::frame_bytes)
-        net::encode_frame(random_frame(random), bytes.data() + at);
+        net::encode_frame(random_frame(options.frames, random), bytes.data() + at, version);
     if (before == 0) return bytes;
     const std::uint64_t choice = random() % 40;
     const auto source = static_cast<std::uint16_t>(choice < 6 ? choice : 1);
-    net::encode_header({static_cast<std::uint8_t>(choice == 6 ? 1 : 0), source, sequence}, bytes.data());
+    net::encode_header({static_cast<std::uint8_t>(choice == 6 ? 1 : 0), source, sequence}, bytes.data(),
+                       version);
     if (choice == 7) bytes[0] = std::byte{0};
-    if (choice == 8) bytes[4] = std::byte{2};
+    if (choice == 8) bytes[4] = static_cast<std::byte>(version == net::FrameVersion::one ? 2 : 1);
     return bytes;
 }
 
@@ -61,12 +65,16 @@ net::ReceiverOptions random_options(std::mt19937_64& random) {
     options.gro = random() % 4 != 0;
     options.keep_rejected = random() % 2 == 0;
     options.frames.bdm_count = 64;
+    if (random() % 2 == 0) {
+        options.frames.version = net::FrameVersion::two;
+        options.frames.bdm_count = 1000;
+    }
     options.frames.position_size = 128;
     if (options.framing == net::Framing::sequenced && random() % 4 != 0) {
         const std::uint32_t here = 0x7F000001;
         // 0 and 5 are unknown, and 4 may not send from here.
-        options.allowed_sources = {{1, {here, 0}, net::Modules(0xFFF)},
-                                   {2, {}, net::Modules(0xFF)},
+        options.allowed_sources = {{1, {here, 0}, net::Modules::below(12)},
+                                   {2, {}, net::Modules::below(8)},
                                    {3, {}, {}},
                                    {4, {here + 1, 0}, {}}};
     }
@@ -102,7 +110,7 @@ TEST_CASE("the record of a datagram does not depend on those before it") {
         const std::size_t frames = std::array{1, 2, 91, 559}[random() % 4];
         std::vector<Bytes> payloads;
         for (std::size_t i = 0, count = 1 + random() % 50; i < count; ++i) {
-            payloads.push_back(random_datagram(options.framing, frames, sent++, random));
+            payloads.push_back(random_datagram(options, frames, sent++, random));
             const Bytes& payload = payloads.back();
             net::Datagram d;
             net::DatagramHeader header;

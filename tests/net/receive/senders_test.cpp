@@ -19,13 +19,14 @@ net::Admitted judged(const net::Admission& admission, net::Endpoint sender, cons
 
 Bytes datagram(std::uint16_t id, const std::vector<std::uint8_t>& bdms) {
     Bytes bytes(net::header_bytes + bdms.size() * net::frame_bytes);
-    net::encode_header({0, id, 1}, bytes.data());
+    net::encode_header({0, id, 1}, bytes.data(), net::FrameVersion::one);
     for (std::size_t i = 0; i < bdms.size(); ++i) {
         net::Frame frame{};
         frame.head_marker = net::default_head_marker;
         frame.tail_marker = net::default_tail_marker;
         frame.bdm = bdms[i];
-        net::encode_frame(frame, bytes.data() + net::header_bytes + i * net::frame_bytes);
+        net::encode_frame(frame, bytes.data() + net::header_bytes + i * net::frame_bytes,
+                          net::FrameVersion::one);
     }
     return bytes;
 }

@@ -18,14 +18,14 @@ constexpr std::size_t frames_each = 3;
 constexpr std::size_t datagram_bytes = header_bytes + frames_each * frame_bytes;
 
 void put_datagram(std::uint16_t source, std::uint64_t sequence, std::byte* out) {
-    encode_header({0, source, sequence}, out);
+    encode_header({0, source, sequence}, out, FrameVersion::one);
     for (std::size_t i = 0; i < frames_each; ++i) {
         Frame frame{};
         frame.head_marker = default_head_marker;
         frame.tail_marker = default_tail_marker;
         frame.bdm = static_cast<std::uint8_t>(source);
         frame.time = 1000 + sequence * 10 + i;
-        encode_frame(frame, out + header_bytes + i * frame_bytes);
+        encode_frame(frame, out + header_bytes + i * frame_bytes, FrameVersion::one);
     }
 }
 

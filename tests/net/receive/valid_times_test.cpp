@@ -10,13 +10,13 @@ using namespace petacq::net;
 namespace {
 
 const FrameCheck small_scanner{0xA, 0x5, 8, 4, 100};
-const Modules all_modules = ~Modules();
+const Modules all_modules = Modules::below(65'536);
 const Frame good_frame{0xA, 3, 7, 0, 99, 99, 500, 0, 0x5};
 
 std::vector<std::byte> encoded_frames(const std::vector<Frame>& frames) {
     std::vector<std::byte> bytes(frames.size() * frame_bytes);
     for (std::size_t i = 0; i < frames.size(); ++i)
-        encode_frame(frames[i], bytes.data() + i * frame_bytes);
+        encode_frame(frames[i], bytes.data() + i * frame_bytes, FrameVersion::one);
     return bytes;
 }
 
@@ -81,10 +81,10 @@ TEST_CASE("the temperature of a datagram is that of its last valid hit") {
 TEST_CASE("a tag speaks for a time like a hit, and for no module") {
     std::vector<std::byte> bytes(3 * frame_bytes);
     const auto put = [&bytes](std::size_t i, std::uint64_t time, std::uint8_t tail) {
-        encode_tag({0xB, 15, 200, time, 1, tail}, bytes.data() + i * frame_bytes);
+        encode_tag({0xB, 15, 200, time, 1, tail}, bytes.data() + i * frame_bytes, FrameVersion::one);
     };
     put(0, 4, 0x5);
-    encode_frame(at(6), bytes.data() + frame_bytes);
+    encode_frame(at(6), bytes.data() + frame_bytes, FrameVersion::one);
     put(2, 9, 0x5);
     CHECK(small_scanner.valid(bytes.data(), Modules()));
     CHECK_FALSE(small_scanner.valid_hit(bytes.data(), all_modules));
@@ -107,4 +107,33 @@ TEST_CASE("a tag speaks for a time like a hit, and for no module") {
     FrameCheck same_markers = small_scanner;
     same_markers.tag_marker = same_markers.head_marker;
     CHECK_FALSE(same_markers.valid_tag(encoded_frames({good_frame}).data()));
+}
+
+TEST_CASE("frames of version 2 are valid by their own markers, and name any of 65,536 modules") {
+    const FrameCheck large{0xA, 0x5, 65'536, 4, 100, 0xB, FrameVersion::two};
+    std::vector<std::byte> bytes(3 * frame_bytes);
+    Frame frame = at(6);
+    frame.bdm = 65'535;
+    encode_frame(frame, bytes.data() + frame_bytes, FrameVersion::two);
+    encode_tag({0xB, 15, 200, 4, 1}, bytes.data(), FrameVersion::two);
+    frame.time = 9;
+    frame.bdm = 300;
+    frame.temperature_16ths = -20;
+    encode_frame(frame, bytes.data() + 2 * frame_bytes, FrameVersion::two);
+    const Modules modules = Modules().set(300).set(65'535);
+    const ValidTimes times = valid_times(large, modules, bytes.data(), 3);
+    CHECK(times.first == 4);
+    CHECK(times.last == 9);
+    CHECK(times.frames == 3);
+    CHECK(times.first_bdm == 65'535);
+    CHECK(times.last_bdm == 300);
+    CHECK(times.temperature_16ths == -32);
+    CHECK(valid_times(large, Modules().set(300), bytes.data(), 3).first_bdm == 300);
+    FrameCheck smaller = large;
+    smaller.bdm_count = 65'535;
+    CHECK_FALSE(smaller.valid_hit(bytes.data() + frame_bytes));
+    CHECK(large.valid_hit(bytes.data() + frame_bytes));
+    CHECK_FALSE(large.valid_hit(bytes.data()));
+    CHECK(large.valid_tag(bytes.data()));
+    CHECK(earliest_valid_time(large, bytes.data(), 3, 5) == 6);
 }

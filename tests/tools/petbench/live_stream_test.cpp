@@ -31,7 +31,7 @@ SourceFrames frames_of(std::uint16_t source, std::size_t count) {
         frame.bdm = static_cast<std::uint8_t>(source);
         frame.energy = static_cast<std::uint16_t>(i);
         frame.time = 1'000'000 + random() % 100'000;
-        net::encode_frame(frame, made.frames.data() + i * net::frame_bytes);
+        net::encode_frame(frame, made.frames.data() + i * net::frame_bytes, net::FrameVersion::one);
     }
     return made;
 }
@@ -45,15 +45,15 @@ struct Received {
         sequence.push_back(header.sequence);
         if ((header.flags & net::flag_end_of_stream) != 0) ++ends;
         for (std::size_t at = net::header_bytes; at < datagram.size(); at += net::frame_bytes)
-            frames.push_back(net::decode_frame(datagram.data() + at));
+            frames.push_back(net::decode_frame(datagram.data() + at, net::FrameVersion::one));
     }
 };
 using BySource = std::map<std::uint16_t, Received>;
 
 void take(std::span<const std::byte> datagram, BySource& received) {
     net::DatagramHeader header;
-    REQUIRE(net::parse_datagram(net::Framing::sequenced, datagram.data(), datagram.size(), header) ==
-            net::Malformed::none);
+    REQUIRE(net::parse_datagram(net::Framing::sequenced, net::FrameVersion::one, datagram.data(),
+                                datagram.size(), header) == net::Malformed::none);
     received[header.source].take(header, datagram);
 }
 
@@ -85,7 +85,8 @@ TEST_CASE("passes of a live stream have sequence numbers without a gap and times
     // The source with 333 frames has 33 full datagrams.
     const std::vector<std::size_t> counts{1000, 330, 7};
     const std::uint64_t burst = GENERATE(1, 700, 1'000'000);
-    LiveStream stream({frames_of(0, 1000), frames_of(1, 333), frames_of(5, 7)}, payload, 2, burst);
+    LiveStream stream(net::FrameVersion::one, {frames_of(0, 1000), frames_of(1, 333), frames_of(5, 7)},
+                      payload, 2, burst);
     CHECK(stream.frames() == 1337);
     CHECK(stream.sources() == 3);
     CHECK(stream.period() > 95'000);
@@ -111,7 +112,7 @@ TEST_CASE("passes of a live stream have sequence numbers without a gap and times
 }
 
 TEST_CASE("a live stream starts again after an incomplete pass, and ends where it stands", "[petbench]") {
-    LiveStream stream({frames_of(0, 500), frames_of(1, 500)}, payload, 1);
+    LiveStream stream(net::FrameVersion::one, {frames_of(0, 500), frames_of(1, 500)}, payload, 1);
     StreamPart& part = stream.parts().front();
     for (int round = 0; round < 2; ++round) {
         BySource received;
@@ -128,7 +129,8 @@ TEST_CASE("a live stream starts again after an incomplete pass, and ends where i
 
 TEST_CASE("the datagrams of a live stream lie back to back in the order in which they are due",
           "[petbench]") {
-    LiveStream stream({frames_of(0, 500), frames_of(1, 80), frames_of(2, 500)}, payload, 2);
+    LiveStream stream(net::FrameVersion::one, {frames_of(0, 500), frames_of(1, 80), frames_of(2, 500)},
+                      payload, 2);
     for (const StreamPart& part : stream.parts()) {
         for (std::size_t i = 1; i < part.size(); ++i) {
             CHECK(part.due(i) >= part.due(i - 1));
@@ -139,5 +141,6 @@ TEST_CASE("the datagrams of a live stream lie back to back in the order in which
 }
 
 TEST_CASE("a live stream needs a source for each sender", "[petbench]") {
-    CHECK_THROWS_AS(LiveStream({frames_of(0, 5), SourceFrames{1, {}}}, payload, 2), std::invalid_argument);
+    CHECK_THROWS_AS(LiveStream(net::FrameVersion::one, {frames_of(0, 5), SourceFrames{1, {}}}, payload, 2),
+                    std::invalid_argument);
 }

@@ -62,7 +62,8 @@ TEST_CASE("petcal import takes raw tables") {
     model.bins = 3;
     model.time_offset_ticks = 4;
     const auto tables = config::make_calibration(tiny_scanner(), model);
-    write_file(p.at("pos"), bytes_of(tables.position_table));
+    write_file(p.at("pos"), bytes_of(std::vector<std::uint8_t>(tables.position_table.begin(),
+                                                               tables.position_table.end())));
     write_file(p.at("factor"), bytes_of(tables.energy_factor));
     write_file(p.at("offset"), bytes_of(tables.time_offset));
     const std::string command = "import " + p.scanner() + "--position-table " + p.at("pos") +

@@ -55,7 +55,7 @@ inline std::vector<std::uint32_t> flood_of(const config::Geometry& g, const std:
 }
 
 /// The share of frames that a position table gives to their true crystal.
-inline double share_right(const std::vector<FloodFrame>& frames, const std::uint8_t* table) {
+inline double share_right(const std::vector<FloodFrame>& frames, const std::uint16_t* table) {
     double right = 0;
     for (const FloodFrame& frame : frames)
         if (table[frame.at] == frame.origin) right += 1;

@@ -60,12 +60,12 @@ Sample sample(Framing framing, double arrived_s, int source, int frames) {
         s.head.resize(at);
         petacq::net::DatagramHeader header;
         header.source = static_cast<std::uint16_t>(source);
-        petacq::net::encode_header(header, s.head.data());
+        petacq::net::encode_header(header, s.head.data(), petacq::net::FrameVersion::one);
     }
     s.head.resize(at + static_cast<std::size_t>(frames) * petacq::net::frame_bytes);
     for (int i = 0; i < frames; ++i, at += petacq::net::frame_bytes)
-        petacq::net::encode_frame(frame(arrived_s, static_cast<std::uint8_t>(2 * source)),
-                                  s.head.data() + at);
+        petacq::net::encode_frame(frame(arrived_s, static_cast<std::uint8_t>(2 * source)), s.head.data() + at,
+                                  petacq::net::FrameVersion::one);
     s.bytes = s.head.size();
     return s;
 }

@@ -29,9 +29,11 @@ net::Frame hit(std::uint8_t bdm) {
 }
 
 struct Bytes : std::vector<std::byte> {
-    void header(const net::DatagramHeader& h) { net::encode_header(h, more(net::header_bytes)); }
-    void frame(const net::Frame& f) { net::encode_frame(f, more(net::frame_bytes)); }
-    void tag(const net::TagFrame& t) { net::encode_tag(t, more(net::frame_bytes)); }
+    void header(const net::DatagramHeader& h) {
+        net::encode_header(h, more(net::header_bytes), net::FrameVersion::one);
+    }
+    void frame(const net::Frame& f) { net::encode_frame(f, more(net::frame_bytes), net::FrameVersion::one); }
+    void tag(const net::TagFrame& t) { net::encode_tag(t, more(net::frame_bytes), net::FrameVersion::one); }
     std::byte* more(std::size_t count) {
         resize(size() + count);
         return data() + size() - count;
@@ -81,11 +83,40 @@ TEST_CASE("frames: bytes and fields of hits and tags") {
           "tag: channel 2  kind 9  value 123456\n");
 }
 
+TEST_CASE("frames: those of version 2") {
+    BoardFormat large = format();
+    large.check.version = net::FrameVersion::two;
+    large.check.bdm_count = 4200;
+    std::vector<std::byte> bytes(net::header_bytes + 2 * net::frame_bytes);
+    net::encode_header({0, 3, 77}, bytes.data(), net::FrameVersion::two);
+    net::Frame frame = hit(0);
+    frame.bdm = 4113;
+    net::encode_frame(frame, bytes.data() + net::header_bytes, net::FrameVersion::two);
+    net::encode_tag({11, 2, 9, 2'500'000'001, 123456}, bytes.data() + net::header_bytes + net::frame_bytes,
+                    net::FrameVersion::two);
+    SeenDatagram datagram;
+    datagram.from = {0x0A000001, 4000};
+    datagram.bytes = bytes.size();
+    datagram.head = bytes;
+    CHECK(shown(large, datagram) ==
+          "datagram from 10.0.0.1:4000: sequenced, 48 bytes, source 3, sequence 77, flags 0x00, 2 frames\n"
+          "    0  10 11 00 00 00 00 95 02 f9 00 0c 22 01 ff 19 a3  time 2500000000 ticks (2.500000000 s)  "
+          "energy 511 ADC  DU 3  BDM 4113  x 12  y 34  temperature 25.0000 degrees C\n"
+          "    1  02 09 00 00 00 00 95 02 f9 01 00 01 e2 40 00 b0  time 2500000001 ticks (2.500000001 s)  "
+          "tag: channel 2  kind 9  value 123456\n");
+    large.check.bdm_count = 4113;
+    CHECK(contains(shown(large, datagram), "  invalid: BDM 4113, expected at most 4112"));
+    CHECK(contains(shown(format(), datagram), "malformed: version 2, expected 1"));
+    frame.head_marker = 12;
+    net::encode_frame(frame, bytes.data() + net::header_bytes, net::FrameVersion::two);
+    CHECK(contains(shown(large, datagram), "  invalid: head marker 12, expected 10 (11 for tags)\n"));
+}
+
 TEST_CASE("frames: a rejected frame says what was expected") {
     const auto why = [](net::Frame f) {
         Bytes bytes;
         bytes.frame(f);
-        return why_invalid(format().check, net::Modules(0x7F), bytes.data());
+        return why_invalid(format().check, net::Modules::below(7), bytes.data());
     };
     CHECK(why(hit(6)).empty());
     CHECK(why(hit(7)) == "BDM 7 does not belong to this source");
@@ -187,7 +218,7 @@ TEST_CASE("frames: what the status of the daemon expects") {
     CHECK(f.check.tag_marker == 8);
     CHECK(f.ports == std::vector<std::uint16_t>{9601});
     REQUIRE(f.source_of(board, {}) != nullptr);
-    CHECK(f.source_of(board, {})->modules == net::Modules(7));
+    CHECK(f.source_of(board, {})->modules == net::Modules::below(3));
     CHECK(f.source_of(endpoint_in("[fd00::2]:4000"), {}) != nullptr);
     CHECK(f.source_of(endpoint_in("10.0.0.1:4001"), {}) == nullptr);
     Bytes bytes;

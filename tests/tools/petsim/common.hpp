@@ -66,8 +66,8 @@ struct Sent {
     bool operator==(const Sent&) const = default;
     /// The header of a well-formed sequenced datagram.
     [[nodiscard]] std::size_t frames() const { return (bytes.size() - net::header_bytes) / net::frame_bytes; }
-    [[nodiscard]] net::Frame frame(std::size_t i) const {
-        return net::decode_frame(bytes.data() + net::header_bytes + i * net::frame_bytes);
+    [[nodiscard]] net::Frame frame(std::size_t i, net::FrameVersion version = net::FrameVersion::one) const {
+        return net::decode_frame(bytes.data() + net::header_bytes + i * net::frame_bytes, version);
     }
 };
 

@@ -89,6 +89,24 @@ class Calibration(unittest.TestCase):
             with self.assertRaisesRegex(petacq.CalibrationError, name):
                 petacq.Calibration.load(wrong, scanner)
 
+    def test_entries_of_two_bytes(self):
+        description = json.loads((support.SOURCE / "config/examples/small.scanner.json").read_text(encoding="utf-8"))
+        description.pop("sources")
+        description["frame_version"] = 2
+        description["geometry"]["crystals"] = {"y": 15, "z": 20}
+        description["dimensions"]["ring_radius_mm"] = 300
+        file, path = support.scratch() / "wide.scanner.json", support.scratch() / "wide.h5"
+        file.write_text(json.dumps(description), encoding="utf-8")
+        support.call("petcal", "make", "--scanner", file, "--output", path)
+        scanner = petacq.Scanner.load(file)
+        self.assertEqual(scanner.frame_version, 2)
+        c = petacq.Calibration.load(path, scanner)
+        self.assertEqual(c.position_table.dtype, np.dtype(np.uint16))
+        self.assertEqual(set(np.unique(c.position_table)), {*range(300), 65535})
+        for frame_version in (1, 3, "2"):
+            with self.assertRaises(petacq.ScannerError):
+                petacq.Scanner.from_json({**description, "frame_version": frame_version})
+
 
 if __name__ == "__main__":
     unittest.main()

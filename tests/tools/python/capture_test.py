@@ -45,7 +45,52 @@ def slow_frames(data, header):
     return out
 
 
+def slow_frames_2(data):
+    """Those of version 2, sequenced."""
+    out = []
+    at = 24
+    while at < len(data):
+        captured = struct.unpack_from("<I", data, at + 8)[0]
+        payload = data[at + 16 + 28 + 16 : at + 16 + captured]
+        at += 16 + captured
+        for i in range(0, len(payload), 16):
+            f = payload[i : i + 16]
+            if f[15] >> 4 != 0xA:
+                continue
+            degrees = f[14] - 256 if f[14] > 127 else f[14]
+            out.append((f[0] << 8 | f[1], f[15] & 15, f[10], f[11], int.from_bytes(f[12:14], "big"),
+                        int.from_bytes(f[2:10], "big"), degrees))  # fmt: skip
+    return out
+
+
 class Capture(unittest.TestCase):
+    def test_version_2(self):
+        description = json.loads((support.SOURCE / "config/examples/small.scanner.json").read_text(encoding="utf-8"))
+        description.pop("sources")
+        description["frame_version"] = 2
+        description["geometry"].update(channels=200, bdm_count=200 * 2 * 2)
+        description["dimensions"]["ring_radius_mm"] = 1500
+        site = support.scratch()
+        (site / "large.scanner.json").write_text(json.dumps(description), encoding="utf-8")
+        scanner = petacq.Scanner.load(site / "large.scanner.json")
+        self.assertEqual(scanner.bdm_count, 800)
+        support.call("petcal", "make", "--scanner", site / "large.scanner.json", "--output", site / "large.h5", "--bins", 1)
+        support.call(
+            *("petsim", "--crystals", "surface", "--scanner", site / "large.scanner.json", "--calibration", site / "large.h5"),
+            *("--write", site / "large.pcap", "--duration-s", 0.01, "--rate", 500000, "--sources", 4, "--corrupt", "marker:0.1"),
+            "--quiet",
+        )
+        frames = petacq.read_frames(site / "large.pcap", frame_version=scanner.frame_version)
+        expected = slow_frames_2((site / "large.pcap").read_bytes())
+        self.assertGreater(len(expected), 1000)
+        self.assertEqual(len(frames), len(expected))
+        columns = (frames.bdm, frames.du, frames.x, frames.y, frames.adc, frames.time, frames.temperature)
+        for column, values in zip(columns, zip(*expected)):
+            np.testing.assert_array_equal(column, np.array(values, column.dtype))
+        self.assertGreater(frames.bdm.max(), 255)
+        self.assertEqual(frames.bdm.dtype, np.dtype(np.uint16))
+        self.assertEqual(len(petacq.read_frames(site / "large.pcap")), 0)  # of the other version
+
     def check(self, file, framing):
         frames = petacq.read_frames(file, framing)
         expected = slow_frames(file.read_bytes(), framing == "sequenced")

@@ -8,17 +8,17 @@
 namespace petacq::bench {
 
 void for_each_captured(
-    const std::string& capture,
+    const std::string& capture, net::FrameVersion version,
     const std::function<void(const net::DatagramHeader&, std::span<const std::byte> frames)>& take) {
     net::PcapReader reader(capture, {});
     net::CapturedDatagram packet;
     while (reader.next(packet)) {
-        const std::size_t length = net::joined_length(packet.payload);
+        const std::size_t length = net::joined_length(packet.payload, version);
         for (std::size_t at = 0; at < packet.payload.size(); at += length) {
             const auto datagram = packet.payload.subspan(at, std::min(length, packet.payload.size() - at));
             net::DatagramHeader header;
-            if (net::parse_datagram(net::Framing::sequenced, datagram.data(), datagram.size(), header) !=
-                    net::Malformed::none ||
+            if (net::parse_datagram(net::Framing::sequenced, version, datagram.data(), datagram.size(),
+                                    header) != net::Malformed::none ||
                 datagram.size() == net::header_bytes) {
                 continue;
             }

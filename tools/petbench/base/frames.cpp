@@ -24,7 +24,7 @@ Stream make_stream(const config::Scanner& scanner, const StreamOptions& o) {
         span.frames = stream.bytes.data() + written;
         span.count = static_cast<std::uint32_t>(frames.size());
         for (const net::Frame& f : frames) {
-            net::encode_frame(f, stream.bytes.data() + written);
+            net::encode_frame(f, stream.bytes.data() + written, scanner.frame_version);
             written += net::frame_bytes;
         }
         earliest.push_back(frames.front().time);
@@ -37,7 +37,7 @@ Stream make_stream(const config::Scanner& scanner, const StreamOptions& o) {
         net::Frame f{};
         f.head_marker = net::default_head_marker;
         f.tail_marker = net::default_tail_marker;
-        f.bdm = static_cast<std::uint8_t>(random() % g.bdm_count);
+        f.bdm = static_cast<std::uint16_t>(random() % g.bdm_count);
         f.du = static_cast<std::uint8_t>(random() % g.du_count);
         f.x = static_cast<std::uint8_t>(random() % g.position_size);
         f.y = static_cast<std::uint8_t>(random() % g.position_size);

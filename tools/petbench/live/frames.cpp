@@ -54,25 +54,24 @@ std::vector<SourceFrames> simulated_frames(const config::Scanner& scanner,
     sim::Simulation simulation(scanner, calibration, options);
     simulation.run([&](const sim::Datagram& datagram) {
         net::DatagramHeader header;
-        if (net::parse_datagram(net::Framing::sequenced, datagram.bytes.data(), datagram.bytes.size(),
-                                header) == net::Malformed::none) {
+        if (net::parse_datagram(net::Framing::sequenced, scanner.frame_version, datagram.bytes.data(),
+                                datagram.bytes.size(), header) == net::Malformed::none) {
             sources.add(header.source, datagram.bytes.subspan(net::header_bytes));
         }
     });
     return sources.take();
 }
 
-std::vector<SourceFrames> captured_frames(const std::string& capture) {
+std::vector<SourceFrames> captured_frames(const std::string& capture, net::FrameVersion version) {
     BySource sources;
-    for_each_captured(capture, [&](const net::DatagramHeader& header, std::span<const std::byte> frames) {
-        for (; !frames.empty(); frames = frames.subspan(net::frame_bytes)) {
-            const net::Frame frame = net::decode_frame(frames.data());
-            if (frame.head_marker == net::default_head_marker &&
-                frame.tail_marker == net::default_tail_marker) {
-                sources.add(header.source, frames.first(net::frame_bytes));
-            }
-        }
-    });
+    for_each_captured(capture, version,
+                      [&](const net::DatagramHeader& header, std::span<const std::byte> frames) {
+                          for (; !frames.empty(); frames = frames.subspan(net::frame_bytes)) {
+                              const net::FrameCheck usual{.version = version};
+                              if (usual.has_markers(frames.data()))
+                                  sources.add(header.source, frames.first(net::frame_bytes));
+                          }
+                      });
     std::vector<SourceFrames> list = sources.take();
     if (list.empty()) throw std::invalid_argument(capture + ": no frames of sequenced framing");
     return list;

@@ -24,6 +24,6 @@ std::vector<SourceFrames> simulated_frames(const config::Scanner& scanner,
 
 /// The frames with the usual markers in a capture of sequenced framing. Throws as net::PcapReader does, and
 /// std::invalid_argument when there is none.
-std::vector<SourceFrames> captured_frames(const std::string& capture);
+std::vector<SourceFrames> captured_frames(const std::string& capture, net::FrameVersion version);
 
 }  // namespace petacq::bench

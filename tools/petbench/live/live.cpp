@@ -62,7 +62,7 @@ class Streams {
     Streams(const LiveSuite& suite, const config::Scanner& scanner, const config::Calibration& calibration)
         : suite_(suite), scanner_(scanner), calibration_(calibration) {
         if (!suite.capture.empty()) {
-            only_ = make(captured_frames(suite.capture));
+            only_ = make(captured_frames(suite.capture, scanner_.frame_version));
         } else if (suite.detector_rate > 0) {
             only_ = make(simulated(suite.detector_rate));
         }
@@ -87,7 +87,7 @@ class Streams {
         return simulated_frames(scanner_, calibration_, {suite_.frames, detector_rate, suite_.efficiency});
     }
     [[nodiscard]] std::shared_ptr<LiveStream> make(std::vector<SourceFrames> frames) const {
-        return std::make_shared<LiveStream>(std::move(frames), payload(), senders(),
+        return std::make_shared<LiveStream>(scanner_.frame_version, std::move(frames), payload(), senders(),
                                             config::ticks_of(burst_seconds, scanner_));
     }
 

@@ -45,7 +45,7 @@ void StreamPart::stamp(std::size_t first, std::size_t count, std::uint64_t ticks
     std::byte* at = bytes_.data() + (payloads_[first].data() - bytes_.data());
     for (std::size_t i = first; i < first + count; ++i) {
         SentDatagram& datagram = datagrams_[i];
-        net::encode_header({0, sources_[datagram.source], next[datagram.source]++}, at);
+        net::encode_header({0, sources_[datagram.source], next[datagram.source]++}, at, version_);
         const std::uint64_t step = ticks - datagram.ticks;  // modulo 2^64: also backwards
         std::byte* const end = at + payloads_[i].size();
         for (at += net::header_bytes; at != end; at += net::frame_bytes)
@@ -58,14 +58,17 @@ std::vector<std::vector<std::byte>> StreamPart::ends(const SequenceNumbers& next
     std::vector<std::vector<std::byte>> datagrams;
     for (std::size_t s = 0; s < sources_.size(); ++s) {
         datagrams.emplace_back(net::header_bytes);
-        net::encode_header({net::flag_end_of_stream, sources_[s], next[s]}, datagrams.back().data());
+        net::encode_header({net::flag_end_of_stream, sources_[s], next[s]}, datagrams.back().data(),
+                           version_);
     }
     return datagrams;
 }
 
-LiveStream::LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts,
-                       std::uint64_t burst)
+LiveStream::LiveStream(net::FrameVersion version, std::vector<SourceFrames> sources, std::size_t payload,
+                       unsigned parts, std::uint64_t burst)
     : parts_(parts) {
+    for (StreamPart& part : parts_)
+        part.version_ = version;
     std::erase_if(sources, [](const SourceFrames& source) { return source.frames.empty(); });
     if (sources.size() < parts) {
         throw std::invalid_argument("the stream has " + std::to_string(sources.size()) +

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "net/wire.hpp"
+
 namespace petacq::bench {
 
 /// The frames of a source, back to back, in any order.
@@ -44,6 +46,7 @@ class StreamPart {
         std::uint64_t ticks;   // by which the times of its bytes are moved
         std::uint32_t source;  // index into sources_
     };
+    net::FrameVersion version_ = net::FrameVersion::one;
     std::vector<std::uint16_t> sources_;
     std::vector<SentDatagram> datagrams_;
     std::vector<std::byte> bytes_;
@@ -56,8 +59,8 @@ class LiveStream {
     /// the frames of a source that do not fill its last datagram, if it has others. Throws
     /// std::invalid_argument when there are fewer sources than parts. Each source sends together what it has
     /// gathered in `burst` ticks.
-    LiveStream(std::vector<SourceFrames> sources, std::size_t payload, unsigned parts,
-               std::uint64_t burst = 1);
+    LiveStream(net::FrameVersion version, std::vector<SourceFrames> sources, std::size_t payload,
+               unsigned parts, std::uint64_t burst = 1);
 
     [[nodiscard]] std::vector<StreamPart>& parts() { return parts_; }
     [[nodiscard]] std::uint64_t frames() const { return frames_; }  ///< in a pass

@@ -108,9 +108,9 @@ Load::Load(const std::string& address, std::uint16_t port, std::size_t payload, 
     const std::size_t count = max_bytes / (run * payload) * run;
     for (std::size_t i = 0; i < count; ++i) {
         std::byte* datagram = block_.data() + i * payload;
-        net::encode_header({0, 1, i}, datagram);
+        net::encode_header({0, 1, i}, datagram, net::FrameVersion::one);
         for (std::size_t at = net::header_bytes; at < payload; at += net::frame_bytes)
-            net::encode_frame(valid_frame(i * payload + at), datagram + at);
+            net::encode_frame(valid_frame(i * payload + at), datagram + at, net::FrameVersion::one);
         payloads_.emplace_back(datagram, payload);
     }
     thread_ = std::thread([this] {

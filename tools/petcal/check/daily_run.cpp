@@ -57,10 +57,11 @@ void add_true_pairs(const config::Geometry& g, const daemon::Second& second, con
     const auto share = [&](std::size_t bdm) {
         return of_column[bdm % ring] > 0 ? randoms[bdm] / of_column[bdm % ring] : 0;
     };
-    for (std::size_t a = 0; a < n; ++a) {
-        for (std::size_t b = 0; b < n; ++b) {
-            pairs[a * n + b] += static_cast<double>(second.sums.module_pairs[a * n + b]) +
-                                second.sums.module_pairs[b * n + a];
+    const gpu::Sectors sectors = gpu::Sectors::of(g);
+    for (std::uint32_t a = 0; a < n; ++a) {
+        for (std::uint32_t b = 0; b < n; ++b) {
+            pairs[a * n + b] +=
+                sectors.share(second.sums.module_pairs, a, b) + sectors.share(second.sums.module_pairs, b, a);
             if (second.randoms.module_pairs.empty()) continue;
             const double orders = a % ring == b % ring ? 2 : 1;
             pairs[a * n + b] -=

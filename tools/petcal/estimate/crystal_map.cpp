@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "config/base/constants.hpp"
+#include "config/calibration.hpp"
 #include "tools/petcal/estimate/flood_peaks.hpp"
 #include "tools/petcal/estimate/spot_fit.hpp"
 
@@ -84,11 +85,12 @@ void count_places(const FloodShape& shape, std::span<const std::uint32_t> flood,
 
 }  // namespace
 
-std::vector<std::uint8_t> nearest_spots(const FloodShape& shape, const FloodPoints& spots,
-                                        const FloodPoints& pitch) {
-    const bool all_inside = shape.crystals() > outside_crystals;
+std::vector<std::uint16_t> nearest_spots(const FloodShape& shape, const FloodPoints& spots,
+                                         const FloodPoints& pitch) {
+    const std::uint16_t none = config::outside_crystals(shape.crystals());
+    const bool all_inside = none < shape.crystals();
     const double reach = all_inside ? 2.0 * shape.size : 1;
-    std::vector<std::uint8_t> table(shape.positions(), outside_crystals);
+    std::vector<std::uint16_t> table(shape.positions(), none);
     std::vector<double> nearest(shape.positions(), std::numeric_limits<double>::infinity());
     const double last = shape.size - 1.0;
     const auto index = [&](double v) { return static_cast<std::size_t>(std::clamp(v, 0.0, last)); };
@@ -104,7 +106,7 @@ std::vector<std::uint8_t> nearest_spots(const FloodShape& shape, const FloodPoin
                 double& best = nearest[x + y * shape.size];
                 if (dx * dx + dy * dy >= best) continue;
                 best = dx * dx + dy * dy;
-                table[x + y * shape.size] = static_cast<std::uint8_t>(origin);
+                table[x + y * shape.size] = static_cast<std::uint16_t>(origin);
             }
         }
     }

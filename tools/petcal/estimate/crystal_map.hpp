@@ -11,14 +11,11 @@
 
 namespace petacq::petcal {
 
-/// Value of the position table for positions outside any crystal, if there are fewer than 256 crystals.
-inline constexpr std::uint8_t outside_crystals = 255;
-
 /// Each position belongs to the nearest spot, by distances in pitches. One that is further away than a pitch
-/// along x or y is outside: the outermost crystals reach half a pitch beyond their edge. With 256 crystals
-/// nothing is outside, as no value is left for it.
-std::vector<std::uint8_t> nearest_spots(const FloodShape& shape, const FloodPoints& spots,
-                                        const FloodPoints& pitch);
+/// along x or y is outside (config::outside_crystals): the outermost crystals reach half a pitch beyond their
+/// edge. With 256 crystals nothing is outside, as no value is left for it.
+std::vector<std::uint16_t> nearest_spots(const FloodShape& shape, const FloodPoints& spots,
+                                         const FloodPoints& pitch);
 
 /// How good the map of a unit is.
 struct MapQuality {
@@ -32,9 +29,9 @@ struct MapQuality {
 };
 
 struct UnitMap {
-    std::vector<std::uint8_t> table;  ///< [x + y * size]: origin
-    FloodPoints spots;                ///< by origin
-    std::vector<std::uint8_t> found;  ///< by origin: whether it has a peak
+    std::vector<std::uint16_t> table;  ///< [x + y * size]: origin
+    FloodPoints spots;                 ///< by origin
+    std::vector<std::uint8_t> found;   ///< by origin: whether it has a peak
     MapQuality quality;
     std::string refused;  ///< what was expected and what was found; empty: the map can be used
 };

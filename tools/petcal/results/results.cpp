@@ -6,6 +6,7 @@
 
 #include "config/base/error.hpp"
 #include "config/base/sha256.hpp"
+#include "config/calibration.hpp"
 #include "config/energy_bins.hpp"
 #include "config/hdf5/table.hpp"
 #include "daemon/system/utc.hpp"
@@ -26,7 +27,10 @@ struct CrystalsLayout {
 
 CrystalsLayout crystals_layout(const config::Geometry& g) {
     const hsize_t positions = hsize_t{g.position_size} * g.position_size;
-    return {{"position_table", "u8", H5T_NATIVE_UINT8, {g.bdm_count, g.du_count, positions}},
+    return {{"position_table",
+             config::has_wide_positions(g) ? "u16" : "u8",
+             H5T_NATIVE_UINT16,
+             {g.bdm_count, g.du_count, positions}},
             {"derived", "u8", H5T_NATIVE_UINT8, {g.bdm_count, g.du_count}},
             {"spots", "f32", H5T_NATIVE_FLOAT, {g.bdm_count, g.du_count, g.crystals_per_du(), 2}},
             {"quality", "f32", H5T_NATIVE_FLOAT, {g.bdm_count, g.du_count, quality_figures}}};
@@ -72,9 +76,14 @@ Origin made_by(const std::string& command) {
             {"created_utc", daemon::utc_text(std::chrono::system_clock::now())}};
 }
 
-std::string map_checksum(const std::vector<std::uint8_t>& position_table) {
+std::string map_checksum(const config::Geometry& geometry, const std::vector<std::uint16_t>& position_table) {
     config::Sha256 digest;
-    digest.add(std::as_bytes(std::span(position_table)));
+    if (config::has_wide_positions(geometry)) {
+        digest.add(std::as_bytes(std::span(position_table)));
+    } else {
+        const std::vector<std::uint8_t> bytes(position_table.begin(), position_table.end());
+        digest.add(std::as_bytes(std::span(bytes)));
+    }
     return digest.text();
 }
 
@@ -96,7 +105,8 @@ void save_crystals(const std::filesystem::path& file, const config::Geometry& ge
                    const CrystalsResult& r) {
     config::replace_hdf5_file(file, [&](hid_t h5) {
         const CrystalsLayout layout = crystals_layout(geometry);
-        auto table = config::write_table(h5, layout.position_table, H5T_STD_U8LE, r.position_table.data(),
+        const hid_t type = config::has_wide_positions(geometry) ? H5T_STD_U16LE : H5T_STD_U8LE;
+        auto table = config::write_table(h5, layout.position_table, type, r.position_table.data(),
                                          "crystal of the block; crystals.y * crystals.z or more: outside");
         auto derived = config::write_table(h5, layout.derived, H5T_STD_U8LE, r.derived.data(), "1 derived");
         auto spots =

@@ -18,10 +18,10 @@ using Origin = std::map<std::string, std::string>;
 Origin made_by(const std::string& command);
 
 struct CrystalsResult {
-    std::vector<std::uint8_t> position_table;  ///< as in the calibration; all outside where not derived
-    std::vector<std::uint8_t> derived;         ///< [bdm][du]: 1, or 0 where the unit keeps its previous map
-    std::vector<float> spots;                  ///< [bdm][du][row * columns + column][x, y]; -1: not derived
-    std::vector<float> quality;                ///< [bdm][du][quality_figures]
+    std::vector<std::uint16_t> position_table;  ///< as in the calibration; all outside where not derived
+    std::vector<std::uint8_t> derived;          ///< [bdm][du]: 1, or 0 where the unit keeps its previous map
+    std::vector<float> spots;                   ///< [bdm][du][row * columns + column][x, y]; -1: not derived
+    std::vector<float> quality;                 ///< [bdm][du][quality_figures]
     Origin origin;
 };
 /// Counts per crystal, peaks / crystals, separation along x, along y, share of counts between peaks.
@@ -44,8 +44,9 @@ enum class EnergyState : std::uint8_t {
     kept = 2,         ///< the whole unit has too few: as before
 };
 
-/// SHA-256 of a position table. Energy spectra belong to the positions that make up their crystals.
-std::string map_checksum(const std::vector<std::uint8_t>& position_table);
+/// SHA-256 of a position table as it stands in a file. Energy spectra belong to the positions that make up
+/// their crystals.
+std::string map_checksum(const config::Geometry& geometry, const std::vector<std::uint16_t>& position_table);
 
 /// Each throws config::Error naming the file and what was expected, config::IoError. Not thread-safe.
 CrystalsResult load_crystals(const std::filesystem::path& file, const config::Geometry& geometry);

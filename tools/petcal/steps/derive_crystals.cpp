@@ -63,7 +63,8 @@ CrystalsResult crystals_result(const FloodShape& shape, const std::vector<UnitMa
         if (derived) {
             result.position_table.insert(result.position_table.end(), map.table.begin(), map.table.end());
         } else {
-            result.position_table.resize(result.position_table.size() + shape.positions(), outside_crystals);
+            result.position_table.resize(result.position_table.size() + shape.positions(),
+                                         config::outside_crystals(shape.crystals()));
         }
         const MapQuality& q = map.quality;
         const double crystals = shape.crystals();

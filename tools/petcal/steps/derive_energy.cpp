@@ -143,7 +143,7 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
     }
     check_refusals(g, refused, o.partial);
     EnergyResult result = energy_result(g, old, units, o.second_line_keV);
-    result.map_sha256 = map_checksum(old.position_table);
+    result.map_sha256 = map_checksum(g, old.position_table);
     result.origin = made_by("petcal derive energy");
     result.origin["scanner"] = scanner.name;
     result.origin["spectra_sha256"] = config::sha256_of_file(o.spectra);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tools/petctl/text/sources.hpp"
 #include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
@@ -30,11 +31,14 @@ Expected expected_of(const json& status) {
     };
     const json& framing = at(status, {"reception", "framing"});
     const json& layout = at(status, {"reception", "layout"});
+    const config::FrameVersion version = frame_version_of(status);
+    const bool has_tail = version == config::FrameVersion::one;
     return {framing == config::name_of(config::Framing::bare) ? config::Framing::bare
                                                               : config::Framing::sequenced,
-            {marker("head_marker"), marker("tail_marker")},
+            {marker("head_marker"), has_tail ? marker("tail_marker") : 0},
             marker("tag_marker"),
-            layout.is_string() && layout != ""};
+            layout.is_string() && layout != "",
+            version};
 }
 
 }  // namespace

@@ -25,16 +25,17 @@ std::string count_text(const Impression& seen) {
                        daemon::counted_text(seen.samples, "sample"), frames_needed);
 }
 
-std::string in_words(const Markers& markers) {
-    return fmt::format("head {}, tail {}", markers.head, markers.tail);
+std::string in_words(const Markers& markers, config::FrameVersion version) {
+    const std::string head = fmt::format("head {}", markers.head);
+    return version == config::FrameVersion::one ? head + fmt::format(", tail {}", markers.tail) : head;
 }
 
 constexpr std::size_t max_header_bytes = 32;  // that are printed
 
 /// What the header should begin with, and what it begins with.
-void judge_header(const Impression& seen, Diagnosis& diagnosis) {
+void judge_header(const Impression& seen, config::FrameVersion version, Diagnosis& diagnosis) {
     std::array<std::byte, net::header_bytes> own{};
-    net::encode_header({}, own.data());
+    net::encode_header({}, own.data(), version);
     const auto magic = std::span(own).first(4);
     const auto& header = seen.strange_header;
     const std::string bytes = hexadecimal(std::span(header).first(std::min(header.size(), max_header_bytes)));
@@ -68,7 +69,7 @@ void judge_header(const Impression& seen, Diagnosis& diagnosis) {
     }
     diagnosis.add(Level::problem, "framing",
                   fmt::format("{}; the version (byte 4) is {}, expected {}", where,
-                              std::to_integer<unsigned>(header[4]), net::header_version),
+                              std::to_integer<unsigned>(header[4]), static_cast<unsigned>(version)),
                   fix);
 }
 
@@ -77,7 +78,7 @@ bool judge_shape(const Evidence& evidence, Diagnosis& diagnosis) {
     const Impression& seen = evidence.seen;
     const Shape& shape = seen.shape;
     bool good = seen.known_header;
-    if (!seen.known_header) judge_header(seen, diagnosis);
+    if (!seen.known_header) judge_header(seen, evidence.expected.version, diagnosis);
     if (shape.period != net::frame_bytes) {
         good = false;
         diagnosis.add(Level::problem, "framing",
@@ -146,15 +147,18 @@ void judge_markers(const Evidence& evidence, Diagnosis& diagnosis) {
     const Impression& seen = evidence.seen;
     if (!seen.framing) return;
     const Markers expected = evidence.expected.markers;
+    const config::FrameVersion version = evidence.expected.version;
+    const bool has_tail = version == config::FrameVersion::one;
     if (seen.only_tags()) {
         return diagnosis.add(
             Level::problem, "markers",
             fmt::format("all {} sampled frames have head {}, which marks tags, and none is a hit (head {})",
                         seen.tags, evidence.expected.tag_marker, expected.head),
-            fmt::format("if they are hits: set bits 4 to 7 of their first byte to {}", expected.head));
+            fmt::format("if they are hits: set bits 4 to 7 of their {} byte to {}",
+                        has_tail ? "first" : "last", expected.head));
     }
     if (seen.frames < frames_needed) {
-        std::string found = seen.markers ? "may be " + in_words(*seen.markers) : "not judged";
+        std::string found = seen.markers ? "may be " + in_words(*seen.markers, version) : "not judged";
         if (seen.markers == expected) found += ", as configured";
         return diagnosis.add(Level::note, "markers", found + ": " + count_text(seen));
     }
@@ -165,14 +169,16 @@ void judge_markers(const Evidence& evidence, Diagnosis& diagnosis) {
                              "describe the format (receive.layout)");
     }
     if (*seen.markers == expected)
-        return diagnosis.add(Level::good, "markers", in_words(expected) + ", as configured");
+        return diagnosis.add(Level::good, "markers", in_words(expected, version) + ", as configured");
     const bool swapped = *seen.markers == Markers{expected.tail, expected.head};
     diagnosis.add(Level::problem, "markers",
-                  fmt::format("{}, while {} is configured{}", in_words(*seen.markers), in_words(expected),
-                              swapped ? ": head and tail are swapped" : ""),
+                  fmt::format("{}, while {} is configured{}", in_words(*seen.markers, version),
+                              in_words(expected, version), swapped ? ": head and tail are swapped" : ""),
                   "correct the boards, or write the markers as below and restart the daemon");
-    diagnosis.write("petacqd.json", fmt::format(R"(    "frame": {{"head_marker": {}, "tail_marker": {}}})",
-                                                seen.markers->head, seen.markers->tail));
+    diagnosis.write("petacqd.json",
+                    has_tail ? fmt::format(R"(    "frame": {{"head_marker": {}, "tail_marker": {}}})",
+                                           seen.markers->head, seen.markers->tail)
+                             : fmt::format(R"(    "frame": {{"head_marker": {}}})", seen.markers->head));
 }
 
 /// Samples as the daemon has translated them.

@@ -9,13 +9,13 @@ namespace {
 using config::Framing;
 
 /// Petacqd's framings differ by the magic number of the header.
-std::optional<Framing> framing_of(const Sample& sample) {
+std::optional<Framing> framing_of(const Sample& sample, config::FrameVersion version) {
     net::DatagramHeader header;
     // Only the header is read, and the size compared.
     const bool whole = sample.head.size() >= net::header_bytes || sample.bytes == sample.head.size();
     for (const auto framing : {Framing::sequenced, Framing::bare}) {
-        if (whole &&
-            net::parse_datagram(framing, sample.head.data(), sample.bytes, header) == net::Malformed::none)
+        if (whole && net::parse_datagram(framing, version, sample.head.data(), sample.bytes, header) ==
+                         net::Malformed::none)
             return framing;
     }
     return std::nullopt;
@@ -30,10 +30,10 @@ std::optional<Key> max_frequent(const std::map<Key, std::size_t>& counts) {
 }
 
 /// What most of the samples are by their header and size; absent if fewer than half are so.
-std::optional<Framing> framing_of(const std::set<Sample>& samples) {
+std::optional<Framing> framing_of(const std::set<Sample>& samples, config::FrameVersion version) {
     std::map<Framing, std::size_t> counts;
     for (const Sample& sample : samples) {
-        if (const auto framing = framing_of(sample)) ++counts[*framing];
+        if (const auto framing = framing_of(sample, version)) ++counts[*framing];
     }
     const auto framing = max_frequent(counts);
     return framing && 2 * counts[*framing] >= samples.size() ? framing : std::nullopt;
@@ -64,12 +64,13 @@ std::set<Sample> translated(const std::set<Sample>& samples, Framing framing, st
 
 /// The markers of most frames without tags; absent if fewer than half have them.
 std::optional<Markers> markers_in(const std::set<Sample>& samples, const Shape& shape,
+                                  config::FrameVersion version,
                                   std::optional<unsigned> tag_marker = std::nullopt) {
     std::map<std::pair<unsigned, unsigned>, std::size_t> counts;
     std::size_t frames = 0;
     for (const Sample& sample : samples) {
         for (const net::FrameWords& words : frames_of(sample, shape)) {
-            const net::Frame frame = net::decode_frame(words);
+            const net::Frame frame = net::decode_frame(words, version);
             if (frame.head_marker == tag_marker) continue;
             ++counts[{frame.head_marker, frame.tail_marker}];
             ++frames;
@@ -83,22 +84,24 @@ std::optional<Markers> markers_in(const std::set<Sample>& samples, const Shape& 
 /// With the markers that are expected, or swapped, or with others.
 std::optional<Shape> shape_of(const std::set<Sample>& samples, const Expected& expected) {
     const Markers tag{expected.tag_marker, expected.markers.tail};
-    if (const auto shape = find_shape(samples, {expected.markers, tag})) return shape;
-    if (const auto shape = find_shape(samples, {{expected.markers.tail, expected.markers.head}}))
+    if (const auto shape = find_shape(samples, {expected.markers, tag}, expected.version)) return shape;
+    if (const auto shape =
+            find_shape(samples, {{expected.markers.tail, expected.markers.head}}, expected.version))
         return shape;
     for (const std::size_t header : {net::header_bytes, std::size_t{0}}) {
-        const auto markers = markers_in(samples, {.header = header});
+        const auto markers = markers_in(samples, {.header = header}, expected.version);
         if (!markers) continue;
-        if (const auto shape = find_shape(samples, {*markers, {expected.tag_marker, markers->tail}}))
+        if (const auto shape =
+                find_shape(samples, {*markers, {expected.tag_marker, markers->tail}}, expected.version))
             return shape;
     }
     return std::nullopt;
 }
 
-bool have_own_header(const std::set<Sample>& samples) {
-    const auto good = std::count_if(samples.begin(), samples.end(), [](const Sample& sample) {
+bool have_own_header(const std::set<Sample>& samples, config::FrameVersion version) {
+    const auto good = std::count_if(samples.begin(), samples.end(), [version](const Sample& sample) {
         net::DatagramHeader header;
-        return net::parse_datagram(Framing::sequenced, sample.head.data(),
+        return net::parse_datagram(Framing::sequenced, version, sample.head.data(),
                                    std::min(sample.head.size(), net::header_bytes),
                                    header) == net::Malformed::none;
     });
@@ -107,11 +110,11 @@ bool have_own_header(const std::set<Sample>& samples) {
 
 /// Framing and shape: the header decides, unless the frames are certainly elsewhere.
 void find_framing(const std::set<Sample>& samples, const Expected& expected, Impression& seen) {
-    seen.framing = framing_of(samples);
+    seen.framing = framing_of(samples, expected.version);
     seen.shape.header = seen.framing == Framing::bare ? 0 : net::header_bytes;
     const auto shape = shape_of(samples, expected);
     if (!shape) return;
-    const bool own_header = shape->header == net::header_bytes && have_own_header(samples);
+    const bool own_header = shape->header == net::header_bytes && have_own_header(samples, expected.version);
     seen.shape = *shape;
     seen.known_header = shape->header == 0 || own_header;
     seen.framing = shape->header == 0 ? Framing::bare : Framing::sequenced;
@@ -121,16 +124,17 @@ void find_framing(const std::set<Sample>& samples, const Expected& expected, Imp
 void find_markers(const std::set<Sample>& samples, const Expected& expected, Impression& seen) {
     for (const Sample& sample : samples)
         for (const net::FrameWords& words : frames_of(sample, seen.shape))
-            ++(net::decode_frame(words).head_marker == expected.tag_marker ? seen.tags : seen.frames);
+            ++(net::decode_frame(words, expected.version).head_marker == expected.tag_marker ? seen.tags
+                                                                                             : seen.frames);
     // Hits with the marker of tags, perhaps: the rest of them can be judged.
     seen.markers = seen.only_tags() ? Markers{expected.tag_marker, expected.markers.tail}
-                                    : markers_in(samples, seen.shape, expected.tag_marker);
+                                    : markers_in(samples, seen.shape, expected.version, expected.tag_marker);
 }
 
-void add_frames(const Sample& sample, const Impression& seen, Sender& sender) {
+void add_frames(const Sample& sample, const Impression& seen, config::FrameVersion version, Sender& sender) {
     std::optional<std::uint64_t> before;
     for (const net::FrameWords& words : frames_of(sample, seen.shape)) {
-        const net::Frame frame = net::decode_frame(words);
+        const net::Frame frame = net::decode_frame(words, version);
         if (Markers{frame.head_marker, frame.tail_marker} != *seen.markers) continue;
         sender.modules.insert(frame.bdm);
         sender.frames.push_back(frame);
@@ -180,7 +184,7 @@ Impression impression_of(const std::set<Sample>& given, const Expected& expected
         if (!seen.known_header && seen.strange_header.empty() && sample.head.size() >= seen.shape.header)
             seen.strange_header.assign(sample.head.begin(),
                                        sample.head.begin() + static_cast<std::ptrdiff_t>(seen.shape.header));
-        if (seen.markers) add_frames(sample, seen, sender);
+        if (seen.markers) add_frames(sample, seen, expected.version, sender);
     }
     return seen;
 }

@@ -47,6 +47,7 @@ struct Expected {
     Markers markers;
     unsigned tag_marker = 0;
     bool foreign = false;  ///< samples are judged as the daemon has translated them
+    config::FrameVersion version = config::FrameVersion::one;
 };
 
 struct Impression {

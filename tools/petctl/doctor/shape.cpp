@@ -27,7 +27,8 @@ std::optional<std::size_t> trailer_of(const std::set<Sample>& samples, const Sha
     return std::nullopt;
 }
 
-bool fits(const std::set<Sample>& samples, const Shape& shape, const std::vector<Markers>& pairs) {
+bool fits(const std::set<Sample>& samples, const Shape& shape, const std::vector<Markers>& pairs,
+          config::FrameVersion version) {
     std::size_t good = 0;
     std::size_t all = 0;
     std::size_t good_first = 0;
@@ -35,7 +36,7 @@ bool fits(const std::set<Sample>& samples, const Shape& shape, const std::vector
     for (const Sample& sample : samples) {
         bool first = true;
         for (const net::FrameWords& words : frames_of(sample, shape)) {
-            const net::Frame frame = net::decode_frame(words);
+            const net::Frame frame = net::decode_frame(words, version);
             const bool has = std::any_of(pairs.begin(), pairs.end(), [&](const Markers& m) {
                 return m.head == frame.head_marker && m.tail == frame.tail_marker;
             });
@@ -70,10 +71,11 @@ std::vector<net::FrameWords> frames_of(const Sample& sample, const Shape& shape)
     return frames;
 }
 
-std::optional<Shape> find_shape(const std::set<Sample>& samples, const std::vector<Markers>& pairs) {
+std::optional<Shape> find_shape(const std::set<Sample>& samples, const std::vector<Markers>& pairs,
+                                config::FrameVersion version) {
     const auto found = [&](Shape shape) -> std::optional<Shape> {
         const auto trailer = trailer_of(samples, shape);
-        if (!trailer || !fits(samples, shape, pairs)) return std::nullopt;
+        if (!trailer || !fits(samples, shape, pairs, version)) return std::nullopt;
         shape.trailer = *trailer;
         return shape;
     };

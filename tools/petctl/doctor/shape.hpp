@@ -18,7 +18,7 @@ inline constexpr std::size_t frames_needed = 16;
 
 struct Markers {
     unsigned head = 0;
-    unsigned tail = 0;
+    unsigned tail = 0;  ///< frames of version 2 have none: 0
     bool operator==(const Markers&) const = default;
 };
 
@@ -39,6 +39,7 @@ std::vector<net::FrameWords> frames_of(const Sample& sample, const Shape& shape)
 
 /// The shape in which nine frames of ten, and nine first frames of ten, have one of these pairs of markers.
 /// Of several the one most like the wire format. Absent: none.
-std::optional<Shape> find_shape(const std::set<Sample>& samples, const std::vector<Markers>& pairs);
+std::optional<Shape> find_shape(const std::set<Sample>& samples, const std::vector<Markers>& pairs,
+                                config::FrameVersion version);
 
 }  // namespace petacq::petctl

@@ -56,7 +56,8 @@ const BoardFormat::KnownBoard* BoardFormat::source_of(net::Endpoint sender,
 std::shared_ptr<net::ForeignFormat> BoardFormat::foreign() const {
     if (layout.empty()) return nullptr;
     return config::naming_file(layout, [&] {
-        return std::make_shared<net::ForeignFormat>(config::load_layout(layout), check, tick_ps);
+        return std::make_shared<net::ForeignFormat>(
+            config::load_layout(layout, config::max_bdm_count(check.version)), check, tick_ps);
     });
 }
 
@@ -64,8 +65,13 @@ BoardFormat format_of_status(const json& status) {
     BoardFormat format;
     const auto marker = [&](const char* key) { return number_of<std::uint8_t>(status, {"reception", key}); };
     const auto count = [&](const char* key) { return number_of<std::uint16_t>(status, {"reception", key}); };
-    format.check = {marker("head_marker"), marker("tail_marker"),  count("bdm_count"),
-                    count("du_count"),     count("position_size"), marker("tag_marker")};
+    format.check = {marker("head_marker"),
+                    marker("tail_marker"),
+                    number_of<std::uint32_t>(status, {"reception", "bdm_count"}),
+                    count("du_count"),
+                    count("position_size"),
+                    marker("tag_marker"),
+                    frame_version_of(status)};
     format.tick_ps = number_of<double>(status, {"common", "tick_ps"});
     format.framing = config::from_name<config::Framing>(text_of(at(status, {"reception", "framing"})));
     if (const json& layout = at(status, {"reception", "layout"}); layout.is_string()) format.layout = layout;
@@ -79,7 +85,7 @@ BoardFormat format_of_status(const json& status) {
             source.sender.address = net::parse_address(sender, "address of a source");
         }
         for (const unsigned bdm : bdms_of(entry))
-            if (bdm < source.modules.size()) source.modules.set(bdm);
+            if (bdm < format.check.bdm_count) source.modules.set(bdm);
     }
     for (const json& socket : at(status, {"sockets"}))
         format.ports.push_back(number_of<std::uint16_t>(socket, {"port"}));
@@ -94,10 +100,11 @@ BoardFormat format_of_files(const std::string& file) {
     const config::Geometry& g = scanner.geometry;
     format.check = {configuration.frame.head_marker,
                     configuration.frame.tail_marker,
-                    static_cast<std::uint16_t>(g.bdm_count),
+                    g.bdm_count,
                     static_cast<std::uint16_t>(g.du_count),
                     static_cast<std::uint16_t>(g.position_size),
-                    configuration.frame.tag_marker};
+                    configuration.frame.tag_marker,
+                    scanner.frame_version};
     format.tick_ps = scanner.tick_ps;
     format.framing = configuration.receive.framing;
     format.layout = configuration.receive.layout.string();

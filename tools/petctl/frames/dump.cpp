@@ -43,7 +43,7 @@ std::string why_malformed(Malformed malformed, const BoardFormat& format, std::s
                            : "it begins with " + beginning(0, 4) + ", expected 50 45 54 46 (PETF)";
         case Malformed::bad_version:
             return fmt::format("version {}, expected {}", std::to_integer<unsigned>(head[4]),
-                               net::header_version);
+                               static_cast<unsigned>(format.check.version));
         case Malformed::ragged:
             return foreign ? "its size or its blocks do not fit the layout"
                            : fmt::format("{} bytes behind the last whole frame", bytes % net::frame_bytes);
@@ -55,13 +55,13 @@ std::string why_malformed(Malformed malformed, const BoardFormat& format, std::s
 
 std::string why_invalid(const net::FrameCheck& check, const net::Modules& modules, const std::byte* frame) {
     if (check.valid(frame, modules)) return "";
-    const net::Frame f = net::decode_frame(frame);
+    const net::Frame f = net::decode_frame(frame, check.version);
     std::string why;
     const auto add = [&](const std::string& text) { why += (why.empty() ? "" : ", ") + text; };
     if (f.head_marker != check.head_marker)
         add(fmt::format("head marker {}, expected {} ({} for tags)", f.head_marker, check.head_marker,
                         check.tag_marker));
-    if (f.tail_marker != check.tail_marker)
+    if (check.version == net::FrameVersion::one && f.tail_marker != check.tail_marker)
         add(fmt::format("tail marker {}, expected {}", f.tail_marker, check.tail_marker));
     if (!why.empty()) return why;
     const auto limit = [&](const char* name, unsigned value, unsigned count) {
@@ -84,7 +84,8 @@ Dump::Dump(const BoardFormat& format, const DumpOptions& options, bool translate
 Dump::Content Dump::own_content(std::span<const std::byte> head, std::size_t bytes) const {
     Content content;
     net::DatagramHeader header;
-    content.malformed = net::parse_datagram(format_.framing, head.data(), bytes, header);
+    content.malformed =
+        net::parse_datagram(format_.framing, format_.check.version, head.data(), bytes, header);
     if (content.malformed != Malformed::none) return content;
     const bool sequenced = format_.framing == config::Framing::sequenced;
     const std::size_t before = sequenced ? net::header_bytes : 0;
@@ -119,8 +120,8 @@ Dump::Content Dump::content_of(const SeenDatagram& datagram) {
         return content;
     }
     net::DatagramHeader header;
-    net::parse_datagram(config::Framing::sequenced, datagram.translated.data(), datagram.translated.size(),
-                        header);
+    net::parse_datagram(config::Framing::sequenced, format_.check.version, datagram.translated.data(),
+                        datagram.translated.size(), header);
     if (format_.framing == config::Framing::sequenced) content.header = header;
     content.frames = datagram.translated.subspan(net::header_bytes);
     return content;
@@ -162,20 +163,19 @@ std::string Dump::head_line(const SeenDatagram& datagram, const Content& content
 
 std::string Dump::frame_line(std::size_t number, const std::byte* frame, const net::Modules& modules,
                              bool own) const {
-    const net::Frame hit = net::decode_frame(frame);
+    const net::Frame hit = net::decode_frame(frame, format_.check.version);
     std::string text =
         fmt::format("{:5}  {}  time {} ticks ({:.9f} s)", number, hexadecimal_of({frame, net::frame_bytes}),
                     hit.time, static_cast<double>(hit.time) * format_.tick_ps * 1e-12);
     if (format_.check.valid_tag(frame)) {
-        const net::TagFrame tag = net::decode_tag(frame);
+        const net::TagFrame tag = net::decode_tag(frame, format_.check.version);
         return text + fmt::format("  tag: channel {}  kind {}  value {}", tag.channel, tag.kind, tag.value);
     }
     text += fmt::format("  energy {} ADC  DU {}  BDM {}  x {}  y {}  temperature {:.4f} degrees C",
                         hit.energy, hit.du, hit.bdm, hit.x, hit.y, hit.temperature_16ths / 16.0);
     const std::string why = why_invalid(format_.check, modules, frame);
     if (why.empty()) return text;
-    const bool unfit = !own && (hit.head_marker != format_.check.head_marker ||
-                                hit.tail_marker != format_.check.tail_marker);
+    const bool unfit = !own && !format_.check.has_markers(frame);
     return text + "  invalid: " + (unfit ? "its markers or its address do not fit the layout" : why);
 }
 
@@ -194,7 +194,7 @@ std::string Dump::add(const SeenDatagram& datagram) {
                             shown.size() < datagram.bytes ? " ..." : "");
     }
     const bool any = source == nullptr || source->modules.none();
-    const net::Modules modules = any ? ~net::Modules() : source->modules;
+    const net::Modules modules = any ? net::Modules::below(format_.check.bdm_count) : source->modules;
     const std::size_t known = content.frames.size() / net::frame_bytes;
     for (std::size_t i = 0; i < known && frames_ < options_.count; ++i, ++frames_)
         text += frame_line(i, content.frames.data() + i * net::frame_bytes, modules, own) + "\n";

@@ -47,7 +47,8 @@ void add_packet(Dump& dump, const net::PcapReader& reader, const BoardFormat& fo
                 const net::CapturedDatagram& packet) {
     const bool own = reader.is_one_datagram_each();
     const bool may_be_joined = format.framing == config::Framing::sequenced && format.layout.empty() && !own;
-    const std::size_t length = may_be_joined ? net::joined_length(packet.payload) : packet.payload.size();
+    const std::size_t length =
+        may_be_joined ? net::joined_length(packet.payload, format.check.version) : packet.payload.size();
     std::span<const std::byte> rest = packet.payload;
     do {
         const auto one = rest.first(std::min(length, rest.size()));

@@ -70,7 +70,7 @@ std::vector<unsigned> numbers_in(std::string_view ranges) {
     const auto number = [&]() -> std::optional<unsigned> {
         unsigned n = 0;
         const auto [rest, error] = std::from_chars(at, end, n);
-        if (error != std::errc() || n > 255) return {};
+        if (error != std::errc() || n > 65'535) return {};
         at = rest;
         return n;
     };
@@ -89,6 +89,11 @@ std::vector<unsigned> numbers_in(std::string_view ranges) {
         ++at;
     }
     return numbers;
+}
+
+config::FrameVersion frame_version_of(const json& status) {
+    return at(status, {"reception", "frame_version"}) == 2 ? config::FrameVersion::two
+                                                           : config::FrameVersion::one;
 }
 
 std::set<unsigned> bdms_of(const json& source) {

@@ -8,11 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "config/frame_version.hpp"
 #include "tools/petctl/text/text.hpp"
 
 namespace petacq::petctl {
 
-/// "0-5,7" as numbers up to 255; nothing after the first that is not one.
+/// The version of the frames that the daemon expects; version 1 if its status does not tell, which is that of
+/// an earlier daemon.
+config::FrameVersion frame_version_of(const nlohmann::json& status);
+/// "0-5,7" as numbers up to 65535; nothing after the first that is not one.
 std::vector<unsigned> numbers_in(std::string_view ranges);
 /// `bdms` of a source in the status.
 std::set<unsigned> bdms_of(const nlohmann::json& source);

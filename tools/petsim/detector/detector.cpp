@@ -15,14 +15,15 @@ constexpr double peak_keV = 511;  // NOLINT(readability-identifier-naming)
 
 /// Each position belongs to the nearest spot, if that is within one pitch in both directions.
 void draw_positions(const config::Scanner& scanner, const Detector& detector, std::uint32_t unit,
-                    std::uint8_t* table) {
+                    std::uint16_t* table) {
     const config::Geometry& g = scanner.geometry;
     const config::FloodLayout layout(scanner, unit);
     const std::uint32_t size = g.position_size;
     const std::uint32_t locals = g.crystals_of_unit(unit);
-    // With 256 crystals every byte value names a crystal: no position can be outside.
-    const bool all_inside = locals > 255;
+    const std::uint16_t none = config::outside_crystals(g);
+    const bool all_inside = none < locals;
     std::vector<double> nearest(std::size_t{size} * size, std::numeric_limits<double>::infinity());
+    std::fill_n(table, nearest.size(), none);
     const auto first = [](double v) { return static_cast<std::uint32_t>(std::max(std::ceil(v), 0.0)); };
     for (std::uint32_t origin = 0; origin < locals; ++origin) {
         const std::uint32_t local = g.local_of_origin(origin);
@@ -36,7 +37,7 @@ void draw_positions(const config::Scanner& scanner, const Detector& detector, st
                 double& best = nearest[x + std::size_t{y} * size];
                 if (dx * dx + dy * dy >= best) continue;
                 best = dx * dx + dy * dy;
-                table[x + std::size_t{y} * size] = static_cast<std::uint8_t>(origin);
+                table[x + std::size_t{y} * size] = static_cast<std::uint16_t>(origin);
             }
         }
     }
@@ -76,7 +77,7 @@ config::Calibration calibration_of(const config::Scanner& scanner, const Detecto
                                     [](const TrueCrystal& c) { return c.nonlinearity == 0; });
     constexpr std::uint32_t usual_bins = 512;
     out.bins = linear ? 1 : usual_bins;
-    out.position_table.assign(units * positions, 255);
+    out.position_table.assign(units * positions, config::outside_crystals(g));
     out.energy_factor.resize(std::size_t{units} * locals * out.bins);
     for (std::uint32_t unit = 0; unit < units; ++unit) {
         if (g.crystals_of_unit(unit) > 0)

@@ -195,9 +195,9 @@ TEST_CASE("positions more than half a pitch beyond the edge of the crystals are 
     CHECK(table[24 + 20 * 64] == 0);
     CHECK(table[26 + 20 * 64] == 1);
     CHECK(table[10 + 30 * 64] == 3);
-    CHECK(table[9 + 30 * 64] == petcal::outside_crystals);
+    CHECK(table[9 + 30 * 64] == config::outside_crystals(9));
     CHECK(table[50 + 50 * 64] == 8);
-    CHECK(table[51 + 50 * 64] == petcal::outside_crystals);
+    CHECK(table[51 + 50 * 64] == config::outside_crystals(9));
 }
 
 TEST_CASE("with 256 crystals no position is outside") {

@@ -27,7 +27,7 @@ class Assignment {
 
   private:
     const config::Geometry& geometry_;
-    std::vector<std::uint8_t> table_;
+    std::vector<std::uint16_t> table_;
 };
 
 }  // namespace

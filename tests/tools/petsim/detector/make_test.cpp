@@ -139,7 +139,7 @@ TEST_CASE("the calibration that fits a detector: nearest spot, true response, tr
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     std::size_t outside = 0;
     for (std::uint32_t i = 0; i < positions; ++i) {  // of detector unit 1 of module 2
-        const std::uint8_t origin = c.position_table.at((2 * g.du_count + 1) * positions + i);
+        const std::uint16_t origin = c.position_table.at((2 * g.du_count + 1) * positions + i);
         std::uint32_t nearest = 0;
         double best = 1e9;
         double reach = 0;

@@ -17,8 +17,8 @@ sim::Expected receive(const std::vector<test::Sent>& datagrams) {
     for (const auto& d : datagrams) {
         ++e.received;
         net::DatagramHeader header;
-        if (net::parse_datagram(net::Framing::sequenced, d.bytes.data(), d.bytes.size(), header) !=
-            net::Malformed::none) {
+        if (net::parse_datagram(net::Framing::sequenced, net::FrameVersion::one, d.bytes.data(),
+                                d.bytes.size(), header) != net::Malformed::none) {
             ++e.malformed;
             continue;
         }

@@ -1,5 +1,6 @@
 // Datagrams: reproducible, in order, whole.
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -62,8 +63,8 @@ TEST_CASE("each source is in its own time order and counts its datagrams", "[pet
     for (const auto& d : run.datagrams) {
         net::DatagramHeader header;
         REQUIRE(d.bytes.size() <= options.wire.payload);
-        REQUIRE(net::parse_datagram(net::Framing::sequenced, d.bytes.data(), d.bytes.size(), header) ==
-                net::Malformed::none);
+        REQUIRE(net::parse_datagram(net::Framing::sequenced, net::FrameVersion::one, d.bytes.data(),
+                                    d.bytes.size(), header) == net::Malformed::none);
         REQUIRE(header.source == d.source);
         REQUIRE(header.sequence == d.sequence);
         REQUIRE(d.sequence == sequence[d.source]++);
@@ -81,6 +82,45 @@ TEST_CASE("each source is in its own time order and counts its datagrams", "[pet
     CHECK(ended.size() == sources);
 }
 
+TEST_CASE("frames of version 2 say the same as those of version 1", "[petsim][stream]") {
+    auto options = test::point_options();
+    options.physics.dark_hz = 1000;
+    options.tags.dead_time = sim::RegularTags{3, 0.005};
+    auto scanner = test::small_scanner();
+    const auto one = test::record(scanner, test::small_calibration(), options);
+    scanner.frame_version = net::FrameVersion::two;
+    const auto two = test::record(scanner, test::small_calibration(), options);
+    REQUIRE(two.datagrams.size() == one.datagrams.size());
+    REQUIRE(two.truth.size() == one.truth.size());
+    CHECK(std::memcmp(two.truth.data(), one.truth.data(), one.truth.size() * sizeof(sim::TruthRecord)) == 0);
+    std::size_t tags = 0;
+    for (std::size_t i = 0; i < one.datagrams.size(); ++i) {
+        const auto& a = one.datagrams[i];
+        const auto& b = two.datagrams[i];
+        net::DatagramHeader header;
+        REQUIRE(net::parse_datagram(net::Framing::sequenced, net::FrameVersion::two, b.bytes.data(),
+                                    b.bytes.size(), header) == net::Malformed::none);
+        REQUIRE(header.sequence == a.sequence);
+        REQUIRE(a.frames() == b.frames());
+        for (std::size_t k = 0; k < a.frames(); ++k) {
+            const net::Frame x = a.frame(k);
+            const net::Frame y = b.frame(k, net::FrameVersion::two);
+            REQUIRE(x.time == y.time);
+            REQUIRE(x.head_marker == y.head_marker);
+            if (x.head_marker == net::default_tag_marker) {
+                ++tags;
+                continue;
+            }
+            REQUIRE(x.bdm == y.bdm);
+            REQUIRE(x.du == y.du);
+            REQUIRE((x.x == y.x && x.y == y.y));
+            REQUIRE(x.energy == y.energy);
+            REQUIRE((x.temperature_16ths & ~15) == y.temperature_16ths);
+        }
+    }
+    CHECK(tags > 0);
+}
+
 TEST_CASE("sources and modules are those of the scanner description", "[petsim][stream]") {
     auto options = test::point_options();
     auto scanner = test::small_scanner();
@@ -88,8 +128,8 @@ TEST_CASE("sources and modules are those of the scanner description", "[petsim][
         std::map<std::uint16_t, std::set<unsigned>> modules;
         for (const auto& d : test::record(scanner, test::small_calibration(), options).datagrams) {
             net::DatagramHeader header;
-            REQUIRE(net::parse_datagram(net::Framing::sequenced, d.bytes.data(), d.bytes.size(), header) ==
-                    net::Malformed::none);
+            REQUIRE(net::parse_datagram(net::Framing::sequenced, net::FrameVersion::one, d.bytes.data(),
+                                        d.bytes.size(), header) == net::Malformed::none);
             for (std::size_t i = 0; i < d.frames(); ++i)
                 modules[header.source].insert(d.frame(i).bdm);
         }

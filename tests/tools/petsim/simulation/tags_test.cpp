@@ -36,7 +36,8 @@ std::vector<SentTag> tags_of(const std::vector<test::Sent>& datagrams, std::uint
     bool in_order = true;
     for (const auto& d : datagrams) {
         for (std::size_t i = 0; i < d.frames(); ++i) {
-            const auto tag = net::decode_tag(d.bytes.data() + net::header_bytes + i * net::frame_bytes);
+            const auto tag = net::decode_tag(d.bytes.data() + net::header_bytes + i * net::frame_bytes,
+                                             net::FrameVersion::one);
             in_order = in_order && tag.time >= last[d.source];  // of hits and tags alike
             last[d.source] = tag.time;
             if (tag.tag_marker == net::default_tag_marker) {
@@ -158,8 +159,8 @@ TEST_CASE("tags share the faults of their datagrams, and a silent source sends n
     std::uint64_t received = 0;
     for (const auto& d : run.datagrams) {
         net::DatagramHeader header;
-        if (net::parse_datagram(net::Framing::sequenced, d.bytes.data(), d.bytes.size(), header) !=
-            net::Malformed::none) {
+        if (net::parse_datagram(net::Framing::sequenced, net::FrameVersion::one, d.bytes.data(),
+                                d.bytes.size(), header) != net::Malformed::none) {
             continue;
         }
         if (!seen.emplace(std::pair(d.source, d.sequence), true).second) continue;

@@ -24,6 +24,7 @@ using config::sum_of;
 
 ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
     : modules_(scanner.geometry.bdm_count),
+      sectors_(gpu::Sectors::of(scanner.geometry)),
       units_(scanner.geometry.du_count),
       unit_of_(units_of_crystals(scanner.geometry)),
       board_(modules_),
@@ -84,8 +85,11 @@ void ModuleLosses::add(const daemon::SecondsReader& seconds, double ticks, doubl
             open_.seen[m] +=
                 dead != nullptr ? seconds.values(*dead).number(m) : std::numeric_limits<double>::quiet_NaN();
         }
-        for (std::size_t n = 0; n < modules_; ++n)
-            prompts_[std::min(m, n) * modules_ + std::max(m, n)] += share * module_pairs[m * modules_ + n];
+        for (std::size_t n = 0; n < modules_; ++n) {
+            prompts_[std::min(m, n) * modules_ + std::max(m, n)] +=
+                share *
+                sectors_.share(module_pairs, static_cast<std::uint32_t>(m), static_cast<std::uint32_t>(n));
+        }
     }
     add_singles(seconds);
     open_.ticks += ticks;
@@ -333,12 +337,11 @@ std::string sentence_of(const RunLoss& loss) {
 
 std::unique_ptr<PairLosses> PairLosses::of(const ExportSource& source, const daemon::Coverage& coverage,
                                            const config::Scanner& scanner, std::string& why) {
-    const std::size_t modules = scanner.geometry.bdm_count;
     try {
         const auto seconds = CoveredSeconds::of(source.target(), coverage, why);
         if (!seconds) return nullptr;
         ModuleLosses losses(scanner, 0.5e12 / scanner.tick_ps);
-        std::vector<std::uint32_t> pairs(modules * modules);
+        std::vector<std::uint32_t> pairs(gpu::Sectors::of(scanner.geometry).pairs());
         std::size_t run = 0;
         while (seconds->next()) {
             const daemon::SecondsReader& reader = seconds->reader();

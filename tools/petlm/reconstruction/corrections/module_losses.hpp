@@ -30,6 +30,7 @@
 #include "config/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
+#include "gpu/sectors.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {
@@ -69,8 +70,8 @@ class ModuleLosses {
     /// or at the end of a run to the one before.
     ModuleLosses(const config::Scanner& scanner, double min_ticks);
 
-    /// A second of which `share` counts, recorded for `ticks`. `module_pairs`: its prompts, [m * modules +
-    /// n].
+    /// A second of which `share` counts, recorded for `ticks`. `module_pairs`: its prompts, by
+    /// gpu::Sectors::pair().
     void add(const daemon::SecondsReader& seconds, double ticks, double share, double trues,
              const std::vector<std::uint32_t>& module_pairs);
     void end_run();
@@ -108,6 +109,7 @@ class ModuleLosses {
     [[nodiscard]] std::vector<double> trues_by_share(const std::vector<double>& share_of_pair) const;
 
     std::size_t modules_;
+    gpu::Sectors sectors_;
     std::size_t units_;                   ///< of a module
     std::vector<std::uint32_t> unit_of_;  ///< [crystal] module * units_ + unit
     std::vector<std::size_t> board_;      ///< [module]

@@ -22,6 +22,9 @@ inline constexpr int history_photon_shift = 4;  ///< to TruthPhoton
 /// An annihilation has a number below this; a decay of Lu-176 whose cascade is followed has one above.
 inline constexpr std::uint64_t first_decay_number = std::uint64_t{1} << 63;
 
+/// The highest number of a unit: of 65,536 modules of 16 units.
+inline constexpr std::uint32_t max_unit = 0xF'FFFF;
+
 /// A detected hit, as the board reads it out.
 struct Hit {
     std::uint64_t raw_time;      ///< ticks, before the time offset
@@ -29,11 +32,11 @@ struct Hit {
     std::uint32_t crystal;
     float energy;  ///< keV, as the calibration gives it for `adc`; with a true detector as it was measured
     std::uint16_t adc;
-    std::uint16_t unit;  ///< bdm * du_count + du
     std::uint8_t x;
     std::uint8_t y;
-    std::uint8_t kind;
-    std::uint8_t history;  ///< with history_gain_step
+    std::uint32_t unit : 20;  ///< bdm * du_count + du
+    std::uint32_t kind : 4;   ///< HitKind
+    std::uint8_t history;     ///< with history_gain_step
 };
 static_assert(sizeof(Hit) == 32);
 

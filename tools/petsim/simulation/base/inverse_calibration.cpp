@@ -12,6 +12,7 @@ constexpr std::uint32_t highest_adc = 65535;
 
 InverseCalibration::InverseCalibration(const config::Scanner& scanner, const config::Calibration& calibration)
     : geometry_(scanner.geometry),
+      version_(scanner.frame_version),
       bins_(calibration.bins),
       factors_(calibration.energy_factor.begin(), calibration.energy_factor.end()),
       position_table_(calibration.position_table),
@@ -25,7 +26,7 @@ InverseCalibration::InverseCalibration(const config::Scanner& scanner, const con
     for (std::uint32_t unit = 0; unit < units; ++unit) {
         for (auto& list : by_local)
             list.clear();
-        const std::uint8_t* table = &position_table_[static_cast<std::size_t>(unit) * size * size];
+        const std::uint16_t* table = &position_table_[static_cast<std::size_t>(unit) * size * size];
         for (std::uint32_t y = 0; y < size; ++y) {
             for (std::uint32_t x = 0; x < size; ++x) {
                 const std::uint32_t origin = table[x + y * size];
@@ -40,7 +41,7 @@ InverseCalibration::InverseCalibration(const config::Scanner& scanner, const con
             Channel& channel = channels_[crystal];
             channel.first_position = static_cast<std::uint32_t>(positions_.size());
             channel.position_count = static_cast<std::uint32_t>(by_local[local].size());
-            channel.unit = static_cast<std::uint16_t>(unit);
+            channel.unit = unit;
             channel.local = static_cast<std::uint16_t>(local);
             positions_.insert(positions_.end(), by_local[local].begin(), by_local[local].end());
         }
@@ -107,7 +108,9 @@ Conversion InverseCalibration::convert(const net::Frame& frame, std::uint8_t hea
         return out;
     };
     const std::uint32_t size = geometry_.position_size;
-    if (frame.head_marker != head || frame.tail_marker != tail) return refused(Status::bad_marker);
+    const bool has_tail = version_ == net::FrameVersion::one;
+    if (frame.head_marker != head || (has_tail && frame.tail_marker != tail))
+        return refused(Status::bad_marker);
     if (frame.bdm >= geometry_.bdm_count || frame.du >= geometry_.du_count || frame.x >= size ||
         frame.y >= size) {
         return refused(Status::bad_address);

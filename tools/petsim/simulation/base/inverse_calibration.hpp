@@ -40,7 +40,7 @@ class InverseCalibration {
         std::uint32_t first_position = 0;
         std::uint32_t position_count = 0;  ///< 0: no position of the table maps to this crystal
         std::int32_t time_offset = 0;
-        std::uint16_t unit = 0;   ///< bdm * du_count + du
+        std::uint32_t unit = 0;   ///< bdm * du_count + du
         std::uint16_t local = 0;  ///< local crystal
         float adc_per_kev = 0;    ///< near 511 keV: where the search starts
     };
@@ -74,6 +74,8 @@ class InverseCalibration {
     /// Converts a frame as the daemon does, without the energy window.
     [[nodiscard]] Conversion convert(const net::Frame& frame, std::uint8_t head, std::uint8_t tail) const;
 
+    /// Of the frames that the boards send.
+    [[nodiscard]] net::FrameVersion frame_version() const { return version_; }
     [[nodiscard]] std::int64_t highest_offset() const { return highest_offset_; }
     [[nodiscard]] const config::Geometry& geometry() const { return geometry_; }
 
@@ -94,9 +96,10 @@ class InverseCalibration {
     [[nodiscard]] Reading reading_in_bin(const float* factor, std::uint32_t bin, double energy) const;
 
     config::Geometry geometry_;
+    net::FrameVersion version_;
     std::uint32_t bins_;
     net::HugeVector<float> factors_;
-    std::vector<std::uint8_t> position_table_;
+    std::vector<std::uint16_t> position_table_;
     net::HugeVector<std::uint16_t> positions_;  // x + y * 256, by crystal
     net::HugeVector<Channel> channels_;
     std::vector<std::uint32_t> crystals_;  // [unit][local]

@@ -30,13 +30,13 @@ void OpenDatagram::add(const Hit& hit, std::uint16_t hits, std::int16_t temperat
     frame.head_marker = options_.wire.head_marker;
     frame.tail_marker = options_.wire.tail_marker;
     frame.du = static_cast<std::uint8_t>(hit.unit % du_count);
-    frame.bdm = static_cast<std::uint8_t>(hit.unit / du_count);
+    frame.bdm = static_cast<std::uint16_t>(hit.unit / du_count);
     frame.time = hit.raw_time + shift_.ticks;
     frame.x = hit.x;
     frame.y = hit.y;
     frame.energy = hit.adc;
     frame.temperature_16ths = temperature_16ths;
-    net::encode_frame(frame, next_frame());
+    net::encode_frame(frame, next_frame(), calibration_.frame_version());
     Conversion found{Conversion::Status::good, hit.crystal, hit.energy, 0};
     if (convert_all_ || shift_.flags != 0)  // a shifted time may leave the range
         found = calibration_.convert(frame, frame.head_marker, frame.tail_marker);
@@ -50,7 +50,7 @@ void OpenDatagram::add(const Hit& hit, std::uint16_t hits, std::int16_t temperat
 void OpenDatagram::add(const net::TagFrame& tag) {
     net::TagFrame frame = tag;
     frame.time += shift_.ticks;
-    net::encode_tag(frame, next_frame());
+    net::encode_tag(frame, next_frame(), calibration_.frame_version());
     ++count_;
     ++tags_;
     if (!output_.want_truth) return;

@@ -15,6 +15,7 @@ SourceStream::SourceStream(std::uint16_t number, const config::Source& source, c
       output_(output),
       number_(number),
       id_(source.id.value_or(0)),
+      version_(calibration.frame_version()),
       sequenced_(options.wire.framing == net::Framing::sequenced),
       random_(options.seed, Purpose::stream, number),
       dead_time_(options, source, clock),
@@ -172,7 +173,7 @@ Packet SourceStream::seal(std::uint64_t at, bool end_of_stream) {
     packet.sequence = sequence_++;
     if (sequenced_) {
         const std::uint8_t flags = end_of_stream ? net::flag_end_of_stream : 0;
-        net::encode_header({flags, id_, packet.sequence}, packet.bytes.data());
+        net::encode_header({flags, id_, packet.sequence}, packet.bytes.data(), version_);
     }
     const auto jitter = static_cast<std::uint64_t>(jitter_ * random_.uniform());
     packet.key = last_key_ = std::max(last_key_, at + skew_ + jitter);

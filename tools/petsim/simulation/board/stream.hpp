@@ -60,6 +60,7 @@ class SourceStream {
     StreamOutput& output_;
     std::uint16_t number_;
     std::uint16_t id_;  // in the headers
+    net::FrameVersion version_;
     bool sequenced_;
     Random random_;
     SourceStatistics statistics_;

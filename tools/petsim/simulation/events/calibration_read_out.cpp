@@ -30,8 +30,8 @@ void CalibrationReadOut::read(ChunkDraft& draft) const {
         const std::int64_t raw =
             static_cast<std::int64_t>(std::floor(d.ticks + drift.ticks)) - channel.time_offset;
         draft.chunk.unsorted.push_back({draft.start + static_cast<std::uint64_t>(raw), d.annihilation,
-                                        d.crystal, reading.energy, reading.adc, channel.unit, position.x,
-                                        position.y, d.kind,
+                                        d.crystal, reading.energy, reading.adc, position.x, position.y,
+                                        channel.unit & max_unit, d.kind & 0xFU,
                                         static_cast<std::uint8_t>(d.history | drift.history)});
     }
 }

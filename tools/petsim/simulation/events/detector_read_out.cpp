@@ -85,10 +85,10 @@ void DetectorReadOut::read(ChunkDraft& draft) const {
         const double adc = nearest(adc_of(c, d.energy) * drift.gain, full_scale_adc);
         const auto raw =
             static_cast<std::int64_t>(std::floor(d.ticks + drift.ticks - c.time_offset_ps * 1e-12 / tick_s_));
-        draft.chunk.unsorted.push_back({draft.start + static_cast<std::uint64_t>(raw), d.annihilation,
-                                        d.crystal, d.energy, static_cast<std::uint16_t>(adc), channel.unit,
-                                        static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y), d.kind,
-                                        static_cast<std::uint8_t>(d.history | drift.history)});
+        draft.chunk.unsorted.push_back(
+            {draft.start + static_cast<std::uint64_t>(raw), d.annihilation, d.crystal, d.energy,
+             static_cast<std::uint16_t>(adc), static_cast<std::uint8_t>(x), static_cast<std::uint8_t>(y),
+             channel.unit & max_unit, d.kind & 0xFU, static_cast<std::uint8_t>(d.history | drift.history)});
     }
 }
 

@@ -68,12 +68,14 @@ void Corruption::corrupt_frame(Field field, Packet& packet, std::span<TruthRecor
     const auto at = [&](std::uint32_t i) {
         return packet.bytes.data() + header + std::size_t{i} * net::frame_bytes;
     };
-    while (net::decode_tag(at(index)).tag_marker == options_.wire.tag_marker)  // hits are corrupted, not tags
+    const net::FrameVersion version = calibration_.frame_version();
+    while (net::decode_tag(at(index), version).tag_marker ==
+           options_.wire.tag_marker)  // hits are corrupted, not tags
         index = (index + 1) % frames;
-    net::Frame frame = net::decode_frame(at(index));
+    net::Frame frame = net::decode_frame(at(index), version);
     --packet.by_status[static_cast<std::size_t>(convert(frame).status)];
     change(frame, field, random);
-    net::encode_frame(frame, at(index));
+    net::encode_frame(frame, at(index), version);
     const Conversion c = convert(frame);
     ++packet.by_status[static_cast<std::size_t>(c.status)];
     if (truth.empty()) return;
@@ -88,11 +90,15 @@ void Corruption::corrupt_frame(Field field, Packet& packet, std::span<TruthRecor
 
 void Corruption::change(net::Frame& frame, Field field, Random& random) const {
     const config::Geometry& g = calibration_.geometry();
+    const net::FrameVersion version = calibration_.frame_version();
     switch (field) {
         case Field::marker: {
-            const auto flip = static_cast<std::uint8_t>(1 + random.below(15));
+            auto flip = static_cast<std::uint8_t>(1 + random.below(15));
             const bool would_be_tag = (frame.head_marker ^ flip) == options_.wire.tag_marker;
-            if ((random.bits() & 1) != 0 && !would_be_tag) {
+            if (version != net::FrameVersion::one) {  // without a tail marker
+                if (would_be_tag) flip = static_cast<std::uint8_t>(flip % 15 + 1);
+                frame.head_marker ^= flip;
+            } else if ((random.bits() & 1) != 0 && !would_be_tag) {
                 frame.head_marker ^= flip;
             } else {
                 frame.tail_marker ^= flip;
@@ -100,7 +106,8 @@ void Corruption::change(net::Frame& frame, Field field, Random& random) const {
             break;
         }
         case Field::bdm:
-            frame.bdm = static_cast<std::uint8_t>(other(frame.bdm, g.bdm_count, 256, random));
+            frame.bdm = static_cast<std::uint16_t>(
+                other(frame.bdm, g.bdm_count, config::max_bdm_count(version), random));
             break;
         case Field::du:
             frame.du = static_cast<std::uint8_t>(other(frame.du, g.du_count, 16, random));

@@ -9,7 +9,7 @@ and controls a petacqd that is running.
 
 from petacq import histograms
 from petacq.calibration import Calibration
-from petacq.capture import FRAME, Frames, frame_blocks, read_frames
+from petacq.capture import FRAME, FRAME_2, Frames, frame_blocks, read_frames
 from petacq.coverage import Coverage
 from petacq.daemon import Daemon
 from petacq.errors import (
@@ -57,6 +57,7 @@ __all__ = [
     "DEAD_TIME",
     "DELAYED",
     "FRAME",
+    "FRAME_2",
     "GATE",
     "POSITION",
     "PROMPT",

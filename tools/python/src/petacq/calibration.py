@@ -24,7 +24,8 @@ class Calibration:
 
     scanner: Scanner
     #: ``[bdm][du][x + y * position_size]``: origin of the crystal; ``crystals_per_du`` or more: outside any crystal.
-    position_table: npt.NDArray[np.uint8]
+    #: u8; u16 in a scanner with more than 256 crystals in a block.
+    position_table: npt.NDArray[np.unsignedinteger[Any]]
     #: ``[bdm][du][local][bin]``: keV per ADC count.
     energy_factor: npt.NDArray[np.float32]
     #: ``[crystal]``: ticks added to the raw time; None if the file has none.
@@ -42,9 +43,10 @@ class Calibration:
             raise ImportError("petacq: calibrations are HDF5: install h5py (pip install petacq[hdf5])") from error
         content = Path(path).read_bytes()  # raises OSError; also for the SHA-256
         units = (scanner.bdm_count, scanner.du_count)
+        entry = np.uint16 if scanner.crystals_per_du > 256 else np.uint8
         try:
             with h5py.File(path, "r") as file:
-                positions = _read(file, "position_table", np.uint8, (*units, scanner.position_size**2))
+                positions = _read(file, "position_table", entry, (*units, scanner.position_size**2))
                 factors = _read(file, "energy_factor", np.float32, (*units, scanner.crystals_per_du, None))
                 offsets = None
                 if "time_offset" in file:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from petacq.errors import CaptureError, IncompleteWarning
 
-#: A frame on the wire: 16 bytes.
+#: A frame of version 1 on the wire: 16 bytes.
 FRAME = np.dtype(
     [
         ("head_du", "u1"),
@@ -27,6 +27,19 @@ FRAME = np.dtype(
         ("adc", ">u2"),
         ("degrees", "i1"),
         ("sixteenths_tail", "u1"),
+    ]
+)
+
+#: A frame of version 2, which names more modules; also 16 bytes.
+FRAME_2 = np.dtype(
+    [
+        ("bdm", ">u2"),
+        ("time", ">u8"),
+        ("x", "u1"),
+        ("y", "u1"),
+        ("adc", ">u2"),
+        ("degrees", "i1"),
+        ("head_du", "u1"),
     ]
 )
 
@@ -53,9 +66,9 @@ class Frames:
         return len(self.raw)
 
     @property
-    def bdm(self) -> npt.NDArray[np.uint8]:
-        """Module (BDM)."""
-        return np.asarray(self.raw["bdm"])
+    def bdm(self) -> npt.NDArray[np.unsignedinteger[Any]]:
+        """Module (BDM): u8; u16 of frames of version 2."""
+        return np.asarray(self.raw["bdm"].astype(self.raw.dtype["bdm"].newbyteorder("=")))
 
     @property
     def du(self) -> npt.NDArray[np.uint8]:
@@ -84,18 +97,24 @@ class Frames:
 
     @property
     def temperature(self) -> npt.NDArray[np.float32]:
-        """Degrees C."""
+        """Degrees C; of frames of version 2 whole ones."""
+        if "sixteenths_tail" not in (self.raw.dtype.names or ()):
+            return np.asarray(self.raw["degrees"], np.float32)
         return np.asarray(self.raw["degrees"] + (self.raw["sixteenths_tail"] >> 4) * np.float32(1 / 16), np.float32)
 
 
 def read_frames(
-    path: str | os.PathLike[str], framing: str = "sequenced", head_marker: int = 0xA, tail_marker: int = 0x5
+    path: str | os.PathLike[str],
+    framing: str = "sequenced",
+    head_marker: int = 0xA,
+    tail_marker: int = 0x5,
+    frame_version: int = 1,
 ) -> Frames:
-    """All frames of a capture that petacqd or petsim wrote. Needs memory for 16 bytes for each frame, twice; for a
-    larger capture use frame_blocks(). Raises CaptureError for another file, OSError if it cannot be opened; warns of a
-    file that ends within a packet."""
-    blocks = [block.raw for block in frame_blocks(path, framing, head_marker, tail_marker)]
-    return Frames(np.concatenate(blocks) if blocks else np.empty(0, FRAME))
+    """All frames of a capture that petacqd or petsim wrote. ``frame_version``: that of the scanner; version 2 has no
+    tail marker. Needs memory for 16 bytes for each frame, twice; for a larger capture use frame_blocks(). Raises
+    CaptureError for another file, OSError if it cannot be opened; warns of a file that ends within a packet."""
+    blocks = [block.raw for block in frame_blocks(path, framing, head_marker, tail_marker, frame_version=frame_version)]
+    return Frames(np.concatenate(blocks) if blocks else np.empty(0, _frame_type(frame_version)))
 
 
 def frame_blocks(
@@ -104,6 +123,7 @@ def frame_blocks(
     head_marker: int = 0xA,
     tail_marker: int = 0x5,
     block_frames: int = 1 << 20,
+    frame_version: int = 1,
 ) -> Iterator[Frames]:
     """The same in blocks of about ``block_frames`` frames.
 
@@ -111,6 +131,8 @@ def frame_blocks(
     are left out."""
     if framing not in ("sequenced", "bare"):
         raise ValueError(f'framing: expected "sequenced" or "bare", found {framing!r}')
+    frame = _frame_type(frame_version)
+    beginning = b"PETF" + bytes([frame_version])
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         _check_header(Path(path), file.read(_FILE_HEADER.size))
@@ -119,7 +141,7 @@ def frame_blocks(
             frames = 0
             for start, end in _payloads(Path(path), data, size):
                 if framing == "sequenced":
-                    if data[start : start + 5] != b"PETF\x01":
+                    if data[start : start + 5] != beginning:
                         continue
                     start += _HEADER
                 if (end - start) % FRAME.itemsize or start >= end:
@@ -127,15 +149,23 @@ def frame_blocks(
                 waiting.append(data[start:end])
                 frames += (end - start) // FRAME.itemsize
                 if frames >= block_frames:
-                    yield _frames(waiting, head_marker, tail_marker)
+                    yield _frames(waiting, frame, head_marker, tail_marker)
                     waiting, frames = [], 0
             if waiting:
-                yield _frames(waiting, head_marker, tail_marker)
+                yield _frames(waiting, frame, head_marker, tail_marker)
 
 
-def _frames(datagrams: list[bytes], head_marker: int, tail_marker: int) -> Frames:
-    raw = np.frombuffer(b"".join(datagrams), FRAME)
-    hits = (raw["head_du"] >> 4 == head_marker) & (raw["sixteenths_tail"] & 0xF == tail_marker)
+def _frame_type(frame_version: int) -> np.dtype[np.void]:
+    if frame_version not in (1, 2):
+        raise ValueError(f"frame_version: expected 1 or 2, found {frame_version!r}")
+    return FRAME if frame_version == 1 else FRAME_2
+
+
+def _frames(datagrams: list[bytes], frame: np.dtype[np.void], head_marker: int, tail_marker: int) -> Frames:
+    raw = np.frombuffer(b"".join(datagrams), frame)
+    hits = raw["head_du"] >> 4 == head_marker
+    if frame == FRAME:
+        hits &= raw["sixteenths_tail"] & 0xF == tail_marker
     return Frames(raw if hits.all() else raw[hits])
 
 

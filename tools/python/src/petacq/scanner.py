@@ -46,6 +46,7 @@ class Scanner:
     block_gap_y_mm: float = 0.0
     block_gap_z_mm: float = 0.0
     module_gap_z_mm: float = 0.0
+    frame_version: int = 1  #: of the frames that the boards send
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Scanner:
@@ -67,13 +68,19 @@ class Scanner:
             return ArrangedScanner(document)
         geometry = _object(document, "geometry")
         dimensions = _object(document, "dimensions")
+        version = document.get("frame_version", 1)
+        if version not in (1, 2) or isinstance(version, bool):
+            raise ScannerError(f"frame_version: expected 1 or 2, found {version!r}")
+        most_modules = 256 if version == 1 else 65536
+        most_crystals = 256 if version == 1 else 65535  # of a block
         counts = {}
         for key in ("modules", "blocks", "crystals"):
             part = _object(geometry, key)
             if _count(part, "x", 1) != 1:
                 raise ScannerError(f"{key}.x: expected 1 layer, found {part['x']}")
-            counts[f"{key}_y"] = _count(part, "y")
-            counts[f"{key}_z"] = _count(part, "z")
+            most = {"modules": most_modules, "blocks": 16, "crystals": most_crystals}[key]
+            counts[f"{key}_y"] = _count(part, "y", most=most)
+            counts[f"{key}_z"] = _count(part, "z", most=most)
         lengths = {}
         for key in ("ring_radius_mm", "crystal_pitch_y_mm", "crystal_pitch_z_mm", "crystal_length_mm"):
             lengths[key] = _number(dimensions, key)
@@ -82,7 +89,7 @@ class Scanner:
         scanner = cls(
             name=str(document.get("name", "")),
             tick_ps=_number(document, "tick_ps"),
-            channels=_count(geometry, "channels"),
+            channels=_count(geometry, "channels", most=most_modules),
             position_size=_count(geometry, "position_size"),
             modules_y=counts["modules_y"],
             modules_z=counts["modules_z"],
@@ -91,12 +98,16 @@ class Scanner:
             crystals_y=counts["crystals_y"],
             crystals_z=counts["crystals_z"],
             **lengths,
+            frame_version=version,
         )
         for key, expected in (("bdm_count", scanner.bdm_count), ("du_count", scanner.du_count)):
-            if _count(geometry, key) != expected:
+            if _count(geometry, key, most=most_modules) != expected:
                 raise ScannerError(f"geometry.{key}: expected {expected}, found {geometry[key]}")
-        if scanner.crystal_count > 256 * 16 * 256:
-            raise ScannerError(f"{scanner.crystal_count} crystals: expected at most {256 * 16 * 256}")
+        if scanner.crystals_per_du > most_crystals:
+            raise ScannerError(f"crystals: expected at most {most_crystals} in a block, found {scanner.crystals_per_du}")
+        most_in_all = 256 * 16 * 256 if version == 1 else 1 << 24
+        if scanner.crystal_count > most_in_all:
+            raise ScannerError(f"{scanner.crystal_count} crystals: expected at most {most_in_all}")
         return scanner
 
     @property
@@ -255,10 +266,10 @@ def _object(document: Any, key: str) -> Mapping[str, Any]:
     return part
 
 
-def _count(part: Mapping[str, Any], key: str, default: int | None = None) -> int:
+def _count(part: Mapping[str, Any], key: str, default: int | None = None, most: int = 256) -> int:
     number = part.get(key, default)
-    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= 256:
-        raise ScannerError(f"{key}: expected an integer from 1 to 256, found {number!r}")
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
+        raise ScannerError(f"{key}: expected an integer from 1 to {most}, found {number!r}")
     return number
 
 
