@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gpu/pipeline.hpp"
-#include "tests/gpu/random.hpp"
+#include "tests/gpu/base/random.hpp"
 #include "tests/gpu/setups.hpp"
 
 namespace petacq::test {
@@ -55,6 +55,7 @@ struct Case {
     std::vector<InputFrame> frames;
 };
 
+/// Of every three seeds in a row, one has a scanner of the long form.
 /// `frames`: approximate number; 0: a random number, small enough for thousands of cases.
 Case make_case(Family family, std::uint64_t seed, std::size_t frames = 0);
 

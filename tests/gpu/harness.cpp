@@ -228,15 +228,17 @@ std::string check_spectra(gpu::Pipeline& pipeline, const config::Geometry& g, co
     std::string difference = compare_histogram("flood of the unit", {}, unit.flood,
                                                {flood, flood + static_cast<std::ptrdiff_t>(positions)});
     std::vector<std::uint32_t> energies;
-    for (std::uint32_t local = 0; local < g.crystals.y * g.crystals.z; ++local) {
+    for (std::uint32_t local = 0; local < reference_crystals_of_unit(g, number); ++local) {
         const std::uint32_t origin =
-            local % g.crystals.z + (g.crystals.y - 1 - local / g.crystals.z) * g.crystals.z;
+            g.channel_map ? local
+                          : local % g.crystals.z + (g.crystals.y - 1 - local / g.crystals.z) * g.crystals.z;
         const auto from =
             want.energies.begin() +
             256 * std::ptrdiff_t{
                       reference_crystal(g, number / g.du_count, number % g.du_count, origin).crystal};
         energies.insert(energies.end(), from, from + 256);
     }
+    energies.resize(std::size_t{256} * reference_crystals_per_du(g));  // a unit may have fewer than others
     if (difference.empty())
         difference = compare_histogram("energies of the unit", {}, unit.energies, energies);
     config::Spectra got;

@@ -3,7 +3,7 @@
 
 #include "gpu/base/records.hpp"
 #include "gpu/rules/multiples.hpp"
-#include "tests/gpu/random.hpp"
+#include "tests/gpu/base/random.hpp"
 #include "tests/support/catch.hpp"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gpu/pipeline.hpp"
+#include "tests/gpu/base/random.hpp"
 #include "tests/gpu/generators.hpp"
-#include "tests/gpu/random.hpp"
 #include "tests/gpu/reference.hpp"
 
 namespace petacq::test {

@@ -8,8 +8,8 @@
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/randoms.hpp"
 #include "gpu/rules/conversion.hpp"
-#include "tests/gpu/arrangements/random_arrangement.hpp"
 #include "tests/gpu/backends.hpp"
+#include "tests/gpu/base/random_arrangement.hpp"
 #include "tests/gpu/setups.hpp"
 #include "tests/support/catch.hpp"
 

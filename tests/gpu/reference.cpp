@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "config/energy_bins.hpp"
+#include "tests/gpu/base/reference_line.hpp"
 #include "tests/gpu/reference_segment.hpp"
 
 namespace petacq::test {

@@ -95,11 +95,6 @@ bool tag_before(const gpu::Tag& a, const gpu::Tag& b);
 bool reference_good(const config::Geometry& geometry, const gpu::CoincidenceRules& rules,
                     std::uint32_t crystal_a, std::uint32_t crystal_b);
 
-/// Whether the segment between the front faces of two crystals meets the field of view. Exact for positions
-/// of up to 1 m.
-bool reference_line_meets(const config::FieldOfView& view, const config::PairGeometry::Crystal& a,
-                          const config::PairGeometry::Crystal& b);
-
 /// The results for the accepted singles of one segment.
 struct Decided {
     gpu::RecordVector<gpu::Coincidence> coincidences;  ///< in record order

@@ -123,9 +123,10 @@ std::string describe(const Case& c, const PlanOptions& options) {
         << (c.options.energy.filter
                 ? std::to_string(c.options.energy.lower) + " to " + std::to_string(c.options.energy.upper)
                 : "all")
-        << "; channels " << g.channels << ", modules " << g.modules.y << " x " << g.modules.z << ", blocks "
-        << g.blocks.y << " x " << g.blocks.z << ", crystals " << g.crystals.y << " x " << g.crystals.z
-        << ", position_size " << g.position_size << ", bins " << c.setup.calibration.bins << ", time offsets "
+        << (g.channel_map ? "; long form, " : "; ring, ") << g.crystal_count() << " crystals, channels "
+        << g.channels << ", modules " << g.modules.y << " x " << g.modules.z << ", blocks " << g.blocks.y
+        << " x " << g.blocks.z << ", crystals " << g.crystals.y << " x " << g.crystals.z << ", position_size "
+        << g.position_size << ", bins " << c.setup.calibration.bins << ", time offsets "
         << (c.setup.calibration.time_offset.empty() ? "no" : "yes") << "\n  plan: slices of "
         << options.slice_frames << ", disorder " << options.disorder << ", max_span " << options.max_span
         << ", slack " << options.slack << ", segments " << options.segments << ", late " << options.late

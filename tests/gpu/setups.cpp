@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "net/wire.hpp"
-#include "tests/gpu/arrangements/random_arrangement.hpp"
+#include "tests/gpu/base/random_arrangement.hpp"
 
 namespace petacq::test {
 

@@ -8,7 +8,7 @@
 #include "config/calibration.hpp"
 #include "config/scanner.hpp"
 #include "gpu/pipeline.hpp"
-#include "tests/gpu/random.hpp"
+#include "tests/gpu/base/random.hpp"
 #include "tests/gpu/reference.hpp"
 
 namespace petacq::test {

@@ -6,7 +6,7 @@
 
 #include "config/geometry.hpp"
 #include "gpu/base/records.hpp"
-#include "tests/gpu/random.hpp"
+#include "tests/gpu/base/random.hpp"
 
 namespace petacq::test {
 

@@ -12,7 +12,8 @@
 
 #include "config/arrangement.hpp"
 #include "gpu/rules/pair_rule.hpp"
-#include "tests/gpu/arrangements/random_arrangement.hpp"
+#include "tests/gpu/base/random_arrangement.hpp"
+#include "tests/gpu/base/reference_line.hpp"
 #include "tests/gpu/reference.hpp"
 #include "tests/support/catch.hpp"
 

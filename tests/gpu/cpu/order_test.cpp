@@ -4,7 +4,7 @@
 #include "gpu/base/records.hpp"
 #include "gpu/cpu/order.hpp"
 #include "gpu/rules/record_order.hpp"
-#include "tests/gpu/random.hpp"
+#include "tests/gpu/base/random.hpp"
 #include "tests/support/catch.hpp"
 
 namespace {

@@ -11,7 +11,7 @@
 #include "gpu/cuda/slice/record_packing.hpp"
 #include "gpu/cuda/transfer/result.hpp"
 #include "gpu/cuda/transfer/upload_plan.hpp"
-#include "tests/gpu/random.hpp"
+#include "tests/gpu/base/random.hpp"
 #include "tests/support/catch.hpp"
 
 namespace {

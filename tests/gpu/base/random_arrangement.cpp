@@ -1,4 +1,4 @@
-#include "tests/gpu/arrangements/random_arrangement.hpp"
+#include "tests/gpu/base/random_arrangement.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

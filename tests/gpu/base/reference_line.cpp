@@ -1,9 +1,9 @@
-// Whether a line meets the field of view, by trying out the places where it can enter or leave.
+// By trying out the places where it can enter or leave.
+#include "tests/gpu/base/reference_line.hpp"
+
 #include <array>
 #include <cstdlib>
 #include <vector>
-
-#include "tests/gpu/reference.hpp"
 
 namespace petacq::test {
 

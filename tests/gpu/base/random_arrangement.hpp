@@ -6,7 +6,7 @@
 #include <string>
 
 #include "config/scanner.hpp"
-#include "tests/gpu/random.hpp"
+#include "tests/gpu/base/random.hpp"
 
 namespace petacq::test {
 
