@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <tuple>
 #include <utility>
@@ -170,17 +171,23 @@ UnrolledMap::UnrolledMap(std::shared_ptr<const Arrangement> arrangement)
     std::stable_sort(flat.begin(), flat.end(), [](const FlatModule& a, const FlatModule& b) {
         return std::tuple(a.band, a.angle) < std::tuple(b.band, b.angle);
     });
+    // One scale for all bands, so that modules of one direction are above each other.
+    const auto end_of_band = [&](auto begin) {
+        return std::find_if(begin, flat.end(), [&](const FlatModule& m) { return m.band != begin->band; });
+    };
+    double scale = 0;
+    for (auto begin = flat.begin(); begin != flat.end(); begin = end_of_band(begin))
+        scale = std::max(scale, width_of_angles({begin, end_of_band(begin)}));
+    double left = std::numeric_limits<double>::infinity();
+    for (const FlatModule& m : flat)
+        left = std::min(left, scale * m.angle + m.around.left);
     for (auto begin = flat.begin(); begin != flat.end();) {
-        const auto end =
-            std::find_if(begin, flat.end(), [&](const FlatModule& m) { return m.band != begin->band; });
-        const double scale = width_of_angles({begin, end});
+        const auto end = end_of_band(begin);
         double low = begin->around.bottom;
         double high = begin->around.top;
-        double left = scale * begin->angle + begin->around.left;
         for (auto m = begin; m != end; ++m) {
             low = std::min(low, m->around.bottom);
             high = std::max(high, m->around.top);
-            left = std::min(left, scale * m->angle + m->around.left);
         }
         const double bottom = height_ > 0 ? height_ + gap * (high - low) : 0;
         for (; begin != end; ++begin) {

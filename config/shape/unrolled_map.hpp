@@ -20,9 +20,9 @@ struct MapRectangle {
 
 /// Seen from outside: x runs counter-clockwise around the axis, y along it. Each module is at its angle,
 /// those that face one direction side by side, and at its z. Angles are drawn so wide that modules of
-/// different directions do not overlap. Modules behind others have a band of their own above them, such as
-/// those of a ring around an insert, and so have those that face along the axis. Layers are maps of their
-/// own, of equal size. Immutable, so threads may share it.
+/// different directions do not overlap, alike everywhere. Modules behind others have a band of their own
+/// above them, such as those of a ring around an insert, and so have those that face along the axis. Layers
+/// are maps of their own, of equal size. Immutable, so threads may share it.
 class UnrolledMap {
   public:
     /// Where the middle of the front face of a module is on the map, and its directions there.

@@ -139,6 +139,14 @@ TEST_CASE("shape: the map shows modules at their angle and z") {
     REQUIRE(bands.size() == 2);
     const auto& [a, b] = std::pair(bands.begin()->second, bands.rbegin()->second);
     CHECK((a.second <= b.first || b.second <= a.first));
+    // Those of one angle are above each other.
+    std::map<std::int64_t, double> places;
+    for (std::uint32_t m = 0; m < insert.arrangement->modules().size(); ++m) {
+        const config::Vector3& out = insert.arrangement->modules()[m].outward;
+        const auto angle = std::llround(std::atan2(out[1], out[0]) * 1e5);
+        const auto place = places.emplace(angle, of_insert.modules()[m].front[0]).first;
+        CHECK(of_insert.modules()[m].front[0] == Approx(place->second).margin(1e-3));
+    }
 }
 
 TEST_CASE("shape: modules in any position have a place on the map of their own") {

@@ -185,6 +185,7 @@ class CrystalMap {
     context.textAlign = "center";
     context.lineWidth = 3;
     context.strokeStyle = colour("card");
+    context.fillStyle = colour("ink");
     const layers = new Map();  // lowest and highest pixel
     for (const {module, layer, left, bottom, right, top} of this.layout.boxes) {
       const [low, high] = layers.get(layer) || [bottom, top];
