@@ -19,7 +19,6 @@ using config::PairGeometry;
 /// Directions from the axis that are told apart, at least.
 constexpr std::uint32_t directions = 24;
 constexpr std::uint32_t max_split_groups = 128;
-constexpr std::uint32_t directions_of_view = 48;  // whether lines meet a field of view depends on more
 
 /// [group] groups that pair with the same others have the same number.
 std::vector<std::uint32_t> alike(const PairRule& rule) {
@@ -98,6 +97,27 @@ bool join_neighbours(std::vector<std::uint32_t>& ranks, std::uint32_t most) {
     return true;
 }
 
+/// [family] into how many directions it is divided. With a field of view, partners lie within the angle that
+/// it has as seen from a crystal, and half of that is told apart.
+std::vector<std::uint32_t> directions_of(const PairGeometry& pairs,
+                                         const std::vector<std::uint32_t>& family) {
+    constexpr double most_of_view = 96;
+    const std::uint32_t count = number_of(family);
+    if (!pairs.field_of_view) return std::vector<std::uint32_t>(count, std::max(1U, directions / count));
+    std::vector<double> furthest(count);
+    for (const Crystal& c : pairs.crystals)
+        furthest[family[c.group]] = std::max(furthest[family[c.group]], radius_of(c));
+    const double radius = std::max(pairs.field_of_view->half_x_um, pairs.field_of_view->half_y_um);
+    std::vector<double> wanted;
+    for (const double distance : furthest)
+        wanted.push_back(4 * std::numbers::pi / std::asin(std::min(1.0, radius / std::max(distance, 1.0))));
+    const double all = std::accumulate(wanted.begin(), wanted.end(), 0.0);
+    std::vector<std::uint32_t> parts;
+    for (const double part : wanted)
+        parts.push_back(static_cast<std::uint32_t>(std::max(1.0, part * std::min(1.0, most_of_view / all))));
+    return parts;
+}
+
 /// The part of the pairs of crystals of two bins that is good: of all if they are few, else of a fixed
 /// sample. `same`: the two are one bin, whose crystals do not pair with themselves.
 double good_part(const PairRule& rule, std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
@@ -145,19 +165,18 @@ PairSides PairSides::of(const config::Geometry& geometry, const PairRule& rule) 
         return sides;
     }
     const PairGeometry& pairs = *geometry.pairs;
-    const std::vector<std::uint32_t> kind = families(pairs, rule);
-    const std::uint32_t wanted = pairs.field_of_view ? directions_of_view : directions;
-    const std::uint32_t parts = std::max(1U, wanted / number_of(kind));
-    using Key = std::tuple<double, std::uint32_t, std::uint32_t>;
-    std::vector<std::complex<double>> towards(number_of(kind));
+    const std::vector<std::uint32_t> family = families(pairs, rule);
+    const std::vector<std::uint32_t> parts = directions_of(pairs, family);
+    std::vector<std::complex<double>> towards(number_of(family));
     for (const Crystal& c : pairs.crystals)
-        towards[kind[c.group]] += std::polar(1.0, 2 * std::numbers::pi * turn_of(c));
-    std::vector<Key> keys;
+        towards[family[c.group]] += std::polar(1.0, 2 * std::numbers::pi * turn_of(c));
+    // By direction first, so that neighbours in this order are neighbours around the axis.
+    std::vector<std::tuple<double, std::uint32_t>> keys;
     for (const Crystal& c : pairs.crystals) {
-        const auto part = static_cast<std::uint32_t>(turn_of(c) * parts);
-        // By direction first, so that neighbours in this order are neighbours around the axis.
-        const double turn = parts > 1 ? part : std::arg(towards[kind[c.group]]);
-        keys.emplace_back(turn, kind[c.group], part);
+        const std::uint32_t f = family[c.group];
+        const double turn = parts[f] > 1 ? std::floor(turn_of(c) * parts[f]) / parts[f]
+                                         : std::arg(towards[f]) / (2 * std::numbers::pi);
+        keys.emplace_back(turn, f);
     }
     sides.of_crystal = ranks(keys);
     join_neighbours(sides.of_crystal, most);

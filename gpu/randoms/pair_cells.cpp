@@ -69,6 +69,8 @@ PairCells PairCells::of(const config::Geometry& geometry, const CoincidenceRules
         cells.partners_refused = !geometry.is_ring() || cells.zones > 1;
     }
     cells.bins = std::make_shared<const PairBins>(geometry, cells.rule, *cells.of_sides, cells.zones);
+    for (std::uint32_t cell = 0; cell < cells.count(); ++cell)
+        cells.empty_ = cells.empty_ || !cells.occupied(cell);
     if (asks_for_good(rules.policy)) cells.find_good_parts();
     return cells;
 }

@@ -61,6 +61,7 @@ struct PairCells {
     [[nodiscard]] bool occupied(std::uint32_t cell) const {
         return bins->first_bin(cell + 1) > bins->first_bin(cell);
     }
+    [[nodiscard]] bool has_empty() const { return empty_; }
     /// Whether a single of side a and one of side b may make a good pair.
     [[nodiscard]] bool can_join(std::uint32_t side_a, std::uint32_t side_b) const {
         return of_sides->can_join[std::size_t{side_a} * sides + side_b] != 0;
@@ -72,6 +73,8 @@ struct PairCells {
 
   private:
     void find_good_parts();
+
+    bool empty_ = false;  ///< a cell is not occupied
 };
 
 }  // namespace petacq::gpu

@@ -334,6 +334,19 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
     }
     contents.partners.assign(std::size_t{count} * count, 0);
     contents.good_partners.assign(contents.partners.size(), 0);
+    // Partners on the side of b, in the zones that it has.
+    const auto in_zones_of = [&](std::uint32_t b, std::size_t row, double of_good, double of_bad) {
+        double all = 0;
+        const std::uint32_t first = b - cells.zone_of(b);
+        for (std::uint32_t zone = 0; zone < zones; ++zone) {
+            const double good = axial.good[row + zone];
+            if (cells.occupied(first + zone))
+                all += axial.partners[row + zone] * (of_good * good + of_bad * (1 - good));
+        }
+        return all;
+    };
+    if (cells.partners_refused && cells.rule.field_of_view.half_x_um > 0)
+        return spread_partners(contents, trues, by_side, axial, good_parts);
     for (std::uint32_t a = 0; a < count; ++a) {
         const std::size_t row = std::size_t{cells.zone_of(a)} * zones;
         double good_in_zone = 0;
@@ -342,22 +355,81 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
         // The good and the bad pairs of the zone, in the parts that they have in the cell.
         const double of_good = good_in_zone > 0 ? good_parts[a] / good_in_zone : 0;
         const double of_bad = good_in_zone < 1 ? (1 - good_parts[a]) / (1 - good_in_zone) : 0;
+        const double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
+        if (all <= 0) continue;
         for (std::uint32_t b = 0; b < count; ++b) {
-            // Of the zones that the side of b has.
-            const std::uint32_t first = b - cells.zone_of(b);
-            double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
-            for (std::uint32_t zone = 0; zone < zones; ++zone) {
-                const double good = axial.partners[row + zone] * axial.good[row + zone];
-                if (!cells.occupied(first + zone))
-                    all -= of_good * good + of_bad * (axial.partners[row + zone] - good);
-            }
-            if (all <= 1e-9 || !cells.occupied(b)) continue;
+            const double of_side = cells.has_empty() ? in_zones_of(b, row, of_good, of_bad) : all;
+            if (of_side <= 0 || !cells.occupied(b)) continue;
             const std::size_t place = std::size_t{a} * count + b;
             const double partners = axial.partners[row + cells.zone_of(b)];
             const double good = of_good * partners * axial.good[row + cells.zone_of(b)];
             const double bad = of_bad * partners * (1 - axial.good[row + cells.zone_of(b)]);
-            contents.partners[place] = by_side[place_of(a, b)] * ((good + bad) / all);
+            contents.partners[place] = by_side[place_of(a, b)] * ((good + bad) / of_side);
             contents.good_partners[place] = good + bad > 0 && are_apart(a, b) ? good / (good + bad) : 0;
+        }
+    }
+}
+
+void RandomsEstimator::spread_partners(WindowContents& contents, const TruePairs& trues,
+                                       const std::vector<double>& by_side, const AxialPartners& axial,
+                                       const std::vector<double>& good_parts) const {
+    const PairCells& cells = pairs_.cells();
+    const std::size_t sides = cells.sides;
+    const std::uint32_t count = cells.count();
+    const std::uint32_t zones = cells.zones;
+    std::vector<double> good_of_sides(sides * sides);
+    for (std::uint32_t a = 0; a < count; ++a) {
+        for (std::uint32_t b = 0; b < count; ++b) {
+            good_of_sides[cells.side_of(a) * sides + cells.side_of(b)] +=
+                cells.good_parts[std::size_t{a} * count + b] / (zones * zones);
+        }
+    }
+    for (std::size_t i = 0; i < good_of_sides.size(); ++i) {
+        const double good = std::max(trues.good[i], 0.0);
+        good_of_sides[i] =
+            part_of(good, good + std::max(trues.refused[i], 0.0), trues.variance[i], good_of_sides[i]);
+    }
+    for (std::uint32_t a = 0; a < count; ++a) {
+        const std::size_t zone_row = std::size_t{cells.zone_of(a)} * zones;
+        const std::size_t side_row = std::size_t{cells.side_of(a)} * sides;
+        double good = 0;
+        double bad = 0;
+        for (std::uint32_t side = 0; side < sides; ++side) {
+            if (!cells.can_join(cells.side_of(a), side)) continue;
+            good += by_side[side_row + side] * good_of_sides[side_row + side];
+            bad += by_side[side_row + side] * (1 - good_of_sides[side_row + side]);
+        }
+        // The parts that good and bad pairs have in the cell.
+        const double of_good = good > 0 ? good_parts[a] * (good + bad) / good : 0;
+        const double of_bad = bad > 0 ? (1 - good_parts[a]) * (good + bad) / bad : 0;
+        for (std::uint32_t side = 0; side < sides; ++side) {
+            const bool joins = cells.can_join(cells.side_of(a), side);
+            const double all = by_side[side_row + side];
+            const double good_side = joins ? all * good_of_sides[side_row + side] * of_good : 0;
+            const double bad_side = joins ? all * (1 - good_of_sides[side_row + side]) * of_bad : all;
+            double good_zones = 0;
+            double bad_zones = 0;
+            double all_zones = 0;
+            for (std::uint32_t zone = 0; zone < zones; ++zone) {
+                if (!cells.occupied(side * zones + zone)) continue;
+                const double partners = axial.partners[zone_row + zone];
+                good_zones += partners * axial.good[zone_row + zone];
+                bad_zones += partners * (1 - axial.good[zone_row + zone]);
+                all_zones += partners;
+            }
+            if (all_zones <= 0) continue;
+            for (std::uint32_t zone = 0; zone < zones; ++zone) {
+                if (!cells.occupied(side * zones + zone)) continue;
+                const double part = axial.partners[zone_row + zone] / all_zones;
+                const double near = axial.good[zone_row + zone];
+                const double found_good =
+                    good_side * part * (good_zones > 0 ? near * all_zones / good_zones : 1);
+                const double found_bad =
+                    bad_side * part * (bad_zones > 0 ? (1 - near) * all_zones / bad_zones : 1);
+                const std::size_t place = std::size_t{a} * count + side * zones + zone;
+                contents.partners[place] = found_good + found_bad;
+                contents.good_partners[place] = found_good > 0 ? found_good / (found_good + found_bad) : 0;
+            }
         }
     }
 }

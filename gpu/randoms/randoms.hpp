@@ -13,6 +13,7 @@
 
 #include "config/geometry.hpp"
 #include "gpu/interval_sums.hpp"
+#include "gpu/randoms/axial_partners.hpp"
 #include "gpu/randoms/good_pairs.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/pair_chances.hpp"
@@ -84,6 +85,10 @@ class RandomsEstimator {
     /// WindowContents::partners and good_partners. Without randoms, as a guess.
     void find_all_partners(WindowContents& contents, const IntervalSums& sums, const TruePairs& trues,
                            const ExpectedRandoms& randoms) const;
+    /// The same with a field of view: whether a partner is good depends on the sides of both, and on their
+    /// zones.
+    void spread_partners(WindowContents& contents, const TruePairs& trues, const std::vector<double>& by_side,
+                         const AxialPartners& axial, const std::vector<double>& good_parts) const;
     /// [zone] singles with a partner on a side that can join theirs, and those of them that make a good pair
     /// with it, from the true prompts.
     struct PairedSingles {

@@ -1,4 +1,5 @@
-// petcal: makes, imports, derives, compares and inspects calibrations, and checks the detector daily.
+// petcal: makes, imports, derives, compares and inspects calibrations, checks the detector daily, and draws
+// it.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
@@ -22,6 +23,7 @@
 #include "tools/petcal/apply.hpp"
 #include "tools/petcal/check/check.hpp"
 #include "tools/petcal/compare.hpp"
+#include "tools/petcal/draw/draw.hpp"
 #include "tools/petcal/inspect.hpp"
 #include "tools/petcal/inspect_normalisation.hpp"
 #include "tools/petcal/outputs.hpp"
@@ -56,6 +58,7 @@ struct CommandOptions {
     petcal::DeriveActivityOptions activity;
     petcal::ApplyOptions apply;
     petcal::CheckOptions check;
+    petcal::DrawOptions draw;
 };
 
 /// The options of a command that writes files.
@@ -249,6 +252,16 @@ CLI::App* add_check(CLI::App& app, CommandOptions& o) {
     return check;
 }
 
+CLI::App* add_draw(CLI::App& app, CommandOptions& o) {
+    CLI::App* draw = app.add_subcommand("draw", "Draws a scanner in three dimensions");
+    draw->add_option("--scanner", o.scanner, "Scanner description")->required();
+    add_output(draw, o, o.draw.output, "File to write: .html, a page to turn and zoom, or .png");
+    draw->add_option("--colour", o.draw.colour, "Colours by module, bdm, board, type or layer")
+        ->check(CLI::IsMember({"module", "bdm", "board", "type", "layer"}))
+        ->capture_default_str();
+    return draw;
+}
+
 int make_file(const config::Scanner& scanner, const CommandOptions& o) {
     config::Calibration calibration;
     try {
@@ -299,6 +312,7 @@ struct Commands {
     CLI::App* compare;
     CLI::App* inspect;
     CLI::App* check;
+    CLI::App* draw;
 };
 
 int execute(const Commands& c, const CommandOptions& o) {
@@ -326,6 +340,8 @@ int execute(const Commands& c, const CommandOptions& o) {
         petcal::apply(scanner, o.apply);
     } else if (c.compare->parsed()) {
         print_comparison(scanner, o);
+    } else if (c.draw->parsed()) {
+        petcal::draw(scanner, o.draw);
     } else if (c.inspect->parsed()) {
         print_contents(scanner.geometry, o);
     }
@@ -335,16 +351,18 @@ int execute(const Commands& c, const CommandOptions& o) {
 
 int run(int argc, char** argv) {
     CLI::App app(
-        "petcal: makes, imports, derives, compares and inspects calibrations, and checks the detector",
+        "petcal: makes, imports, derives, compares and inspects calibrations, checks the detector, and draws "
+        "it",
         "petcal");
     app.require_subcommand(1);
     CommandOptions o;
     const Commands commands{add_make(app, o),    add_import(app, o),  add_derive(app, o), add_apply(app, o),
-                            add_compare(app, o), add_inspect(app, o), add_check(app, o)};
+                            add_compare(app, o), add_inspect(app, o), add_check(app, o),  add_draw(app, o)};
     if (const auto status = config::parse_command_line(
             app, {"petcal", {}, {"--cylinder", "--point", "--nonlinearity"}}, argc, argv))
         return *status;
 
+    o.draw.suffix = o.draw.output.extension().string();
     petcal::Outputs outputs(o.force);
     for (std::filesystem::path* file : o.outputs)
         if (!file->empty()) outputs.claim(*file);

@@ -30,7 +30,7 @@ p.verdict { font-size: 1.15rem; }
 .units { grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: 1rem; }
 figure { margin: 0; }
 figure h2 { margin: 0 0 .3rem; }
-figure img, figure svg { display: block; width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; box-sizing: border-box; }
+figure img, figure svg, figure canvas { display: block; width: 100%; height: auto; border: 1px solid var(--line); border-radius: 6px; box-sizing: border-box; }
 figcaption { font-size: .9rem; margin-top: .3rem; }
 table { border-collapse: collapse; font-size: .9rem; }
 .tables table { width: 100%; }
@@ -40,6 +40,7 @@ th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
 th[scope=col] { vertical-align: bottom; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .wide { overflow-x: auto; }
+figure canvas { height: min(70vh, 48rem); touch-action: none; }
 image { image-rendering: pixelated; }
 .curve, .other { fill: none; stroke: var(--curve); stroke-width: 1; vector-effect: non-scaling-stroke; }
 .other { stroke: var(--other); }

@@ -79,7 +79,7 @@ void check_randoms(const std::string& name, double radius_mm, double half_length
             INFO(name << ", mode " << static_cast<int>(mode) << ", policy " << policy << ": " << truth
                       << " randoms, expected " << expected.total / truth << " of them, by delayeds "
                       << from_delayeds / truth);
-            CHECK(truth > 2000);
+            CHECK(truth > 1500);
             CHECK(std::abs(expected.total - truth) < 3.5 * std::sqrt(truth) + part * truth);
             CHECK(std::abs(from_delayeds - truth) < 3.5 * std::sqrt(2 * truth) + part * truth);
             // By pairs they add up to the same, and over the crystals to twice as many.

@@ -90,7 +90,7 @@ void compare_rays(const Finder& finder, const config::Arrangement& arrangement, 
         REQUIRE(entry->crystal == expected.entry->crystal);
         REQUIRE(entry->distance_mm == Approx(expected.entry->distance_mm).epsilon(1e-9));
     }
-    CHECK(hits > rays / 10);
+    CHECK(hits > rays / 20);
 }
 
 void compare_with_search(const config::Scanner& scanner, int rays, double farthest) {

@@ -1,0 +1,162 @@
+"""petcal draw: the page in a headless Chromium, and the picture. Exit status 77: Chromium is not installed.
+
+Usage: draw_test.py PETCAL SOURCE_DIRECTORY
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+PETCAL, SOURCE = sys.argv[1:3]
+sys.path.insert(0, os.path.join(SOURCE, "tools"))
+import browser  # noqa: E402
+
+EXAMPLES = os.path.join(SOURCE, "config", "examples")
+SCANNERS = {"small": "small.scanner.json"} | {name: f"scanners/{name}.scanner.json"
+                                              for name in ("phoswich", "box", "insert", "total-body")}
+
+
+def draw(scanner, output, *options):
+    return subprocess.run([PETCAL, "draw", "--scanner", os.path.join(EXAMPLES, SCANNERS[scanner]), "-o", output, *options],
+                          capture_output=True, text=True, check=False)
+
+
+def colours_of_png(path):
+    """How many different colours the pixels of a picture have."""
+    with open(path, "rb") as file:
+        content = file.read()
+    width, height = (int.from_bytes(content[at:at + 4], "big") for at in (16, 20))
+    channels = {2: 3, 6: 4, 0: 1}[content[25]]
+    data, at = b"", 8
+    while at < len(content):
+        length = int.from_bytes(content[at:at + 4], "big")
+        if content[at + 4:at + 8] == b"IDAT":
+            data += content[at + 8:at + 8 + length]
+        at += length + 12
+    rows, stride = zlib.decompress(data), width * channels
+    before, seen = bytes(stride), set()
+    for y in range(height):
+        kind, row = rows[y * (stride + 1)], bytearray(rows[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        for x in range(stride):
+            left, above = row[x - channels] if x >= channels else 0, before[x]
+            corner = before[x - channels] if x >= channels else 0
+            nearest = min((left, above, corner), key=lambda v: abs(left + above - corner - v))
+            row[x] = (row[x] + (0, left, above, (left + above) // 2, nearest)[kind]) & 255
+        before = bytes(row)
+        if y % 8 == 0:
+            seen.update(before[x:x + channels] for x in range(0, stride, channels))
+    return len(seen)
+
+
+class Draw(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser(CHROMIUM)
+        cls.directory = tempfile.TemporaryDirectory()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.directory.cleanup()
+
+    def open(self, scanner, *options):
+        path = os.path.join(self.directory.name, scanner + ".html")
+        result = draw(scanner, path, "--force", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        page = self.browser.page()
+        self.addCleanup(page.close)
+        page.open("file://" + path)
+        page.wait("drawn.length > 0")
+        return page
+
+    def pixels(self, page):
+        """The share of the canvas that is drawn on."""
+        return page.evaluate("""(() => {
+            const data = context.getImageData(0, 0, canvas.width, canvas.height).data;
+            let drawn = 0;
+            for (let i = 3; i < data.length; i += 4) drawn += data[i] > 0;
+            return drawn / (canvas.width * canvas.height);
+        })()""")
+
+    def test_every_box_is_drawn(self):
+        for scanner in SCANNERS:
+            with self.subTest(scanner):
+                page = self.open(scanner)
+                self.assertGreater(self.pixels(page), 0.05)
+                # Of a closed box three faces look at the viewer.
+                self.assertEqual(page.evaluate("new Set(drawn.map(d => d.box)).size"), page.evaluate("boxes.length"))
+                self.assertEqual(page.complaints, [])
+
+    def test_crystals_have_the_numbers_and_places_of_the_scanner(self):
+        for scanner in ("small", "phoswich"):
+            page = self.open(scanner)
+            page.click("#crystals")
+            page.wait("drawn.some(d => d.box.crystal !== undefined)")
+            numbers = page.evaluate("[...new Set(drawn.map(d => d.box.crystal))].sort((a, b) => a - b)")
+            self.assertEqual(numbers, list(range(page.evaluate("scene.crystals"))))
+        # Crystal 0 of the phoswich: column 0, row 0 of the 7 x 7 front layer of the module at +x.
+        text = page.evaluate("describe(drawn.find(d => d.box.crystal === 0).box)")
+        self.assertIn("crystal 0: module 0 (phoswich), layer 0 of LYSO, BDM 0, DU 0, board 0, column 0, row 0, front at 32.00, -4.80, ", text)
+
+    def test_a_click_shows_the_crystals_of_a_box(self):
+        page = self.open("total-body")
+        self.assertTrue(page.evaluate("choose.crystals.disabled"))
+        page.evaluate("""(() => {
+            const {points} = drawn[drawn.length - 1], place = canvas.getBoundingClientRect();
+            const [x, y] = [0, 1].map(i => points.reduce((sum, p) => sum + p[i] / 4, 0));
+            const at = {clientX: place.left + x * place.width / canvas.width, clientY: place.top + y * place.height / canvas.height,
+                        pointerId: 1, bubbles: true};
+            canvas.setPointerCapture = () => {};
+            canvas.dispatchEvent(new PointerEvent("pointerdown", at));
+            canvas.dispatchEvent(new PointerEvent("pointerup", at));
+        })()""")
+        page.wait("drawn.filter(d => d.box.crystal !== undefined).length > 0")
+        self.assertEqual(page.evaluate("new Set(drawn.map(d => d.box.crystal)).size"), 7 * 12 + 1)
+        self.assertIn("7 × 12 crystals", page.evaluate("about.textContent"))
+
+    def test_it_turns_and_zooms(self):
+        page = self.open("box")
+        before = page.evaluate("canvas.toDataURL()")
+        page.evaluate("""(() => {
+            canvas.setPointerCapture = () => {};
+            for (const [kind, x] of [["pointerdown", 300], ["pointermove", 360], ["pointerup", 360]])
+                canvas.dispatchEvent(new PointerEvent(kind, {clientX: x, clientY: 300, pointerId: 1}));
+            canvas.dispatchEvent(new WheelEvent("wheel", {deltaY: -400, cancelable: true}));
+        })()""")
+        page.wait(f"canvas.toDataURL() !== {json.dumps(before)}")
+        self.assertGreater(page.evaluate("view.zoom"), 1.3)
+
+    def test_colours_by_board(self):
+        page = self.open("box", "--colour", "board")
+        self.assertEqual(page.evaluate("choose.colour.value"), "board")
+        self.assertIn("board 15", page.evaluate("legend.textContent"))
+        page.evaluate("choose.colour.value = 'type', choose.colour.dispatchEvent(new Event('change'))")
+        self.assertEqual(page.evaluate("legend.textContent"), "panel")
+
+    def test_a_picture(self):
+        path = os.path.join(self.directory.name, "insert.png")
+        result = draw("insert", path)
+        if "without cairo" in result.stderr:
+            self.skipTest("built without cairo")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(colours_of_png(path), 100)
+
+    def test_mistakes(self):
+        for output, options, expected in (("a.svg", (), "expected a name that ends in .html or .png, found '.svg'"),
+                                          ("a.html", ("--colour", "red"), "red")):
+            result = draw("box", os.path.join(self.directory.name, output), *options)
+            self.assertEqual(result.returncode, 64, result.stderr)
+            self.assertIn(expected, result.stderr)
+            self.assertFalse(os.path.exists(os.path.join(self.directory.name, output)))
+
+
+CHROMIUM = browser.find()
+if __name__ == "__main__":
+    if CHROMIUM is None:
+        print("Chromium is not installed")
+        sys.exit(77)
+    unittest.main(argv=sys.argv[:1])
