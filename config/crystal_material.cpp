@@ -3,7 +3,19 @@
 #include <algorithm>
 #include <vector>
 
+#include "config/arrangement.hpp"
+
 namespace petacq::config {
+
+namespace {
+
+CrystalMaterial stated(const std::string& name, std::optional<double> attenuation_per_cm) {
+    CrystalMaterial material = *find_crystal_material(name);
+    if (attenuation_per_cm) material.attenuation_per_cm = *attenuation_per_cm;
+    return material;
+}
+
+}  // namespace
 
 std::span<const CrystalMaterial> crystal_materials() {
     static const std::vector<CrystalMaterial> table = {
@@ -22,10 +34,11 @@ const CrystalMaterial* find_crystal_material(std::string_view name) {
 }
 
 CrystalMaterial crystal_material(const Dimensions& dimensions) {
-    CrystalMaterial material = *find_crystal_material(dimensions.crystal_material);
-    if (dimensions.crystal_attenuation_per_cm)
-        material.attenuation_per_cm = *dimensions.crystal_attenuation_per_cm;
-    return material;
+    return stated(dimensions.crystal_material, dimensions.crystal_attenuation_per_cm);
+}
+
+CrystalMaterial crystal_material(const CrystalLayer& layer) {
+    return stated(layer.material, layer.attenuation_per_cm);
 }
 
 }  // namespace petacq::config

@@ -9,6 +9,8 @@
 
 namespace petacq::config {
 
+struct CrystalLayer;
+
 struct CrystalMaterial {
     std::string name;
     double attenuation_per_cm = 0;  ///< linear, at 511 keV
@@ -21,7 +23,9 @@ std::span<const CrystalMaterial> crystal_materials();
 /// nullptr if the table does not have it.
 const CrystalMaterial* find_crystal_material(std::string_view name);
 
-/// The material of a scanner. A coefficient that its description states replaces that of the table.
+/// The material of a scanner, or of a layer of its crystals. A coefficient that its description states
+/// replaces that of the table.
 CrystalMaterial crystal_material(const Dimensions& dimensions);
+CrystalMaterial crystal_material(const CrystalLayer& layer);
 
 }  // namespace petacq::config
