@@ -41,10 +41,6 @@ inline bool has_wide_positions(const Geometry& geometry) {
 inline std::uint16_t outside_crystals(const Geometry& geometry) {
     return has_wide_positions(geometry) ? 65'535 : 255;
 }
-/// The same for a unit by itself, with so many crystals.
-inline std::uint16_t outside_crystals(std::uint32_t crystals) {
-    return crystals > 256 ? 65'535 : 255;
-}
 
 /// Reads an HDF5 calibration (docs/reference/configuration.md) and checks its shapes and values against the
 /// scanner. Throws config::Error naming the file, the data set, the expected and the found shape or type.

@@ -44,12 +44,16 @@ class FloodLayout {
     }
     [[nodiscard]] std::uint32_t rows(std::uint32_t local) const { return down_ * layer_of(local).rows; }
 
-  private:
     struct Layer {
         std::uint32_t first;  ///< its first local crystal
         std::uint32_t columns;
         std::uint32_t rows;
     };
+    [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
+    [[nodiscard]] std::uint32_t fields_across() const { return across_; }
+    [[nodiscard]] std::uint32_t fields_down() const { return down_; }
+
+  private:
     struct Field {
         std::uint32_t number;
         double inside;  ///< 0 to 1

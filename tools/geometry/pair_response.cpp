@@ -42,8 +42,8 @@ double length_in(const Vector3& low, const Vector3& high, const Vector3& from, c
 
 }  // namespace
 
-PairResponse::PairResponse(std::shared_ptr<const config::Arrangement> arrangement)
-    : arrangement_(std::move(arrangement)) {
+PairResponse::PairResponse(std::shared_ptr<const config::Arrangement> arrangement, bool deep)
+    : arrangement_(std::move(arrangement)), deep_(deep) {
     for (const config::ModuleType& type : arrangement_->types()) {
         std::vector<Slab>& of_type = slabs_.emplace_back();
         for (const config::CrystalLayer& layer : type.layers) {
@@ -149,50 +149,65 @@ double PairResponse::thickness_before(const Part& part, const Vector3& from, con
     return sum;
 }
 
-double PairResponse::thickness_between(const Part& a, const Part& b, const Vector3& from,
-                                       const Vector3& to) const {
+bool PairResponse::near(const InTheWay& one, const Vector3& from, const Vector3& to, double margin) {
     const Vector3 along = minus(to, from);
-    const double squares = dot(along, along);
+    const Vector3 middle = minus(one.middle, from);
+    const double nearest = std::clamp(dot(middle, along) / dot(along, along), 0.0, 1.0);
+    double apart = 0;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        apart += std::pow(middle[axis] - nearest * along[axis], 2);
+    const double reach = one.radius + margin;
+    return apart <= reach * reach;
+}
+
+double PairResponse::thickness_in(const InTheWay& one, const Vector3& from, const Vector3& to) const {
+    const config::Module& module = arrangement_->modules()[one.module];
+    const Vector3 begin = in_module(module, from);
+    const Vector3 end = in_module(module, to);
     double sum = 0;
-    for (const InTheWay& one : in_the_way_) {
-        if (one.module == a.module || one.module == b.module) continue;
-        const Vector3 middle = minus(one.middle, from);
-        const double nearest = std::clamp(dot(middle, along) / squares, 0.0, 1.0);
-        double apart = 0;
-        for (std::size_t axis = 0; axis < 3; ++axis)
-            apart += std::pow(middle[axis] - nearest * along[axis], 2);
-        if (apart > one.radius * one.radius) continue;
-        const config::Module& module = arrangement_->modules()[one.module];
-        const Vector3 begin = in_module(module, from);
-        const Vector3 end = in_module(module, to);
-        for (const Slab& slab : slabs_[module.type])
-            sum += slab.per_mm * length_in(slab.low, slab.high, begin, end);
-    }
+    for (const Slab& slab : slabs_[module.type])
+        sum += slab.per_mm * length_in(slab.low, slab.high, begin, end);
     return sum;
 }
 
 double PairResponse::of(std::uint32_t a, std::uint32_t b) const {
-    const Part* const ends[2] = {&parts_[std::min(a, b)],  // NOLINT(modernize-avoid-c-arrays)
-                                 &parts_[std::max(a, b)]};
-    double response = 1;
-    const Vector3 along = minus(arrangement_->place(std::max(a, b)).front_centre_mm,
-                                arrangement_->place(std::min(a, b)).front_centre_mm);
+    if (!deep_) return area(a) * area(b);
+    const std::uint32_t first = std::min(a, b);
+    const std::uint32_t second = std::max(a, b);
+    const Part& one = parts_[first];
+    const Part& other = parts_[second];
+    const Vector3 from = arrangement_->place(first).front_centre_mm;
+    const Vector3 to = arrangement_->place(second).front_centre_mm;
+    const Vector3 along = minus(to, from);
     const double apart = std::sqrt(dot(along, along));
-    for (const Part* part : ends) {
+    double response = area(a) * area(b);
+    for (const Part* part : {&one, &other}) {
         const config::Module& module = arrangement_->modules()[part->module];
         const Slab& slab = slabs_[module.type][part->layer];
         const double cosine = std::max(std::abs(dot(along, module.outward)) / apart, min_cosine);
-        response *= 4 * double{part->half_y} * double{part->half_z} *
-                    -std::expm1(-slab.per_mm * (slab.high[0] - slab.low[0]) / cosine);
+        response *= -std::expm1(-slab.per_mm * (slab.high[0] - slab.low[0]) / cosine);
     }
-    if (ends[0]->layer == 0 && ends[1]->layer == 0 && in_the_way_.empty()) return response;
+    double thickness[nodes] = {};  // NOLINT(modernize-avoid-c-arrays)
+    bool any = false;
+    if (one.layer != 0 || other.layer != 0) {
+        any = true;
+        for (int i = 0; i < nodes; ++i) {
+            thickness[i] = thickness_before(one, node(one, i), node(other, i)) +
+                           thickness_before(other, node(one, i), node(other, i));
+        }
+    }
+    const double margin = std::hypot(one.half_y, one.half_z) + std::hypot(other.half_y, other.half_z);
+    for (const InTheWay& module : in_the_way_) {
+        if (module.module == one.module || module.module == other.module || !near(module, from, to, margin))
+            continue;
+        any = true;
+        for (int i = 0; i < nodes; ++i)
+            thickness[i] += thickness_in(module, node(one, i), node(other, i));
+    }
+    if (!any) return response;
     double passed = 0;
-    for (int i = 0; i < nodes; ++i) {
-        const Vector3 from = node(*ends[0], i);
-        const Vector3 to = node(*ends[1], i);
-        passed += std::exp(-thickness_before(*ends[0], from, to) - thickness_before(*ends[1], from, to) -
-                           thickness_between(*ends[0], *ends[1], from, to));
-    }
+    for (const double of_line : thickness)
+        passed += std::exp(-of_line);
     return response * passed / nodes;
 }
 

@@ -18,10 +18,12 @@ using config::Vector3;
 /// of the photons towards it: the layers in front of it, of which the line crosses l_i, have attenuated them.
 /// At its sides as many photons enter from its neighbours as leave for them. Where other modules stand in the
 /// way, as an insert does in a larger ring, `passed` is exp(-sum of mu l) of their crystals. Both sums are
-/// means over 2 x 2 lines, through the Gauss nodes of both faces. Thread-safe.
+/// means over 2 x 2 lines, through the Gauss nodes of both faces. Where front faces absorb all photons, and
+/// nobody asks how deep they go, the response is area_a area_b. Thread-safe.
 class PairResponse {
   public:
-    explicit PairResponse(std::shared_ptr<const config::Arrangement> arrangement);
+    /// `deep`: whether photons fly into the crystals; else the front faces absorb them.
+    PairResponse(std::shared_ptr<const config::Arrangement> arrangement, bool deep);
 
     /// mm^4. The order of the crystals does not matter.
     [[nodiscard]] double of(std::uint32_t a, std::uint32_t b) const;
@@ -53,11 +55,14 @@ class PairResponse {
     [[nodiscard]] Vector3 node(const Part& part, int index) const;
     [[nodiscard]] Vector3 in_module(const config::Module& module, const Vector3& point) const;
     [[nodiscard]] double thickness_before(const Part& part, const Vector3& from, const Vector3& to) const;
-    [[nodiscard]] double thickness_between(const Part& a, const Part& b, const Vector3& from,
-                                           const Vector3& to) const;
+    /// Of one module.
+    [[nodiscard]] double thickness_in(const InTheWay& one, const Vector3& from, const Vector3& to) const;
+    /// Whether a line within `margin` of this one may cross it.
+    static bool near(const InTheWay& one, const Vector3& from, const Vector3& to, double margin);
     void find_in_the_way();
 
     std::shared_ptr<const config::Arrangement> arrangement_;
+    bool deep_;
     std::vector<std::vector<Slab>> slabs_;  ///< [type][layer]
     std::vector<Part> parts_;               ///< [crystal]
     std::vector<InTheWay> in_the_way_;

@@ -57,7 +57,7 @@ void add_to_module(const config::Geometry& g, const std::string& text, config::C
     const bool far = ticks > INT32_MAX || ticks < INT32_MIN;
     if (c.time_offset.empty()) c.time_offset.resize(g.crystal_count());
     for (std::uint32_t du = 0; du < g.du_count; ++du) {
-        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(bdm * g.du_count + du); ++local) {
             std::int32_t& offset = c.time_offset[g.crystal(bdm, du, local)];
             const std::int64_t sum = far ? ticks : offset + ticks;
             if (sum > INT32_MAX || sum < INT32_MIN) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,20 @@ inline std::string first_lines(const std::vector<std::string>& lines) {
         text += "  " + lines[i] + "\n";
     if (lines.size() > most) text += "  and " + std::to_string(lines.size() - most) + " more\n";
     return text;
+}
+
+/// "0 to 3, 7"
+inline std::string ranges_text(const std::vector<std::uint32_t>& numbers) {
+    std::string out;
+    for (std::size_t i = 0; i < numbers.size();) {
+        std::size_t last = i;
+        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
+            ++last;
+        out += (out.empty() ? "" : ", ") + std::to_string(numbers[i]);
+        if (last > i) out += " to " + std::to_string(numbers[last]);
+        i = last + 1;
+    }
+    return out;
 }
 
 }  // namespace petacq::petcal

@@ -26,8 +26,8 @@ inline std::vector<std::uint32_t> unit_spectra(const config::Geometry& g, const 
                                                std::size_t unit) {
     constexpr std::size_t bins = config::energy_bins;
     std::vector<std::uint32_t> out;
-    for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
-        const auto number = static_cast<std::uint32_t>(unit);
+    const auto number = static_cast<std::uint32_t>(unit);
+    for (std::uint32_t local = 0; local < g.crystals_of_unit(number); ++local) {
         const std::size_t crystal = g.crystal(number / g.du_count, number % g.du_count, local);
         const auto first = spectra.energies.begin() + static_cast<std::ptrdiff_t>(crystal * bins);
         out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(bins));

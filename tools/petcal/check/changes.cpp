@@ -186,9 +186,11 @@ void find_photopeaks(const DailyRun& reference, const DailyRun& run, DetectorCha
 }
 
 void find_spots(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
-    const FloodShape shape = flood_shape(run.scanner.geometry);
     out.spots.resize(run.sums.units.size());
     for_each_unit("flood maps", out.spots.size(), [&](std::size_t unit) {
+        const auto number = static_cast<std::uint32_t>(unit);
+        if (run.scanner.geometry.crystals_of_unit(number) == 0) return;
+        const FloodShape shape = flood_shape(run.scanner, number);
         const auto map = [&](const DailyRun& of) {
             return std::span(of.spectra.floods).subspan(unit * shape.positions(), shape.positions());
         };

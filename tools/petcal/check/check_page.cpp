@@ -118,12 +118,12 @@ std::set<std::size_t> units_of(const config::Geometry& g, const std::vector<Chec
 std::string unit_figures(const DailyRun& reference, const DailyRun& run,
                          const std::vector<CheckFinding>& findings) {
     const config::Geometry& g = run.scanner.geometry;
-    const FloodShape shape = flood_shape(g);
     const auto units = units_of(g, findings);
     if (units.empty()) return "";
     std::string out = "<h2>Detector units to look at</h2>\n<div class=\"units\">\n";
     for (const std::size_t unit : units) {
         const std::string name = unit_name(g, unit);
+        const FloodShape shape = flood_shape(run.scanner, static_cast<std::uint32_t>(unit));
         const double factor = run.length_s > 0 ? 1 / run.length_s : 0;
         const Curve before =
             sum_of_unit(reference, unit, reference.length_s > 0 ? 1 / reference.length_s : 0);
@@ -196,12 +196,11 @@ void write_check_page(const std::filesystem::path& file, const DailyRun& referen
     const double counts = 2 * limits.counts_percent;
     body += "<h2>Crystals</h2>\n<div class=\"units\">\n";
     body += crystals_figure(
-        g, -photopeak, photopeak, by_crystal(g, changes.photopeaks),
-        fmt::format("Change of the photopeak, -{0:.3g} % (dark) to +{0:.3g} % (bright); black: unknown. One "
-                    "row for each ring, ring 0 at the top",
-                    photopeak));
+        run.scanner, -photopeak, photopeak, by_crystal(g, changes.photopeaks),
+        fmt::format("Change of the photopeak, -{0:.3g} % (dark) to +{0:.3g} % (bright); black: unknown. {1}",
+                    photopeak, crystals_order(run.scanner)));
     body += crystals_figure(
-        g, -counts, counts, by_crystal(g, changes.singles),
+        run.scanner, -counts, counts, by_crystal(g, changes.singles),
         fmt::format("Change of the share of the singles, -{0:.3g} % (dark) to +{0:.3g} % (bright)", counts));
     body += "</div>\n" + unit_figures(reference, run, findings);
     daemon::replace_file(file, report::html_of(report::Page{"Daily check of " + run.scanner.name,

@@ -87,7 +87,7 @@ void count_places(const FloodShape& shape, std::span<const std::uint32_t> flood,
 
 std::vector<std::uint16_t> nearest_spots(const FloodShape& shape, const FloodPoints& spots,
                                          const FloodPoints& pitch) {
-    const std::uint16_t none = config::outside_crystals(shape.crystals());
+    const std::uint16_t none = shape.outside;
     const bool all_inside = none < shape.crystals();
     const double reach = all_inside ? 2.0 * shape.size : 1;
     std::vector<std::uint16_t> table(shape.positions(), none);

@@ -40,10 +40,10 @@ std::string unit_figure(const FloodShape& shape, std::span<const std::uint32_t> 
     const double dot = shape.size / 85.0;
     std::string caption = report::escaped(name) + "<br>" +
                           fmt::sprintf(
-                              "%u of %u peaks, %.0f counts per crystal<br>separation %.2f, %.2f; "
+                              "%u of %zu peaks, %.0f counts per crystal<br>separation %.2f, %.2f; "
                               "between peaks %.1f %%; outside %.2f %%",
-                              q.peaks, shape.crystals(), q.counts / shape.crystals(), q.separation_x,
-                              q.separation_y, 100 * q.between_peaks, 100 * q.outside);
+                              q.peaks, map.found.size(), q.counts / static_cast<double>(map.found.size()),
+                              q.separation_x, q.separation_y, 100 * q.between_peaks, 100 * q.outside);
     if (!map.refused.empty())
         caption += "<br><span class=\"bad\">" + report::escaped(map.refused) + "</span>";
     return report::square_figure(
@@ -57,10 +57,10 @@ std::string unit_figure(const FloodShape& shape, std::span<const std::uint32_t> 
 void write_crystals_report(const std::filesystem::path& file, const config::Scanner& scanner,
                            const config::Spectra& spectra, const std::vector<UnitMap>& maps,
                            const std::vector<std::vector<KnownSpot>>& known) {
-    const FloodShape shape = flood_shape(scanner.geometry);
-    std::vector<std::size_t> order(maps.size());
-    for (std::size_t unit = 0; unit < order.size(); ++unit)
-        order[unit] = unit;
+    const config::Geometry& g = scanner.geometry;
+    std::vector<std::size_t> order;
+    for (std::uint32_t unit = 0; unit < maps.size(); ++unit)
+        if (g.crystals_of_unit(unit) > 0) order.push_back(unit);
     // Units that need a look come first.
     const auto worse = [&](std::size_t a, std::size_t b) {
         const bool refused_a = !maps[a].refused.empty();
@@ -76,10 +76,11 @@ void write_crystals_report(const std::filesystem::path& file, const config::Scan
         "<p class=\"muted\">Blue: crystals with a peak; red: places that the others predict; yellow: "
         "places given by hand. Row 0 is at the top, column 0 on the left. Separation is the distance "
         "of crystals divided by the FWHM of their spots, along x and y.</p>\n<div class=\"units\">\n",
-        maps.size(), refused);
+        order.size(), refused);
     for (const std::size_t unit : order) {
+        const FloodShape shape = flood_shape(scanner, static_cast<std::uint32_t>(unit));
         const auto flood = std::span(spectra.floods).subspan(unit * shape.positions(), shape.positions());
-        body += unit_figure(shape, flood, maps[unit], known[unit], unit_name(scanner.geometry, unit));
+        body += unit_figure(shape, flood, maps[unit], known[unit], unit_name(g, unit));
     }
     daemon::replace_file(
         file, report::html_of(report::Page{"Crystal maps of " + scanner.name, "", body + "</div>\n"}));

@@ -75,15 +75,16 @@ std::string crystal_figures(const config::Geometry& g, const config::Spectra& sp
 }
 
 /// Sum of the spectra of the second line, a map of the non-linearities, and their figures.
-std::string second_line_html(const config::Geometry& g, const std::vector<UnitLines>& units,
+std::string second_line_html(const config::Scanner& scanner, const std::vector<UnitLines>& units,
                              const SecondLine& line) {
+    const config::Geometry& g = scanner.geometry;
     Curve sum(spectrum_bins);
     std::vector<double> deviations(g.crystal_count(), no_value);
     std::size_t known = 0;
     double mean = 0;
     double error = 0;
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
-        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(static_cast<std::uint32_t>(unit)); ++local) {
             const auto found =
                 nonlinearity_of(factors_of(g, line.in_use, unit, local), units[unit], local, line.keV);
             if (!found) continue;
@@ -106,7 +107,7 @@ std::string second_line_html(const config::Geometry& g, const std::vector<UnitLi
                known, g.crystal_count(), line.keV, mean / n, error / n) +
            spectrum_figure(sum, nullptr, "Sum of these crystals, by the factors in use") +
            crystals_figure(
-               g, -10, 10, [&](std::uint32_t crystal) { return deviations[crystal]; },
+               scanner, -10, 10, [&](std::uint32_t crystal) { return deviations[crystal]; },
                "Non-linearity: -10 % (dark) to +10 % (bright); black: no second photopeak") +
            "</div>\n";
 }
@@ -127,7 +128,8 @@ void write_energy_report(const std::filesystem::path& file, const config::Scanne
     const auto of_peaks = [&](double (*value)(const Photopeak&)) {
         std::vector<double> values(g.crystal_count(), no_value);
         for (std::size_t unit = 0; unit < units.size(); ++unit) {
-            for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+            for (std::uint32_t local = 0; local < g.crystals_of_unit(static_cast<std::uint32_t>(unit));
+                 ++local) {
                 const CrystalPeak& c = units[unit].first.crystals[local];
                 const auto number = static_cast<std::uint32_t>(unit);
                 if (c.state == PeakState::fitted)
@@ -136,15 +138,15 @@ void write_energy_report(const std::filesystem::path& file, const config::Scanne
         }
         return [values = std::move(values)](std::uint32_t crystal) { return values[crystal]; };
     };
-    body += crystals_figure(
-        g, 400, 620, of_peaks([](const Photopeak& p) { return keV_per_bin * p.place; }),
-        "Photopeak by the factors in use, 400 keV (dark) to 620 keV (bright); black: none. One row for each "
-        "ring, ring 0 at the top");
     body +=
-        crystals_figure(g, 5, 25, of_peaks([](const Photopeak& p) { return 235.482 * p.sigma / p.place; }),
-                        "Resolution (FWHM) at 511 keV, 5 % (dark) to 25 % (bright); black: no photopeak");
+        crystals_figure(scanner, 400, 620, of_peaks([](const Photopeak& p) { return keV_per_bin * p.place; }),
+                        "Photopeak by the factors in use, 400 keV (dark) to 620 keV (bright); black: none. " +
+                            crystals_order(scanner));
+    body += crystals_figure(scanner, 5, 25,
+                            of_peaks([](const Photopeak& p) { return 235.482 * p.sigma / p.place; }),
+                            "Resolution (FWHM) at 511 keV, 5 % (dark) to 25 % (bright); black: no photopeak");
     body += "</div>\n";
-    if (second) body += second_line_html(g, units, *second);
+    if (second) body += second_line_html(scanner, units, *second);
     body += crystal_figures(g, spectra, units);
     daemon::replace_file(file, report::html_of(report::Page{"Photopeaks of " + scanner.name, "", body}));
 }

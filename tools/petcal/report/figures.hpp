@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "config/geometry.hpp"
+#include "config/scanner.hpp"
 #include "tools/petcal/estimate/flood.hpp"
 #include "tools/report/figures.hpp"
 
@@ -19,10 +19,12 @@ using report::no_value;
 /// one in another colour. `caption` is HTML.
 std::string spectrum_figure(const Curve& curve, const Curve* other, const std::string& caption);
 
-/// All crystals, one row for each ring, ring 0 at the top; dark at `low`, white at `high`, black where the
+/// All crystals, in the order that crystals_order() states; dark at `low`, white at `high`, black where the
 /// value is no_value. `value`: of a crystal number. `caption` is HTML.
-std::string crystals_figure(const config::Geometry& geometry, double low, double high,
+std::string crystals_figure(const config::Scanner& scanner, double low, double high,
                             const std::function<double(std::uint32_t)>& value, const std::string& caption);
+/// A sentence without its end.
+std::string crystals_order(const config::Scanner& scanner);
 
 /// The flood map, brighter as the square root of its counts; large maps at half their size.
 report::GreyPicture flood_picture(const FloodShape& shape, std::span<const std::uint32_t> flood);

@@ -19,14 +19,13 @@ namespace {
 constexpr double lowest = 0.5;  // of the grey scale
 constexpr double highest = 1.5;
 
-std::string efficiencies_figure(const config::Geometry& g, const normalisation::Normalisation& n) {
+std::string efficiencies_figure(const config::Scanner& scanner, const normalisation::Normalisation& n) {
     return crystals_figure(
-        g, lowest, highest,
+        scanner, lowest, highest,
         [&](std::uint32_t crystal) {
             return n.efficiency[crystal] > 0 ? double{n.efficiency[crystal]} : no_value;
         },
-        "Efficiencies, 0.5 (dark) to 1.5 (bright); black: dead. One row for each ring, ring 0 "
-        "at the top");
+        "Efficiencies, 0.5 (dark) to 1.5 (bright); black: dead. " + crystals_order(scanner));
 }
 
 std::string axial_figure(const config::Geometry& g, const normalisation::Normalisation& n) {
@@ -53,13 +52,13 @@ std::string transaxial_figure(const config::Geometry& g, const normalisation::No
                     apart - 1));
 }
 
-std::string histogram_figure(const normalisation::Normalisation& n) {
+std::string histogram_figure(const std::vector<float>& values, const std::string& caption) {
     constexpr std::size_t bins = 100;
     report::Curve counts(bins);
-    for (const float efficiency : n.efficiency) {
-        if (efficiency > 0) counts[static_cast<std::size_t>(std::min(50.0 * efficiency, bins - 1.0))] += 1;
+    for (const float value : values) {
+        if (value > 0) counts[static_cast<std::size_t>(std::min(50.0 * value, bins - 1.0))] += 1;
     }
-    return report::curve_figure(counts, nullptr, {0.5, "1"}, "Crystals by efficiency, 0 to 2");
+    return report::curve_figure(counts, nullptr, {0.5, "1"}, caption);
 }
 
 std::string list(const std::string& title, const std::vector<std::string>& names) {
@@ -77,8 +76,15 @@ void write_normalisation_report(const std::filesystem::path& file, const config:
     const config::Geometry& g = scanner.geometry;
     std::string body =
         "<pre>" + report::escaped(figures_text(scanner, d)) + "</pre>\n<div class=\"units\">\n";
-    body += efficiencies_figure(g, d.normalisation) + histogram_figure(d.normalisation);
-    body += transaxial_figure(g, d.normalisation) + axial_figure(g, d.normalisation) + "</div>\n";
+    body += efficiencies_figure(scanner, d.normalisation) +
+            histogram_figure(d.normalisation.efficiency, "Crystals by efficiency, 0 to 2");
+    if (g.is_ring()) {
+        body += transaxial_figure(g, d.normalisation) + axial_figure(g, d.normalisation);
+    } else if (d.normalisation.classes) {
+        body += histogram_figure(d.normalisation.transaxial, "Transaxial factors, 0 to 2") +
+                histogram_figure(d.normalisation.axial, "Axial factors, 0 to 2");
+    }
+    body += "</div>\n";
     std::vector<std::string> names;
     for (const std::uint32_t unit : d.dead.units)
         names.push_back(unit_name(g, unit));

@@ -43,7 +43,7 @@ std::string modules_html(const config::Geometry& g, const estimate::TimeOffsets&
         double squares = 0;
         std::size_t without = 0;
         for (std::uint32_t du = 0; du < g.du_count; ++du) {
-            for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+            for (std::uint32_t local = 0; local < g.crystals_of_unit(bdm * g.du_count + du); ++local) {
                 const std::uint32_t crystal = g.crystal(bdm, du, local);
                 if (!std::isfinite(found.error_ticks[crystal])) {
                     ++without;
@@ -100,7 +100,8 @@ void write_time_report(const std::filesystem::path& file, const config::Scanner&
         times.prompts, times.missed, 100 * found.in_peak, found.sigma_ticks * times.tick_ps,
         100 * found.beside, found.groups);
     if (found.groups > 1)
-        body += "<p class=\"bad\">Nothing is known of the offsets between the groups.</p>\n";
+        body += "<p class=\"bad\">Nothing is known of the offsets between the groups: " +
+                report::escaped(groups_text(g, found)) + ".</p>\n";
     body += "<div class=\"units\">\n" +
             histogram_figure(histogram(times.after_ps, range), &before, range,
                              "Time differences of pairs less what the path difference makes: before (orange) "
@@ -110,10 +111,10 @@ void write_time_report(const std::filesystem::path& file, const config::Scanner&
         return std::isfinite(found.error_ticks[crystal]) ? found.ticks[crystal] * times.tick_ps : no_value;
     };
     body += crystals_figure(
-                g, -2 * rms, 2 * rms, value,
+                scanner, -2 * rms, 2 * rms, value,
                 fmt::format("Change of the offset, -{0:.0f} ps (dark) to +{0:.0f} ps (bright); black: "
-                            "none. One row for each ring, ring 0 at the top",
-                            2 * rms)) +
+                            "none. {1}",
+                            2 * rms, crystals_order(scanner))) +
             "</div>\n" + modules_html(g, found, times.tick_ps) + undetermined_html(found.undetermined);
     daemon::replace_file(file, report::html_of(report::Page{"Time offsets of " + scanner.name, "", body}));
 }

@@ -43,13 +43,14 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
     text += fmt::format("counts              {:.0f} per crystal (median, net)\n", fit.crystals.median_counts);
     text += fmt::format("efficiencies        spread {:.2f} %, error {:.2f} % (median, by counts)\n",
                         100 * std::sqrt(squares / std::max(1.0, live)), 100 * efficiency_error(d));
+    if (!d.geometric.empty()) text += fmt::format("geometric factors   {}\n", d.geometric);
     text += fmt::format("transaxial factors  {} of {} classes unseen, error {:.2f} % (median)\n",
                         fit.transaxial.unseen, fit.transaxial.all, 100 * fit.error_transaxial);
-    text += fmt::format("axial factors       {} of {} pairs of rings unseen, error {:.2f} % (median)\n",
-                        fit.axial.unseen, fit.axial.all, 100 * fit.error_axial);
     text +=
-        fmt::format("fit                 chi-square {:.2f} by pair of units, {:.2f} % rms beyond counts\n",
-                    fit.chi_square, 100 * fit.excess);
+        fmt::format("axial factors       {} of {} {} unseen, error {:.2f} % (median)\n", fit.axial.unseen,
+                    fit.axial.all, scanner.is_ring() ? "pairs of rings" : "classes", 100 * fit.error_axial);
+    text += fmt::format("fit                 chi-square {:.2f} by pair of {}, {:.2f} % rms beyond counts\n",
+                        fit.chi_square, scanner.is_ring() ? "units" : "modules", 100 * fit.excess);
     text += fmt::format("one-sided           {:+.1f} % in x, {:+.1f} % in y, {:+.1f} % in z\n",
                         100 * fit.one_sided[0], 100 * fit.one_sided[1], 100 * fit.one_sided[2]);
     constexpr double noticeable = 0.1;

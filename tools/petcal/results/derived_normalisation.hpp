@@ -21,6 +21,7 @@ struct DerivedNormalisation {
     std::string randoms_from;
     std::string loss;                  ///< a sentence
     std::vector<std::string> unknown;  ///< what the file does not tell
+    std::string geometric;             ///< of the long form: where its geometric factors come from
     DeadCrystals dead;
 };
 

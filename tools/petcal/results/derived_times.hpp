@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "config/base/constants.hpp"
@@ -23,6 +24,10 @@ struct DerivedTimes {
     std::vector<double> before_ps;
     std::vector<double> after_ps;
 };
+
+/// Which modules (BDMs) are in each group of crystals that pairs join: "modules 0 to 3; modules 4 to 7". A
+/// module with crystals of several groups is in each.
+std::string groups_text(const config::Geometry& geometry, const estimate::TimeOffsets& offsets);
 
 inline double DerivedTimes::fwhm_ps() const {
     const double all_ps2 = offsets.sigma_ticks * tick_ps * offsets.sigma_ticks * tick_ps;

@@ -20,7 +20,7 @@ struct DeriveCrystalsOptions {
 /// Peak positions that a person gave, by unit (bdm * du_count + du). Throws config::Error naming the file,
 /// the path of the key, what was expected and what was found.
 std::vector<std::vector<KnownSpot>> load_corrections(const std::filesystem::path& file,
-                                                     const config::Geometry& geometry);
+                                                     const config::Scanner& scanner);
 
 /// Prints a summary; writes the report, then the result. Throws config::Error when units are refused, unless
 /// `partial` is set and there are others.

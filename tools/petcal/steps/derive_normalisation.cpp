@@ -19,6 +19,10 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "daemon/system/utc.hpp"
+#include "gpu/rules/pair_rule.hpp"
+#include "tools/petcal/estimate/pairs/arrangement_model.hpp"
+#include "tools/petcal/estimate/pairs/fan_model.hpp"
+#include "tools/petcal/estimate/pairs/scanner_size.hpp"
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results/results.hpp"
 #include "tools/petcal/steps/source_check.hpp"
@@ -36,14 +40,22 @@ using nlohmann::json;
 constexpr double min_share = 0.25;   // of the prompts, on lines through the source
 constexpr double max_randoms = 0.5;  // of the prompts used
 
+/// What says where crystals are and which frames are theirs.
+std::vector<std::string> keys_of_arrangement(const config::Scanner& scanner) {
+    if (scanner.is_ring()) return {"geometry", "dimensions", "tick_ps"};
+    return {"module_types", "modules", "channel_map", "position_size", "tick_ps"};
+}
+
 /// Throws unless the run was taken with this scanner.
 void check_scanner(const config::Scanner& scanner, const petlm::ExportSource& source) {
     const json ours = to_json(scanner);
-    for (const char* key : {"geometry", "dimensions", "tick_ps"}) {
-        const json taken = source.run().value(json::json_pointer(std::string("/scanner/") + key), json());
+    for (const std::string& key : keys_of_arrangement(scanner)) {
+        const json taken = source.run().value(json::json_pointer("/scanner/" + key), json());
         if (taken == ours.at(key)) continue;
-        throw config::Error(source.target().string() + ": taken with another scanner: expected " + key + " " +
-                            ours.at(key).dump() + ", found " + taken.dump());
+        const std::string what =
+            scanner.is_ring() ? ": expected " + key + " " + ours.at(key).dump() + ", found " + taken.dump()
+                              : ": " + key + " is not that of its description";
+        throw config::Error(source.target().string() + ": taken with another scanner" + what);
     }
 }
 
@@ -56,7 +68,7 @@ gpu::CoincidenceRules rules_of(const petlm::ExportSource& source) {
 }
 
 estimate::CylinderScan scan_of(const config::Scanner& scanner, const DeriveNormalisationOptions& o) {
-    const config::Dimensions& d = scanner.dimensions;
+    const estimate::ScannerSize size = estimate::size_of(scanner);
     for (const double value : o.cylinder) {
         if (!std::isfinite(value)) throw config::Error("--cylinder: expected finite numbers");
     }
@@ -67,20 +79,19 @@ estimate::CylinderScan scan_of(const config::Scanner& scanner, const DeriveNorma
     if (!(scan.radius_mm > 0) || !(scan.length_mm > 0))
         throw config::Error("--cylinder: expected a radius and a length of more than 0 mm");
     const double reach = std::hypot(scan.centre_mm[0], scan.centre_mm[1]) + scan.radius_mm;
-    if (reach >= d.ring_radius_mm)
-        throw config::Error(
-            fmt::format("--cylinder: reaches {:g} mm from the axis; expected less than the "
-                        "radius of the ring, {:g} mm",
-                        reach, d.ring_radius_mm));
+    if (reach >= size.inner_radius_mm)
+        throw config::Error(fmt::format(
+            "--cylinder: reaches {:g} mm from the axis; expected less than {}, {:g} mm", reach,
+            scanner.is_ring() ? "the radius of the ring" : "the nearest crystals", size.inner_radius_mm));
     if (!(o.attenuation_per_cm >= 0 && o.attenuation_per_cm <= 1))
         throw config::Error("--attenuation-per-cm: expected 0 to 1");
     scan.attenuation_per_mm = o.attenuation_per_cm / 10;
-    scan.depth = config::DepthOfInteraction::of(d, o.depth_mm);
-    if (o.depth_mm > d.crystal_length_mm / 2)
+    scan.depth = config::DepthOfInteraction::of(scanner, o.depth_mm);
+    if (o.depth_mm > size.length_mm / 2)
         throw config::Error(
-            fmt::format("--depth-mm: expected 0 to half of a crystal, {:g} mm", d.crystal_length_mm / 2));
+            fmt::format("--depth-mm: expected 0 to half of a crystal, {:g} mm", size.length_mm / 2));
     // Near the edge, scattered pairs and a source that is not quite in its place weigh most.
-    const double edge = std::max(0.1 * scan.radius_mm, d.crystal_pitch_y_mm);
+    const double edge = std::max(0.1 * scan.radius_mm, size.pitch_y_mm);
     scan.edge_mm = std::min({edge, scan.radius_mm / 2, scan.length_mm / 4});
     return scan;
 }
@@ -93,7 +104,7 @@ double live_of(const petlm::RunRandoms* of_run, std::uint32_t a, std::uint32_t b
 
 /// Counts the prompts on lines that count, each for those that dead time and loss took; calls `delayed` with
 /// the delayeds on such lines.
-void read_records(const petlm::ExportSource& source, const estimate::FanModel& model,
+void read_records(const petlm::ExportSource& source, const estimate::ScanModel& model,
                   const petlm::RunRandoms* of_run, estimate::LineCounts& counts,
                   const std::function<void(const gpu::Coincidence&)>& delayed, DerivedNormalisation& out,
                   std::vector<estimate::Line>& lines) {
@@ -118,7 +129,7 @@ void read_records(const petlm::ExportSource& source, const estimate::FanModel& m
         "reading");
 }
 
-void subtract_expected(const petlm::RunRandoms& randoms, const estimate::FanModel& model,
+void subtract_expected(const petlm::RunRandoms& randoms, const estimate::ScanModel& model,
                        estimate::LineCounts& counts, DerivedNormalisation& out) {
     // Randoms vary slowly from pair to pair: a share of the pairs tells enough.
     constexpr double max_pairs = 2e7;
@@ -143,7 +154,7 @@ SourceCheck check_of(const std::string& run, const estimate::CylinderScan& scan)
 }
 
 estimate::LineCounts read_counts(const config::Scanner& scanner, const petlm::ExportSource& source,
-                                 const estimate::FanModel& model, DerivedNormalisation& out) {
+                                 const estimate::ScanModel& model, DerivedNormalisation& out) {
     const std::string name = source.target().string();
     std::string why;
     const auto expected = petlm::RunRandoms::of(source, scanner, why);
@@ -182,16 +193,19 @@ estimate::LineCounts read_counts(const config::Scanner& scanner, const petlm::Ex
                         name, out.randoms, out.used, 100 * max_randoms));
     counts.finish();
     const std::vector<double> even(scanner.geometry.crystal_count(), 1);
-    check_rings(scanner, counts.crystals.net,
-                model.sums(even, estimate::GeometricFactors::even(scanner.geometry)).fans, check);
+    check_rings(scanner, counts.crystals.net, model.sums(even, model.even_factors(), 1).fans, check);
     return counts;
 }
 
-normalisation::Normalisation normalisation_of(const estimate::NormalisationFit& fit) {
+normalisation::Normalisation normalisation_of(
+    const estimate::NormalisationFit& fit, const std::shared_ptr<const normalisation::PairClasses>& classes,
+    bool is_ring) {
     normalisation::Normalisation n;
+    n.classes = classes;
     n.efficiency.assign(fit.crystals.efficiency.begin(), fit.crystals.efficiency.end());
     for (const std::uint32_t crystal : fit.crystals.dead)
         n.efficiency[crystal] = 0;
+    if (!is_ring && !classes) return n;
     n.transaxial.assign(fit.factors.transaxial.begin(), fit.factors.transaxial.end());
     n.axial.assign(fit.factors.axial.begin(), fit.factors.axial.end());
     return n;
@@ -215,6 +229,28 @@ std::map<std::string, std::string> origin_of(const config::Scanner& scanner,
     return origin;
 }
 
+struct ModelOfScan {
+    std::unique_ptr<estimate::ScanModel> model;
+    std::shared_ptr<const normalisation::PairClasses> classes = {};  ///< of the long form
+    std::string about = {};                                          ///< the same, in words
+};
+
+ModelOfScan model_of(const config::Scanner& scanner, const estimate::CylinderScan& scan,
+                     const gpu::CoincidenceRules& rules) {
+    if (scanner.is_ring()) return {std::make_unique<estimate::FanModel>(scanner, scan)};
+    const auto rule = gpu::PairRule::of(scanner.geometry, rules);
+    auto model = std::make_unique<estimate::ArrangementModel>(
+        scanner, scan, [rule](std::uint32_t a, std::uint32_t b) { return rule.good(a, b); });
+    ModelOfScan out{nullptr, model->classes(), "none: the scanner has too many modules, or crystals in them"};
+    if (out.classes)
+        out.about = fmt::format("{} symmetries of the scanner, {} classes of pairs of modules",
+                                model->symmetries(), out.classes->class_a.size());
+    if (model->share() > 1)
+        out.about += fmt::format("; expected coincidences by one in {} pairs", model->share());
+    out.model = std::move(model);
+    return out;
+}
+
 DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNormalisationOptions& options) {
     estimate::CylinderScan scan = scan_of(scanner, options);
     const petlm::ExportSource source(options.run);
@@ -222,9 +258,11 @@ DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNor
     const gpu::CoincidenceRules rules = rules_of(source);
     scan.min_module_difference = rules.min_module_difference;
     scan.max_ring_difference = rules.max_ring_difference;
-    const estimate::FanModel model(scanner, scan);
+    const ModelOfScan of_scan = model_of(scanner, scan, rules);
+    const estimate::ScanModel& model = *of_scan.model;
     DerivedNormalisation out;
     out.unknown = source.coverage().unknown;
+    out.geometric = of_scan.about;
     const estimate::LineCounts counts = read_counts(scanner, source, model, out);
     estimate::NormalisationFitOptions how;
     how.threads = std::max(1U, std::thread::hardware_concurrency());
@@ -233,7 +271,7 @@ DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNor
     std::uint64_t passes = 0;
     how.progress = [&] { progress.show(std::min(passes++, usual_passes)); };
     out.fit = estimate::fit_normalisation(model, counts, how);
-    out.normalisation = normalisation_of(out.fit);
+    out.normalisation = normalisation_of(out.fit, of_scan.classes, scanner.is_ring());
     out.dead = find_dead(scanner.geometry, out.normalisation.efficiency);
     out.normalisation.origin = origin_of(scanner, source, options, scan);
     out.normalisation.origin["efficiency_error"] = fmt::format("{:.3g}", efficiency_error(out));

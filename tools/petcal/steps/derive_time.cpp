@@ -6,17 +6,21 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "config/arrangement.hpp"
 #include "config/base/constants.hpp"
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
 #include "config/depth_of_interaction.hpp"
+#include "config/moments.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petcal/estimate/pairs/known_source.hpp"
+#include "tools/petcal/estimate/pairs/scanner_size.hpp"
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results/results.hpp"
 #include "tools/petcal/steps/source_check.hpp"
@@ -46,7 +50,7 @@ estimate::KnownSource source_of(const config::Scanner& scanner, const DeriveTime
     if (o.cylinder.empty() == o.point.empty()) throw config::Error("expected --cylinder or --point");
     if (!o.point.empty()) {
         const config::Vector3 place{o.point.at(0), o.point.at(1), o.point.at(2)};
-        return {place, place, scanner.dimensions.crystal_pitch_y_mm};
+        return {place, place, estimate::size_of(scanner).pitch_y_mm};
     }
     const double x = o.cylinder.at(0);
     const double y = o.cylinder.at(1);
@@ -58,14 +62,26 @@ estimate::KnownSource source_of(const config::Scanner& scanner, const DeriveTime
     return {{x, y, z - length / 2}, {x, y, z + length / 2}, radius};
 }
 
+/// [crystal] The mean of those of its kind: crystals of one type of module and layer.
+std::vector<double> usual_counts(const config::Scanner& scanner, const std::vector<double>& counts) {
+    if (scanner.is_ring()) return std::vector<double>(counts.size(), 1);
+    std::map<const config::CrystalLayer*, config::Moments> kinds;
+    for (std::uint32_t i = 0; i < counts.size(); ++i)
+        kinds[&scanner.arrangement->layer_of(i)].add(counts[i]);
+    std::vector<double> usual;
+    for (std::uint32_t i = 0; i < counts.size(); ++i)
+        usual.push_back(kinds.at(&scanner.arrangement->layer_of(i)).mean());
+    return usual;
+}
+
 /// Times need the place of the source to a millimetre or two, 7 ps each. How deep in the crystals photons are
 /// detected is known in the mean alone: off the axis, it moves the place.
 void check_scan(const config::Scanner& scanner, const DeriveTimeOptions& options,
                 const estimate::KnownSource& known, const std::vector<estimate::Line>& lines) {
     const double from_axis = std::hypot((known.from[0] + known.to[0]) / 2, (known.from[1] + known.to[1]) / 2);
-    const double depth = config::DepthOfInteraction(scanner.dimensions).typical_mm();
+    const double depth = config::DepthOfInteraction::of(scanner, {}).typical_mm();
     const SourceCheck check{options.run.string(), known, depth,
-                            1 + from_axis * depth / scanner.dimensions.ring_radius_mm,
+                            1 + from_axis * depth / estimate::size_of(scanner).inner_radius_mm,
                             options.point.empty() ? "--cylinder" : "--point"};
     check_source(scanner, lines, check);
     std::vector<double> counts(scanner.geometry.crystal_count());
@@ -73,13 +89,13 @@ void check_scan(const config::Scanner& scanner, const DeriveTimeOptions& options
         counts[a] += 1;
         counts[b] += 1;
     }
-    check_rings(scanner, counts, std::vector<double>(counts.size(), 1), check);
+    check_rings(scanner, counts, usual_counts(scanner, counts), check);
 }
 
 std::vector<estimate::TimeDifference> read_differences(const config::Scanner& scanner,
                                                        const DeriveTimeOptions& options, DerivedTimes& out) {
     const std::uint32_t crystals = scanner.geometry.crystal_count();
-    const config::LineGeometry geometry(scanner, config::DepthOfInteraction(scanner.dimensions));
+    const config::LineGeometry geometry(scanner, config::DepthOfInteraction::of(scanner, {}));
     const estimate::KnownSource known = source_of(scanner, options);
     std::vector<estimate::Line> lines;
     const double ticks_per_mm = 1 / (config::light_mm_per_ps * scanner.tick_ps);
@@ -133,7 +149,7 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
     const std::uint32_t crystals = scanner.geometry.crystal_count();
     const auto differences = read_differences(scanner, options, out);
     estimate::TimeOffsetOptions solving;
-    solving.neighbours = estimate::neighbours_in_blocks(scanner.geometry);
+    solving.neighbours = estimate::neighbours_in_units(scanner);
     daemon::ProgressLine progress("offsets", solving.max_steps, daemon::ProgressUnit::steps);
     solving.on_step = [&](std::uint32_t step) { progress.show(step); };
     out.offsets = estimate::time_offsets(crystals, differences, solving);
@@ -190,6 +206,9 @@ void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& option
     }
     std::printf("in a neighbour    %.1f %% of the hits\n", 100 * found.beside);
     std::printf("unrelated groups  %u\n", found.groups);
+    if (found.groups > 1)
+        std::printf("                  nothing is known of the offsets between them: %s\n",
+                    groups_text(scanner.geometry, found).c_str());
     std::printf("undetermined      %zu crystals", found.undetermined.size());
     constexpr std::size_t shown = 20;
     for (std::size_t i = 0; i < std::min(shown, found.undetermined.size()); ++i)

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "config/base/error.hpp"
+#include "tools/petcal/base/text.hpp"
+#include "tools/petcal/estimate/pairs/scanner_size.hpp"
 
 namespace petacq::petcal {
 
@@ -19,20 +21,6 @@ estimate::KnownSource moved(estimate::KnownSource source, const config::Vector3&
         source.to[i] += by[i];
     }
     return source;
-}
-
-/// "0 to 3, 7"
-std::string ranges_text(const std::vector<std::uint32_t>& numbers) {
-    std::string out;
-    for (std::size_t i = 0; i < numbers.size();) {
-        std::size_t last = i;
-        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
-            ++last;
-        out += (out.empty() ? "" : ", ") + std::to_string(numbers[i]);
-        if (last > i) out += " to " + std::to_string(numbers[last]);
-        i = last + 1;
-    }
-    return out;
 }
 
 }  // namespace
@@ -75,8 +63,7 @@ void check_rings(const config::Scanner& scanner, std::span<const double> counts,
     const config::Geometry& g = scanner.geometry;
     const std::vector<std::uint32_t> rings = estimate::rings_without(g, counts, expected);
     if (rings.empty()) return;
-    const double first = crystal_place(scanner, 0).front_centre_mm[2];
-    const double last = crystal_place(scanner, g.crystal_count() - 1).front_centre_mm[2];
+    const estimate::ScannerSize size = estimate::size_of(scanner);
     const double from = std::min(check.said.from[2], check.said.to[2]);
     const double to = std::max(check.said.from[2], check.said.to[2]);
     throw config::Error(
@@ -85,7 +72,8 @@ void check_rings(const config::Scanner& scanner, std::span<const double> counts,
                     "others; expected a source that covers the crystals, from {:g} to {:g} mm along the axis "
                     "({} says {:g} to "
                     "{:g} mm)",
-                    check.run, ranges_text(rings), g.rings(), first, last, check.option, from, to));
+                    check.run, ranges_text(rings), estimate::ring_count(g), size.low_mm, size.high_mm,
+                    check.option, from, to));
 }
 
 }  // namespace petacq::petcal

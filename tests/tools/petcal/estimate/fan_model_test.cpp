@@ -126,12 +126,12 @@ TEST_CASE("sums of the model are those over all pairs") {
             factors.axial[a * g.rings() + b] = 1 + 0.2 * std::sin(a * b);
     }
     const estimate::FanModel model(scanner, scan);
-    const estimate::PairSums found = model.sums(weights, factors);
+    const estimate::PairSums found = model.sums(weights, factors, 1);
 
     std::vector<double> fans(crystals);
     std::vector<double> transaxial(factors.transaxial.size());
     std::vector<double> axial(factors.axial.size());
-    std::vector<double> units(found.units.size());
+    std::vector<double> units(found.parts.size());
     const std::uint32_t in_ring = g.crystals_in_ring();
     std::size_t counting = 0;
     for (std::uint32_t i = 0; i < crystals; ++i) {
@@ -152,10 +152,10 @@ TEST_CASE("sums of the model are those over all pairs") {
             transaxial[across] += both;
             axial[ring_i * g.rings() + ring_j] += both;
             if (ring_i != ring_j) axial[ring_j * g.rings() + ring_i] += both;
-            const std::uint32_t unit_i = model.unit_of(i);
-            const std::uint32_t unit_j = model.unit_of(j);
-            units[unit_i * model.unit_count() + unit_j] += both;
-            if (unit_i != unit_j) units[unit_j * model.unit_count() + unit_i] += both;
+            const std::uint32_t unit_i = model.part_of(i);
+            const std::uint32_t unit_j = model.part_of(j);
+            units[unit_i * model.part_count() + unit_j] += both;
+            if (unit_i != unit_j) units[unit_j * model.part_count() + unit_i] += both;
         }
     }
     const auto same = [](const std::vector<double>& sums, const std::vector<double>& slow) {
@@ -168,11 +168,11 @@ TEST_CASE("sums of the model are those over all pairs") {
     same(found.fans, fans);
     same(found.transaxial, transaxial);
     same(found.axial, axial);
-    same(found.units, units);
+    same(found.parts, units);
     const estimate::PairSums threaded = model.sums(weights, factors, 3);
     same(threaded.fans, found.fans);
-    same(threaded.units, found.units);
-    CHECK_THROWS_AS(model.sums(std::span(weights).first(5), factors), std::invalid_argument);
+    same(threaded.parts, found.parts);
+    CHECK_THROWS_AS(model.sums(std::span(weights).first(5), factors, 1), std::invalid_argument);
 
     std::size_t all = 0;
     std::size_t third = 0;

@@ -68,7 +68,7 @@ estimate::LineCounts exact_counts(const estimate::FanModel& model, const Truth& 
     };
     take(counts.transaxial, sums.transaxial);
     take(counts.axial, sums.axial);
-    take(counts.units, sums.units);
+    take(counts.parts, sums.parts);
     std::vector<double> fans = sums.fans;
     for (std::size_t i = 0; i < fans.size(); ++i)
         fans[i] *= truth.efficiency[i];

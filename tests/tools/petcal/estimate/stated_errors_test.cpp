@@ -48,7 +48,7 @@ std::vector<double> expected_pairs(const estimate::FanModel& model, double total
     for (std::size_t i = 0; i < n; ++i) {
         std::vector<double> one(n);
         one[i] = 1;
-        for (const double expected : model.sums(one, even).fans) {
+        for (const double expected : model.sums(one, even, 1).fans) {
             out.push_back(expected);
             sum += expected / 2;
         }

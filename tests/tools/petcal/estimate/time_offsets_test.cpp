@@ -109,7 +109,7 @@ TEST_CASE("time offsets: 20 ps rms at 500 pairs per crystal from 1 ns") {
 TEST_CASE("time offsets: spots that overlap do not draw them towards those of the neighbours") {
     const sim::Detector detector = late_detector(0.25, 500);
     estimate::TimeOffsetOptions options;
-    options.neighbours = estimate::neighbours_in_blocks(test::small_scanner().geometry);
+    options.neighbours = estimate::neighbours_in_units(test::small_scanner());
     const auto found = estimate::time_offsets(detector.crystals.size(), five_hundred(detector), options);
     const auto error = errors(found, detector);
     CAPTURE(error.sigma(), found.sigma_ticks * 15.625, found.in_peak, found.steps);
@@ -132,7 +132,7 @@ TEST_CASE("time offsets: stated errors hold where photons scatter in the crystal
     const auto data =
         differences(test::simulate_pairs(scanner, scan, detector, window), {{0, 0, -28}, {0, 0, 28}, 16});
     estimate::TimeOffsetOptions options;
-    options.neighbours = estimate::neighbours_in_blocks(scanner.geometry);
+    options.neighbours = estimate::neighbours_in_units(scanner);
     const auto found = estimate::time_offsets(detector.crystals.size(), data, options);
     const double mean = errors(found, detector).mean();
     double inside = 0;
@@ -151,7 +151,7 @@ TEST_CASE("time offsets: stated errors hold where photons scatter in the crystal
 
 TEST_CASE("time offsets: neighbours are in the same block") {
     const config::Geometry g = test::small_scanner().geometry;
-    const estimate::Neighbours all = estimate::neighbours_in_blocks(g);
+    const estimate::Neighbours all = estimate::neighbours_in_units(test::small_scanner());
     REQUIRE(all.size() == g.crystal_count());
     const auto place = [&](std::uint32_t crystal) {
         return std::pair(crystal % g.crystals_in_ring(), crystal / g.crystals_in_ring());
@@ -179,7 +179,7 @@ TEST_CASE("time offsets: figures", "[.figures]") {
         estimate::TimeOffsetOptions options;
         const auto data = five_hundred(detector);
         const auto alone = estimate::time_offsets(detector.crystals.size(), data, options);
-        options.neighbours = estimate::neighbours_in_blocks(test::small_scanner().geometry);
+        options.neighbours = estimate::neighbours_in_units(test::small_scanner());
         const auto found = estimate::time_offsets(detector.crystals.size(), data, options);
         std::printf("seed %d, offsets of %4.0f ps: %.1f ps rms; without neighbours %.1f ps\n", int(seed),
                     spread_ps, errors(found, detector).sigma(), errors(alone, detector).sigma());

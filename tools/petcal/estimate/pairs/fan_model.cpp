@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <stdexcept>
 #include <thread>
 
@@ -15,19 +16,6 @@ namespace petacq::estimate {
 namespace {
 
 using Row = Eigen::Map<const Eigen::ArrayXd>;
-
-struct LineInterval {
-    double low = 0;
-    double high = 1;
-};
-
-/// The parts of the way from z = a to z = b that lie between two planes.
-LineInterval between(double a, double b, double low, double high) {
-    if (a == b) return a >= low && a <= high ? LineInterval{0, 1} : LineInterval{1, 0};
-    const double t0 = (low - a) / (b - a);
-    const double t1 = (high - a) / (b - a);
-    return {std::max(std::min(t0, t1), 0.0), std::min(std::max(t0, t1), 1.0)};
-}
 
 struct Point2 {
     double x;
@@ -85,27 +73,18 @@ struct FanModel::Work {
     Eigen::ArrayXd expected;
 };
 
-GeometricFactors GeometricFactors::even(const config::Geometry& geometry) {
-    const auto even = normalisation::Normalisation::even(geometry);
-    return {{even.transaxial.begin(), even.transaxial.end()}, {even.axial.begin(), even.axial.end()}};
-}
-
 FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
-    : geometry_(scanner.geometry),
-      scan_(scan),
-      columns_(geometry_.crystals_in_ring()),
-      rings_(geometry_.rings()),
-      columns_in_unit_(geometry_.crystals.y),
-      rings_in_unit_(geometry_.crystals.z),
+    : ScanModel(scanner, scan),
+      columns_(geometry().crystals_in_ring()),
+      rings_(geometry().rings()),
+      columns_in_unit_(geometry().crystals.y),
+      rings_in_unit_(geometry().crystals.z),
       units_along_(rings_ / rings_in_unit_),
       low_(scan.centre_mm[2] - scan.length_mm / 2 + scan.edge_mm),
       high_(scan.centre_mm[2] + scan.length_mm / 2 - scan.edge_mm) {
-    if (!(scan.radius_mm > 0) || !(scan.length_mm > 0))
-        throw config::Error("efficiencies: a cylinder of radius " + std::to_string(scan.radius_mm) +
-                            " mm and length " + std::to_string(scan.length_mm) +
-                            " mm; expected both above 0");
-    add_columns(scanner, scan);
-    add_rings(scanner, scan);
+    add_columns(scanner);
+    add_rings(scanner);
+    add_factors();
     bool any = false;
     for_each_pair(1, [&](std::uint32_t, std::uint32_t) { any = true; });
     if (!any)
@@ -113,12 +92,13 @@ FanModel::FanModel(const config::Scanner& scanner, const CylinderScan& scan)
             "efficiencies: no line between two crystals meets the cylinder; expected it inside the ring");
 }
 
-void FanModel::add_columns(const config::Scanner& scanner, const CylinderScan& scan) {
+void FanModel::add_columns(const config::Scanner& scanner) {
+    const CylinderScan& scan = this->scan();
     std::vector<config::CrystalPlace> front;
     for (std::uint32_t i = 0; i < columns_; ++i)
         front.push_back(crystal_place(scanner, i));
-    const std::uint32_t modules = geometry_.modules_in_ring();
-    const std::uint32_t per_module = geometry_.crystals_per_module_y();
+    const std::uint32_t modules = geometry().modules_in_ring();
+    const std::uint32_t per_module = geometry().crystals_per_module_y();
     const double pitch = scanner.dimensions.crystal_pitch_y_mm;
     pair_of_.assign(std::size_t{columns_} * columns_, -1);
     for (std::uint32_t i = 0; i < columns_; ++i) {
@@ -145,25 +125,85 @@ void FanModel::add_columns(const config::Scanner& scanner, const CylinderScan& s
                 std::sqrt(way);
             pair_of_[std::size_t{i} * columns_ + j] = static_cast<std::int32_t>(pairs_.size());
             pairs_.push_back({i, j,
-                              static_cast<std::uint32_t>(normalisation::transaxial_class(geometry_, i, j)),
+                              static_cast<std::uint32_t>(normalisation::transaxial_class(geometry(), i, j)),
                               nearest, nearest - half, nearest + half, way, fx * fx + fy * fy, cosines});
         }
     }
 }
 
-void FanModel::add_rings(const config::Scanner& scanner, const CylinderScan& scan) {
+void FanModel::add_rings(const config::Scanner& scanner) {
+    const CylinderScan& scan = this->scan();
     for (std::uint32_t i = 0; i < rings_; ++i)
         z_.push_back(crystal_place(scanner, i * columns_).front_centre_mm[2]);
     for (std::uint32_t i = 0; i < rings_; ++i) {
         for (std::uint32_t j = 0; j < rings_; ++j) {
             const bool good = std::max(i, j) - std::min(i, j) <= scan.max_ring_difference;
-            const LineInterval part = good ? between(z_[i], z_[j], scan.centre_mm[2] - scan.length_mm / 2,
-                                                     scan.centre_mm[2] + scan.length_mm / 2)
-                                           : LineInterval{1, 0};
+            const LinePart part = good ? part_between(z_[i], z_[j], scan.centre_mm[2] - scan.length_mm / 2,
+                                                      scan.centre_mm[2] + scan.length_mm / 2)
+                                       : LinePart{1, 0};
             enter_.push_back(part.low);
             leave_.push_back(part.high);
             square_.push_back((z_[i] - z_[j]) * (z_[i] - z_[j]));
             good_.push_back(good);
+        }
+    }
+}
+
+void FanModel::add_factors() {
+    const config::Geometry& g = geometry();
+    const std::uint32_t columns = g.crystals_per_module_y();
+    const GeometricFactors even = GeometricFactors::even(g);
+    // The first of a factor and its mirror image.
+    for (std::uint32_t i = 0; i < even.transaxial.size(); ++i) {
+        const std::uint32_t a = i / columns % columns;
+        const std::uint32_t b = i % columns;
+        const std::uint32_t apart = i / columns / columns;
+        transaxial_.places.push_back({a, b});
+        transaxial_.same.push_back(
+            std::min(i, (apart * columns + columns - 1 - b) * columns + columns - 1 - a));
+        transaxial_.accepted.push_back(apart >= scan().min_module_difference);
+    }
+    for (std::uint32_t i = 0; i < even.axial.size(); ++i) {
+        const std::uint32_t a = i / rings_;
+        const std::uint32_t b = i % rings_;
+        axial_.places.push_back({a, b});
+        axial_.same.push_back(std::min(i, rings_ * rings_ - 1 - i));
+        axial_.accepted.push_back(std::max(a, b) - std::min(a, b) <= scan().max_ring_difference);
+    }
+    for (std::uint32_t i = 0; i < g.crystal_count(); ++i) {
+        transaxial_.place_of.push_back(i % columns_ % columns);
+        axial_.place_of.push_back(i / columns_);
+    }
+    for (std::uint32_t i = 0; i < columns; ++i)
+        transaxial_.mirrored.push_back(columns - 1 - i);
+    for (std::uint32_t i = 0; i < rings_; ++i)
+        axial_.mirrored.push_back(rings_ - 1 - i);
+}
+
+FactorEntries FanModel::entries(std::uint32_t a, std::uint32_t b) const {
+    return {normalisation::transaxial_class(geometry(), a % columns_, b % columns_),
+            std::size_t{a / columns_} * rings_ + b / columns_};
+}
+
+double FanModel::place_along(std::size_t axis, std::uint32_t crystal) const {
+    const config::Geometry& g = geometry();
+    const double ring = crystal / columns_;
+    if (axis == 2) return rings_ > 1 ? 2 * ring / (rings_ - 1) - 1 : 0;
+    const double column = crystal % columns_;
+    const double angle = 2 * std::numbers::pi * (column - (g.crystals_per_module_y() - 1) / 2.0) / columns_;
+    return axis == 0 ? std::cos(angle) : std::sin(angle);
+}
+
+void FanModel::for_each_pair(std::uint32_t one_in, const UsePair& use) const {
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        const ColumnPair& pair = pairs_[i];
+        for (std::uint32_t ring_a = 0; ring_a < rings_; ++ring_a) {
+            // Begins elsewhere in each row, so that all rings have their turn.
+            for (auto ring_b = static_cast<std::uint32_t>((i + ring_a) % one_in); ring_b < rings_;
+                 ring_b += one_in) {
+                if (!counts(FanCrystal{pair.a, ring_a}, FanCrystal{pair.b, ring_b})) continue;
+                use(pair.a + ring_a * columns_, pair.b + ring_b * columns_);
+            }
         }
     }
 }
@@ -184,14 +224,14 @@ void FanModel::add(const ColumnPair& pair, const GeometricFactors& factors, Work
         work.way = (along + pair.way).sqrt();
         work.chord = (leave.min(pair.leave) - enter.max(pair.enter)).max(0.0) * work.way;
         work.expected = transaxial * pair.cosines * axial * work.chord / work.square.square();
-        if (scan_.attenuation_per_mm > 0) work.expected *= (-scan_.attenuation_per_mm * work.chord).exp();
+        if (scan().attenuation_per_mm > 0) work.expected *= (-scan().attenuation_per_mm * work.chord).exp();
         work.chord = z_[ring] + pair.nearest * (z - z_[ring]);  // z where the line is nearest to the axis
         work.expected = (work.chord >= low_ && work.chord <= high_).select(work.expected, 0.0);
         const double weight = work.weights(ring, pair.a);
         work.fans.col(pair.b).array() += weight * work.expected;
         work.expected *= work.weights.col(pair.b).array();
-        const auto unit_a = static_cast<Eigen::Index>(unit_of(pair.a + ring * columns_));
-        const auto unit_b = static_cast<Eigen::Index>(unit_of(pair.b));
+        const auto unit_a = static_cast<Eigen::Index>(part_of(pair.a + ring * columns_));
+        const auto unit_b = static_cast<Eigen::Index>(part_of(pair.b));
         double row = 0;
         for (Eigen::Index block = 0; block < static_cast<Eigen::Index>(units_along_); ++block) {
             const double part = work.expected.segment(block * in_unit, in_unit).sum();
@@ -218,13 +258,13 @@ std::vector<double> both_orders(const Eigen::MatrixXd& m) {
 
 PairSums FanModel::sums(std::span<const double> weights, const GeometricFactors& factors,
                         unsigned threads) const {
-    if (weights.size() != geometry_.crystal_count())
-        throw std::invalid_argument("sums: expected " + std::to_string(geometry_.crystal_count()) +
+    if (weights.size() != geometry().crystal_count())
+        throw std::invalid_argument("sums: expected " + std::to_string(geometry().crystal_count()) +
                                     " crystals");
     // Crystal = column + ring * columns.
     const auto rings = static_cast<Eigen::Index>(rings_);
     const auto columns = static_cast<Eigen::Index>(columns_);
-    const auto units = static_cast<Eigen::Index>(unit_count());
+    const auto units = static_cast<Eigen::Index>(part_count());
     Work empty;
     empty.weights = Eigen::Map<const Eigen::MatrixXd>(weights.data(), columns, rings).transpose();
     empty.fans = Eigen::MatrixXd::Zero(rings, columns);
@@ -255,7 +295,7 @@ PairSums FanModel::sums(std::span<const double> weights, const GeometricFactors&
     Eigen::Map<Eigen::MatrixXd>(out.fans.data(), columns, rings) = all.fans.transpose();
     out.transaxial = std::move(all.transaxial);
     out.axial = both_orders(all.axial);
-    out.units = both_orders(all.units);
+    out.parts = both_orders(all.units);
     return out;
 }
 

@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "config/median.hpp"
-#include "tools/normalisation/normalisation.hpp"
 
 namespace petacq::estimate {
 
 namespace {
-
-using Mirror = std::function<std::size_t(std::size_t)>;
 
 NetCounts nothing(std::size_t size) {
     return {std::vector<double>(size), std::vector<double>(size)};
@@ -49,19 +45,28 @@ void shrink(std::vector<double>& values, const std::vector<double>& variances) {
     }
 }
 
+/// At the first of those that are the same, their sum.
+std::vector<double> over_same(const std::vector<double>& values, const FactorKind& kind) {
+    std::vector<double> sums(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        sums[kind.same[i]] += values[i];
+    return sums;
+}
+
 /// Factors that bring the expected sums to the counts. The median relative error by counts.
 double update(std::vector<double>& factors, const NetCounts& counts, const std::vector<double>& expected,
-              double scale, const Mirror& mirror_of) {
+              double scale, const FactorKind& kind) {
+    const std::vector<double> all_expected = over_same(expected, kind);
+    const std::vector<double> all_net = over_same(counts.net, kind);
+    const std::vector<double> all_variance = over_same(counts.variance, kind);
     std::vector<double> values(factors.size(), 1);
     std::vector<double> variances(factors.size(), INFINITY);
     std::vector<double> errors;
     for (std::size_t i = 0; i < factors.size(); ++i) {
-        const std::size_t mirror = mirror_of(i);
-        const double both = mirror == i ? 0 : 1;
-        const double sum = scale * (expected[i] + both * expected[mirror]);
+        const double sum = scale * all_expected[kind.same[i]];
         if (!(sum > 0)) continue;
-        const double net = counts.net[i] + both * counts.net[mirror];
-        const double variance = counts.variance[i] + both * counts.variance[mirror];
+        const double net = all_net[kind.same[i]];
+        const double variance = all_variance[kind.same[i]];
         values[i] = std::max(factors[i] * net / sum, 0.0);
         // As expected rather than as found: a class with few counts is not a certain one.
         variances[i] = factors[i] * factors[i] * std::max(variance, sum) / (sum * sum);
@@ -72,68 +77,51 @@ double update(std::vector<double>& factors, const NetCounts& counts, const std::
     return config::median(std::move(errors));
 }
 
-/// Moves the pattern that the efficiencies of all groups have in common out of them; see the header.
-std::vector<double> take_pattern(Efficiencies& crystals, const std::vector<bool>& live, std::size_t groups,
-                                 const std::function<std::size_t(std::size_t)>& group_of) {
-    std::vector<double> n(groups);
-    std::vector<double> sum(groups);
-    std::vector<double> squares(groups);
+/// Moves the pattern that the efficiencies of all modules have in common to the factors; see the header.
+void move_pattern(const FactorKind& kind, const std::vector<bool>& live, Efficiencies& crystals,
+                  std::vector<double>& factors) {
+    const std::size_t places = kind.mirrored.size();
+    std::vector<double> n(places);
+    std::vector<double> sum(places);
+    std::vector<double> squares(places);
     for (std::size_t i = 0; i < live.size(); ++i) {
         if (!live[i]) continue;
-        for (const std::size_t group : {group_of(i), groups - 1 - group_of(i)}) {
-            n[group] += 1;
-            sum[group] += crystals.efficiency[i];
-            squares[group] += crystals.efficiency[i] * crystals.efficiency[i];
+        for (const std::size_t place : {kind.place_of[i], kind.mirrored[kind.place_of[i]]}) {
+            n[place] += 1;
+            sum[place] += crystals.efficiency[i];
+            squares[place] += crystals.efficiency[i] * crystals.efficiency[i];
         }
     }
-    std::vector<double> pattern(groups, 1);
-    std::vector<double> variances(groups, INFINITY);
-    for (std::size_t group = 0; group < groups; ++group) {
-        if (n[group] < 3) continue;
-        pattern[group] = sum[group] / n[group];
-        variances[group] =
-            std::max(squares[group] / n[group] - pattern[group] * pattern[group], 0.0) / n[group];
+    std::vector<double> pattern(places, 1);
+    std::vector<double> variances(places, INFINITY);
+    for (std::size_t place = 0; place < places; ++place) {
+        if (n[place] < 3) continue;
+        pattern[place] = sum[place] / n[place];
+        variances[place] =
+            std::max(squares[place] / n[place] - pattern[place] * pattern[place], 0.0) / n[place];
     }
     shrink(pattern, variances);
     for (std::size_t i = 0; i < live.size(); ++i) {
-        if (live[i]) crystals.efficiency[i] /= pattern[group_of(i)];
+        if (live[i]) crystals.efficiency[i] /= pattern[kind.place_of[i]];
     }
-    return pattern;
+    for (std::size_t i = 0; i < factors.size(); ++i)
+        factors[i] *= pattern[kind.places[i][0]] * pattern[kind.places[i][1]];
 }
 
-/// From -1 to 1.
-double place_along(const config::Geometry& g, std::size_t axis, std::size_t crystal) {
-    const double rings = g.rings();
-    const double columns = g.crystals_in_ring();
-    const std::size_t ring = crystal / g.crystals_in_ring();
-    if (axis == 2) return rings > 1 ? 2 * static_cast<double>(ring) / (rings - 1) - 1 : 0;
-    const double column = static_cast<double>(crystal % g.crystals_in_ring());
-    const double angle = 2 * std::numbers::pi * (column - (g.crystals_per_module_y() - 1) / 2.0) / columns;
-    return axis == 0 ? std::cos(angle) : std::sin(angle);
-}
-
-void fix_patterns(const config::Geometry& g, NormalisationFit& fit) {
-    const std::size_t columns = g.crystals_per_module_y();
-    const std::size_t rings = g.rings();
-    std::vector<bool> live(g.crystal_count(), true);
+void fix_patterns(const ScanModel& model, NormalisationFit& fit) {
+    std::vector<bool> live(model.geometry().crystal_count(), true);
     for (const auto* others : {&fit.crystals.dead, &fit.crystals.unseen}) {
         for (const std::uint32_t crystal : *others)
             live[crystal] = false;
     }
-    const auto around = take_pattern(fit.crystals, live, columns,
-                                     [&](std::size_t i) { return i % g.crystals_in_ring() % columns; });
-    const auto along =
-        take_pattern(fit.crystals, live, rings, [&](std::size_t i) { return i / g.crystals_in_ring(); });
-    for (std::size_t i = 0; i < fit.factors.transaxial.size(); ++i)
-        fit.factors.transaxial[i] *= around[i / columns % columns] * around[i % columns];
-    for (std::size_t i = 0; i < fit.factors.axial.size(); ++i)
-        fit.factors.axial[i] *= along[i / rings] * along[i % rings];
+    move_pattern(model.transaxial(), live, fit.crystals, fit.factors.transaxial);
+    move_pattern(model.axial(), live, fit.crystals, fit.factors.axial);
     for (std::size_t axis = 0; axis < 3; ++axis) {
         double sum = 0;
         double squares = 0;
-        for (std::size_t i = 0; i < live.size(); ++i) {
+        for (std::uint32_t i = 0; i < live.size(); ++i) {
             if (!live[i]) continue;
-            const double place = place_along(g, axis, i);
+            const double place = model.place_along(axis, i);
             sum += place * (fit.crystals.efficiency[i] - 1);
             squares += place * place;
         }
@@ -141,28 +129,28 @@ void fix_patterns(const config::Geometry& g, NormalisationFit& fit) {
     }
 }
 
-NormalisationFit::Classes count_classes(const std::vector<double>& sums, const Mirror& mirror_of,
-                                        const std::function<bool(std::size_t)>& accepted) {
+NormalisationFit::Classes count_classes(const std::vector<double>& sums, const FactorKind& kind) {
+    const std::vector<double> all = over_same(sums, kind);
     NormalisationFit::Classes classes;
     for (std::size_t i = 0; i < sums.size(); ++i) {
-        if (!accepted(i)) continue;
+        if (!kind.accepted[i]) continue;
         classes.all += 1;
-        classes.unseen += sums[i] + sums[mirror_of(i)] > 0 ? 0 : 1;
+        classes.unseen += all[kind.same[i]] > 0 ? 0 : 1;
     }
     return classes;
 }
 
-void compare_units(const LineCounts& counts, const PairSums& sums, double scale, NormalisationFit& fit) {
+void compare_parts(const LineCounts& counts, const PairSums& sums, double scale, NormalisationFit& fit) {
     constexpr double enough = 20;
     double pairs = 0;
     double chi = 0;
     double beyond = 0;
     double squares = 0;
-    for (std::size_t i = 0; i < sums.units.size(); ++i) {
-        const double expected = scale * sums.units[i];
+    for (std::size_t i = 0; i < sums.parts.size(); ++i) {
+        const double expected = scale * sums.parts[i];
         if (expected < enough) continue;
-        const double off = counts.units.net[i] - expected;
-        const double variance = std::max(counts.units.variance[i], expected);
+        const double off = counts.parts.net[i] - expected;
+        const double variance = std::max(counts.parts.variance[i], expected);
         pairs += 1;
         chi += off * off / variance;
         beyond += off * off - variance;
@@ -174,36 +162,32 @@ void compare_units(const LineCounts& counts, const PairSums& sums, double scale,
 
 }  // namespace
 
-LineCounts::LineCounts(const FanModel& model) : model_(model) {
-    const config::Geometry& g = model.geometry();
-    const GeometricFactors even = GeometricFactors::even(g);
-    crystals = nothing(g.crystal_count());
-    transaxial = nothing(even.transaxial.size());
-    axial = nothing(even.axial.size());
-    units = nothing(std::size_t{model.unit_count()} * model.unit_count());
+LineCounts::LineCounts(const ScanModel& model) : model_(model) {
+    crystals = nothing(model.geometry().crystal_count());
+    transaxial = nothing(model.transaxial().same.size());
+    axial = nothing(model.axial().same.size());
+    parts = nothing(std::size_t{model.part_count()} * model.part_count());
 }
 
 void LineCounts::add(std::uint32_t a, std::uint32_t b, double count, double variance) {
-    const config::Geometry& g = model_.geometry();
-    const std::uint32_t in_ring = g.crystals_in_ring();
     crystals.add(a, count, variance);
     crystals.add(b, count, variance);
-    transaxial.add(normalisation::transaxial_class(g, a % in_ring, b % in_ring), count, variance);
-    axial.add(std::size_t{a / in_ring} * g.rings() + b / in_ring, count, variance);
-    units.add(std::size_t{model_.unit_of(a)} * model_.unit_count() + model_.unit_of(b), count, variance);
+    const FactorEntries at = model_.entries(a, b);
+    transaxial.add(at.transaxial, count, variance);
+    axial.add(at.axial, count, variance);
+    parts.add(std::size_t{model_.part_of(a)} * model_.part_count() + model_.part_of(b), count, variance);
     total += count;
 }
 
 void LineCounts::finish() {
-    join_orders(axial, model_.geometry().rings());
-    join_orders(units, model_.unit_count());
+    if (model_.has_axial_orders()) join_orders(axial, model_.geometry().rings());
+    join_orders(parts, model_.part_count());
 }
 
-NormalisationFit fit_normalisation(const FanModel& model, const LineCounts& counts,
+NormalisationFit fit_normalisation(const ScanModel& model, const LineCounts& counts,
                                    const NormalisationFitOptions& options) {
-    const config::Geometry& g = model.geometry();
     NormalisationFit fit;
-    fit.factors = GeometricFactors::even(g);
+    fit.factors = model.even_factors();
     const auto sums_of = [&](std::span<const double> weights) {
         if (options.progress) options.progress();
         return model.sums(weights, fit.factors, options.threads);
@@ -218,37 +202,22 @@ NormalisationFit fit_normalisation(const FanModel& model, const LineCounts& coun
             expected += sum;
         return counts.total / expected;
     };
-    const std::size_t columns = g.crystals_per_module_y();
-    const auto across = [columns](std::size_t i) {
-        const std::size_t apart = i / columns / columns;
-        return (apart * columns + columns - 1 - i % columns) * columns + columns - 1 - i / columns % columns;
-    };
-    const std::size_t ring_pairs = std::size_t{g.rings()} * g.rings();
-    const auto along = [ring_pairs](std::size_t i) { return ring_pairs - 1 - i; };
-
     EfficiencyOptions efficiencies = options.efficiencies;
     fit.crystals = crystal_efficiencies(counts.crystals, fan_sums, efficiencies);
     for (std::uint32_t round = 0; round < options.rounds; ++round) {
         PairSums sums = sums_of(fit.crystals.efficiency);
-        fit.error_transaxial =
-            update(fit.factors.transaxial, counts.transaxial, sums.transaxial, scale_of(sums), across);
+        fit.error_transaxial = update(fit.factors.transaxial, counts.transaxial, sums.transaxial,
+                                      scale_of(sums), model.transaxial());
         sums = sums_of(fit.crystals.efficiency);
-        fit.error_axial = update(fit.factors.axial, counts.axial, sums.axial, scale_of(sums), along);
+        fit.error_axial = update(fit.factors.axial, counts.axial, sums.axial, scale_of(sums), model.axial());
         efficiencies.start = fit.crystals.efficiency;
         fit.crystals = crystal_efficiencies(counts.crystals, fan_sums, efficiencies);
     }
     const PairSums sums = sums_of(fit.crystals.efficiency);
-    compare_units(counts, sums, scale_of(sums), fit);
-    const CylinderScan& scan = model.scan();
-    fit.transaxial = count_classes(sums.transaxial, across, [&](std::size_t i) {
-        return i / columns / columns >= scan.min_module_difference;
-    });
-    fit.axial = count_classes(sums.axial, along, [&](std::size_t i) {
-        const std::size_t a = i / g.rings();
-        const std::size_t b = i % g.rings();
-        return std::max(a, b) - std::min(a, b) <= scan.max_ring_difference;
-    });
-    fix_patterns(g, fit);
+    compare_parts(counts, sums, scale_of(sums), fit);
+    fit.transaxial = count_classes(sums.transaxial, model.transaxial());
+    fit.axial = count_classes(sums.axial, model.axial());
+    fix_patterns(model, fit);
     return fit;
 }
 

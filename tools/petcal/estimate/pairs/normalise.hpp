@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/petcal/estimate/pairs/efficiencies.hpp"
-#include "tools/petcal/estimate/pairs/fan_model.hpp"
+#include "tools/petcal/estimate/pairs/scan_model.hpp"
 
 namespace petacq::estimate {
 
@@ -14,8 +14,8 @@ namespace petacq::estimate {
 class LineCounts {
   public:
     /// The model must outlive it.
-    explicit LineCounts(const FanModel& model);
-    /// A pair that counts: FanModel::counts.
+    explicit LineCounts(const ScanModel& model);
+    /// A pair that counts: ScanModel::counts.
     void add(std::uint32_t a, std::uint32_t b, double count, double variance);
     /// Brings the sums into the shape of PairSums. Must be called once, after the last add().
     void finish();
@@ -23,27 +23,29 @@ class LineCounts {
     NetCounts crystals;    ///< as PairSums::fans
     NetCounts transaxial;  ///< and so on
     NetCounts axial;
-    NetCounts units;
+    NetCounts parts;
     double total = 0;
 
   private:
-    const FanModel& model_;
+    const ScanModel& model_;
 };
 
 struct NormalisationFit {
     Efficiencies crystals;
     GeometricFactors factors;
-    /// Classes that the scan accepts, and those of them without a line that counts: see fit_normalisation.
+    /// Factors of pairs that the scan accepts, and those of them without a line that counts: see
+    /// fit_normalisation.
     struct Classes {
         std::uint32_t all = 0;
         std::uint32_t unseen = 0;
     };
     Classes transaxial;
-    Classes axial;                ///< pairs of rings, of either order
+    Classes axial;                ///< of a ring: pairs of rings, of either order
     double error_transaxial = 0;  ///< median relative standard error by counts, before shrinking
     double error_axial = 0;
-    double chi_square = 0;  ///< per pair of detector units with at least 20 expected coincidences
-    /// rms deviation of a pair of units from the model beyond that by counts, relative.
+    /// Per pair of parts (ScanModel::part_of) with at least 20 expected coincidences.
+    double chi_square = 0;
+    /// rms deviation of a pair of parts from the model beyond that by counts, relative.
     double excess = 0;
     /// How much more the crystals at +x, +y and +z detect than those opposite, relative: 0 unless the source
     /// was elsewhere, or the scanner is one-sided.
@@ -64,11 +66,12 @@ struct NormalisationFitOptions {
 /// A class and its mirror image share a factor, that of a scanner whose design is symmetric; crystals may
 /// differ. Factors are drawn towards 1 as far as their scatter is that of the counts (James and Stein 1961).
 /// Efficiencies and factors cannot tell a pattern that repeats in all modules or all along the ring: it goes
-/// to the factors, so that efficiencies have a mean of 1 in each column of the modules and in each ring. A
+/// to the factors, so that efficiencies have a mean of 1 in each column of the modules and in each ring, or
+/// row of a type of module. A
 /// class without lines has the product of these patterns.
 ///
 /// Throws as crystal_efficiencies does.
-NormalisationFit fit_normalisation(const FanModel& model, const LineCounts& counts,
+NormalisationFit fit_normalisation(const ScanModel& model, const LineCounts& counts,
                                    const NormalisationFitOptions& options);
 
 }  // namespace petacq::estimate

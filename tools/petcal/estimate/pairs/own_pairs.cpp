@@ -3,9 +3,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "config/arrangement.hpp"
+
 namespace petacq::estimate {
 
-Neighbours neighbours_in_blocks(const config::Geometry& g) {
+namespace {
+
+Neighbours neighbours_in_ring(const config::Geometry& g) {
     const std::uint32_t around = g.crystals_in_ring();
     Neighbours out(g.crystal_count());
     for (std::uint32_t crystal = 0; crystal < out.size(); ++crystal) {
@@ -17,6 +21,36 @@ Neighbours neighbours_in_blocks(const config::Geometry& g) {
         if (column + 1 < g.crystals.z) out[crystal].push_back(crystal + around);
     }
     return out;
+}
+
+Neighbours neighbours_in_arrangement(const config::Scanner& scanner) {
+    const config::Geometry& g = scanner.geometry;
+    const config::Arrangement& arrangement = *scanner.arrangement;
+    std::vector<std::uint32_t> unit_of(g.crystal_count());
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit)
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local)
+            unit_of[g.crystal(unit / g.du_count, unit % g.du_count, local)] = unit;
+    Neighbours out(g.crystal_count());
+    for (std::uint32_t crystal = 0; crystal < out.size(); ++crystal) {
+        const config::CrystalAddress at = arrangement.address(crystal);
+        const config::CrystalLayer& layer = arrangement.layer_of(crystal);
+        const auto join = [&](std::uint32_t column, std::uint32_t row) {
+            if (column >= layer.y.count() || row >= layer.z.count()) return;
+            const std::uint32_t beside = arrangement.crystal({at.module, at.layer, column, row});
+            if (unit_of[beside] != unit_of[crystal]) return;
+            out[crystal].push_back(beside);
+            out[beside].push_back(crystal);
+        };
+        join(at.column + 1, at.row);
+        join(at.column, at.row + 1);
+    }
+    return out;
+}
+
+}  // namespace
+
+Neighbours neighbours_in_units(const config::Scanner& scanner) {
+    return scanner.is_ring() ? neighbours_in_ring(scanner.geometry) : neighbours_in_arrangement(scanner);
 }
 
 std::vector<std::uint32_t> blocks_of(const Neighbours& neighbours) {

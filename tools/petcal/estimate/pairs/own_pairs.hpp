@@ -5,13 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner.hpp"
 
 namespace petacq::estimate {
 
-/// [crystal] Those beside it in its block, up to four. Their spots in the flood map overlap with its own.
+/// [crystal] Those beside it in the same layer of its detector unit, up to four. Their spots in the flood map
+/// overlap with its own.
 using Neighbours = std::vector<std::vector<std::uint32_t>>;
-Neighbours neighbours_in_blocks(const config::Geometry& geometry);
+Neighbours neighbours_in_units(const config::Scanner& scanner);
 
 /// [crystal] The number of its block: those that neighbours join. Photons that scatter in the crystals leave
 /// a position between those where they lose energy, which may be anywhere in the block.

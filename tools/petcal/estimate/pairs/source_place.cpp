@@ -3,10 +3,13 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <map>
 #include <optional>
 
+#include "config/arrangement.hpp"
 #include "config/median.hpp"
+#include "tools/petcal/estimate/pairs/crystal_finder.hpp"
+#include "tools/petcal/estimate/pairs/scanner_size.hpp"
 
 namespace petacq::estimate {
 
@@ -14,72 +17,46 @@ namespace {
 
 constexpr double dead_share = 0.2;  // of the counts of the median
 
-/// Finds the crystal at a point.
-class CrystalFinder {
-  public:
-    CrystalFinder(const config::Scanner& scanner, double depth_mm)
-        : columns_(scanner.geometry.crystals_in_ring()) {
-        const config::Geometry& g = scanner.geometry;
-        for (std::uint32_t i = 0; i < g.crystal_count(); ++i)
-            points_.push_back(point_at_depth(crystal_place(scanner, i), depth_mm));
-        nearest_.resize(std::size_t{bins_per_column} * columns_);
-        for (std::size_t bin = 0; bin < nearest_.size(); ++bin) {
-            const double angle = (static_cast<double>(bin) + 0.5) / static_cast<double>(nearest_.size()) * 2 *
-                                 std::numbers::pi;
-            double best = -INFINITY;
-            for (std::uint32_t column = 0; column < columns_; ++column) {
-                const double x = points_[column][0];
-                const double y = points_[column][1];
-                const double along = (x * std::cos(angle) + y * std::sin(angle)) / std::hypot(x, y);
-                if (along <= best) continue;
-                best = along;
-                nearest_[bin] = column;
-            }
-        }
-        reach_ = 0.7 * scanner.dimensions.crystal_pitch_z_mm + scanner.dimensions.block_gap_z_mm +
-                 scanner.dimensions.module_gap_z_mm;
-        for (std::uint32_t ring = 0; ring < g.rings(); ++ring)
-            z_.push_back(points_[std::size_t{ring} * columns_][2]);
+/// [kind of unit] Units with as many crystals of the same type of module count alike. [unit] its kind.
+std::vector<std::size_t> kinds_of_units(const config::Scanner& scanner) {
+    const config::Geometry& g = scanner.geometry;
+    std::vector<std::size_t> out(g.unit_count());
+    if (g.is_ring()) return out;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> kinds;
+    for (std::uint32_t unit = 0; unit < out.size(); ++unit) {
+        const std::uint32_t count = g.crystals_of_unit(unit);
+        if (count == 0) continue;
+        const std::uint32_t first = g.crystal(unit / g.du_count, unit % g.du_count, 0);
+        const config::Arrangement& a = *scanner.arrangement;
+        const std::uint32_t type = a.modules()[a.address(first).module].type;
+        out[unit] = kinds.try_emplace({type, count}, kinds.size()).first->second;
     }
-    [[nodiscard]] const Vector3& point(std::uint32_t crystal) const { return points_[crystal]; }
-    /// Beyond the front faces; nothing beyond the ends.
-    [[nodiscard]] std::optional<std::uint32_t> at(const Vector3& p) const {
-        const auto above = std::lower_bound(z_.begin(), z_.end(), p[2]);
-        auto ring = static_cast<std::size_t>(above - z_.begin());
-        if (ring == z_.size() || (ring > 0 && p[2] - z_[ring - 1] < z_[ring] - p[2])) --ring;
-        if (std::abs(z_[ring] - p[2]) > reach_) return std::nullopt;
-        const double turns = std::atan2(p[1], p[0]) / (2 * std::numbers::pi);
-        const auto bin =
-            static_cast<std::size_t>((turns < 0 ? turns + 1 : turns) * static_cast<double>(nearest_.size()));
-        return static_cast<std::uint32_t>(ring * columns_) + nearest_[bin % nearest_.size()];
-    }
-
-  private:
-    static constexpr std::uint32_t bins_per_column = 8;
-    std::uint32_t columns_;
-    std::vector<Vector3> points_;
-    std::vector<std::uint32_t> nearest_;  // [bin of the angle] column
-    std::vector<double> z_;               // [ring]
-    double reach_ = 0;
-};
+    return out;
+}
 
 /// [crystal] Whether its detector unit counts.
-std::vector<bool> live_crystals(const config::Geometry& g, std::span<const Line> lines) {
-    std::vector<double> counts(std::size_t{g.bdm_count} * g.du_count);
+std::vector<bool> live_crystals(const config::Scanner& scanner, std::span<const Line> lines) {
+    const config::Geometry& g = scanner.geometry;
+    std::vector<double> counts(g.unit_count());
     std::vector<std::size_t> unit_of(g.crystal_count());
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm)
-        for (std::uint32_t du = 0; du < g.du_count; ++du)
-            for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local)
-                unit_of[g.crystal(bdm, du, local)] = std::size_t{bdm} * g.du_count + du;
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit)
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local)
+            unit_of[g.crystal(unit / g.du_count, unit % g.du_count, local)] = unit;
     for (const auto& [a, b] : lines) {
         counts[unit_of[a]] += 1;
         counts[unit_of[b]] += 1;
     }
-    const double least = dead_share * config::median(counts);
+    const std::vector<std::size_t> kinds = kinds_of_units(scanner);
+    std::vector<std::vector<double>> of_kind(*std::max_element(kinds.begin(), kinds.end()) + 1);
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit)
+        if (g.crystals_of_unit(unit) > 0) of_kind[kinds[unit]].push_back(counts[unit]);
+    std::vector<double> least;
+    for (std::vector<double>& units : of_kind)
+        least.push_back(dead_share * config::median(std::move(units)));
     std::vector<bool> live;
     live.reserve(unit_of.size());
     for (const std::size_t unit : unit_of)
-        live.push_back(counts[unit] > least);
+        live.push_back(counts[unit] > least[kinds[unit]]);
     return live;
 }
 
@@ -115,9 +92,9 @@ PlaceSums sums_around(const Vector3& centre, Reach reach, const CrystalFinder& f
         const double z = p[2] + part * (q[2] - p[2]) - centre[2];
         if (std::abs(z) > reach.along) continue;
         const auto seen = [&](const Vector3& end) {
-            const auto mirror =
-                finder.at({2 * centre[0] - end[0], 2 * centre[1] - end[1], 2 * centre[2] - end[2]});
-            return mirror && live[*mirror];
+            const auto mirror = finder.at(
+                {2 * centre[0] - end[0], 2 * centre[1] - end[1], 2 * centre[2] - end[2]}, centre[2]);
+            return finder.at(end, centre[2]) && mirror && live[*mirror];
         };
         if (!seen(p) || !seen(q)) continue;
         sums.matrix += normal * normal.transpose();
@@ -129,14 +106,31 @@ PlaceSums sums_around(const Vector3& centre, Reach reach, const CrystalFinder& f
     return sums;
 }
 
-/// With two modules exchanged.
-std::uint32_t exchange(const std::vector<std::uint32_t>& crystals, std::size_t in_module, std::size_t place,
-                       Exchange modules) {
-    const std::size_t bdm = place / in_module;
-    if (bdm == modules.a) return crystals[modules.b * in_module + place % in_module];
-    if (bdm == modules.b) return crystals[modules.a * in_module + place % in_module];
-    return crystals[place];
-}
+/// The crystals behind each BDM, and where among them each one is.
+struct BdmCrystals {
+    struct Place {
+        std::uint32_t bdm = 0;
+        std::uint32_t index = 0;
+    };
+    std::vector<std::vector<std::uint32_t>> crystals;  ///< [bdm][index]
+    std::vector<Place> place_of;                       ///< [crystal]
+
+    explicit BdmCrystals(const config::Geometry& g) : crystals(g.bdm_count), place_of(g.crystal_count()) {
+        for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+            const std::uint32_t bdm = unit / g.du_count;
+            for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
+                const std::uint32_t crystal = g.crystal(bdm, unit % g.du_count, local);
+                place_of[crystal] = {bdm, static_cast<std::uint32_t>(crystals[bdm].size())};
+                crystals[bdm].push_back(crystal);
+            }
+        }
+    }
+    /// The crystal of this place with two BDMs exchanged.
+    [[nodiscard]] std::uint32_t exchanged(const Place& place, const Exchange& of) const {
+        const std::uint32_t bdm = place.bdm == of.a ? of.b : place.bdm == of.b ? of.a : place.bdm;
+        return crystals[bdm][place.index];
+    }
+};
 
 }  // namespace
 
@@ -144,8 +138,8 @@ SourcePlace find_source(const config::Scanner& scanner, std::span<const Line> li
                         double depth_mm) {
     constexpr int steps = 60;
     const CrystalFinder finder(scanner, depth_mm);
-    const std::vector<bool> live = live_crystals(scanner.geometry, lines);
-    const config::Dimensions& d = scanner.dimensions;
+    const std::vector<bool> live = live_crystals(scanner, lines);
+    const ScannerSize size = size_of(scanner);
     SourcePlace out;
     double half_length = 0;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -154,9 +148,9 @@ SourcePlace find_source(const config::Scanner& scanner, std::span<const Line> li
     }
     half_length = std::sqrt(half_length);
     const bool point = !(half_length > 0);
-    const Reach last{said.radius_mm + d.crystal_pitch_y_mm,
-                     (point ? said.radius_mm : half_length) + d.crystal_pitch_z_mm};
-    double more = d.ring_radius_mm / 2;
+    const Reach last{said.radius_mm + size.pitch_y_mm,
+                     (point ? said.radius_mm : half_length) + size.pitch_z_mm};
+    double more = size.inner_radius_mm / 2;
     for (int step = 0; step < steps; ++step, more *= 0.85) {
         const Reach reach{last.across + more, last.along + more};
         const PlaceSums sums = sums_around(out.centre_mm, reach, finder, live, lines);
@@ -175,15 +169,7 @@ std::vector<Exchange> exchanged_modules(const config::Scanner& scanner, std::spa
                                         const KnownSource& source) {
     constexpr std::size_t max_suspects = 8;
     const config::Geometry& g = scanner.geometry;
-    const std::size_t in_module = std::size_t{g.du_count} * g.crystals_per_du();
-    std::vector<std::uint32_t> crystals;  // module by module
-    std::vector<std::size_t> place_of(g.crystal_count());
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm)
-        for (std::uint32_t du = 0; du < g.du_count; ++du)
-            for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
-                place_of[g.crystal(bdm, du, local)] = crystals.size();
-                crystals.push_back(g.crystal(bdm, du, local));
-            }
+    const BdmCrystals by_bdm(g);
     std::vector<Vector3> points;
     for (std::uint32_t i = 0; i < g.crystal_count(); ++i)
         points.push_back(crystal_place(scanner, i).front_centre_mm);
@@ -195,8 +181,8 @@ std::vector<Exchange> exchanged_modules(const config::Scanner& scanner, std::spa
     for (const auto& [a, b] : lines) {
         const bool miss = misses(a, b);
         for (const std::uint32_t crystal : {a, b}) {
-            all[place_of[crystal] / in_module] += 1;
-            missed[place_of[crystal] / in_module] += miss ? 1 : 0;
+            all[by_bdm.place_of[crystal].bdm] += 1;
+            missed[by_bdm.place_of[crystal].bdm] += miss ? 1 : 0;
         }
     }
     std::vector<double> shares;
@@ -211,19 +197,17 @@ std::vector<Exchange> exchanged_modules(const config::Scanner& scanner, std::spa
     std::vector<Exchange> found;
     for (const std::uint32_t a : suspects) {
         for (const std::uint32_t b : suspects) {
-            if (a >= b) continue;
+            if (a >= b || by_bdm.crystals[a].size() != by_bdm.crystals[b].size()) continue;
             Exchange tried{a, b, 0, 0};
             double touching = 0;
             for (const auto& [p, q] : lines) {
-                const std::size_t of_p = place_of[p] / in_module;
-                const std::size_t of_q = place_of[q] / in_module;
-                if (of_p != a && of_p != b && of_q != a && of_q != b) continue;
+                const BdmCrystals::Place& at_p = by_bdm.place_of[p];
+                const BdmCrystals::Place& at_q = by_bdm.place_of[q];
+                if (at_p.bdm != a && at_p.bdm != b && at_q.bdm != a && at_q.bdm != b) continue;
                 touching += 1;
                 tried.missed += misses(p, q) ? 1 : 0;
-                tried.missed_after += misses(exchange(crystals, in_module, place_of[p], tried),
-                                             exchange(crystals, in_module, place_of[q], tried))
-                                          ? 1
-                                          : 0;
+                tried.missed_after +=
+                    misses(by_bdm.exchanged(at_p, tried), by_bdm.exchanged(at_q, tried)) ? 1 : 0;
             }
             tried.missed /= touching;
             tried.missed_after /= touching;
@@ -242,19 +226,29 @@ std::vector<Exchange> exchanged_modules(const config::Scanner& scanner, std::spa
     return out;
 }
 
+std::uint32_t ring_of(const config::Geometry& g, std::uint32_t crystal) {
+    return g.is_ring() ? crystal / g.crystals_in_ring() : g.pairs->crystals[crystal].ring;
+}
+
+std::uint32_t ring_count(const config::Geometry& g) {
+    if (g.is_ring()) return g.rings();
+    std::uint32_t last = 0;
+    for (const config::PairGeometry::Crystal& crystal : g.pairs->crystals)
+        last = std::max(last, crystal.ring);
+    return last + 1;
+}
+
 std::vector<std::uint32_t> rings_without(const config::Geometry& g, std::span<const double> counts,
                                          std::span<const double> expected) {
-    const std::size_t columns = g.crystals_in_ring();
-    std::vector<double> shares(g.rings());
-    for (std::size_t ring = 0; ring < shares.size(); ++ring) {
-        double found = 0;
-        double of_model = 0;
-        for (std::size_t i = ring * columns; i < (ring + 1) * columns; ++i) {
-            found += counts[i];
-            of_model += expected[i];
-        }
-        shares[ring] = of_model > 0 ? found / of_model : 0;
+    std::vector<double> found(ring_count(g));
+    std::vector<double> of_model(found.size());
+    for (std::uint32_t i = 0; i < g.crystal_count(); ++i) {
+        found[ring_of(g, i)] += counts[i];
+        of_model[ring_of(g, i)] += expected[i];
     }
+    std::vector<double> shares;
+    for (std::size_t ring = 0; ring < found.size(); ++ring)
+        shares.push_back(of_model[ring] > 0 ? found[ring] / of_model[ring] : 0);
     std::vector<double> sorted = shares;
     std::sort(sorted.begin(), sorted.end());
     const double least = dead_share * sorted[sorted.size() * 3 / 4];

@@ -29,7 +29,7 @@ SourcePlace find_source(const config::Scanner& scanner, std::span<const Line> li
                         double depth_mm);
 
 struct Exchange {
-    std::uint32_t a = 0;  ///< modules
+    std::uint32_t a = 0;  ///< modules (BDMs)
     std::uint32_t b = 0;
     double missed = 0;        ///< share of their lines that miss the source
     double missed_after = 0;  ///< the same, if they are exchanged
@@ -39,6 +39,10 @@ struct Exchange {
 /// it if the two are exchanged.
 std::vector<Exchange> exchanged_modules(const config::Scanner& scanner, std::span<const Line> lines,
                                         const KnownSource& source);
+
+/// The place of a crystal along the axis: how many different ones are below it. Of a ring, its ring.
+std::uint32_t ring_of(const config::Geometry& geometry, std::uint32_t crystal);
+std::uint32_t ring_count(const config::Geometry& geometry);
 
 /// Rings with less than a fifth of the counts that a well covered ring has of those expected, of any common
 /// unit. Those without expected counts are among them.

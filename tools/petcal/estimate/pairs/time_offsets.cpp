@@ -369,8 +369,11 @@ void Fit::centre_groups() {
     std::vector<config::Moments> of_group(crystals_);
     for (std::uint32_t k = 0; k < crystals_; ++k)
         if (used_[k]) of_group[groups_[k]].add(x_[k]);
-    out_.groups = static_cast<std::uint32_t>(
-        std::count_if(of_group.begin(), of_group.end(), [](const config::Moments& m) { return m.n > 0; }));
+    std::vector<std::uint32_t> number(crystals_);
+    for (std::uint32_t k = 0; k < crystals_; ++k)
+        if (of_group[k].n > 0) number[k] = out_.groups++;
+    for (std::uint32_t k = 0; k < crystals_; ++k)
+        out_.group_of.push_back(number[groups_[k]]);
     out_.ticks.assign(crystals_, 0);
     for (std::uint32_t k = 0; k < crystals_; ++k) {
         if (used_[k]) {

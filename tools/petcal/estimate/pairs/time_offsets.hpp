@@ -36,11 +36,13 @@ struct TimeOffsets {
     std::vector<std::uint32_t> pairs;         ///< [crystal] of the data
     std::vector<std::uint32_t> undetermined;  ///< crystals with too few pairs, or without a peak in time
     std::uint32_t groups = 0;  ///< of crystals that no pair joins; nothing is known between two groups
-    double sigma_ticks = 0;    ///< standard deviation of one pair
-    double residual_rms = 0;   ///< ticks; of the pairs in the peak
-    double in_peak = 0;        ///< share of the pairs used that lie within 4 sigma
-    double beside = 0;         ///< share of the hits that belong to another crystal of the block
-    std::uint32_t steps = 0;   ///< of reweighting
+    std::vector<std::uint32_t>
+        group_of;             ///< [crystal] below `groups`; that of undetermined ones means nothing
+    double sigma_ticks = 0;   ///< standard deviation of one pair
+    double residual_rms = 0;  ///< ticks; of the pairs in the peak
+    double in_peak = 0;       ///< share of the pairs used that lie within 4 sigma
+    double beside = 0;        ///< share of the hits that belong to another crystal of the block
+    std::uint32_t steps = 0;  ///< of reweighting
 };
 
 /// Sparse least squares over the pairs, reweighted. Huber's weights come first: they are convex, so that 5 ns

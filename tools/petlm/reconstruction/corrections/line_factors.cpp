@@ -45,7 +45,7 @@ LineFactors::LineFactors(const config::Scanner& scanner, const config::DepthOfIn
       columns_(scanner, lines_.places),
       face_squared_(scanner.arrangement ? 1 : face_of_ring(scanner) * face_of_ring(scanner)),
       object_(AttenuatingObject::of(options.attenuation)) {
-    if (scanner.arrangement) response_.emplace(scanner.arrangement);
+    if (scanner.arrangement) response_.emplace(scanner.arrangement, depth.typical_mm() > 0);
     if (options.object_mm != 0) object_.move(options.object_mm);
     if (options.normalisation) normalisation_ = normalisation::load(*options.normalisation, geometry_);
 }

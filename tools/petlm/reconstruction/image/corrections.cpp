@@ -66,6 +66,7 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
     report_.list.push_back(pile_up_made_);
     use_dead_time(no_losses);
     use_loss(source, coverage, no_losses);
+    report_.quantity.absorbed = !scanner.geometry.is_ring();
     use_quantity(coverage, options, how.grid.voxel_mm);
     report_.errors.prompts = static_cast<double>(pairs.prompts());
     report_.errors.share = pairs.share();

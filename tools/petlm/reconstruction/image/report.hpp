@@ -26,7 +26,8 @@ struct Quantity {
     double scale = 1;               ///< from decays per voxel
     std::optional<double> seconds;  ///< recorded; absent: unknown
     std::optional<std::string> time_of_activity;
-    std::string nuclide;  ///< empty: unknown
+    std::string nuclide;    ///< empty: unknown
+    bool absorbed = false;  ///< a crystal detects what its material absorbs; else, each photon that meets it
 };
 
 struct Report {

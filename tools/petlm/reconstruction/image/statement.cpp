@@ -10,13 +10,22 @@
 namespace petacq::image {
 namespace {
 
+std::string photons_of(const Quantity& quantity) {
+    return quantity.absorbed ? "photon that its material absorbs" : "photon that meets it";
+}
+
+std::string if_all_are_detected(const Quantity& quantity) {
+    return fmt::format("if every photon that {} a crystal is detected",
+                       quantity.absorbed ? "is absorbed by" : "meets");
+}
+
 /// A sentence about what a value is.
 std::string values_of(const Quantity& quantity) {
     if (!quantity.activity)
-        return "the number of decays in the voxel if every photon that meets a crystal is detected.";
+        return fmt::format("the number of decays in the voxel {}.", if_all_are_detected(quantity));
     return fmt::format(
         "{} concentration in kBq/ml{}.", quantity.nuclide.empty() ? "positron" : "activity",
-        quantity.calibrated ? "" : ", if the mean crystal detected every photon that meets it");
+        quantity.calibrated ? "" : ", if the mean crystal detected every " + photons_of(quantity));
 }
 
 nlohmann::json text_or_null(const std::string& text) {
@@ -76,7 +85,7 @@ PictureTexts picture_texts(const Report& report) {
     const Quantity& quantity = report.quantity;
     if (quantity.activity) return {"kBq/ml", report.warning(), values_of(quantity)};
     return {"decays per voxel", report.warning(),
-            "decays per voxel in the run, if every photon that meets a crystal is detected."};
+            "decays per voxel in the run, " + if_all_are_detected(quantity) + "."};
 }
 
 std::string readme(const Statement& s) {

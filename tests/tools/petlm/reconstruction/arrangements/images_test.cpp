@@ -22,7 +22,7 @@ constexpr double voxel_mm = 2;
 class Imager {
   public:
     explicit Imager(const config::Scanner& scanner)
-        : rule_(),  // all pairs of two crystals
+        : rule_(gpu::PairRule::of(scanner.geometry, {})),
           grid_{{20, 20,
                  static_cast<std::uint32_t>(
                      std::ceil(2 * geometry::bore_of(scanner).half_length_mm / voxel_mm))},

@@ -138,7 +138,7 @@ TEST_CASE("arrangements: a sample of the lines has the sum of all", "[petlm][ima
     const config::Scanner scanner = example_scanner("two-heads");
     const corrections::LineFactors factors(scanner, config::DepthOfInteraction::of(scanner, std::nullopt));
     const image::Grid grid{{6, 6, 6}, 4};
-    const gpu::PairRule rule = gpu::PairRule{};
+    const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
     net::WorkerPool two(2);
     net::WorkerPool three(3);
     // Crystals that differ, and dead ones.

@@ -36,8 +36,10 @@ config::Vector3 along_line(const config::Vector3& from, const config::Vector3& t
 TEST_CASE("geometry: a crystal absorbs the share of a beam that its depth and the layers before it leave",
           "[geometry][arrangement]") {
     const config::Scanner scanner = panels();
-    const geometry::PairResponse response(scanner.arrangement);
+    const geometry::PairResponse response(scanner.arrangement, true);
     CHECK_FALSE(response.any_in_the_way());
+    const geometry::PairResponse at_the_front(scanner.arrangement, false);
+    CHECK(at_the_front.of(3, 900) == Approx(response.area(3) * response.area(900)));
     Photons photons(scanner, 3);
     for (const std::uint32_t layer : {0U, 1U}) {
         for (const std::uint32_t column : {12U, 19U}) {
@@ -69,7 +71,7 @@ TEST_CASE("geometry: a crystal absorbs the share of a beam that its depth and th
 TEST_CASE("geometry: modules in the way of others absorb their part", "[geometry][arrangement]") {
     const config::Scanner scanner = example_scanner("insert");
     const config::Arrangement& arrangement = *scanner.arrangement;
-    const geometry::PairResponse response(scanner.arrangement);
+    const geometry::PairResponse response(scanner.arrangement, true);
     CHECK(response.any_in_the_way());
     Photons photons(scanner, 4);
     // Across the insert, beside it, and past an edge of it.
