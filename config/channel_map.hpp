@@ -45,11 +45,19 @@ struct PairGeometry {
     };
     std::vector<Crystal> crystals;  ///< [crystal]
     std::vector<PairGroup> groups;
-    std::vector<bool> may_pair;  ///< [a * groups + b], symmetric
+    std::vector<std::uint8_t> may_pair;  ///< [a * groups + b] whether, symmetric
     std::optional<std::uint32_t> max_z_difference_um{};
     std::optional<FieldOfView> field_of_view{};
 
     static constexpr std::uint32_t max_groups = 4096;
+    static constexpr double max_position_mm = 200'000;  ///< in each direction
+
+    /// How many places the one ring has that all modules are around; 0: they form no ring, or several.
+    [[nodiscard]] std::uint32_t places_around() const {
+        for (const PairGroup& group : groups)
+            if (group.around_of != groups.front().around_of) return 0;
+        return groups.front().around_of;
+    }
 };
 
 }  // namespace petacq::config

@@ -453,14 +453,20 @@ Configuration load_configuration(const std::filesystem::path& file) {
 }
 
 void check_against_scanner(const Configuration& configuration, const Scanner& scanner) {
-    const std::uint32_t farthest = scanner.geometry.modules_in_ring() / 2;
-    const auto& apart = configuration.coincidence.min_module_difference;
-    if (apart && *apart > farthest) {
+    const std::uint32_t around = scanner.geometry.modules_around();
+    const std::uint32_t apart = configuration.coincidence.min_module_difference.value_or(0);
+    if (apart > 0 && around == 0) {
         refuse("/coincidence/min_module_difference",
-               "expected at most " + std::to_string(farthest) + " with the " +
-                   std::to_string(scanner.geometry.modules_in_ring()) +
-                   " modules around the ring of scanner \"" + scanner.name + "\", found " +
-                   std::to_string(*apart));
+               "expected null or 0, as not all modules of scanner \"" + scanner.name +
+                   "\" lie around one ring; good_pairs.min_angle_deg of its description is for any "
+                   "scanner, found " +
+                   std::to_string(apart));
+    }
+    if (apart > around / 2) {
+        refuse("/coincidence/min_module_difference", "expected at most " + std::to_string(around / 2) +
+                                                         " with the " + std::to_string(around) +
+                                                         " modules around the ring of scanner \"" +
+                                                         scanner.name + "\", found " + std::to_string(apart));
     }
     check_senders(configuration, scanner);
 }

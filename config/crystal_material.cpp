@@ -33,6 +33,10 @@ const CrystalMaterial* find_crystal_material(std::string_view name) {
     return found == table.end() ? nullptr : &*found;
 }
 
+bool contains_lutetium(std::string_view material) {
+    return material == "LSO" || material == "LYSO" || material == "LuAP";
+}
+
 CrystalMaterial crystal_material(const Dimensions& dimensions) {
     return stated(dimensions.crystal_material, dimensions.crystal_attenuation_per_cm);
 }

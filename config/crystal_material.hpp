@@ -22,6 +22,8 @@ struct CrystalMaterial {
 std::span<const CrystalMaterial> crystal_materials();
 /// nullptr if the table does not have it.
 const CrystalMaterial* find_crystal_material(std::string_view name);
+/// Whether it contains lutetium, of which Lu-176 is a part.
+bool contains_lutetium(std::string_view material);
 
 /// The material of a scanner, or of a layer of its crystals. A coefficient that its description states
 /// replaces that of the table.

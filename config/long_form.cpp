@@ -358,7 +358,10 @@ std::shared_ptr<const PairGeometry> pairs_of(const json& j, const Arrangement& a
     for (std::uint32_t i = 0; i < arrangement.crystal_count(); ++i) {
         const CrystalPlace place = arrangement.place(i);
         const auto um = [&](std::size_t axis) {
-            return static_cast<std::int32_t>(std::lround(place.front_centre_mm[axis] * 1000));
+            const double mm = place.front_centre_mm[axis];
+            if (std::abs(mm) > PairGeometry::max_position_mm)
+                throw Error("/modules: expected crystals within 200 m of the middle of the scanner");
+            return static_cast<std::int32_t>(std::lround(mm * 1000));
         };
         pairs->crystals.push_back({group_of[arrangement.address(i).module], 0, um(0), um(1), um(2)});
         heights.push_back(um(2));

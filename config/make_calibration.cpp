@@ -5,6 +5,7 @@
 #include <random>
 
 #include "config/base/error.hpp"
+#include "config/flood_layout.hpp"
 
 namespace petacq::config {
 
@@ -48,31 +49,19 @@ double undistorted(const FloodDistortion& d, double along, double across) {
     return along * (1 + d.pincushion * (along * along + across * across)) / d.scale();
 }
 
-/// The region, out of `regions`, that contains `u` (-1..1); -1 if `u` is outside or closer to a neighbour
-/// than half of `gap` (a fraction of a region).
-int region_at(double u, std::uint32_t regions, double gap) {
-    const double place = (u + 1) / 2 * regions;
-    const double whole = std::floor(place);
-    if (whole < 0 || whole >= regions) return -1;
-    const double inside = place - whole;
-    if (inside < gap / 2 || inside > 1 - gap / 2) return -1;
-    return static_cast<int>(whole);
-}
-
 /// The gap is slightly more than one position where there is room, so that no two crystals touch.
 double gap_between(std::uint32_t position_size, std::uint32_t regions) {
     const double positions = static_cast<double>(position_size) / regions;
     return positions < 6 ? 0 : 1.5 / positions;
 }
 
-void draw_flood_map(const Geometry& g, const FloodDistortion& d, std::uint8_t* map) {
+void draw_flood_map(const Scanner& scanner, std::uint32_t unit, const FloodDistortion& d, std::uint8_t* map) {
+    const Geometry& g = scanner.geometry;
     const std::uint32_t size = g.position_size;
-    const std::uint32_t rows = g.crystals.y;
-    const std::uint32_t columns = g.crystals.z;
     // With 256 crystals every byte value names a crystal: no position can be outside.
-    const bool all_inside = g.crystals_per_du() > 255;
-    const double column_gap = all_inside ? 0 : gap_between(size, columns);
-    const double row_gap = all_inside ? 0 : gap_between(size, rows);
+    const bool all_inside = g.crystals_of_unit(unit) > 255;
+    const FloodLayout layout(scanner, unit);
+    const auto gap = [&](std::uint32_t regions) { return all_inside ? 0 : gap_between(size, regions); };
     for (std::uint32_t y = 0; y < size; ++y) {
         for (std::uint32_t x = 0; x < size; ++x) {
             const double px = (2.0 * x + 1) / size - 1 - d.centre_x;
@@ -83,11 +72,10 @@ void draw_flood_map(const Geometry& g, const FloodDistortion& d, std::uint8_t* m
                 u = std::clamp(u, -1.0, std::nextafter(1.0, 0.0));
                 v = std::clamp(v, -1.0, std::nextafter(1.0, 0.0));
             }
-            const int column = region_at(u, columns, column_gap);
-            const int row = region_at(v, rows, row_gap);
-            const bool outside = column < 0 || row < 0;
-            map[x + y * size] = outside ? std::uint8_t{255}
-                                        : static_cast<std::uint8_t>(row * static_cast<int>(columns) + column);
+            const auto local = layout.crystal_at({u, v}, gap);
+            // Turning the rows of a ring round is its own inverse: this is the entry that names the crystal.
+            map[x + y * size] =
+                local ? static_cast<std::uint8_t>(g.local_of_origin(*local)) : std::uint8_t{255};
         }
     }
 }
@@ -103,12 +91,15 @@ std::vector<FloodDistortion> draw_distortions(const Geometry& g, Random& random)
     return units;
 }
 
-void make_position_table(const Geometry& g, Random& random, Calibration& c) {
+void make_position_table(const Scanner& scanner, Random& random, Calibration& c) {
+    const Geometry& g = scanner.geometry;
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     const std::vector<FloodDistortion> units = draw_distortions(g, random);
-    c.position_table.resize(units.size() * positions);
-    for (std::size_t unit = 0; unit < units.size(); ++unit)
-        draw_flood_map(g, units[unit], &c.position_table[unit * positions]);
+    c.position_table.assign(units.size() * positions, 255);
+    for (std::uint32_t unit = 0; unit < units.size(); ++unit) {
+        if (g.crystals_of_unit(unit) > 0)
+            draw_flood_map(scanner, unit, units[unit], &c.position_table[unit * positions]);
+    }
 }
 
 void make_energy_factors(const Geometry& g, const CalibrationModel& m, Random& random, Calibration& c) {
@@ -143,7 +134,7 @@ Calibration make_calibration(const Scanner& scanner, const CalibrationModel& mod
     check_model(model);
     Random random(model.seed);
     Calibration c;
-    make_position_table(scanner.geometry, random, c);
+    make_position_table(scanner, random, c);
     make_energy_factors(scanner.geometry, model, random, c);
     make_time_offsets(scanner.geometry, model.time_offset_ticks, random, c);
     return c;

@@ -31,10 +31,11 @@ struct FloodDistortion {
 /// Those of all detector units in make_calibration with this seed.
 std::vector<FloodDistortion> flood_distortions(const Geometry& geometry, std::uint64_t seed);
 
-/// Position table: per detector unit a flood map of crystals.y by crystals.z regions in a grid with
-/// pincushion distortion, thin gaps between the regions and an outside rim. Every crystal has at least one
-/// position where position_size allows it (4 or more positions per crystal and direction). Throws
-/// config::Error for an invalid model (docs/reference/configuration.md has the ranges).
+/// Position table: per detector unit a flood map with a region for each crystal (config/flood_layout.hpp),
+/// with pincushion distortion, thin gaps between the regions and an outside rim. A unit that does not exist
+/// has no position inside a crystal. Every crystal has at least one position where position_size allows it (4
+/// or more positions per crystal and direction). Throws config::Error for an invalid model
+/// (docs/reference/configuration.md has the ranges).
 Calibration make_calibration(const Scanner& scanner, const CalibrationModel& model);
 
 }  // namespace petacq::config

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
+#include "config/module_box.hpp"
 
 namespace petacq::config {
 
@@ -138,36 +139,6 @@ std::vector<Module> modules_of(const json& item, const std::string& path) {
     return panel;
 }
 
-/// A module as a box: its middle, half its sizes along its directions.
-struct ModuleBox {
-    Vector3 middle{};
-    std::array<Vector3, 3> axes{};
-    std::array<double, 3> half{};
-    double reach = 0;  ///< half of its diagonal
-};
-
-ModuleBox box_around(const Module& m, const ModuleType& type) {
-    double y_low = 0;
-    double y_high = 0;
-    double z_low = 0;
-    double z_high = 0;
-    for (const CrystalLayer& layer : type.layers) {
-        y_low = std::min(y_low, layer.y.low());
-        y_high = std::max(y_high, layer.y.high());
-        z_low = std::min(z_low, layer.z.low());
-        z_high = std::max(z_high, layer.z.high());
-    }
-    ModuleBox box;
-    box.axes = {m.along_y, m.along_z, m.outward};
-    box.half = {(y_high - y_low) / 2, (z_high - z_low) / 2, type.length_mm() / 2};
-    for (std::size_t i = 0; i < 3; ++i) {
-        box.middle[i] = m.front_mm[i] + (y_high + y_low) / 2 * m.along_y[i] +
-                        (z_high + z_low) / 2 * m.along_z[i] + type.length_mm() / 2 * m.outward[i];
-    }
-    box.reach = std::hypot(box.half[0], box.half[1], box.half[2]);
-    return box;
-}
-
 /// Whether no plane parts them: the planes at right angles to their edges and to pairs of edges.
 bool overlap(const ModuleBox& a, const ModuleBox& b) {
     // A description may fill the room between its modules to the last digit.
@@ -232,8 +203,8 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<Module
     std::vector<ModuleBox> boxes;
     double longest = 0;
     for (const Module& m : modules) {
-        boxes.push_back(box_around(m, types[m.type]));
-        longest = std::max(longest, boxes.back().reach);
+        boxes.push_back(box_of(m, types[m.type]));
+        longest = std::max(longest, boxes.back().reach());
     }
     // Along x, only modules whose middles are near each other can overlap.
     std::vector<std::uint32_t> order(boxes.size());
@@ -246,8 +217,8 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<Module
         const ModuleBox& a = boxes[order[i]];
         for (std::size_t k = i + 1; k < order.size(); ++k) {
             const ModuleBox& b = boxes[order[k]];
-            const double reach = a.reach + b.reach;
-            if (b.middle[0] - a.middle[0] > a.reach + longest) break;
+            const double reach = a.reach() + b.reach();
+            if (b.middle[0] - a.middle[0] > a.reach() + longest) break;
             if (std::abs(b.middle[1] - a.middle[1]) > reach || std::abs(b.middle[2] - a.middle[2]) > reach)
                 continue;
             if (!overlap(a, b)) continue;

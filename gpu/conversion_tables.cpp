@@ -44,16 +44,18 @@ FrameTables::FrameTables(const PipelineOptions& options, const config::Calibrati
     : position_(calibration.position_table.begin(), calibration.position_table.end()),
       modules_of_source_(modules_of(options.sources)) {
     const config::Geometry& g = options.geometry;
-    const std::uint32_t local_count = g.crystals_per_du();
-    for (std::uint8_t& entry : position_) {
-        if (entry < local_count) entry = static_cast<std::uint8_t>(g.local_of_origin(entry));
+    const std::size_t positions = std::size_t{g.position_size} * g.position_size;
+    for (std::size_t i = 0; i < position_.size(); ++i) {
+        std::uint8_t& entry = position_[i];
+        const bool inside = entry < g.crystals_of_unit(static_cast<std::uint32_t>(i / positions));
+        entry = static_cast<std::uint8_t>(inside ? g.local_of_origin(entry) : UINT8_MAX);
     }
     view_.position = position_.data();
     view_.modules_of_source = modules_of_source_.empty() ? nullptr : modules_of_source_.data();
     view_.bdm_count = g.bdm_count;
     view_.du_count = g.du_count;
     view_.position_size = g.position_size;
-    view_.crystals_per_du = local_count;
+    view_.crystals_per_du = g.crystals_per_du();
     view_.bins = effective_bins(calibration.energy_factor, calibration.bins);
     view_.head_marker = options.head_marker;
     view_.tail_marker = options.tail_marker;
@@ -75,7 +77,9 @@ OwnedTables::OwnedTables(const PipelineOptions& options, const config::Calibrati
     factor_.reserve(crystals_.capacity() * view_.bins);
     for (std::uint32_t unit = 0; unit < units; ++unit) {
         for (std::uint32_t local = 0; local < local_count; ++local) {
-            const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
+            // A unit may have fewer crystals than another. No entry of the position table names the rest.
+            const bool exists = local < g.crystals_of_unit(unit);
+            const std::uint32_t crystal = exists ? g.crystal(unit / g.du_count, unit % g.du_count, local) : 0;
             for (std::uint32_t bin = 0; bin < view_.bins; ++bin)
                 factor_.push_back(energy_factor(calibration, crystals_.size(), bin));
             crystals_.push_back(

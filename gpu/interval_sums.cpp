@@ -58,7 +58,8 @@ std::vector<std::uint8_t> modules_of_crystals(const config::Geometry& geometry) 
     std::vector<std::uint8_t> modules(geometry.crystal_count());
     for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
-            for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local)
+            const std::uint32_t crystals = geometry.crystals_of_unit(bdm * geometry.du_count + du);
+            for (std::uint32_t local = 0; local < crystals; ++local)
                 modules[geometry.crystal(bdm, du, local)] = static_cast<std::uint8_t>(bdm);
         }
     }

@@ -68,8 +68,9 @@ class SourceFinder {
         const SourceStatus& s = acquisition_.sources.sources[i];
         // A board without hits that sends heartbeats is healthy.
         if (s.last_seen && silent_ms(s) < seen_.configuration().watermark.source_timeout_ms) return;
-        // A detector that is off is no fault; one board of it is.
-        if (!s.last_seen && !anything_heard(acquisition_)) return;
+        // A detector that is off is no fault; one board of it is. Boards that are switched on together do not
+        // begin at the same moment.
+        if (!s.last_seen && heard_for_ms() < seen_.configuration().watermark.source_timeout_ms) return;
         const double silent_s = silent_ms(s) / 1000;
         add_source(
             source_silent, i,
@@ -82,6 +83,15 @@ class SourceFinder {
     [[nodiscard]] double silent_ms(const SourceStatus& s) const {
         const std::int64_t now_ns = seen_.now->taken.time_since_epoch() / std::chrono::nanoseconds(1);
         return s.last_seen ? static_cast<double>(now_ns - *s.last_seen) * 1e-6 : 0;
+    }
+
+    /// Time since the first datagram of any source; 0 before it.
+    [[nodiscard]] double heard_for_ms() const {
+        const std::int64_t now_ns = seen_.now->taken.time_since_epoch() / std::chrono::nanoseconds(1);
+        std::int64_t first_ns = now_ns;
+        for (const SourceStatus& s : acquisition_.sources.sources)
+            first_ns = std::min(first_ns, s.first_seen.value_or(now_ns));
+        return static_cast<double>(now_ns - first_ns) * 1e-6;
     }
 
     [[nodiscard]] double skew_ms(const SourceStatus& s) const {

@@ -40,8 +40,8 @@ void CoincidenceFinder::take_all(std::span<const Single> singles, Search::Share&
     share.next = share.to;
 }
 
-template <bool sampled>
-void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Share& share,
+template <bool sampled, class Rule>
+void CoincidenceFinder::scan_groups(const Rule& rule, std::span<const Single> singles, Search::Share& share,
                                     ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
@@ -69,7 +69,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
             if (sampled && is_sample(opened)) sums.add_energies(a, b);
-            if (rule_.good(a.crystal, b.crystal)) {
+            if (rule.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
             } else if (a.crystal == b.crystal) {
@@ -85,7 +85,7 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
             std::vector<bool>& used = share.used;
             used.assign(size, false);
             resolve_multiple(
-                static_cast<std::uint32_t>(size), false, rules_.policy, rule_,
+                static_cast<std::uint32_t>(size), false, rules_.policy, rule,
                 [&](std::uint32_t k) -> const Single& { return singles[i + k]; },
                 [&](std::uint32_t a, std::uint32_t b) {
                     used[a] = true;
@@ -112,8 +112,8 @@ void CoincidenceFinder::scan_groups(std::span<const Single> singles, Search::Sha
     share.counts += c;
 }
 
-template <bool sampled>
-void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Share& share,
+template <bool sampled, class Rule>
+void CoincidenceFinder::scan_openers(const Rule& rule, std::span<const Single> singles, Search::Share& share,
                                      ThreadSums& sums) const {
     const std::uint64_t tau = rules_.window;
     const std::size_t n = singles.size();
@@ -134,7 +134,7 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
             const Single& a = singles[i];
             const Single& b = singles[i + 1];
             if (sampled && is_sample(a.time)) sums.add_energies(a, b);
-            if (rule_.good(a.crystal, b.crystal)) {
+            if (rule.good(a.crystal, b.crystal)) {
                 ++c.prompts;
                 ++c.reused;
                 share.records.push_back(make_coincidence(a, b, Kind::prompt, 0));
@@ -149,7 +149,7 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
         } else {
             const std::size_t pairs_before = share.records.size();
             resolve_multiple(
-                static_cast<std::uint32_t>(size), true, rules_.policy, rule_,
+                static_cast<std::uint32_t>(size), true, rules_.policy, rule,
                 [&](std::uint32_t k) -> const Single& { return singles[i + k]; },
                 [&](std::uint32_t a, std::uint32_t b) {
                     share.records.push_back(
@@ -168,6 +168,19 @@ void CoincidenceFinder::scan_openers(std::span<const Single> singles, Search::Sh
     c.groups = c.decided;
     share.next = share.to;
     share.counts += c;
+}
+
+template <class Rule>
+void CoincidenceFinder::scan(const Rule& rule, std::span<const Single> singles, Search::Share& share,
+                             ThreadSums& sums) const {
+    const bool sampled = samples_energies(rules_.policy);
+    if (rules_.mode == WindowMode::single) {
+        sampled ? scan_groups<true>(rule, singles, share, sums)
+                : scan_groups<false>(rule, singles, share, sums);
+    } else {
+        sampled ? scan_openers<true>(rule, singles, share, sums)
+                : scan_openers<false>(rule, singles, share, sums);
+    }
 }
 
 void CoincidenceFinder::divide(Search& search, std::size_t first_anchor,
@@ -203,25 +216,14 @@ void CoincidenceFinder::find(Search& search, std::size_t index, ThreadSums& sums
     share.next = share.from;
     if (!rules_.search) return take_all(search.singles, share, sums);
     const std::size_t held = share.records.size();
-    const bool sampled = samples_energies(rules_.policy);
-    if (rules_.mode == WindowMode::single) {
-        sampled ? scan_groups<true>(search.singles, share, sums)
-                : scan_groups<false>(search.singles, share, sums);
-    } else {
-        sampled ? scan_openers<true>(search.singles, share, sums)
-                : scan_openers<false>(search.singles, share, sums);
-    }
+    rule_.use([&](const auto& rule) { scan(rule, search.singles, share, sums); });
     for (const Single& s : search.singles.subspan(share.from, share.next - share.from))
         ++sums.decided[s.crystal];
     add_prompts(std::span(share.records).subspan(held), sums);
     if (rules_.delay) {
         share.delayeds.clear();
-        if (rules_.delayeds == DelayedRule::shifted_group) {
-            scan_shifted(search.singles, share);
-        } else {
-            scan_delayed(search.singles, index == 0 ? 0 : std::min(share.from, search.decided),
-                         std::min(share.to, search.decided), share);
-        }
+        const std::size_t from = index == 0 ? 0 : std::min(share.from, search.decided);
+        find_delayeds(search.singles, from, std::min(share.to, search.decided), share);
         for (const Coincidence& c : share.delayeds) {
             ++sums.crystals[c.crystal_a].delayeds;
             ++sums.crystals[c.crystal_b].delayeds;

@@ -37,7 +37,10 @@ struct Search {
 class CoincidenceFinder {
   public:
     CoincidenceFinder(const config::Geometry& geometry, const CoincidenceRules& rules)
-        : rule_(PairRule::of(geometry, rules)), rules_(rules), module_of_(modules_of_crystals(geometry)) {}
+        : geometry_(geometry),
+          rule_(PairRule::of(geometry_, rules)),
+          rules_(rules),
+          module_of_(modules_of_crystals(geometry)) {}
 
     /// Divides a search of which singles and decided are set. `first_anchor` is the first single that no
     /// earlier prompt group has taken. `held` has the earlier records that are to be merged with the new
@@ -47,17 +50,28 @@ class CoincidenceFinder {
 
   private:
     static void take_all(std::span<const Single> singles, Search::Share& share, ThreadSums& sums);
-    /// `sampled`: samples_energies().
-    template <bool sampled>
-    void scan_groups(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
-    template <bool sampled>
-    void scan_openers(std::span<const Single> singles, Search::Share& share, ThreadSums& sums) const;
-    void scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
+    /// `sampled`: samples_energies(). `Rule`: RingRule or LongFormRule.
+    template <bool sampled, class Rule>
+    void scan_groups(const Rule& rule, std::span<const Single> singles, Search::Share& share,
+                     ThreadSums& sums) const;
+    template <bool sampled, class Rule>
+    void scan_openers(const Rule& rule, std::span<const Single> singles, Search::Share& share,
+                      ThreadSums& sums) const;
+    template <class Rule>
+    void scan(const Rule& rule, std::span<const Single> singles, Search::Share& share,
+              ThreadSums& sums) const;
+    /// By either rule for delayeds. [from, to): the openers of DelayedRule::delayed_window.
+    void find_delayeds(std::span<const Single> singles, std::size_t from, std::size_t to,
+                       Search::Share& share) const;
+    template <class Rule>
+    void scan_delayed(const Rule& rule, std::span<const Single> singles, std::size_t from, std::size_t to,
                       Search::Share& share) const;
-    void scan_shifted(std::span<const Single> singles, Search::Share& share) const;
+    template <class Rule>
+    void scan_shifted(const Rule& rule, std::span<const Single> singles, Search::Share& share) const;
 
     void add_prompts(std::span<const Coincidence> prompts, ThreadSums& sums) const;
 
+    config::Geometry geometry_;  // the rule is a view of it
     PairRule rule_;
     CoincidenceRules rules_;
     std::vector<std::uint8_t> module_of_;  ///< [crystal]

@@ -140,7 +140,7 @@ template <bool one_bin, bool counting>
 void find_crystals(FrameBlock& b, const HostTables& tables, const LocalHistograms& histograms) {
     const std::uint8_t* const position = tables.frames.view().position;
     const std::uint32_t crystals_per_du = tables.frames.view().crystals_per_du;
-    const std::uint32_t* const first_crystal = tables.first_crystal.data();
+    const HostTables::UnitNumbers* const units = tables.units.data();
     const std::uint32_t* const crystal_in_unit = tables.crystal_in_unit.data();
     const std::uint32_t* const rows = tables.rows.data();
     const std::uint32_t bins = one_bin ? 1 : tables.frames.view().bins;
@@ -151,7 +151,8 @@ void find_crystals(FrameBlock& b, const HostTables& tables, const LocalHistogram
     for (std::uint32_t i = 0; i < found; ++i) {
         const FrameBlock::Address& address = b.addresses[i];
         const std::uint32_t local = position[address.cell];
-        const std::uint32_t crystal = first_crystal[address.unit] + crystal_in_unit[local];
+        const HostTables::UnitNumbers numbers = units[address.unit];
+        const std::uint32_t crystal = numbers.first + crystal_in_unit[numbers.pattern + local];
         FrameBlock::Hit& hit = b.hits[inside];
         hit.frame = address.frame;
         hit.unit = address.unit;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -22,9 +21,14 @@ struct HostTables {
     [[nodiscard]] std::uint64_t bytes() const;
 
     FrameTables frames;
-    /// A crystal number is first_crystal[unit] + crystal_in_unit[local], for a `local` inside a crystal.
-    std::vector<std::uint32_t> first_crystal;
-    std::array<std::uint32_t, 256> crystal_in_unit{};
+    /// How the crystals of a unit are numbered: that of `local` is first + crystal_in_unit[pattern + local].
+    /// Units of one type have one pattern, so that the patterns stay in the first cache.
+    struct UnitNumbers {
+        std::uint32_t first = 0;
+        std::uint32_t pattern = 0;
+    };
+    std::vector<UnitNumbers> units;
+    std::vector<std::uint32_t> crystal_in_unit;  ///< with room for every value of the position table
     /// [crystal][1 + bins] the bits of the time offset (std::int32_t) and of the energy factors (float).
     net::HugeVector<std::uint32_t> rows;
 };

@@ -58,7 +58,9 @@ std::size_t skip(std::span<const Single> singles, std::size_t from, std::uint64_
 
 }  // namespace
 
-void CoincidenceFinder::scan_shifted(std::span<const Single> singles, Search::Share& share) const {
+template <class Rule>
+void CoincidenceFinder::scan_shifted(const Rule& rule, std::span<const Single> singles,
+                                     Search::Share& share) const {
     if (share.from >= share.to) return;
     const std::uint64_t tau = rules_.window;
     const std::uint64_t delay = *rules_.delay;
@@ -103,7 +105,7 @@ void CoincidenceFinder::scan_shifted(std::span<const Single> singles, Search::Sh
             ++c.delayed_oversize;
         } else if (group_size + window_size == 2) {
             const Single& b = singles[first];
-            if (rule_.good(opener.crystal, b.crystal)) take(opener, {b.time - delay, b.crystal, b.energy});
+            if (rule.good(opener.crystal, b.crystal)) take(opener, {b.time - delay, b.crystal, b.energy});
         } else {
             const std::uint64_t pairs_before = c.delayeds;
             const ShiftedGroup group{&opener,
@@ -112,18 +114,18 @@ void CoincidenceFinder::scan_shifted(std::span<const Single> singles, Search::Sh
                                      static_cast<std::uint32_t>(window_size),
                                      delay,
                                      every,
-                                     rule_};
-            group.resolve(rules_.policy, [&](const ShiftedGroup::Member& a, const ShiftedGroup::Member& b) {
-                take(a.single, b.single);
-            });
+                                     rule};
+            group.resolve(rules_.policy,
+                          [&](const ShiftedMember& a, const ShiftedMember& b) { take(a.single, b.single); });
             if (c.delayeds == pairs_before) ++c.delayed_dropped;
         }
     }
     share.counts += c;
 }
 
-void CoincidenceFinder::scan_delayed(std::span<const Single> singles, std::size_t from, std::size_t to,
-                                     Search::Share& share) const {
+template <class Rule>
+void CoincidenceFinder::scan_delayed(const Rule& rule, std::span<const Single> singles, std::size_t from,
+                                     std::size_t to, Search::Share& share) const {
     if (from >= to) return;
     const std::uint64_t delay = *rules_.delay;
     const std::uint64_t reach = delay + rules_.window;
@@ -149,19 +151,30 @@ void CoincidenceFinder::scan_delayed(std::span<const Single> singles, std::size_
         const std::size_t partners = hi - lo;
         if (partners == 0) continue;
         if (partners == 1) {
-            if (rule_.good(opener.crystal, singles[lo].crystal)) take(opener, singles[lo]);
+            if (rule.good(opener.crystal, singles[lo].crystal)) take(opener, singles[lo]);
         } else if (partners >= rules_.max_multiplicity) {
             ++c.delayed_oversize;
         } else {
             const std::uint64_t pairs_before = c.delayeds;
             resolve_multiple(
-                static_cast<std::uint32_t>(partners + 1), true, rules_.policy, rule_,
+                static_cast<std::uint32_t>(partners + 1), true, rules_.policy, rule,
                 [&](std::uint32_t k) -> const Single& { return k == 0 ? opener : singles[lo + k - 1]; },
                 [&](std::uint32_t, std::uint32_t b) { take(opener, singles[lo + b - 1]); });
             if (c.delayeds == pairs_before) ++c.delayed_dropped;
         }
     }
     share.counts += c;
+}
+
+void CoincidenceFinder::find_delayeds(std::span<const Single> singles, std::size_t from, std::size_t to,
+                                      Search::Share& share) const {
+    rule_.use([&](const auto& rule) {
+        if (rules_.delayeds == DelayedRule::shifted_group) {
+            scan_shifted(rule, singles, share);
+        } else {
+            scan_delayed(rule, singles, from, to, share);
+        }
+    });
 }
 
 }  // namespace petacq::gpu

@@ -68,7 +68,7 @@ void HostSpectra::take(config::Spectra& out) {
         copy_unit(unit, of_unit);
         std::copy(of_unit.flood.begin(), of_unit.flood.end(),
                   out.floods.begin() + static_cast<std::ptrdiff_t>(unit * positions));
-        for (std::uint32_t local = 0; local < geometry_.crystals_per_du(); ++local) {
+        for (std::uint32_t local = 0; local < geometry_.crystals_of_unit(unit); ++local) {
             const std::size_t crystal =
                 geometry_.crystal(unit / geometry_.du_count, unit % geometry_.du_count, local);
             std::copy_n(of_unit.energies.begin() + static_cast<std::ptrdiff_t>(local * bins), bins,

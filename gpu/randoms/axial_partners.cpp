@@ -12,11 +12,7 @@ AxialPartners find_axial_partners(const PairCells& cells, const std::vector<doub
     const std::size_t zones = cells.zones;
     AxialPartners out{std::vector<double>(zones * zones, 1.0 / static_cast<double>(zones)),
                       std::vector<double>(zones * zones)};
-    std::vector<double> near(zones * zones);
-    for (std::uint32_t a = 0; a < zones; ++a) {
-        for (std::uint32_t b = 0; b < zones; ++b)
-            near[a * zones + b] = cells.near(a, b);
-    }
+    const std::vector<double>& near = cells.near_zones;
     std::vector<double> middle(2 * zones, 1.0);  // [a + b]
     std::vector<double> slope(zones, 1.0);       // [|a - b|]
     std::vector<double> wanted_good(zones);      // wanted / fitted

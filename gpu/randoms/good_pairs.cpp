@@ -55,18 +55,17 @@ void PairProducts::add(const PairProducts& more, double factor) {
 
 GoodPairs::GoodPairs(const config::Geometry& geometry, const CoincidenceRules& rules)
     : cells_(PairCells::of(geometry, rules)),
-      rule_(cells_.rule),
-      rings_(geometry.rings()),
+      bins_(*cells_.bins),
       crystals_(geometry.crystal_count()),
       joined_(std::size_t{cells_.count()} * cells_.count()),
-      in_zone_(rings_),
-      below_(rings_),
-      above_(rings_) {
+      in_zone_(bins_.rows()),
+      below_(bins_.rows()),
+      above_(bins_.rows()) {
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        rates_[kind].resize(std::size_t{rule_.modules} * rings_);
-        near_[kind].resize(std::size_t{cells_.count()} * rings_);
-        others_[kind].resize(rings_);
-        inside_[kind].resize(std::size_t{rings_} * rule_.crystals_per_module);
+        rates_[kind].resize(bins_.count());
+        near_[kind].resize(std::size_t{cells_.count()} * (bins_.weighted() ? bins_.count() : bins_.rows()));
+        others_[kind].resize(bins_.count());
+        inside_[kind].resize(crystals_);
     }
 }
 
@@ -102,25 +101,25 @@ double GoodPairs::total(std::span<const PairChances> chances) const {
 }
 
 std::vector<double> GoodPairs::refused(const PairChances::ByKinds& c) const {
-    const std::size_t modules = rule_.modules;
+    const std::size_t sides = cells_.sides;
     PairChances::ByKinds turned{};
     for (std::size_t x = 0; x < single_kinds; ++x) {
         for (std::size_t y = 0; y < single_kinds; ++y)
             turned[x][y] = c[y][x];
     }
-    std::vector<std::array<double, single_kinds>> in_module(modules);
-    for (std::uint32_t a = 0; a < modules; ++a) {
-        for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-            const std::span<const double> rings = rings_of(rates_[kind], a);
-            in_module[a][kind] = std::accumulate(rings.begin(), rings.end(), 0.0);
-        }
+    std::vector<std::array<double, single_kinds>> in_side(sides);
+    for (std::uint32_t a = 0; a < sides; ++a) {
+        const auto first = static_cast<std::ptrdiff_t>(bins_.first_bin(a * cells_.zones));
+        const auto end = static_cast<std::ptrdiff_t>(bins_.first_bin((a + 1) * cells_.zones));
+        for (std::size_t kind = 0; kind < single_kinds; ++kind)
+            in_side[a][kind] = std::accumulate(rates_[kind].begin() + first, rates_[kind].begin() + end, 0.0);
     }
-    std::vector<double> pairs(modules * modules);
-    for (std::size_t a = 0; a < modules; ++a) {
-        for (std::size_t b = 0; b < modules; ++b) {
+    std::vector<double> pairs(sides * sides);
+    for (std::size_t a = 0; a < sides; ++a) {
+        for (std::size_t b = 0; b < sides; ++b) {
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y)
-                    pairs[a * modules + b] += c[x][y] * in_module[a][x] * in_module[b][y];
+                    pairs[a * sides + b] += c[x][y] * in_side[a][x] * in_side[b][y];
             }
         }
     }
@@ -128,29 +127,29 @@ std::vector<double> GoodPairs::refused(const PairChances::ByKinds& c) const {
     for (std::uint32_t i = 0; i < crystals_; ++i) {
         for (std::size_t x = 0; x < single_kinds; ++x) {
             for (std::size_t y = 0; y < single_kinds; ++y)
-                pairs[rule_.coordinates_of(i).module * (modules + 1)] -=
+                pairs[cells_.side_of(cells_.of_crystal(i)) * (sides + 1)] -=
                     c[x][y] * values_->of[x][i] * values_->of[y][i];
         }
     }
     for (std::uint32_t cell_a = 0; cell_a < cells_.count(); ++cell_a) {
-        const std::size_t a = cells_.module_of(cell_a);
+        const std::size_t a = cells_.side_of(cell_a);
         for (std::uint32_t cell_b = cell_a; cell_b < cells_.count(); ++cell_b) {
-            const std::size_t b = cells_.module_of(cell_b);
+            const std::size_t b = cells_.side_of(cell_b);
             const PairChances::ByKinds& good = joined_[std::size_t{cell_a} * cells_.count() + cell_b];
-            pairs[a * modules + b] -= sum_of_products(c, good);
-            pairs[b * modules + a] -= sum_of_products(turned, good);
+            pairs[a * sides + b] -= sum_of_products(c, good);
+            pairs[b * sides + a] -= sum_of_products(turned, good);
         }
     }
     return pairs;
 }
 
 std::vector<double> GoodPairs::first_ends(std::span<const PairChances> chances) const {
-    std::vector<double> first(rule_.modules);
-    std::vector<double> all(rule_.modules);
+    std::vector<double> first(cells_.sides);
+    std::vector<double> all(cells_.sides);
     for (std::uint32_t cell_a = 0; cell_a < cells_.count(); ++cell_a) {
-        const std::uint32_t a = cells_.module_of(cell_a);
+        const std::uint32_t a = cells_.side_of(cell_a);
         for (std::uint32_t cell_b = (a + 1) * cells_.zones; cell_b < cells_.count(); ++cell_b) {
-            const std::uint32_t b = cells_.module_of(cell_b);
+            const std::uint32_t b = cells_.side_of(cell_b);
             const std::size_t place = std::size_t{cell_a} * cells_.count() + cell_b;
             const double pairs = sum_of_products(chances[place].of, joined_[place]);
             const double a_first = sum_of_products(chances[place].first, joined_[place]);
@@ -160,40 +159,39 @@ std::vector<double> GoodPairs::first_ends(std::span<const PairChances> chances) 
             first[b] += pairs - a_first;
         }
     }
-    for (std::uint32_t a = 0; a < rule_.modules; ++a)
+    for (std::uint32_t a = 0; a < cells_.sides; ++a)
         first[a] = all[a] > 0 ? std::clamp(first[a] / all[a], 0.0, 1.0) : 0.5;
     return first;
 }
 
 void GoodPairs::products(std::span<const PairChances> chances, PairProducts& out) {
-    const std::size_t count = rule_.crystals_per_module;
-    out.modules = rule_.modules;
+    out.modules = cells_.sides;
     out.total = total(chances);
-    out.module_pairs.assign(std::size_t{rule_.modules} * rule_.modules, 0);
+    out.module_pairs.assign(std::size_t{cells_.sides} * cells_.sides, 0);
     out.per_crystal.resize(crystals_);
     for (std::uint32_t cell = 0; cell < cells_.count(); ++cell) {
-        const std::uint32_t a = cells_.module_of(cell);
+        const std::uint32_t a = cells_.side_of(cell);
         for (std::uint32_t other = cell; other < cells_.count(); ++other) {
-            const std::uint32_t b = cells_.module_of(other);
+            const std::uint32_t b = cells_.side_of(other);
             const double pairs = pairs_of(cell, other, chances);
-            out.module_pairs[std::size_t{a} * rule_.modules + b] += pairs;
-            if (a != b) out.module_pairs[std::size_t{b} * rule_.modules + a] += pairs;
+            out.module_pairs[std::size_t{a} * cells_.sides + b] += pairs;
+            if (a != b) out.module_pairs[std::size_t{b} * cells_.sides + a] += pairs;
         }
         sum_others(cell, chances);
         const PairChances& inside = chances[std::size_t{cell} * (cells_.count() + 1)];
         if (can_join(cell, cell)) sum_inside(cell);
-        const std::uint32_t zone = cells_.zone_of(cell);
-        for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
-            double* const result = out.per_crystal.data() + crystal(a, ring);
-            for (std::size_t y = 0; y < count; ++y) {
+        for (std::uint32_t bin = bins_.first_bin(cell); bin < bins_.first_bin(cell + 1); ++bin) {
+            std::size_t place = bins_.first_of(bin);
+            for (const std::uint32_t crystal : bins_.crystals_of(bin)) {
                 double sum = 0;
                 for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-                    double partners = others_[kind][ring];
+                    double partners = others_[kind][bin];
                     for (std::size_t other = 0; can_join(cell, cell) && other < single_kinds; ++other)
-                        partners += inside.of[kind][other] * inside_[other][ring * count + y];
-                    sum += values_->of[kind][crystal(a, ring) + y] * partners;
+                        partners += inside.of[kind][other] * inside_[other][place];
+                    sum += values_->of[kind][crystal] * partners;
                 }
-                result[y] = sum;
+                out.per_crystal[crystal] = sum;
+                ++place;
             }
         }
     }
@@ -201,30 +199,51 @@ void GoodPairs::products(std::span<const PairChances> chances, PairProducts& out
 
 void GoodPairs::sum_rates(std::size_t kind) {
     const std::span<const double> values = values_->of[kind];
-    for (std::uint32_t module = 0; module < rule_.modules; ++module) {
-        double* const rates = rates_[kind].data() + std::size_t{module} * rings_;
-        for (std::uint32_t ring = 0; ring < rings_; ++ring) {
-            double sum = 0;
-            for (const double value : values.subspan(crystal(module, ring), rule_.crystals_per_module))
-                sum += value;
-            rates[ring] = sum;
-        }
+    for (std::uint32_t bin = 0; bin < bins_.count(); ++bin) {
+        double sum = 0;
+        for (const std::uint32_t crystal : bins_.crystals_of(bin))
+            sum += values[crystal];
+        rates_[kind][bin] = sum;
     }
-    for (std::uint32_t cell = 0; cell < cells_.count(); ++cell) {
+    const std::uint32_t cells = cells_.count();
+    if (bins_.weighted()) {
+        std::vector<double>& near = near_[kind];
+        for (std::uint32_t bin = 0; bin < bins_.count(); ++bin) {
+            const std::span<const float> weights = bins_.weights_of(bin);
+            for (std::uint32_t cell = 0; cell < cells; ++cell) {
+                double sum = 0;
+                for (std::uint32_t other = bins_.first_bin(cell); other < bins_.first_bin(cell + 1); ++other)
+                    sum += weights[other] * rates_[kind][other];
+                near[std::size_t{bin} * cells + cell] = sum;
+            }
+        }
+        return;
+    }
+    for (std::uint32_t cell = 0; cell < cells; ++cell) {
         sum_neighbours(kind, cell);
-        double* const near = near_[kind].data() + std::size_t{cell} * rings_;
-        for (std::uint32_t ring = 0; ring < rings_; ++ring)
-            near[ring] = (below_[ring] + above_[ring]) + in_zone_[ring];
+        double* const near = near_[kind].data() + std::size_t{cell} * bins_.rows();
+        for (std::uint32_t row = 0; row < bins_.rows(); ++row) {
+            const std::span<const double> weights = bins_.near_rows(row);
+            near[row] = (below_[row] + above_[row]) + (weights.empty() ? 1 : weights[row]) * in_zone_[row];
+        }
     }
 }
 
 void GoodPairs::sum_neighbours(std::size_t kind, std::uint32_t cell) {
-    const std::span<const double> rates = rings_of(rates_[kind], cells_.module_of(cell));
-    const std::uint32_t first = cells_.first_ring(cells_.zone_of(cell));
-    const std::uint32_t end = cells_.first_ring(cells_.zone_of(cell) + 1);
     std::fill(in_zone_.begin(), in_zone_.end(), 0.0);
-    std::copy(rates.begin() + first, rates.begin() + end, in_zone_.begin() + first);
-    const std::size_t width = std::min(rule_.max_ring_difference, rings_);
+    for (std::uint32_t bin = bins_.first_bin(cell); bin < bins_.first_bin(cell + 1); ++bin)
+        in_zone_[bins_.row_of(bin)] = rates_[kind][bin];
+    const std::uint32_t rows = bins_.rows();
+    if (!bins_.near_rows(0).empty()) {
+        for (std::uint32_t row = 0; row < rows; ++row) {
+            const std::span<const double> weights = bins_.near_rows(row);
+            below_[row] = std::inner_product(weights.begin(), weights.begin() + row, in_zone_.begin(), 0.0);
+            above_[row] =
+                std::inner_product(weights.begin() + row + 1, weights.end(), in_zone_.begin() + row + 1, 0.0);
+        }
+        return;
+    }
+    const std::size_t width = std::min(rule().max_ring_difference, rows);
     trailing_sums(in_zone_, width, scratch_, below_);
     reversed_.assign(in_zone_.rbegin(), in_zone_.rend());
     trailing_sums(reversed_, width, scratch_, above_);
@@ -236,80 +255,80 @@ void GoodPairs::sum_neighbours(std::size_t kind, std::uint32_t cell) {
     above_.back() = 0;
 }
 
+double GoodPairs::near_in_cell(std::size_t kind, std::uint32_t bin, std::uint32_t cell) const {
+    if (!bins_.weighted()) return below_[bins_.row_of(bin)] + above_[bins_.row_of(bin)];
+    const std::span<const float> weights = bins_.weights_of(bin);
+    double sum = 0;
+    for (std::uint32_t other = bins_.first_bin(cell); other < bins_.first_bin(cell + 1); ++other)
+        sum += other == bin ? 0 : weights[other] * rates_[kind][other];
+    return sum;
+}
+
 void GoodPairs::sum_inside(std::uint32_t cell) {
-    const std::size_t count = rule_.crystals_per_module;
-    const std::uint32_t module = cells_.module_of(cell);
-    const std::uint32_t zone = cells_.zone_of(cell);
     for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        sum_neighbours(kind, cell);
-        for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
-            const std::span<const double> row =
-                std::span(values_->of[kind]).subspan(crystal(module, ring), count);
+        const std::vector<double>& values = values_->of[kind];
+        if (!bins_.weighted()) sum_neighbours(kind, cell);
+        for (std::uint32_t bin = bins_.first_bin(cell); bin < bins_.first_bin(cell + 1); ++bin) {
+            const std::span<const std::uint32_t> crystals = bins_.crystals_of(bin);
+            const double own = bins_.own_weight(bin);
+            const double near = near_in_cell(kind, bin, cell);
             // All near crystals of the cell except the crystal itself.
-            double* const inside = inside_[kind].data() + ring * count;
+            double* const inside = inside_[kind].data() + bins_.first_of(bin);
             double after = 0;
-            for (std::size_t y = count; y-- > 0;) {
+            for (std::size_t y = crystals.size(); y-- > 0;) {
                 inside[y] = after;
-                after += row[y];
+                after += values[crystals[y]];
             }
             double before = 0;
-            for (std::size_t y = 0; y < count; ++y) {
-                inside[y] = (before + inside[y]) + (below_[ring] + above_[ring]);
-                before += row[y];
+            for (std::size_t y = 0; y < crystals.size(); ++y) {
+                inside[y] = own * (before + inside[y]) + near;
+                before += values[crystals[y]];
             }
         }
     }
 }
 
 void GoodPairs::join(std::uint32_t a, std::uint32_t b) {
-    std::array<std::span<const double>, single_kinds> rates;
-    std::array<std::span<const double>, single_kinds> near;
-    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        rates[kind] = rings_of(rates_[kind], cells_.module_of(a));
-        near[kind] = rings_of(near_[kind], b);
-    }
-    const std::uint32_t zone = cells_.zone_of(a);
     PairChances::ByKinds pairs{};
-    // Rings outside: the sums do not wait for each other.
-    for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
+    // Bins outside: the sums do not wait for each other.
+    for (std::uint32_t bin = bins_.first_bin(a); bin < bins_.first_bin(a + 1); ++bin) {
         for (std::size_t x = 0; x < single_kinds; ++x) {
             for (std::size_t y = 0; y < single_kinds; ++y)
-                pairs[x][y] += rates[x][ring] * near[y][ring];
+                pairs[x][y] += rates_[x][bin] * near(y, bin, b);
         }
     }
     joined_[std::size_t{a} * cells_.count() + b] = pairs;
 }
 
 void GoodPairs::join_inside(std::uint32_t cell) {
-    const std::size_t count = rule_.crystals_per_module;
-    const std::uint32_t zone = cells_.zone_of(cell);
     PairChances::ByKinds& pairs = joined_[std::size_t{cell} * (cells_.count() + 1)];
     pairs = {};
     sum_inside(cell);
-    for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring) {
+    for (std::uint32_t bin = bins_.first_bin(cell); bin < bins_.first_bin(cell + 1); ++bin) {
+        const std::span<const std::uint32_t> crystals = bins_.crystals_of(bin);
         for (std::size_t x = 0; x < single_kinds; ++x) {
-            const double* const row = values_->of[x].data() + crystal(cells_.module_of(cell), ring);
+            const std::vector<double>& values = values_->of[x];
             for (std::size_t y = 0; y < single_kinds; ++y) {
-                const double* const inside = inside_[y].data() + ring * count;
-                for (std::size_t i = 0; i < count; ++i)
-                    pairs[x][y] += row[i] * inside[i] / 2;  // each pair is met from both of its crystals
+                const double* const inside = inside_[y].data() + bins_.first_of(bin);
+                for (std::size_t i = 0; i < crystals.size(); ++i)
+                    pairs[x][y] += values[crystals[i]] * inside[i] / 2;  // met from both of its crystals
             }
         }
     }
 }
 
 void GoodPairs::sum_others(std::uint32_t cell, std::span<const PairChances> chances) {
-    const std::uint32_t zone = cells_.zone_of(cell);
+    const std::uint32_t first = bins_.first_bin(cell);
+    const std::uint32_t end = bins_.first_bin(cell + 1);
     for (std::size_t x = 0; x < single_kinds; ++x) {
         std::vector<double>& others = others_[x];
-        std::fill(others.begin(), others.end(), 0.0);
+        std::fill(others.begin() + first, others.begin() + end, 0.0);
         for (std::uint32_t b = 0; b < cells_.count(); ++b) {
             if (b == cell || !can_join(cell, b)) continue;
             const PairChances& c = chances[std::size_t{cell} * cells_.count() + b];
             for (std::size_t y = 0; y < single_kinds; ++y) {
-                const std::span<const double> near = rings_of(near_[y], b);
-                for (std::uint32_t ring = cells_.first_ring(zone); ring < cells_.first_ring(zone + 1); ++ring)
-                    others[ring] += c.of[x][y] * near[ring];
+                for (std::uint32_t bin = first; bin < end; ++bin)
+                    others[bin] += c.of[x][y] * near(y, bin, b);
             }
         }
     }

@@ -24,8 +24,8 @@ struct CrystalValues {
 /// j. c depends on their cells.
 struct PairProducts {
     std::vector<double> per_crystal;  ///< [crystal] each pair counts for both of its crystals
-    /// [a * modules + b], modules around the ring: the pairs with one crystal in a and the other in b.
-    /// Symmetric; each pair counts once, also within one module (a = b).
+    /// [a * modules + b], modules around the ring or sides of any scanner (PairSides): the pairs with one
+    /// crystal in a and the other in b. Symmetric; each pair counts once, also within one (a = b).
     std::vector<double> module_pairs;
     std::uint32_t modules = 0;
     double total = 0;  ///< each pair counts once: half of the sum over crystals
@@ -34,10 +34,10 @@ struct PairProducts {
     void add(const PairProducts& more, double factor);
 };
 
-/// Whether two crystals can pair depends on module and ring only, so sums over (module, ring) suffice. The
-/// work grows with modules^2 * rings * zones + crystals: about a millisecond for 30,000 crystals in 16
-/// modules around the ring, in one zone. Used by one thread at a time. The same input gives the same result,
-/// bit for bit.
+/// Whether two crystals can pair depends on side and ring only, or on their bins, so sums over these suffice
+/// (pair_bins.hpp). The work grows with sides^2 * rings * zones + crystals: about a millisecond for 30,000
+/// crystals in 16 modules around the ring, in one zone; with a field of view, with bins^2. Used by one thread
+/// at a time. The same input gives the same result, bit for bit.
 class GoodPairs {
   public:
     GoodPairs(const config::Geometry& geometry, const CoincidenceRules& rules);
@@ -48,33 +48,32 @@ class GoodPairs {
     /// `chances`: c [a * cells + b], of i in a and j in b.
     [[nodiscard]] double total(std::span<const PairChances> chances) const;
     void products(std::span<const PairChances> chances, PairProducts& out);
-    /// [module around the ring] the part of the ends in it that come first, of pairs between modules; 1/2 if
-    /// there are none.
+    /// [side] the part of the ends in it that come first, of pairs between sides; 1/2 if there are none.
     [[nodiscard]] std::vector<double> first_ends(std::span<const PairChances> chances) const;
-    /// [a * modules + b] the same sum over the pairs of different crystals that are not good, one in module a
-    /// around the ring and the other in b, with one c for all. Within a module each counts in both orders.
+    /// [a * sides + b] the same sum over the pairs of different crystals that are not good, one in side a and
+    /// the other in b, with one c for all. Within a side each counts in both orders.
     [[nodiscard]] std::vector<double> refused(const PairChances::ByKinds& c) const;
-    [[nodiscard]] const PairRule& rule() const { return rule_; }
+    [[nodiscard]] const PairRule& rule() const { return cells_.rule; }
     [[nodiscard]] const PairCells& cells() const { return cells_; }
 
   private:
     using Kinds = std::array<std::vector<double>, single_kinds>;
 
-    [[nodiscard]] std::size_t crystal(std::uint32_t module, std::uint32_t ring) const {
-        return std::size_t{ring} * rule_.crystals_in_ring + std::size_t{module} * rule_.crystals_per_module;
-    }
-    /// `v`: [row * rings + ring]
-    [[nodiscard]] std::span<const double> rings_of(const std::vector<double>& v, std::uint32_t row) const {
-        return std::span(v).subspan(std::size_t{row} * rings_, rings_);
-    }
     [[nodiscard]] bool can_join(std::uint32_t cell_a, std::uint32_t cell_b) const {
-        return rule_.modules_apart(cells_.module_of(cell_a), cells_.module_of(cell_b)) >=
-               rule_.min_module_difference;
+        return cells_.can_join(cells_.side_of(cell_a), cells_.side_of(cell_b));
     }
-    /// rates_: values by (module, ring); near_: for each ring, those of a cell within the ring difference.
+    /// Of a crystal of this bin, the values that it can pair with in a cell, itself included.
+    [[nodiscard]] double near(std::size_t kind, std::uint32_t bin, std::uint32_t cell) const {
+        return bins_.weighted() ? near_[kind][std::size_t{bin} * cells_.count() + cell]
+                                : near_[kind][std::size_t{cell} * bins_.rows() + bins_.row_of(bin)];
+    }
+    /// rates_ and near_.
     void sum_rates(std::size_t kind);
-    /// Fills below_[ring] and above_[ring]: the values of a cell in the near rings on either side.
+    /// Fills below_[row] and above_[row]: the values of a cell in the near rows on either side.
     void sum_neighbours(std::size_t kind, std::uint32_t cell);
+    /// The values of other bins of its cell that a crystal of this bin can pair with. REQUIRES:
+    /// sum_neighbours() of this cell, unless bins are weighted.
+    [[nodiscard]] double near_in_cell(std::size_t kind, std::uint32_t bin, std::uint32_t cell) const;
     /// Fills inside_: what each crystal of the cell can pair with in its cell.
     void sum_inside(std::uint32_t cell);
     /// joined_ of two cells, and of one.
@@ -86,17 +85,16 @@ class GoodPairs {
     void sum_others(std::uint32_t cell, std::span<const PairChances> chances);
 
     const PairCells cells_;
-    const PairRule rule_;
-    const std::uint32_t rings_;
+    const PairBins& bins_;
     const std::uint32_t crystals_;
     const CrystalValues* values_ = nullptr;
-    Kinds rates_;   ///< [kind][module * rings + ring]
-    Kinds near_;    ///< [kind][cell * rings + ring]
-    Kinds others_;  ///< [kind][ring]
-    Kinds inside_;  ///< [kind][ring * crystals_per_module + place in it]
+    Kinds rates_;   ///< [kind][bin]
+    Kinds near_;    ///< near(): [kind][cell * rows + row], or [kind][bin * cells + cell] if weighted
+    Kinds others_;  ///< [kind][bin]
+    Kinds inside_;  ///< [kind][place of the crystal among all, bin by bin]
     /// [a * cells + b], a <= b: [x][y] the sum of v_i[x] v_j[y] over good pairs, i in a and j in b.
     std::vector<PairChances::ByKinds> joined_;
-    std::vector<double> in_zone_;  ///< [ring] values of a cell; 0 outside its zone
+    std::vector<double> in_zone_;  ///< [row] values of a cell; 0 outside its zone
     std::vector<double> below_;
     std::vector<double> above_;
     std::vector<double> reversed_;

@@ -1,11 +1,15 @@
-// Where a single lies, as far as the chance of its pairs depends on it: in a module around the ring; under
-// policies that ask which pairs are good and a condition on rings, also in a zone along the axis.
+// Where a single lies, as far as the chance of its pairs depends on it: on which side of the scanner; under
+// policies that ask which pairs are good and a condition along the axis or a field of view, also in which
+// zone along the axis.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "config/geometry.hpp"
+#include "gpu/randoms/pair_bins.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/rules/pair_rule.hpp"
 
@@ -26,47 +30,51 @@ inline bool asks_for_good(MultiplesPolicy policy) {
     return false;
 }
 
-/// A cell is a module around the ring within a zone of rings: module * zones + zone.
+/// A cell is a side within a zone of places along the axis: side * zones + zone. A side of a ring is a module
+/// around the ring, and its places along the axis are the rings.
 struct PairCells {
     /// The work grows with the third power of the number of cells: 128 take 15 to 40 ms.
     static constexpr std::uint32_t max_cells = 200;
     static constexpr std::uint32_t max_zones = 8;
 
     PairRule rule;
-    std::uint32_t rings = 1;
-    std::uint32_t zones = 1;  ///< of about equally many rings; at most `rings`
+    std::uint32_t sides = 1;
+    std::uint32_t zones = 1;  ///< of about equally many places; at most as many as there are
+    /// Whether some pairs of sides that can join are not good, and the policy asks which.
+    bool partners_refused = false;
+    std::shared_ptr<const PairSides> of_sides;
+    std::shared_ptr<const PairBins> bins;
+    std::shared_ptr<const config::PairGeometry> pairs;  ///< of the long form: the rule is a view of it
+    // Only for policies that ask.
+    std::vector<double> good_parts;  ///< [cell a * count + cell b] the good part of the pairs of two cells
+    std::vector<double> near_zones;  ///< [zone a * zones + zone b] the same of zones, where sides can join
 
-    static PairCells of(const config::Geometry& geometry, const CoincidenceRules& rules) {
-        PairCells cells{PairRule::of(geometry, rules), geometry.rings(), 1};
-        if (asks_for_good(rules.policy) && rules.max_ring_difference < cells.rings - 1) {
-            const std::uint32_t zones = std::clamp(max_cells / cells.rule.modules, 1U, max_zones);
-            cells.zones = std::min(zones, cells.rings);
-        }
-        return cells;
-    }
-    [[nodiscard]] std::uint32_t count() const { return rule.modules * zones; }
-    [[nodiscard]] std::uint32_t module_of(std::uint32_t cell) const { return cell / zones; }
+    static PairCells of(const config::Geometry& geometry, const CoincidenceRules& rules);
+
+    [[nodiscard]] std::uint32_t count() const { return sides * zones; }
+    [[nodiscard]] std::uint32_t side_of(std::uint32_t cell) const { return cell / zones; }
     [[nodiscard]] std::uint32_t zone_of(std::uint32_t cell) const { return cell % zones; }
     [[nodiscard]] std::uint32_t of_crystal(std::uint32_t crystal) const {
-        const PairRule::Coordinates place = rule.coordinates_of(crystal);
-        return place.module * zones + place.ring * zones / rings;
+        return bins->cell_of_crystal(crystal);
     }
-    /// The rings of a zone begin here, those of the last one end at first_ring(zones).
-    [[nodiscard]] std::uint32_t first_ring(std::uint32_t zone) const {
-        return (zone * rings + zones - 1) / zones;
+    /// Whether the cell has crystals: a side of the long form may be shorter than the scanner.
+    [[nodiscard]] bool occupied(std::uint32_t cell) const {
+        return bins->first_bin(cell + 1) > bins->first_bin(cell);
     }
-    /// The part of the pairs of a ring of zone a and one of zone b that the condition on rings accepts.
-    [[nodiscard]] double near(std::uint32_t a, std::uint32_t b) const {
-        std::uint32_t accepted = 0;
-        std::uint32_t all = 0;
-        for (std::uint32_t i = first_ring(a); i < first_ring(a + 1); ++i) {
-            for (std::uint32_t j = first_ring(b); j < first_ring(b + 1); ++j) {
-                accepted += (i > j ? i - j : j - i) <= rule.max_ring_difference ? 1 : 0;
-                ++all;
-            }
-        }
-        return static_cast<double>(accepted) / all;
+    [[nodiscard]] bool has_empty() const { return empty_; }
+    /// Whether a single of side a and one of side b may make a good pair.
+    [[nodiscard]] bool can_join(std::uint32_t side_a, std::uint32_t side_b) const {
+        return of_sides->can_join[std::size_t{side_a} * sides + side_b] != 0;
     }
+    /// Whether they lie at least a third of the way around from each other.
+    [[nodiscard]] bool opposite(std::uint32_t side_a, std::uint32_t side_b) const {
+        return of_sides->opposite[std::size_t{side_a} * sides + side_b] != 0;
+    }
+
+  private:
+    void find_good_parts();
+
+    bool empty_ = false;  ///< a cell is not occupied
 };
 
 }  // namespace petacq::gpu

@@ -98,7 +98,10 @@ class ChanceFinder {
         good_partner_.resize(good_.size());
         own_partner_.resize(good_.size(), {1, 0, 0});
         own_good_.resize(cells_);
-        if (asks_for_good(rules.policy)) find_good(cells);
+        if (asks_for_good(rules.policy)) {
+            good_ = cells.good_parts;
+            find_good_partners();
+        }
         if (rules.mode == WindowMode::every) {
             for (std::uint32_t a = 0; a < cells_; ++a)
                 openers_.push_back(windows_of_opener(a));
@@ -114,19 +117,7 @@ class ChanceFinder {
     [[nodiscard]] std::size_t at(std::uint32_t a, std::uint32_t b) const {
         return std::size_t{a} * cells_ + b;
     }
-    void find_good(const PairCells& cells) {
-        const std::uint32_t zones = cells.zones;
-        std::vector<double> near(std::size_t{zones} * zones);
-        for (std::uint32_t a = 0; a < zones; ++a) {
-            for (std::uint32_t b = 0; b < zones; ++b)
-                near[std::size_t{a} * zones + b] = cells.near(a, b);
-        }
-        for (std::uint32_t a = 0; a < cells_; ++a) {
-            for (std::uint32_t b = 0; b < cells_; ++b) {
-                const bool apart = cells.rule.geometry_good({0, cells.module_of(a)}, {0, cells.module_of(b)});
-                good_[at(a, b)] = apart ? near[cells.zone_of(a) * zones + cells.zone_of(b)] : 0;
-            }
-        }
+    void find_good_partners() {
         for (std::uint32_t b = 0; b < cells_; ++b) {
             for (std::uint32_t c = 0; c < cells_; ++c) {
                 const double partners = contents_.partners[at(b, c)];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -53,27 +54,66 @@ RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const Coinc
     : rules_(rules), pairs_(geometry, rules), module_of_(modules_of_crystals(geometry)) {
     for (std::vector<double>& rates : by_pair_.rates.of)
         rates.resize(geometry.crystal_count());
-    for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i)
+    std::vector<std::map<std::uint32_t, double>> crystals(geometry.bdm_count);  // by side
+    for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i) {
         cell_of_.push_back(pairs_.cells().of_crystal(i));
+        ++crystals[module_of_[i]][pairs_.cells().side_of(cell_of_.back())];
+    }
+    for (const std::map<std::uint32_t, double>& sides : crystals) {
+        double all = 0;
+        for (const auto& [side, count] : sides)
+            all += count;
+        std::vector<ShareOfSide>& shares = sides_of_.emplace_back();
+        for (const auto& [side, count] : sides)
+            shares.push_back({side, count / all});
+    }
+}
+
+void RandomsEstimator::add_by_side(std::vector<double>& to, const std::vector<std::uint32_t>& pairs,
+                                   bool good) const {
+    const std::size_t sides = pairs_.cells().sides;
+    const std::size_t modules = sides_of_.size();
+    for (std::size_t a = 0; a < modules; ++a) {
+        for (std::size_t b = 0; b < modules; ++b) {
+            const double found = pairs[a * modules + b];
+            if (found == 0) continue;
+            const auto each = [&](const auto& use) {
+                for (const ShareOfSide& x : sides_of_[a])
+                    for (const ShareOfSide& y : sides_of_[b])
+                        use(x.side, y.side, x.share * y.share);
+            };
+            // Good ones only where sides can join.
+            double possible = 0;
+            each([&](std::uint32_t x, std::uint32_t y, double share) {
+                if (!good || pairs_.cells().can_join(x, y)) possible += share;
+            });
+            each([&](std::uint32_t x, std::uint32_t y, double share) {
+                if (possible > 0 && good && !pairs_.cells().can_join(x, y)) return;
+                const double part = possible > 0 ? found * (share / possible) : found * share;
+                to[x * sides + y] += part;
+                to[y * sides + x] += part;
+            });
+        }
+    }
 }
 
 RandomsEstimator::RefusedPairs RandomsEstimator::find_refused(const IntervalSums& sums,
                                                               const WindowContents& contents) const {
-    const std::size_t modules = pairs_.rule().modules;
-    RefusedPairs refused{0, std::vector<double>(modules * modules), std::vector<double>(modules, 0.5)};
+    const std::size_t sides = pairs_.cells().sides;
+    RefusedPairs refused{0, std::vector<double>(sides * sides), std::vector<double>(sides, 0.5)};
     if (std::all_of(sums.refused_pairs.begin(), sums.refused_pairs.end(), [](auto n) { return n == 0; }))
         return refused;
     const PairChances chances = chances_alone(rules_, pairs_.cells(), contents);
     refused.taken = chances.partners;
     refused.randoms = pairs_.refused(chances.of);
     const std::vector<double> first = pairs_.refused(chances.first);
-    for (std::size_t a = 0; a < modules; ++a) {
+    for (std::size_t a = 0; a < sides; ++a) {
         double ends = 0;
         double come_first = 0;
-        for (std::size_t b = 0; b < modules; ++b) {
-            double& randoms = refused.randoms[a * modules + b];
+        for (std::size_t b = 0; b < sides; ++b) {
+            double& randoms = refused.randoms[a * sides + b];
             ends += randoms;
-            come_first += first[a * modules + b];
+            come_first += first[a * sides + b];
             randoms *= by_pair_.ticks;
         }
         if (ends > 0) refused.first[a] = std::clamp(come_first / ends, 0.0, 1.0);
@@ -106,32 +146,42 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
     for (std::size_t i = 0; i < module_of_.size(); ++i) {
         Ends& ends = of_module[module_of_[i]];
         ends.trues -= randoms.per_crystal[i];
-        ends.later -= randoms.per_crystal[i] * (1 - first[module_of_[i] % first.size()]);
+        ends.later -= randoms.per_crystal[i] * (1 - first[pairs_.cells().side_of(cell_of_[i])]);
         for (const std::vector<double>& rates : by_pair_.rates.of)
             ends.singles += rates[i];
     }
-    std::vector<Ends> of_place(first.size());  // around the ring
-    for (std::size_t m = 0; m < modules; ++m)
-        of_place[m % first.size()].singles += of_module[m].singles;
+    std::vector<Ends> of_side(first.size());
     for (std::size_t m = 0; m < modules; ++m) {
-        const std::size_t place = m % first.size();
-        Ends& sum = of_place[place];
-        const auto row = refused.randoms.begin() + static_cast<std::ptrdiff_t>(place * first.size());
-        // The refused randoms of modules at the same place are taken to be proportional to their singles.
-        const double refused_randoms =
-            sum.singles > 0 ? of_module[m].singles / sum.singles *
-                                  std::accumulate(row, row + static_cast<std::ptrdiff_t>(first.size()), 0.0)
-                            : 0;
-        of_module[m].trues -= refused_randoms;
-        of_module[m].later -= refused_randoms * (1 - refused.first[place]);
-        sum.pairs += of_module[m].pairs;
-        sum.trues += of_module[m].trues;
-        sum.later += of_module[m].later;
+        for (const ShareOfSide& part : sides_of_[m])
+            of_side[part.side].singles += of_module[m].singles * part.share;
+    }
+    for (std::size_t m = 0; m < modules; ++m) {
+        for (const auto& [side, share] : sides_of_[m]) {
+            const Ends& all = of_side[side];
+            const auto row = refused.randoms.begin() + static_cast<std::ptrdiff_t>(side * first.size());
+            // The refused randoms of modules on the same side are taken to be proportional to their singles.
+            const double refused_randoms =
+                all.singles > 0
+                    ? of_module[m].singles * share / all.singles *
+                          std::accumulate(row, row + static_cast<std::ptrdiff_t>(first.size()), 0.0)
+                    : 0;
+            of_module[m].trues -= refused_randoms;
+            of_module[m].later -= refused_randoms * (1 - refused.first[side]);
+        }
+        for (const auto& [side, share] : sides_of_[m]) {
+            Ends& sum = of_side[side];
+            sum.pairs += of_module[m].pairs * share;
+            sum.trues += of_module[m].trues * share;
+            sum.later += of_module[m].later * share;
+        }
     }
     std::vector<double> later;
     for (std::size_t m = 0; m < modules; ++m) {
-        const Ends& place = of_place[m % first.size()];
-        const double guess = part_of(place.later, place.trues, place.pairs, 0.5);
+        double guess = sides_of_[m].empty() ? 0.5 : 0;
+        for (const auto& [side, share] : sides_of_[m]) {
+            const Ends& sum = of_side[side];
+            guess += share * part_of(sum.later, sum.trues, sum.pairs, 0.5);
+        }
         const Ends& ends = of_module[m];
         later.push_back(std::clamp(part_of(ends.later, ends.trues, ends.pairs, guess), 0.05, 0.95));
     }
@@ -143,22 +193,14 @@ RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sum
                                                          const RefusedPairs& refused,
                                                          const WindowContents& contents) const {
     const PairCells& cells = pairs_.cells();
-    const std::size_t modules = cells.rule.modules;
-    const std::size_t bdms = sums.modules.size();
-    TruePairs trues{std::vector<double>(modules * modules), std::vector<double>(modules * modules),
-                    std::vector<double>(modules * modules)};
-    for (std::size_t a = 0; a < bdms; ++a) {
-        for (std::size_t b = 0; b < bdms; ++b) {
-            for (const std::size_t place :
-                 {a % modules * modules + b % modules, b % modules * modules + a % modules}) {
-                trues.good[place] += sums.module_pairs[a * bdms + b];
-                trues.refused[place] += sums.refused_pairs[a * bdms + b];
-            }
-        }
-    }
-    // [place] Sums over the cells of two modules: of all good pairs, and of those that the policy takes.
-    std::vector<double> pairs(modules * modules);
-    std::vector<double> taken(modules * modules);
+    const std::size_t sides = cells.sides;
+    TruePairs trues{std::vector<double>(sides * sides), std::vector<double>(sides * sides),
+                    std::vector<double>(sides * sides)};
+    add_by_side(trues.good, sums.module_pairs, true);
+    add_by_side(trues.refused, sums.refused_pairs, false);
+    // [place] Sums over the cells of two sides: of all good pairs, and of those that the policy takes.
+    std::vector<double> pairs(sides * sides);
+    std::vector<double> taken(sides * sides);
     for (std::uint32_t a = 0; a < cells.count(); ++a) {
         for (std::uint32_t b = 0; b < cells.count(); ++b) {
             const std::size_t of_cells = std::size_t{a} * cells.count() + b;
@@ -167,7 +209,7 @@ RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sum
             // Some even where none are expected.
             const double weight =
                 contents.singles[a] * contents.partners[of_cells] * contents.good_partners[of_cells] + 1e-9;
-            const std::size_t place = cells.module_of(a) * modules + cells.module_of(b);
+            const std::size_t place = cells.side_of(a) * sides + cells.side_of(b);
             pairs[place] += weight;
             taken[place] += weight * chance;
         }
@@ -177,7 +219,7 @@ RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sum
         found = chance > 0 ? (found - random) / chance : 0;
     };
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-        const bool inside = i % (modules + 1) == 0;  // a = b: both orders
+        const bool inside = i % (sides + 1) == 0;  // a = b: both orders
         correct(trues.good[i], trues.variance[i], (inside ? 2 : 1) * randoms.module_pairs[i],
                 pairs[i] > 0 ? taken[i] / pairs[i] : 0);
         correct(trues.refused[i], trues.variance[i], refused.randoms[i], refused.taken);
@@ -188,25 +230,23 @@ RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sum
 /// The guess is that the partner lies opposite, up to a sixth of the ring away from there.
 std::vector<double> RandomsEstimator::find_partners(const TruePairs& trues,
                                                     const std::vector<double>& singles) const {
-    const PairRule& rule = pairs_.rule();
-    std::vector<double> partners(std::size_t{rule.modules} * rule.modules);
-    for (std::uint32_t a = 0; a < rule.modules; ++a) {
-        const std::size_t row = std::size_t{a} * rule.modules;
-        const auto opposite = [&](std::uint32_t b) {
-            return 3 * rule.modules_apart(a, b) >= rule.modules ? singles[b] : 0;
-        };
+    const PairCells& cells = pairs_.cells();
+    std::vector<double> partners(std::size_t{cells.sides} * cells.sides);
+    for (std::uint32_t a = 0; a < cells.sides; ++a) {
+        const std::size_t row = std::size_t{a} * cells.sides;
+        const auto opposite = [&](std::uint32_t b) { return cells.opposite(a, b) ? singles[b] : 0; };
         const auto found = [&](std::uint32_t b) {
             return std::max(trues.good[row + b], 0.0) + std::max(trues.refused[row + b], 0.0);
         };
         double all = 0;
         double variance = 0;
         double all_opposite = 0;
-        for (std::uint32_t b = 0; b < rule.modules; ++b) {
+        for (std::uint32_t b = 0; b < cells.sides; ++b) {
             all += found(b);
             variance += trues.variance[row + b];
             all_opposite += opposite(b);
         }
-        for (std::uint32_t b = 0; b < rule.modules; ++b) {
+        for (std::uint32_t b = 0; b < cells.sides; ++b) {
             const double guess = all_opposite > 0 ? opposite(b) / all_opposite : 0;
             partners[row + b] = part_of(found(b), all, variance, guess);
         }
@@ -244,7 +284,7 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
             taken += good * by_pair_.chances[place].partners;
         }
         CellSums& counts = of_cell[a];
-        counts.paired = std::max(counts.paired, 0.0) * apart[cells.module_of(a)];
+        counts.paired = std::max(counts.paired, 0.0) * apart[cells.side_of(a)];
         counts.good *= taken > 0 ? pairs / taken : 0;
         CellSums& zone = of_zone[cells.zone_of(a)];
         zone.paired += counts.paired;
@@ -268,24 +308,24 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
     const PairCells& cells = pairs_.cells();
     const std::uint32_t count = cells.count();
     const std::uint32_t zones = cells.zones;
-    std::vector<double> in_module(cells.rule.modules);
+    std::vector<double> in_side(cells.sides);
     for (std::uint32_t cell = 0; cell < count; ++cell)
-        in_module[cells.module_of(cell)] += contents.singles[cell];
-    const std::vector<double> by_module = find_partners(trues, in_module);
+        in_side[cells.side_of(cell)] += contents.singles[cell];
+    const std::vector<double> by_side = find_partners(trues, in_side);
     const auto place_of = [&](std::uint32_t a, std::uint32_t b) {
-        return std::size_t{cells.module_of(a)} * cells.rule.modules + cells.module_of(b);
+        return std::size_t{cells.side_of(a)} * cells.sides + cells.side_of(b);
     };
     const auto are_apart = [&](std::uint32_t a, std::uint32_t b) {
-        return cells.rule.geometry_good({0, cells.module_of(a)}, {0, cells.module_of(b)});
+        return cells.can_join(cells.side_of(a), cells.side_of(b));
     };
-    std::vector<double> apart(cells.rule.modules);
+    std::vector<double> apart(cells.sides);
     for (std::uint32_t a = 0; a < count; a += zones) {
         for (std::uint32_t b = 0; b < count; b += zones)
-            apart[cells.module_of(a)] += are_apart(a, b) ? by_module[place_of(a, b)] : 0;
+            apart[cells.side_of(a)] += are_apart(a, b) ? by_side[place_of(a, b)] : 0;
     }
     AxialPartners axial{{1}, {1}};
     std::vector<double> good_parts(count, 1.0);
-    if (zones > 1) {
+    if (cells.partners_refused) {
         PairedSingles paired{std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5),
                              std::vector<double>(count, 0.5)};
         if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents, apart);
@@ -294,6 +334,19 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
     }
     contents.partners.assign(std::size_t{count} * count, 0);
     contents.good_partners.assign(contents.partners.size(), 0);
+    // Partners on the side of b, in the zones that it has.
+    const auto in_zones_of = [&](std::uint32_t b, std::size_t row, double of_good, double of_bad) {
+        double all = 0;
+        const std::uint32_t first = b - cells.zone_of(b);
+        for (std::uint32_t zone = 0; zone < zones; ++zone) {
+            const double good = axial.good[row + zone];
+            if (cells.occupied(first + zone))
+                all += axial.partners[row + zone] * (of_good * good + of_bad * (1 - good));
+        }
+        return all;
+    };
+    if (cells.partners_refused && cells.rule.field_of_view.half_x_um > 0)
+        return spread_partners(contents, trues, by_side, axial, good_parts);
     for (std::uint32_t a = 0; a < count; ++a) {
         const std::size_t row = std::size_t{cells.zone_of(a)} * zones;
         double good_in_zone = 0;
@@ -305,12 +358,78 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
         const double all = of_good * good_in_zone + of_bad * (1 - good_in_zone);
         if (all <= 0) continue;
         for (std::uint32_t b = 0; b < count; ++b) {
+            const double of_side = cells.has_empty() ? in_zones_of(b, row, of_good, of_bad) : all;
+            if (of_side <= 0 || !cells.occupied(b)) continue;
             const std::size_t place = std::size_t{a} * count + b;
             const double partners = axial.partners[row + cells.zone_of(b)];
             const double good = of_good * partners * axial.good[row + cells.zone_of(b)];
             const double bad = of_bad * partners * (1 - axial.good[row + cells.zone_of(b)]);
-            contents.partners[place] = by_module[place_of(a, b)] * ((good + bad) / all);
+            contents.partners[place] = by_side[place_of(a, b)] * ((good + bad) / of_side);
             contents.good_partners[place] = good + bad > 0 && are_apart(a, b) ? good / (good + bad) : 0;
+        }
+    }
+}
+
+void RandomsEstimator::spread_partners(WindowContents& contents, const TruePairs& trues,
+                                       const std::vector<double>& by_side, const AxialPartners& axial,
+                                       const std::vector<double>& good_parts) const {
+    const PairCells& cells = pairs_.cells();
+    const std::size_t sides = cells.sides;
+    const std::uint32_t count = cells.count();
+    const std::uint32_t zones = cells.zones;
+    std::vector<double> good_of_sides(sides * sides);
+    for (std::uint32_t a = 0; a < count; ++a) {
+        for (std::uint32_t b = 0; b < count; ++b) {
+            good_of_sides[cells.side_of(a) * sides + cells.side_of(b)] +=
+                cells.good_parts[std::size_t{a} * count + b] / (zones * zones);
+        }
+    }
+    for (std::size_t i = 0; i < good_of_sides.size(); ++i) {
+        const double good = std::max(trues.good[i], 0.0);
+        good_of_sides[i] =
+            part_of(good, good + std::max(trues.refused[i], 0.0), trues.variance[i], good_of_sides[i]);
+    }
+    for (std::uint32_t a = 0; a < count; ++a) {
+        const std::size_t zone_row = std::size_t{cells.zone_of(a)} * zones;
+        const std::size_t side_row = std::size_t{cells.side_of(a)} * sides;
+        double good = 0;
+        double bad = 0;
+        for (std::uint32_t side = 0; side < sides; ++side) {
+            if (!cells.can_join(cells.side_of(a), side)) continue;
+            good += by_side[side_row + side] * good_of_sides[side_row + side];
+            bad += by_side[side_row + side] * (1 - good_of_sides[side_row + side]);
+        }
+        // The parts that good and bad pairs have in the cell.
+        const double of_good = good > 0 ? good_parts[a] * (good + bad) / good : 0;
+        const double of_bad = bad > 0 ? (1 - good_parts[a]) * (good + bad) / bad : 0;
+        for (std::uint32_t side = 0; side < sides; ++side) {
+            const bool joins = cells.can_join(cells.side_of(a), side);
+            const double all = by_side[side_row + side];
+            const double good_side = joins ? all * good_of_sides[side_row + side] * of_good : 0;
+            const double bad_side = joins ? all * (1 - good_of_sides[side_row + side]) * of_bad : all;
+            double good_zones = 0;
+            double bad_zones = 0;
+            double all_zones = 0;
+            for (std::uint32_t zone = 0; zone < zones; ++zone) {
+                if (!cells.occupied(side * zones + zone)) continue;
+                const double partners = axial.partners[zone_row + zone];
+                good_zones += partners * axial.good[zone_row + zone];
+                bad_zones += partners * (1 - axial.good[zone_row + zone]);
+                all_zones += partners;
+            }
+            if (all_zones <= 0) continue;
+            for (std::uint32_t zone = 0; zone < zones; ++zone) {
+                if (!cells.occupied(side * zones + zone)) continue;
+                const double part = axial.partners[zone_row + zone] / all_zones;
+                const double near = axial.good[zone_row + zone];
+                const double found_good =
+                    good_side * part * (good_zones > 0 ? near * all_zones / good_zones : 1);
+                const double found_bad =
+                    bad_side * part * (bad_zones > 0 ? (1 - near) * all_zones / bad_zones : 1);
+                const std::size_t place = std::size_t{a} * count + side * zones + zone;
+                contents.partners[place] = found_good + found_bad;
+                contents.good_partners[place] = found_good > 0 ? found_good / (found_good + found_bad) : 0;
+            }
         }
     }
 }
@@ -411,11 +530,11 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     by_pair_.ticks = static_cast<double>(std::max<std::uint64_t>(ticks, 1));
     ExpectedRandoms randoms;
     RefusedPairs refused;
-    const std::vector<double> none(std::size_t{pairs_.rule().modules} * pairs_.rule().modules);
+    const std::vector<double> none(std::size_t{pairs_.cells().sides} * pairs_.cells().sides);
     TruePairs trues{none, none, none};
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
     // first, and with zones which partners make good pairs.
-    const unsigned passes = pairs_.cells().zones > 1 ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
+    const unsigned passes = pairs_.cells().partners_refused ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
     for (unsigned pass = 0; pass < passes; ++pass) {
         const bool again = pass > 0;
         if (again) {

@@ -13,6 +13,7 @@
 
 #include "config/geometry.hpp"
 #include "gpu/interval_sums.hpp"
+#include "gpu/randoms/axial_partners.hpp"
 #include "gpu/randoms/good_pairs.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/pair_chances.hpp"
@@ -20,7 +21,7 @@
 
 namespace petacq::gpu {
 
-/// Random prompts: of a crystal, of a pair of modules around the ring, in all.
+/// Random prompts: of a crystal, of a pair of sides, in all.
 using ExpectedRandoms = PairProducts;
 
 /// The randoms of any two crystals in an interval.
@@ -52,17 +53,24 @@ class RandomsEstimator {
     /// `later`: [bdm] which part of its paired singles are the later ones; empty: half of them.
     void find_rates(const IntervalSums& sums, const WindowContents& contents,
                     const std::vector<double>& later);
-    /// IntervalSums::refused_pairs of modules around the ring.
+    /// How much of a module (BDM), by crystals, lies on a side.
+    struct ShareOfSide {
+        std::uint32_t side;
+        double share;
+    };
+    /// Adds pairs of modules [a * modules + b] to those of sides, in both orders. `good`: the pairs are.
+    void add_by_side(std::vector<double>& to, const std::vector<std::uint32_t>& pairs, bool good) const;
+    /// IntervalSums::refused_pairs of sides.
     struct RefusedPairs {
         double taken = 0;             ///< probability that a true pair that geometry refuses is among them
-        std::vector<double> randoms;  ///< [a * modules + b] those among them; within a module, in both orders
+        std::vector<double> randoms;  ///< [a * sides + b] those among them; within a side, in both orders
         std::vector<double> first;    ///< [a] the part of the randoms in a that come first
     };
     [[nodiscard]] RefusedPairs find_refused(const IntervalSums& sums, const WindowContents& contents) const;
     /// `later` from the true pairs, with the randoms that were found before.
     [[nodiscard]] std::vector<double> find_later(const IntervalSums& sums, const ExpectedRandoms& randoms,
                                                  const RefusedPairs& refused) const;
-    /// [a * modules + b] of modules around the ring: the true pairs, found or lost to other singles of their
+    /// [a * sides + b]: the true pairs, found or lost to other singles of their
     /// windows. Noise may make them negative. Symmetric.
     struct TruePairs {
         std::vector<double> good;
@@ -71,20 +79,24 @@ class RandomsEstimator {
     };
     [[nodiscard]] TruePairs true_pairs(const IntervalSums& sums, const ExpectedRandoms& randoms,
                                        const RefusedPairs& refused, const WindowContents& contents) const;
-    /// [a * modules + b] of modules around the ring: part of the partners of singles in a that lie in b.
+    /// [a * sides + b]: part of the partners of singles in a that lie in b.
     [[nodiscard]] std::vector<double> find_partners(const TruePairs& trues,
                                                     const std::vector<double>& singles) const;
     /// WindowContents::partners and good_partners. Without randoms, as a guess.
     void find_all_partners(WindowContents& contents, const IntervalSums& sums, const TruePairs& trues,
                            const ExpectedRandoms& randoms) const;
-    /// [zone] singles with a partner in a module far enough away, and those of them that make a good pair
+    /// The same with a field of view: whether a partner is good depends on the sides of both, and on their
+    /// zones.
+    void spread_partners(WindowContents& contents, const TruePairs& trues, const std::vector<double>& by_side,
+                         const AxialPartners& axial, const std::vector<double>& good_parts) const;
+    /// [zone] singles with a partner on a side that can join theirs, and those of them that make a good pair
     /// with it, from the true prompts.
     struct PairedSingles {
         std::vector<double> all;
         std::vector<double> good;
         std::vector<double> good_parts;  ///< [cell]
     };
-    /// `apart`: [module around the ring] the part of the partners that lie in such modules.
+    /// `apart`: [side] the part of the partners that lie on such sides.
     [[nodiscard]] PairedSingles paired_singles(const IntervalSums& sums, const ExpectedRandoms& randoms,
                                                const WindowContents& contents,
                                                const std::vector<double>& apart) const;
@@ -98,8 +110,9 @@ class RandomsEstimator {
 
     const CoincidenceRules rules_;
     GoodPairs pairs_;
-    std::vector<std::uint8_t> module_of_;  ///< [crystal] BDM
-    std::vector<std::uint32_t> cell_of_;   ///< [crystal]
+    std::vector<std::uint8_t> module_of_;             ///< [crystal] BDM
+    std::vector<std::uint32_t> cell_of_;              ///< [crystal]
+    std::vector<std::vector<ShareOfSide>> sides_of_;  ///< [bdm]
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
     double pile_up_ = 1;

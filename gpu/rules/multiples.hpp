@@ -72,11 +72,12 @@ PETACQ_HD inline bool takes_winner(MultiplesPolicy policy, std::uint32_t goods, 
 
 /// The pairs (i, j), i < j, of a group of `size` singles. `member(k)` is the k-th single in order.
 /// Candidates are all pairs or, with `opener_only`, only those that contain member 0.
-template <class Member>
+/// `Rule`: a PairRule, or one of the two that it may be.
+template <class Member, class Rule = PairRule>
 struct GroupPairs {
     std::uint32_t size;
     bool opener_only;
-    PairRule rule;
+    Rule rule;
     Member member;
 
     PETACQ_HD std::uint32_t candidates() const {
@@ -111,16 +112,16 @@ struct GroupPairs {
         return takes_winner(policy, goods, candidates(), winner.sum >= 0 && good(winner.i, winner.j));
     }
 };
-template <class Member>
-GroupPairs(std::uint32_t, bool, PairRule, Member) -> GroupPairs<Member>;
+template <class Member, class Rule>
+GroupPairs(std::uint32_t, bool, Rule, Member) -> GroupPairs<Member, Rule>;
 
 /// Calls emit(i, j), i < j, for every pair that the policy takes from the group. `member(k)` is the k-th
 /// single of the group in order, k < size, and size is at least 2. Candidates are all pairs or, with
 /// `opener_only`, only those that contain member 0. The cost is quadratic in size; the caller bounds it by
 /// max_multiplicity.
-template <class Member, class Emit>
+template <class Member, class Rule, class Emit>
 PETACQ_HD void resolve_multiple(std::uint32_t size, bool opener_only, MultiplesPolicy policy,
-                                const PairRule& rule, const Member& member, const Emit& emit) {
+                                const Rule& rule, const Member& member, const Emit& emit) {
     if (policy == MultiplesPolicy::remove_multiples) return;
     const GroupPairs pairs{size, opener_only, rule, member};
     if (!takes_one_pair(policy)) {

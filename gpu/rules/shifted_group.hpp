@@ -17,9 +17,17 @@ PETACQ_HD inline bool before_shifted(const Single& s, const Single& opener, std:
     return s.crystal != opener.crystal ? s.crystal < opener.crystal : s.energy < opener.energy;
 }
 
+/// A single of the group or of the window.
+struct ShiftedMember {
+    Single single;
+    std::uint32_t index;  ///< in the group or in the window
+    bool of_group;
+};
+
 /// A prompt group and the singles of the window that it opens a delay later. Together they are one group, in
 /// the order of singles, with the times of the window counted from `delay` later; of equal singles those of
 /// the group come first.
+template <class Rule>
 struct ShiftedGroup {
     const Single* group;
     std::uint32_t group_size;
@@ -27,13 +35,9 @@ struct ShiftedGroup {
     std::uint32_t window_size;
     std::uint64_t delay;
     bool opener_only;  ///< candidates are the pairs with the opener of the group
-    PairRule rule;
+    Rule rule;
 
-    struct Member {
-        Single single;
-        std::uint32_t index;  ///< in the group or in the window
-        bool of_group;
-    };
+    using Member = ShiftedMember;
 
     /// Calls emit(a, b), a before b, for each pair that the policy takes from all members and that joins the
     /// group and the window. The cost is quadratic in the number of members.
@@ -52,7 +56,7 @@ struct ShiftedGroup {
         Cursor outer;
         for (std::uint32_t i = 0; i < openers; ++i) {
             const Member x = take(outer);
-            const PairRule::Coordinates x_at = rule.coordinates_of(x.single.crystal);
+            const RingRule::Coordinates x_at = rule.coordinates_of(x.single.crystal);
             Cursor inner = outer;
             for (std::uint32_t j = i + 1; j < size; ++j) {
                 const Member y = take(inner);

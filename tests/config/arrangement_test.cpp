@@ -120,7 +120,7 @@ TEST_CASE("arrangement: which groups pair") {
         const auto s = example_scanner("two-heads");
         const config::PairGeometry& pairs = *s.geometry.pairs;
         REQUIRE(pairs.groups.size() == 2);
-        CHECK(pairs.may_pair == std::vector<bool>{false, true, true, false});
+        CHECK(pairs.may_pair == std::vector<std::uint8_t>{0, 1, 1, 0});
     }
     SECTION("by angle") {
         const auto s = example_scanner("two-rings");

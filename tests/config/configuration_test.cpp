@@ -283,6 +283,26 @@ TEST_CASE("a module difference that no pair can have is refused") {
                   {"/coincidence/min_module_difference: expected at most 3", "found 4"}) == "");
 }
 
+TEST_CASE("a module difference needs modules around one ring") {
+    json document = minimal();
+    document["sources"]["accept_any"] = true;
+    const auto complaint_about = [&](const char* name, const json& difference) {
+        document["coincidence"]["min_module_difference"] = difference;
+        const auto c = config::configuration_from_json(document, "/");
+        const auto scanner = config::load_scanner(example(std::string("scanners/") + name + ".scanner.json"));
+        return complaint([&] { config::check_against_scanner(c, scanner); });
+    };
+    const auto ring = config::load_scanner(example("scanners/phoswich.scanner.json")).geometry;
+    REQUIRE(ring.modules_around() > 1);
+    CHECK(complaint_about("phoswich", ring.modules_around() / 2) == "");
+    CHECK(lacking(complaint_about("phoswich", ring.modules_around() / 2 + 1),
+                  {"/coincidence/min_module_difference: expected at most"}) == "");
+    CHECK(complaint_about("two-heads", 0) == "");
+    CHECK(complaint_about("two-heads", nullptr) == "");
+    CHECK(lacking(complaint_about("two-heads", 1), {"/coincidence/min_module_difference", "around one ring",
+                                                    "good_pairs.min_angle_deg", "found 1"}) == "");
+}
+
 namespace {
 
 /// The error for the minimal configuration with these `sources` and a scanner that lists them so.

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <utility>
 
+#include "config/arrangement.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/odd_scanner.hpp"
 
 namespace petacq::test {
 
@@ -133,6 +137,47 @@ TEST_CASE("invalid models are refused") {
           "");
     CHECK(lacking(refused([](auto& m) { m.nonlinearity = -0.6; }), {"nonlinearity: expected"}) == "");
     CHECK(lacking(refused([](auto& m) { m.time_offset_ticks = -1; }), {"time_offset_ticks: expected"}) == "");
+}
+
+TEST_CASE("the flood of a unit of the long form has every crystal of it, and its layers apart") {
+    const auto name = GENERATE(as<std::string>{}, "", "box", "hexagon", "insert", "partial-ring", "phoswich",
+                               "two-heads", "two-rings", "unequal-blocks");
+    const auto s =
+        name.empty() ? odd_scanner() : config::load_scanner(example("scanners/" + name + ".scanner.json"));
+    const auto& g = s.geometry;
+    config::CalibrationModel model;
+    model.bins = 1;
+    const auto c = config::make_calibration(s, model);
+    config::check_calibration(g, c);
+    const std::uint32_t size = g.position_size;
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+        const auto* map = &c.position_table[std::size_t{unit} * size * size];
+        const std::uint32_t count = g.crystals_of_unit(unit);
+        std::vector<int> n(count);
+        std::map<std::uint32_t, std::pair<double, double>> middle;  // by layer
+        std::map<std::uint32_t, double> positions;
+        for (std::uint32_t p = 0; p < size * size; ++p) {
+            if (map[p] >= count) {
+                REQUIRE(map[p] == 255);
+                continue;
+            }
+            ++n[map[p]];
+            const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, map[p]);
+            const std::uint32_t layer = s.arrangement->address(crystal).layer;
+            middle[layer].first += p % size;
+            middle[layer].second += p / size;
+            ++positions[layer];
+        }
+        REQUIRE(std::count(n.begin(), n.end(), 0) == 0);
+        for (const auto& [a, place_a] : middle) {
+            for (const auto& [b, place_b] : middle) {
+                if (a == b) continue;
+                const double x = place_a.first / positions[a] - place_b.first / positions[b];
+                const double y = place_a.second / positions[a] - place_b.second / positions[b];
+                REQUIRE(std::hypot(x, y) > size / 4.0);
+            }
+        }
+    }
 }
 
 }  // namespace petacq::test

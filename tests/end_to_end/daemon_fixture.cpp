@@ -12,9 +12,11 @@ namespace petacq::test {
 
 using nlohmann::json;
 
-Site::Site(const json& patch) {
-    const std::filesystem::path examples = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples";
-    std::filesystem::copy_file(examples / "small.scanner.json", scanner());
+Site::Site(const json& patch)
+    : Site(patch, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" / "small.scanner.json") {}
+
+Site::Site(const json& patch, const std::filesystem::path& scanner_file) {
+    std::filesystem::copy_file(scanner_file, scanner());
     const config::Scanner description = config::load_scanner(scanner());
     config::CalibrationModel model;
     model.time_offset_ticks = 200;

@@ -22,6 +22,8 @@ class Site {
   public:
     /// Writes a configuration fit for tests, changed by the JSON merge patch.
     explicit Site(const nlohmann::json& patch = nlohmann::json::object());
+    /// With another scanner than that of the examples.
+    Site(const nlohmann::json& patch, const std::filesystem::path& scanner_file);
 
     /// Replaces the configuration.
     void configure(const nlohmann::json& patch);

@@ -153,9 +153,10 @@ gpu::CoincidenceRules random_rules(const config::Geometry& geometry, Family fami
     const std::vector<std::uint32_t> limits{2, 3, 4, 64, 500};
     rules.max_multiplicity = rng.chance(0.4) ? 64 : rng.pick(limits);
     const double frequent = family == Family::refused_pairs ? 0.9 : 0.4;
+    if (rng.chance(frequent) && geometry.modules_around() > 0)
+        rules.min_module_difference = rng.between(0U, geometry.modules_around() / 2 + 1);
     if (rng.chance(frequent))
-        rules.min_module_difference = rng.between(0U, geometry.modules_in_ring() / 2 + 1);
-    if (rng.chance(frequent)) rules.max_ring_difference = rng.between(0U, geometry.rings());
+        rules.max_ring_difference = rng.between(0U, geometry.is_ring() ? geometry.rings() : 6U);
     const std::uint64_t tau = rules.window;
     const std::vector<std::uint64_t> delays{tau / 2 + 1, tau,      tau + 1,    2 * tau,   2 * tau + 1,
                                             5 * tau + 3, 40 * tau, 1ULL << 33, 1ULL << 62};
@@ -328,7 +329,7 @@ Case make_case(Family family, std::uint64_t seed, std::size_t frames) {
     Case c;
     c.family = family;
     c.seed = seed;
-    c.setup = random_setup(rng);
+    c.setup = seed % 3 == 0 ? random_long_setup(rng) : random_setup(rng);
     c.options.geometry = c.setup.geometry;
     c.options.head_marker = c.setup.head_marker;
     c.options.tail_marker = c.setup.tail_marker;

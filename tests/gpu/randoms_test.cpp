@@ -8,6 +8,7 @@
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/randoms.hpp"
 #include "gpu/rules/conversion.hpp"
+#include "tests/gpu/arrangements/random_arrangement.hpp"
 #include "tests/gpu/backends.hpp"
 #include "tests/gpu/setups.hpp"
 #include "tests/support/catch.hpp"
@@ -110,6 +111,33 @@ std::vector<double> rates_for(std::size_t crystals, std::size_t kind, Rng& rng) 
     return rates;
 }
 
+// The sums over good pairs for several values, from the kind `first` on.
+void check_sums(const Geometry& g, const CoincidenceRules& rules, std::size_t first, Rng& rng) {
+    GoodPairs pairs(g, rules);
+    PairProducts got;
+    for (std::size_t kind = first; kind < 5; ++kind) {
+        CrystalValues values;
+        for (std::vector<double>& of_kind : values.of)
+            of_kind = rates_for(g.crystal_count(), kind, rng);
+        const std::vector<PairChances> chances = chances_for(pairs.cells().count(), rng);
+        INFO("values " << kind << ", min_module_difference " << rules.min_module_difference
+                       << ", max_ring_difference " << rules.max_ring_difference);
+        pairs.use(values);
+        pairs.products(chances, got);
+        const std::string differing = difference(got, reference_pair_products(g, rules, values, chances));
+        INFO(differing);
+        REQUIRE(differing.empty());
+        REQUIRE(pairs.total(chances) == got.total);
+        // A repetition gives the same bits.
+        PairProducts again;
+        pairs.use(values);
+        pairs.products(chances, again);
+        REQUIRE(again.per_crystal == got.per_crystal);
+        REQUIRE(again.module_pairs == got.module_pairs);
+        REQUIRE(again.total == got.total);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("good pairs: equal to the plain sum for any geometry and values") {
@@ -124,32 +152,29 @@ TEST_CASE("good pairs: equal to the plain sum for any geometry and values") {
         if (rng.chance(0.6)) rules.max_ring_difference = rng.between(0U, g.rings());
         // This policy has zones of rings.
         if (rng.chance(0.5)) rules.policy = MultiplesPolicy::take_if_only_one_good;
-        GoodPairs pairs(g, rules);
-        PairProducts got;
-        for (std::size_t kind = round < 37 ? 0 : 2; kind < 5; ++kind) {
-            CrystalValues values;
-            for (std::vector<double>& of_kind : values.of)
-                of_kind = rates_for(g.crystal_count(), kind, rng);
-            const std::vector<PairChances> chances = chances_for(pairs.cells().count(), rng);
-            INFO("round " << round << ", values " << kind << ", " << g.crystal_count() << " crystals in "
-                          << g.modules_in_ring() << " modules and " << g.rings()
-                          << " rings, min_module_difference " << rules.min_module_difference
-                          << ", max_ring_difference " << rules.max_ring_difference);
-            pairs.use(values);
-            pairs.products(chances, got);
-            const std::string differing = difference(got, reference_pair_products(g, rules, values, chances));
-            INFO(differing);
-            REQUIRE(differing.empty());
-            REQUIRE(pairs.total(chances) == got.total);
-            // A repetition gives the same bits.
-            PairProducts again;
-            pairs.use(values);
-            pairs.products(chances, again);
-            REQUIRE(again.per_crystal == got.per_crystal);
-            REQUIRE(again.module_pairs == got.module_pairs);
-            REQUIRE(again.total == got.total);
-        }
+        INFO("round " << round << ", " << g.crystal_count() << " crystals in " << g.modules_in_ring()
+                      << " modules and " << g.rings() << " rings");
+        check_sums(g, rules, round < 37 ? 0 : 2, rng);
     }
+}
+
+TEST_CASE("good pairs: equal to the plain sum for any arrangement of crystals") {
+    Rng rng(18);
+    std::size_t with_view = 0;
+    for (int round = 0; round < 30; ++round) {
+        const RandomArrangement random = random_arrangement(rng, 200);
+        const Geometry& g = random.scanner.geometry;
+        CoincidenceRules rules;
+        if (g.modules_around() > 0 && rng.chance(0.6))
+            rules.min_module_difference = rng.between(0U, g.modules_around() / 2);
+        if (rng.chance(0.4)) rules.max_ring_difference = rng.between(0U, 5U);
+        if (rng.chance(0.5)) rules.policy = MultiplesPolicy::take_if_only_one_good;
+        INFO("round " << round << ", " << random.description);
+        with_view += g.pairs->field_of_view ? 1 : 0;
+        CHECK(petacq::gpu::PairCells::of(g, rules).bins->exact());
+        check_sums(g, rules, 0, rng);
+    }
+    CHECK(with_view > 5);
 }
 
 TEST_CASE("good pairs: values calculated by hand") {

@@ -49,8 +49,24 @@ std::uint64_t raw_time_of(const RawFrame& frame) {
     return time;
 }
 
+std::uint32_t reference_crystals_of_unit(const config::Geometry& geometry, std::size_t unit) {
+    if (!geometry.channel_map) return geometry.crystals.y * geometry.crystals.z;
+    return geometry.channel_map->first.at(unit + 1) - geometry.channel_map->first.at(unit);
+}
+
+std::uint32_t reference_crystals_per_du(const config::Geometry& geometry) {
+    std::uint32_t most = 0;
+    for (std::size_t unit = 0; unit < std::size_t{geometry.bdm_count} * geometry.du_count; ++unit)
+        most = std::max(most, reference_crystals_of_unit(geometry, unit));
+    return most;
+}
+
 CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t bdm, std::uint32_t du,
                                  std::uint32_t origin) {
+    if (geometry.channel_map) {
+        const config::ChannelMap& map = *geometry.channel_map;
+        return {origin, map.crystals.at(map.first.at(bdm * geometry.du_count + du) + origin)};
+    }
     const std::uint32_t c = geometry.channels;
     const std::uint32_t m = geometry.modules.y;
     const std::uint32_t bY = geometry.blocks.y;
@@ -105,13 +121,12 @@ Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& o
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     const std::uint32_t origin =
         calibration.position_table.at(detector * positions + x + std::size_t{y} * g.position_size);
-    const std::uint32_t local_crystals = g.crystals.y * g.crystals.z;
-    if (origin >= local_crystals) return fate(Fate::outside_crystal);
+    if (origin >= reference_crystals_of_unit(g, detector)) return fate(Fate::outside_crystal);
 
     const CrystalNumbers numbers = reference_crystal(g, bdm, du, origin);
     const std::uint32_t bin = std::min(adc / 10, calibration.bins - 1);
-    const float factor =
-        calibration.energy_factor.at((detector * local_crystals + numbers.local) * calibration.bins + bin);
+    const std::size_t slot = detector * reference_crystals_per_du(g) + numbers.local;
+    const float factor = calibration.energy_factor.at(slot * calibration.bins + bin);
     const float energy = static_cast<float>(adc) * factor + 0.0F;  // no negative zero
     result.in_crystal = true;
     result.single.crystal = numbers.crystal;
@@ -207,9 +222,29 @@ bool coincidence_before(const Coincidence& a, const Coincidence& b) {
            std::tie(b.time, b.kind, b.crystal_a, b.dt, b.crystal_b, b.energy_a, b.energy_b);
 }
 
+namespace {
+
+bool good_in_long_form(const config::PairGeometry& pairs, const CoincidenceRules& rules,
+                       std::uint32_t crystal_a, std::uint32_t crystal_b) {
+    const config::PairGeometry::Crystal& a = pairs.crystals.at(crystal_a);
+    const config::PairGeometry::Crystal& b = pairs.crystals.at(crystal_b);
+    if (pairs.may_pair.at(a.group * pairs.groups.size() + b.group) == 0) return false;
+    const auto [first, last] = std::minmax(pairs.groups.at(a.group).around, pairs.groups.at(b.group).around);
+    const std::uint32_t one_way = last - first;
+    const std::uint32_t places = pairs.groups.at(a.group).around_of;
+    if (std::min(one_way, places - one_way) < rules.min_module_difference) return false;
+    if (std::max(a.ring, b.ring) - std::min(a.ring, b.ring) > rules.max_ring_difference) return false;
+    const std::int64_t z_apart = std::abs(std::int64_t{a.z_um} - b.z_um);
+    if (pairs.max_z_difference_um && z_apart > *pairs.max_z_difference_um) return false;
+    return !pairs.field_of_view || reference_line_meets(*pairs.field_of_view, a, b);
+}
+
+}  // namespace
+
 bool reference_good(const config::Geometry& geometry, const CoincidenceRules& rules, std::uint32_t crystal_a,
                     std::uint32_t crystal_b) {
     if (crystal_a == crystal_b) return false;
+    if (geometry.pairs) return good_in_long_form(*geometry.pairs, rules, crystal_a, crystal_b);
     const std::uint32_t modules = geometry.channels * geometry.modules.y;
     const std::uint32_t module_width = geometry.blocks.y * geometry.crystals.y;
     const std::uint32_t ring_length = modules * module_width;
@@ -376,7 +411,15 @@ void add_end(gpu::PromptEnds& sums, std::int64_t dt, float energy) {
 void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,
                         std::uint64_t from, std::optional<std::uint64_t> to) {
     const auto inside = [&](std::uint64_t opened) { return from <= opened && (!to || opened < *to); };
+    std::vector<std::uint32_t> of_map(geometry.channel_map ? geometry.channel_map->crystals.size() : 0);
+    for (std::uint32_t unit = 0; !of_map.empty() && unit < geometry.bdm_count * geometry.du_count; ++unit) {
+        for (std::uint32_t k = 0; k < reference_crystals_of_unit(geometry, unit); ++k)
+            of_map.at(
+                reference_crystal(geometry, unit / geometry.du_count, unit % geometry.du_count, k).crystal) =
+                unit / geometry.du_count;
+    }
     const auto module_of = [&](std::uint32_t crystal) {
+        if (!of_map.empty()) return of_map.at(crystal);
         const std::uint32_t modules = geometry.channels * geometry.modules.y;
         const std::uint32_t in_ring = modules * geometry.blocks.y * geometry.crystals.y;
         return crystal % in_ring / (geometry.blocks.y * geometry.crystals.y) +

@@ -59,7 +59,10 @@ struct Converted {
 Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& options,
                             const config::Calibration& calibration, const Limits& limits);
 
-/// The crystal and the local crystal that an entry of the position table names; entry < cY*cZ.
+/// Crystals of a unit, and the most of any unit.
+std::uint32_t reference_crystals_of_unit(const config::Geometry& geometry, std::size_t unit);
+std::uint32_t reference_crystals_per_du(const config::Geometry& geometry);
+/// The crystal and the local crystal that an entry of the position table names; entry < crystals of the unit.
 struct CrystalNumbers {
     std::uint32_t local = 0;
     std::uint32_t crystal = 0;
@@ -87,9 +90,15 @@ bool single_before(const gpu::Single& a, const gpu::Single& b);
 bool coincidence_before(const gpu::Coincidence& a, const gpu::Coincidence& b);
 /// The order of tags: (time, source, channel, kind, value).
 bool tag_before(const gpu::Tag& a, const gpu::Tag& b);
-/// Whether two singles may pair: crystals differ, modules far enough apart, rings near enough.
+/// Whether two singles may pair: crystals differ, modules far enough apart, rings near enough; in the long
+/// form also groups, z and the field of view.
 bool reference_good(const config::Geometry& geometry, const gpu::CoincidenceRules& rules,
                     std::uint32_t crystal_a, std::uint32_t crystal_b);
+
+/// Whether the segment between the front faces of two crystals meets the field of view. Exact for positions
+/// of up to 1 m.
+bool reference_line_meets(const config::FieldOfView& view, const config::PairGeometry::Crystal& a,
+                          const config::PairGeometry::Crystal& b);
 
 /// The results for the accepted singles of one segment.
 struct Decided {
@@ -125,7 +134,7 @@ void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const c
                         std::uint64_t from, std::optional<std::uint64_t> to);
 
 /// The sums over good pairs by their definition, pair by pair. It takes from the pipeline which pairs are
-/// good and in which cell a crystal lies.
+/// good, in which cell a crystal lies and, in the long form, on which side.
 gpu::PairProducts reference_pair_products(const config::Geometry& g, const gpu::CoincidenceRules& rules,
                                           const gpu::CrystalValues& values,
                                           const std::vector<gpu::PairChances>& chances);

@@ -154,10 +154,11 @@ gpu::PairProducts reference_pair_products(const config::Geometry& g, const gpu::
                                           const std::vector<gpu::PairChances>& chances) {
     const gpu::PairCells cells = gpu::PairCells::of(g, rules);
     const gpu::PairRule& rule = cells.rule;
-    const auto module_of = [&](std::size_t crystal) {
+    const auto module_of = [&](std::uint32_t crystal) -> std::size_t {
+        if (g.pairs) return cells.side_of(cells.of_crystal(crystal));
         return crystal % g.crystals_in_ring() / g.crystals_per_module_y();
     };
-    const std::size_t modules = g.modules_in_ring();
+    const std::size_t modules = g.pairs ? cells.sides : g.modules_in_ring();
     std::vector<long double> pairs(modules * modules);
     long double total = 0;
     gpu::PairProducts out;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "net/wire.hpp"
+#include "tests/gpu/arrangements/random_arrangement.hpp"
 
 namespace petacq::test {
 
@@ -30,17 +31,17 @@ config::Geometry random_geometry(Rng& rng) {
 // Every crystal has at least one place; the other places name random crystals or nothing.
 void fill_positions(Setup& setup, Rng& rng) {
     const config::Geometry& g = setup.geometry;
-    const std::uint32_t crystals = g.crystals.y * g.crystals.z;
     const std::uint32_t size = g.position_size;
-    setup.places.resize(std::size_t{g.bdm_count} * g.du_count * crystals);
-    const double outside = crystals < 256 ? rng.unit() * 0.5 : 0;
+    setup.places.resize(g.crystal_count());
+    const double outside = reference_crystals_per_du(g) < 256 ? rng.unit() * 0.5 : 0;
     std::vector<std::uint32_t> origins(std::size_t{size} * size);
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            const std::uint32_t crystals = reference_crystals_of_unit(g, std::size_t{bdm} * g.du_count + du);
             for (std::uint32_t p = 0; p < origins.size(); ++p) {
-                origins[p] = p < crystals          ? p
-                             : rng.chance(outside) ? rng.between(crystals, 255U)
-                                                   : rng.between(0U, crystals - 1);
+                origins[p] = p < crystals                           ? p
+                             : crystals == 0 || rng.chance(outside) ? rng.between(crystals, 255U)
+                                                                    : rng.between(0U, crystals - 1);
             }
             for (std::size_t p = origins.size() - 1; p > 0; --p)
                 std::swap(origins[p], origins[rng.index(p + 1)]);
@@ -59,7 +60,9 @@ void fill_positions(Setup& setup, Rng& rng) {
 }
 
 void fill_factors(Setup& setup, Rng& rng) {
-    const std::size_t entries = setup.places.size();
+    const config::Geometry& g = setup.geometry;
+    const std::size_t entries =
+        std::size_t{g.bdm_count} * g.du_count * std::size_t{reference_crystals_per_du(g)};
     std::vector<std::uint32_t> bins{1, 2};
     if (entries < 20'000) bins.insert(bins.end(), {7, 64});
     if (entries < 400) bins.insert(bins.end(), {6553, 6554});  // all bins that ADC values reach, and one less
@@ -121,9 +124,11 @@ std::uint8_t too_large(std::uint32_t limit, std::uint32_t top, Rng& rng) {
 
 }  // namespace
 
-Setup random_setup(Rng& rng) {
+namespace {
+
+Setup setup_of(config::Geometry geometry, Rng& rng) {
     Setup setup;
-    setup.geometry = random_geometry(rng);
+    setup.geometry = std::move(geometry);
     if (rng.chance(0.5)) {
         setup.head_marker = rng.between<std::uint8_t>(0, 15);
         setup.tail_marker = rng.between<std::uint8_t>(0, 15);
@@ -133,6 +138,16 @@ Setup random_setup(Rng& rng) {
     fill_factors(setup, rng);
     fill_offsets(setup, rng);
     return setup;
+}
+
+}  // namespace
+
+Setup random_setup(Rng& rng) {
+    return setup_of(random_geometry(rng), rng);
+}
+
+Setup random_long_setup(Rng& rng) {
+    return setup_of(random_arrangement(rng).scanner.geometry, rng);
 }
 
 std::optional<RawFrame> frame_for(const Setup& setup, const Wanted& wanted, Rng& rng) {

@@ -31,7 +31,10 @@ struct Setup {
     std::vector<Place> outside;              ///< places that name no crystal; may be empty
 };
 
+/// Of the short form of a scanner description.
 Setup random_setup(Rng& rng);
+/// The same for a scanner of the long form. It has units of different sizes, and some that do not exist.
+Setup random_long_setup(Rng& rng);
 
 /// A requested single. The calibration turns the ADC value into its energy.
 struct Wanted {

@@ -1,177 +1,58 @@
 #include "tools/geometry/hit_finder.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numbers>
-#include <numeric>
+
+#include "config/arrangement.hpp"
+#include "config/module_box.hpp"
 
 namespace petacq::geometry {
 
 namespace {
 
-// Grows with the angle from 0 to 4 over a turn, without an arc tangent.
-double turn(double x, double y) {
-    const double share = y / (std::abs(x) + std::abs(y));
-    if (x < 0) return 2 - share;
-    return y < 0 ? 4 + share : share;
-}
-
-std::vector<double> transaxial_centres(const config::Scanner& scanner) {
-    std::vector<double> centres;
-    for (std::uint32_t j = 0; j < scanner.geometry.crystals_per_module_y(); ++j) {
-        const auto place = config::crystal_place(scanner, j);
-        centres.push_back(-place.front_centre_mm[0] * place.outward[1] +
-                          place.front_centre_mm[1] * place.outward[0]);
-    }
-    return centres;
-}
-
-std::vector<double> axial_centres(const config::Scanner& scanner) {
-    std::vector<double> centres;
-    for (std::uint32_t r = 0; r < scanner.geometry.rings(); ++r) {
-        centres.push_back(
-            config::crystal_place(scanner, r * scanner.geometry.crystals_in_ring()).front_centre_mm[2]);
-    }
-    return centres;
+std::variant<RingFinder, ModuleFinder> finder_of(const config::Scanner& scanner) {
+    if (scanner.is_ring()) return RingFinder(scanner);
+    return ModuleFinder(scanner.arrangement);
 }
 
 }  // namespace
 
-Intervals::Intervals(const std::vector<double>& centres, double width) : width_(width) {
-    std::vector<std::uint32_t> order(centres.size());
-    std::iota(order.begin(), order.end(), 0U);
-    std::sort(order.begin(), order.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return centres[a] < centres[b]; });
-    for (const std::uint32_t i : order) {
-        upper_.push_back(centres[i] + width / 2);
-        index_.push_back(i);
-    }
-    low_ = upper_.front() - width;
-    cells_per_mm_ = 2 / width;
-    const auto cells = static_cast<std::size_t>(std::ceil((upper_.back() - low_) * cells_per_mm_)) + 1;
-    first_.resize(cells);
-    std::uint32_t i = 0;
-    for (std::size_t c = 0; c < cells; ++c) {
-        const double start = low_ + static_cast<double>(c) / cells_per_mm_;
-        while (i + 1 < upper_.size() && upper_[i] <= start)
-            ++i;
-        // One interval earlier, because the cell of a value is computed with its own rounding.
-        first_[c] = i > 0 ? i - 1 : 0;
-    }
+HitFinder::HitFinder(const config::Scanner& scanner) : finder_(finder_of(scanner)) {}
+
+std::optional<std::uint32_t> HitFinder::crystal_at(const Vector3& point) const {
+    return std::visit([&](const auto& f) { return f.crystal_at(point); }, finder_);
 }
 
-HitFinder::HitFinder(const config::Scanner& scanner)
-    : radius_(scanner.dimensions.ring_radius_mm),
-      crystal_length_(scanner.dimensions.crystal_length_mm),
-      half_sector_(std::numeric_limits<double>::infinity()),
-      crystals_per_module_(scanner.geometry.crystals_per_module_y()),
-      crystals_in_ring_(scanner.geometry.crystals_in_ring()),
-      transaxial_(transaxial_centres(scanner), scanner.dimensions.crystal_pitch_y_mm),
-      axial_(axial_centres(scanner), scanner.dimensions.crystal_pitch_z_mm) {
-    const std::uint32_t count = scanner.geometry.modules_in_ring();
-    for (std::uint32_t k = 0; k < count; ++k) {
-        const auto place = config::crystal_place(scanner, k * crystals_per_module_);
-        panels_.push_back({place.outward[0], place.outward[1]});
-    }
-    if (count > 2) half_sector_ = radius_ * std::tan(std::numbers::pi / count);
-    panel_of_cell_.resize(16UL * count);
-    const double cells = static_cast<double>(panel_of_cell_.size());
-    for (std::size_t c = 0; c < panel_of_cell_.size(); ++c) {
-        const double t = (static_cast<double>(c) + 0.5) * 4 / cells;
-        const double x = t < 2 ? 1 - t : t - 3;
-        const double y = t < 1 ? t : (t < 3 ? 2 - t : t - 4);
-        panel_of_cell_[c] = static_cast<std::uint16_t>(nearest_panel(x, y));
-    }
-}
-
-std::size_t HitFinder::nearest_panel(double x, double y) const {
-    const auto along = [&](const Panel& p) { return p.nx * x + p.ny * y; };
-    return static_cast<std::size_t>(
-        std::max_element(panels_.begin(), panels_.end(),
-                         [&](const Panel& a, const Panel& b) { return along(a) < along(b); }) -
-        panels_.begin());
-}
-
-// The panel whose sector contains the point, or a neighbour of it.
-std::size_t HitFinder::panel_of_cell(double x, double y) const {
-    const auto cell = static_cast<std::size_t>(turn(x, y) * static_cast<double>(panel_of_cell_.size()) / 4);
-    return panel_of_cell_[std::min(cell, panel_of_cell_.size() - 1)];
-}
-
-// The side through which the ray leaves the polygon of panels.
-std::size_t HitFinder::panel_ahead(const Vector3& from, const Vector3& direction) const {
-    const double a = direction[0] * direction[0] + direction[1] * direction[1];
-    const double b = from[0] * direction[0] + from[1] * direction[1];
-    const double inside = radius_ * radius_ - from[0] * from[0] - from[1] * from[1];
-    if (a <= 0 || inside <= 0) return panels_.size();
-    if (panels_.size() <= 2) {  // not a polygon: try each panel
-        for (std::size_t k = 0; k < panels_.size(); ++k) {
-            if (enter(k, from, direction)) return k;
-        }
-        return panels_.size();
-    }
-    const double t = (std::sqrt(b * b + a * inside) - b) / a;
-    std::size_t k = panel_of_cell(from[0] + t * direction[0], from[1] + t * direction[1]);
-    for (std::size_t step = 0; step < panels_.size(); ++step) {
-        const Panel& p = panels_[k];
-        const double towards = p.nx * direction[0] + p.ny * direction[1];
-        if (towards <= 0) return panels_.size();
-        const double reach = (radius_ - p.nx * from[0] - p.ny * from[1]) / towards;
-        const double v = p.nx * (from[1] + reach * direction[1]) - p.ny * (from[0] + reach * direction[0]);
-        if (v > half_sector_) {
-            k = k + 1 == panels_.size() ? 0 : k + 1;
-        } else if (v < -half_sector_) {
-            k = k == 0 ? panels_.size() - 1 : k - 1;
-        } else {
-            return k;
-        }
-    }
-    return panels_.size();
-}
-
-std::optional<Entry> HitFinder::enter(std::size_t panel, const Vector3& from,
-                                      const Vector3& direction) const {
-    const Panel& p = panels_[panel];
-    const double towards = p.nx * direction[0] + p.ny * direction[1];
-    if (towards <= 0) return std::nullopt;
-    const double reach = (radius_ - p.nx * from[0] - p.ny * from[1]) / towards;
-    const std::uint32_t ring = axial_.find(from[2] + reach * direction[2]);
-    if (ring == Intervals::none) return std::nullopt;
-    const double v = p.nx * (from[1] + reach * direction[1]) - p.ny * (from[0] + reach * direction[0]);
-    const std::uint32_t across = transaxial_.find(v);
-    if (across == Intervals::none) return std::nullopt;
-    return Entry{static_cast<std::uint32_t>(panel) * crystals_per_module_ + across + ring * crystals_in_ring_,
-                 reach};
+double HitFinder::radius_mm() const {
+    return ring() != nullptr ? ring()->radius_mm() : modules()->inner_radius_mm();
 }
 
 double HitFinder::outer_radius_mm() const {
-    return std::hypot(radius_ + crystal_length_,
-                      std::max(std::abs(transaxial_.low()), std::abs(transaxial_.high())));
+    return std::visit([](const auto& f) { return f.outer_radius_mm(); }, finder_);
 }
 
-std::optional<std::uint32_t> HitFinder::crystal_at(const Vector3& point) const {
-    if (point[0] == 0 && point[1] == 0) return std::nullopt;
-    const std::uint32_t ring = axial_.find(point[2]);
-    if (ring == Intervals::none) return std::nullopt;
-    std::size_t k = panel_of_cell(point[0], point[1]);
-    for (std::size_t step = 0; step < panels_.size(); ++step) {
-        const Panel& p = panels_[k];
-        const double along = p.nx * point[0] + p.ny * point[1];
-        const double v = p.nx * point[1] - p.ny * point[0];
-        const double half_width = half_sector_ * (along / radius_);  // of the sector at this distance
-        if (panels_.size() > 2 && v > half_width) {
-            k = k + 1 == panels_.size() ? 0 : k + 1;
-        } else if (panels_.size() > 2 && v < -half_width) {
-            k = k == 0 ? panels_.size() - 1 : k - 1;
-        } else {
-            if (along < radius_ || along > radius_ + crystal_length_) return std::nullopt;
-            const std::uint32_t across = transaxial_.find(v);
-            if (across == Intervals::none) return std::nullopt;
-            return static_cast<std::uint32_t>(k) * crystals_per_module_ + across + ring * crystals_in_ring_;
+double HitFinder::axial_low_mm() const {
+    return std::visit([](const auto& f) { return f.axial_low_mm(); }, finder_);
+}
+
+double HitFinder::axial_high_mm() const {
+    return std::visit([](const auto& f) { return f.axial_high_mm(); }, finder_);
+}
+
+double free_radius_mm(const config::Scanner& scanner, double low_z_mm, double high_z_mm) {
+    if (scanner.is_ring()) return scanner.dimensions.ring_radius_mm;
+    double radius = std::numeric_limits<double>::infinity();
+    for (const config::Module& m : scanner.arrangement->modules()) {
+        const config::ModuleBox box = config::box_of(m, scanner.arrangement->type_of(m));
+        double low = std::numeric_limits<double>::infinity();
+        double high = -low;
+        for (const Vector3& corner : box.corners()) {
+            low = std::min(low, corner[2]);
+            high = std::max(high, corner[2]);
         }
+        if (low < high_z_mm && high > low_z_mm) radius = std::min(radius, config::distance_from_axis(box));
     }
-    return std::nullopt;
+    return radius;
 }
 
 }  // namespace petacq::geometry

@@ -113,7 +113,7 @@ void run(const PipelineSuite& o) {
     options.geometry = scanner.geometry;
     options.energy = {true, 350, 650};
     options.rules.window = static_cast<std::uint32_t>(o.window_ns * 1e3 / scanner.tick_ps);
-    options.rules.min_module_difference = 2;
+    if (scanner.geometry.modules_around() >= 4) options.rules.min_module_difference = 2;
     if (o.delay_ns > 0) options.rules.delay = static_cast<std::uint64_t>(o.delay_ns * 1e3 / scanner.tick_ps);
     options.rules.delayeds = config::from_name<gpu::DelayedRule>(o.delayeds);
     options.rules.policy = config::from_name<gpu::MultiplesPolicy>(o.policy);

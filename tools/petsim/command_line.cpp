@@ -38,7 +38,7 @@ void add_physics(CLI::App& app, Command& c) {
     app.add_option("--photo-share", crystals.photo_share,
                    "Of scatter: photoelectric share of it; default: that of the scanner's material")
         ->group("Detector");
-    option("--intrinsic-hz", p.intrinsic_hz, "Lu-176 decays per second and crystal");
+    option("--intrinsic-hz", p.intrinsic_hz, "Lu-176 decays per second and crystal that contains lutetium");
     app.add_flag("--intrinsic-cascade", crystals.cascade, "Follow the gammas of Lu-176, too")
         ->group("Detector");
     option("--dark-hz", p.dark_hz, "Dark counts per second and detector unit");

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "config/moments.hpp"
+#include "gpu/rules/pair_rule.hpp"
 #include "tools/petsim/simulation/base/options.hpp"
 
 namespace petacq::sim {
@@ -43,7 +44,8 @@ Coincidence pair_of(const TruthRecord& a, const TruthRecord& b) {
 
 class Judge {
   public:
-    Judge(const config::Geometry& geometry, const PairingRules& rules) : geometry_(geometry), rules_(rules) {}
+    Judge(const config::Geometry& geometry, const PairingRules& rules)
+        : pair_rule_(pair_rule(geometry, rules)), rules_(rules) {}
 
     [[nodiscard]] bool accepted(const TruthRecord& t, Comparison& out) const {
         if ((t.flags & (truth_clock_jump | truth_reset)) != 0) {
@@ -59,15 +61,7 @@ class Judge {
     }
 
     [[nodiscard]] bool good(const TruthRecord& a, const TruthRecord& b) const {
-        if (a.crystal == b.crystal) return false;
-        const std::uint32_t in_ring = geometry_.crystals_in_ring();
-        const auto apart = [](std::uint32_t u, std::uint32_t v) { return u > v ? u - v : v - u; };
-        const auto module = [&](const TruthRecord& t) {
-            return t.crystal % in_ring / geometry_.crystals_per_module_y();
-        };
-        const std::uint32_t straight = apart(module(a), module(b));
-        return std::min(straight, geometry_.modules_in_ring() - straight) >= rules_.min_module_difference &&
-               apart(a.crystal / in_ring, b.crystal / in_ring) <= rules_.max_ring_difference;
+        return pair_rule_.good(a.crystal, b.crystal);
     }
 
     [[nodiscard]] bool together(const TruthRecord& a, const TruthRecord& b) const {
@@ -77,7 +71,14 @@ class Judge {
     [[nodiscard]] const PairingRules& rules() const { return rules_; }
 
   private:
-    const config::Geometry& geometry_;
+    static gpu::PairRule pair_rule(const config::Geometry& geometry, const PairingRules& rules) {
+        gpu::CoincidenceRules of_pairs;
+        of_pairs.min_module_difference = rules.min_module_difference;
+        of_pairs.max_ring_difference = rules.max_ring_difference;
+        return gpu::PairRule::of(geometry, of_pairs);
+    }
+
+    gpu::PairRule pair_rule_;
     const PairingRules& rules_;
 };
 

@@ -42,7 +42,7 @@ __device__ void sample_windows(const SearchArguments& a, const Tile& tile, std::
     }
 }
 
-template <bool greedy>
+template <bool greedy, class Rule>
 // Keeps five blocks on a multiprocessor; the registers for large groups would cost one of them.
 __global__ void __launch_bounds__(search_threads, 5)
     count_prompts_kernel(const __grid_constant__ SearchArguments a) {
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(search_threads, 5)
         if (for_a_warp<greedy>(ends[i] - at, a.rules)) {
             large[atomicAdd(&large_count, 1U)] = static_cast<std::uint16_t>(i);
         } else {
-            note(i, tally_window<greedy>(a, at, ends[i] - at, tally));
+            note(i, tally_window<greedy, Rule>(a, at, ends[i] - at, tally));
         }
     }
     if (greedy) {
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(search_threads, 5)
             const std::uint32_t i = large[n];
             const std::uint32_t at = tile.begin + i;
             const std::uint32_t size = ends[i] - at;
-            const GroupPairs group{size, false, a.rules.pair, Members{a.singles, at, at + 1}};
+            const GroupPairs group{size, false, pair_rule<Rule>(a.rules), Members{a.singles, at, at + 1}};
             const Taken taken = warp_take_from(group, a.rules.policy);
             if (threadIdx.x % 32 != 0) continue;
             tally_multiple<greedy>(taken, size, tally);
@@ -176,8 +176,14 @@ __global__ void add_singles_kernel(const __grid_constant__ SearchArguments a) {
 
 void launch_counts(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.count - a.taken);
-    if (tiles > 0 && a.rules.greedy) count_prompts_kernel<true><<<tiles, search_threads, 0, stream>>>(a);
-    if (tiles > 0 && !a.rules.greedy) count_prompts_kernel<false><<<tiles, search_threads, 0, stream>>>(a);
+    a.rules.pair.use([&]<class Rule>(const Rule&) {
+        if (tiles == 0) return;
+        if (a.rules.greedy) {
+            count_prompts_kernel<true, Rule><<<tiles, search_threads, 0, stream>>>(a);
+        } else {
+            count_prompts_kernel<false, Rule><<<tiles, search_threads, 0, stream>>>(a);
+        }
+    });
     check(cudaGetLastError(), "kernel launch", "counting prompts");
     if (a.rules.delayeds) launch_delayed_counts(a, stream);
     scan_kernel<<<a.rules.delayeds ? 2 : 1, scan_threads, 0, stream>>>(a);

@@ -19,6 +19,7 @@ __device__ void add_count(SearchTotals* totals, CountIndex index, std::uint32_t 
 }
 
 /// Every decided single opens the window [time + delay, time + delay + width] for partners.
+template <class Rule>
 __global__ void __launch_bounds__(search_threads)
     count_delayeds_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint32_t lows[single_tile];
@@ -59,11 +60,13 @@ __global__ void __launch_bounds__(search_threads)
         lows[i] = low;
         highs[i] = high;
         if (partners == 1) {
-            pairs[i] = a.rules.pair.good(a.singles[opener].crystal, a.singles[low].crystal) ? 1 : 0;
+            pairs[i] =
+                pair_rule<Rule>(a.rules).good(a.singles[opener].crystal, a.singles[low].crystal) ? 1 : 0;
         } else if (partners >= a.rules.max_multiplicity) {
             ++oversize;
         } else if (partners > 1) {
-            const GroupPairs group{partners + 1, true, a.rules.pair, Members{a.singles, opener, low}};
+            const GroupPairs group{partners + 1, true, pair_rule<Rule>(a.rules),
+                                   Members{a.singles, opener, low}};
             const Taken taken = take_from(group, a.rules.policy);
             pairs[i] = taken.pairs;
             dropped += taken.pairs == 0 ? 1 : 0;
@@ -98,7 +101,7 @@ __device__ std::uint32_t opener_of(const SearchArguments& a, std::uint32_t ancho
 }
 
 /// Every decided group is shifted by the delay and opens a window there, unless a group blocks it.
-template <bool greedy>
+template <bool greedy, class Rule>
 __global__ void __launch_bounds__(search_threads)
     count_shifted_kernel(const __grid_constant__ SearchArguments a) {
     __shared__ std::uint32_t firsts[single_tile];
@@ -156,12 +159,12 @@ __global__ void __launch_bounds__(search_threads)
         if (size > a.rules.max_multiplicity) {
             ++oversize;
         } else if (size == 2) {
-            pairs[i] = a.rules.pair.good(opener.crystal, a.singles[low].crystal) ? 1 : 0;
+            pairs[i] = pair_rule<Rule>(a.rules).good(opener.crystal, a.singles[low].crystal) ? 1 : 0;
         } else {
-            const ShiftedGroup group{a.singles + at, group_size, a.singles + low, high - low,
-                                     delay,          !greedy,    a.rules.pair};
+            const ShiftedGroup group{a.singles + at, group_size, a.singles + low,         high - low,
+                                     delay,          !greedy,    pair_rule<Rule>(a.rules)};
             std::uint32_t taken = 0;
-            group.resolve(a.rules.policy, [&](const ShiftedGroup::Member& x, const ShiftedGroup::Member& y) {
+            group.resolve(a.rules.policy, [&](const ShiftedMember& x, const ShiftedMember& y) {
                 ++taken;
                 if (one_pair) {
                     firsts[i] = at + (x.of_group ? x : y).index;
@@ -187,13 +190,15 @@ __global__ void __launch_bounds__(search_threads)
 void launch_delayed_counts(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.rules.shifted ? a.count - a.taken : a.count);
     if (tiles == 0) return;
-    if (!a.rules.shifted) {
-        count_delayeds_kernel<<<tiles, search_threads, 0, stream>>>(a);
-    } else if (a.rules.greedy) {
-        count_shifted_kernel<true><<<tiles, search_threads, 0, stream>>>(a);
-    } else {
-        count_shifted_kernel<false><<<tiles, search_threads, 0, stream>>>(a);
-    }
+    a.rules.pair.use([&]<class Rule>(const Rule&) {
+        if (!a.rules.shifted) {
+            count_delayeds_kernel<Rule><<<tiles, search_threads, 0, stream>>>(a);
+        } else if (a.rules.greedy) {
+            count_shifted_kernel<true, Rule><<<tiles, search_threads, 0, stream>>>(a);
+        } else {
+            count_shifted_kernel<false, Rule><<<tiles, search_threads, 0, stream>>>(a);
+        }
+    });
     check(cudaGetLastError(), "kernel launch", "counting delayeds");
 }
 

@@ -25,6 +25,7 @@ struct Shown {
     std::uint64_t at;  ///< number of its first record
 };
 
+template <class Rule>
 __global__ void __launch_bounds__(search_threads)
     emit_kernel(const __grid_constant__ SearchArguments a, Kind kind, OutputPart part) {
     __shared__ WarpValues<std::uint32_t, search_threads> storage;
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(search_threads)
         if (wanted && emitter.size <= thread_group) {
             const Members members{a.singles, emitter.first, emitter.second};
             std::uint64_t number = at;
-            GroupPairs{emitter.size, opener_only, a.rules.pair, members}.for_each(
+            GroupPairs{emitter.size, opener_only, pair_rule<Rule>(a.rules), members}.for_each(
                 [&](std::uint32_t x, std::uint32_t y, bool good) {
                     if (good) put(number++, members(x), members(y));
                 });
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(search_threads)
             const Shown s = shown[n];
             if (s.emitter.size <= thread_group || s.at + s.emitter.pairs <= part.low || s.at >= end) continue;
             const Members members{a.singles, s.emitter.first, s.emitter.second};
-            warp_all_goods(GroupPairs{s.emitter.size, opener_only, a.rules.pair, members},
+            warp_all_goods(GroupPairs{s.emitter.size, opener_only, pair_rule<Rule>(a.rules), members},
                            [&](std::uint32_t x, std::uint32_t y, std::uint32_t number) {
                                put(s.at + number, members(x), members(y));
                            });
@@ -80,6 +81,7 @@ __global__ void __launch_bounds__(search_threads)
 }
 
 /// The delayeds of shifted groups.
+template <class Rule>
 __global__ void __launch_bounds__(search_threads)
     emit_shifted_kernel(const __grid_constant__ SearchArguments a, OutputPart part) {
     __shared__ WarpValues<std::uint32_t, search_threads> storage;
@@ -117,18 +119,13 @@ __global__ void __launch_bounds__(search_threads)
         const std::uint32_t group_end = window_end(GlobalTimes{a.singles}, emitter.first, a.totals->view,
                                                    a.singles[emitter.first].time, a.rules.window);
         const std::uint32_t group_size = group_end - emitter.first;
-        const ShiftedGroup group{a.singles + emitter.first,
-                                 group_size,
-                                 a.singles + emitter.second,
-                                 emitter.size - group_size,
-                                 a.rules.delay,
-                                 !a.rules.greedy,
-                                 a.rules.pair};
+        const ShiftedGroup group{a.singles + emitter.first, group_size,    a.singles + emitter.second,
+                                 emitter.size - group_size, a.rules.delay, !a.rules.greedy,
+                                 pair_rule<Rule>(a.rules)};
         std::uint64_t number = at;
-        group.resolve(MultiplesPolicy::take_all_goods,
-                      [&](const ShiftedGroup::Member& x, const ShiftedGroup::Member& y) {
-                          put(number++, x.single, y.single);
-                      });
+        group.resolve(MultiplesPolicy::take_all_goods, [&](const ShiftedMember& x, const ShiftedMember& y) {
+            put(number++, x.single, y.single);
+        });
     }
 }
 
@@ -180,11 +177,13 @@ void launch_emit(const SearchArguments& a, Kind kind, std::uint64_t low, std::ui
     const std::uint32_t tiles = tiles_for(kind == Kind::prompt || shifted ? a.count - a.taken : a.count);
     if (tiles == 0) return;
     const OutputPart part{out, low, room};
-    if (shifted) {
-        emit_shifted_kernel<<<tiles, search_threads, 0, stream>>>(a, part);
-    } else {
-        emit_kernel<<<tiles, search_threads, 0, stream>>>(a, kind, part);
-    }
+    a.rules.pair.use([&]<class Rule>(const Rule&) {
+        if (shifted) {
+            emit_shifted_kernel<Rule><<<tiles, search_threads, 0, stream>>>(a, part);
+        } else {
+            emit_kernel<Rule><<<tiles, search_threads, 0, stream>>>(a, kind, part);
+        }
+    });
     check(cudaGetLastError(), "kernel launch", "writing records");
 }
 

@@ -32,8 +32,8 @@ struct Taken {
 };
 
 /// The number of members that form a good pair with another member.
-template <class Member>
-__device__ std::uint32_t members_in_good_pairs(const GroupPairs<Member>& group) {
+template <class Member, class Rule>
+__device__ std::uint32_t members_in_good_pairs(const GroupPairs<Member, Rule>& group) {
     std::uint32_t used = 0;
     for (std::uint32_t i = 0; i < group.size; ++i) {
         for (std::uint32_t j = 0; j < group.size; ++j) {
@@ -47,8 +47,8 @@ __device__ std::uint32_t members_in_good_pairs(const GroupPairs<Member>& group) 
 }
 
 /// Runs in one thread. Sets `used` only for groups whose candidates are all pairs.
-template <class Member>
-__device__ Taken take_from(const GroupPairs<Member>& group, MultiplesPolicy policy) {
+template <class Member, class Rule>
+__device__ Taken take_from(const GroupPairs<Member, Rule>& group, MultiplesPolicy policy) {
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
     if (!takes_one_pair(policy)) {
@@ -76,11 +76,11 @@ __device__ inline WinningPair warp_best(WinningPair own) {
 /// The properties of a group member that a lane uses many times.
 struct Held {
     std::uint32_t crystal;
-    PairRule::Coordinates place;
+    RingRule::Coordinates place;
     float energy;
 };
-template <class Member>
-__device__ Held hold(const GroupPairs<Member>& group, std::uint32_t k) {
+template <class Member, class Rule>
+__device__ Held hold(const GroupPairs<Member, Rule>& group, std::uint32_t k) {
     const Single single = group.member(min(k, group.size - 1));
     return {single.crystal, group.rule.coordinates_of(single.crystal), single.energy};
 }
@@ -93,8 +93,8 @@ __device__ inline Held held_by(const Held& own, std::uint32_t lane) {
 
 /// The same for a whole warp and groups whose candidates are all pairs. Each lane holds every 32nd member j
 /// and examines its pairs with all i, which the lanes show each other.
-template <class Member>
-__device__ Taken warp_take_from(const GroupPairs<Member>& group, MultiplesPolicy policy) {
+template <class Member, class Rule>
+__device__ Taken warp_take_from(const GroupPairs<Member, Rule>& group, MultiplesPolicy policy) {
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
     const bool all_goods = !takes_one_pair(policy);
@@ -133,8 +133,8 @@ __device__ Taken warp_take_from(const GroupPairs<Member>& group, MultiplesPolicy
 }
 
 /// Calls emit(i, j, n) for each good pair of a group; n numbers them in (i, j) order.
-template <class Member, class Emit>
-__device__ void warp_all_goods(const GroupPairs<Member>& group, const Emit& emit) {
+template <class Member, class Rule, class Emit>
+__device__ void warp_all_goods(const GroupPairs<Member, Rule>& group, const Emit& emit) {
     std::uint32_t before = 0;
     const std::uint32_t openers = group.opener_only ? 1 : group.size - 1;
     for (std::uint32_t i = 0; i < openers; ++i) {

@@ -46,6 +46,17 @@ std::size_t place_lists(void* memory, std::uint32_t singles, SearchArguments& a)
     return parts.bytes();
 }
 
+/// With its tables on the device.
+PairRule rule_on_device(const PipelineOptions& o, Memory& memory) {
+    PairRule rule = PairRule::of(o.geometry, o.rules);
+    if (o.geometry.is_ring()) return rule;
+    const config::PairGeometry& pairs = *o.geometry.pairs;
+    rule.crystals = memory.copy_of(std::span(pairs.crystals));
+    rule.groups = memory.copy_of(std::span(pairs.groups));
+    rule.may_pair = memory.copy_of(std::span(pairs.may_pair));
+    return rule;
+}
+
 }  // namespace
 
 CoincidenceSearch::CoincidenceSearch(const PipelineOptions& o, Memory& memory, std::size_t scratch_bytes)
@@ -58,7 +69,7 @@ CoincidenceSearch::CoincidenceSearch(const PipelineOptions& o, Memory& memory, s
         ordered = memory.device<Single>(room_);
     const std::vector<std::uint8_t> modules = modules_of_crystals(o.geometry);
     base_.module_of = memory.copy_of(std::span(modules));
-    base_.rules = {PairRule::of(o.geometry, rules_),
+    base_.rules = {rule_on_device(o, memory),
                    rules_.policy,
                    rules_.search && rules_.mode == WindowMode::single,
                    rules_.delay.has_value(),

@@ -62,6 +62,12 @@ struct SearchArguments {
     bool add_pairs = true;                    ///< launch_emit() adds what it writes to the sums
 };
 
+/// The rule of good pairs, in the form that a kernel is made for: RingRule or LongFormRule.
+template <class Rule>
+PETACQ_HD const Rule& pair_rule(const SearchRules& rules) {
+    return rules.pair;
+}
+
 /// The number of tiles that `singles` singles may need.
 constexpr std::uint32_t tiles_for(std::uint32_t singles) {
     return (singles + single_tile - 1) / single_tile;

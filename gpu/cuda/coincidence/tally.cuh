@@ -47,7 +47,7 @@ __device__ bool for_a_warp(std::uint32_t size, const SearchRules& rules) {
 
 /// The number of prompt records of the window that `first` opens and that holds `size` singles. In window
 /// mode "every" a single is counted as the opener of its own window and each partner as reused.
-template <bool greedy>
+template <bool greedy, class Rule>
 __device__ Taken tally_window(const SearchArguments& arguments, std::uint32_t first, std::uint32_t size,
                               Tally& tally) {
     const Single* const singles = arguments.singles;
@@ -60,7 +60,7 @@ __device__ Taken tally_window(const SearchArguments& arguments, std::uint32_t fi
     if (size == 2) {
         const std::uint32_t a = singles[first].crystal;
         const std::uint32_t b = singles[first + 1].crystal;
-        if (rules.pair.good(a, b)) {
+        if (pair_rule<Rule>(rules).good(a, b)) {
             ++tally.prompts;
             if (!greedy) ++tally.reused;
             return {1, 2, 0, 1};
@@ -77,7 +77,7 @@ __device__ Taken tally_window(const SearchArguments& arguments, std::uint32_t fi
         tally.oversize += weight;
         return {};
     }
-    const GroupPairs group{size, !greedy, rules.pair, Members{singles, first, first + 1}};
+    const GroupPairs group{size, !greedy, pair_rule<Rule>(rules), Members{singles, first, first + 1}};
     const Taken taken = take_from(group, rules.policy);
     tally_multiple<greedy>(taken, size, tally);
     return taken;

@@ -44,18 +44,23 @@ void DeviceSpectra::take(config::Spectra& out, cudaStream_t stream) {
 void DeviceSpectra::copy_unit(std::uint32_t unit, UnitSpectra& out, cudaStream_t stream) const {
     out.flood.resize(positions_);
     to_host(out.flood.data(), floods_ + unit * positions_, positions_, stream);
-    const std::uint32_t crystals = geometry_.crystals_per_du();
+    const std::uint32_t crystals = geometry_.crystals_of_unit(unit);
     const auto crystal = [&](std::uint32_t local) {
         return std::size_t{geometry_.crystal(unit / geometry_.du_count, unit % geometry_.du_count, local)};
     };
-    out.energies.resize(crystals * bins);
-    // Local crystals that follow each other along the axis lie one ring apart.
-    const std::size_t ring = std::size_t{geometry_.crystals_in_ring()} * bins * sizeof(std::uint32_t);
+    out.energies.assign(std::size_t{geometry_.crystals_per_du()} * bins, 0);
+    // Runs of crystals whose numbers rise in equal steps, such as those one ring apart, are one copy.
     constexpr std::size_t row = bins * sizeof(std::uint32_t);
-    for (std::uint32_t local = 0; local < crystals; local += geometry_.crystals.z) {
-        check(cudaMemcpy2DAsync(out.energies.data() + local * bins, row, energies_ + crystal(local) * bins,
-                                ring, row, geometry_.crystals.z, cudaMemcpyDeviceToHost, stream),
+    for (std::uint32_t from = 0; from < crystals;) {
+        const std::size_t first = crystal(from);
+        std::uint32_t end = from + 1;
+        const std::size_t step = end < crystals && crystal(end) > first ? crystal(end) - first : 1;
+        while (end < crystals && crystal(end) == first + (end - from) * step)
+            ++end;
+        check(cudaMemcpy2DAsync(out.energies.data() + from * bins, row, energies_ + first * bins, step * row,
+                                row, end - from, cudaMemcpyDeviceToHost, stream),
               "cudaMemcpy2DAsync", "copying spectra to the host");
+        from = end;
     }
     wait(stream);
 }

@@ -30,6 +30,7 @@ class Patient {
             source.id = id;
             source.state = SourceState::active;
             source.lost = 0;
+            source.first_seen = ns_at(time);
             now.sources.sources.push_back(source);
         }
         reading.disk = DiskStatus{DiskSpace{100ULL << 30, 200ULL << 30}, 0};

@@ -84,11 +84,14 @@ TEST_CASE("health says that more senders are heard than can be tracked") {
     CHECK(r.problems() == Texts{"too_many_sources: more than 4096 senders: 0 datagrams discarded"});
 }
 
-TEST_CASE("a listed source that was never heard is silent once another is heard") {
+TEST_CASE("a listed source that was never heard is silent once another has been heard for the timeout") {
     Readings r;
     CHECK(r.problems().empty());
     r.now.sources.sources[0].state = SourceState::active;
     r.now.sources.sources[0].last_seen = ns_at(2);
+    r.now.sources.sources[0].first_seen = ns_at(1.501);
+    CHECK(r.problems().empty());
+    r.now.sources.sources[0].first_seen = ns_at(1.5);
     CHECK(r.problems() == Texts{"source_silent: source 5 has been silent since the daemon started"});
 }
 

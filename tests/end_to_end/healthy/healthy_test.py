@@ -146,13 +146,13 @@ def live(site, scanner, seconds):
         port = status["sockets"][0]["port"]
         boards = site.start("petsim", "--crystals", "surface", "--scanner", f"{scanner}.scanner.json", "--calibration", f"{scanner}.h5", "--rate", 30000,
                             *PHANTOMS["cylinder"], "--duration-s", seconds, "--quiet", "--to", f"127.0.0.1:{port}")
-        eventually(lambda: any(s["datagrams"] > 0 for s in status_of(site, "petacqd.sock")["sources"]))
+        eventually(lambda: all(s["datagrams"] > 0 for s in status_of(site, "petacqd.sock")["sources"]))
         site.program("petctl", "--socket", "petacqd.sock", "start", "--run", f"live-{scanner}")
         reasons = {}
         while boards.poll() is None:
             for reason in status_of(site, "petacqd.sock")["health"]["reasons"]:
                 reasons[reason["code"]] = reason["message"]
-            time.sleep(0.2)
+            time.sleep(0.3)
         site.program("petctl", "--socket", "petacqd.sock", "stop")
     finally:
         daemon.terminate()
@@ -175,7 +175,7 @@ def main():
         for number, (phantom, boards) in enumerate(itertools.product(PHANTOMS, BOARDS)):
             scanner = ("small", "mouse")[(number + number // 4) % 2]
             wrong += replayed(site, number, scanner, phantom, boards, EXTRAS[(number + number // 4) % len(EXTRAS)],
-                              180 if options.long else 1.5)
+                              180 if options.long else 1)
         for scanner in site.configurations:
             wrong += live(site, scanner, 3600 if options.long else 6)
     print("\n".join(wrong) or "20 captures and 2 scanners: no alarm")

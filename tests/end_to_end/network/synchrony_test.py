@@ -35,7 +35,7 @@ class Site:
         self.configuration.update(
             scanner=self.scanner, calibration=self.calibration, data_dir=self.path("data"), http={"listen": ""},
             control={"socket": self.path("sock"), "group": grp.getgrgid(os.getgid()).gr_name}, health={"min_disk_free_bytes": 0},
-            receive={"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False})
+            receive={"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False, "batch_count": 64})
         self.configuration.pop("$schema")
         os.mkdir(self.path("data"))
 
@@ -71,7 +71,7 @@ class Site:
                 status = None
             if status is not None and condition(status):
                 return status
-            time.sleep(0.05)
+            time.sleep(0.2)
         with open(self.path("log"), encoding="utf-8") as file:
             shown = status and (status["health"], status["synchrony"], status["recording"])
             raise TimeoutError(f"last: {json.dumps(shown)}\n{file.read()}")
@@ -111,7 +111,7 @@ class OutOfStep(unittest.TestCase):
             return status
 
     def test_one_board(self):
-        for ns in (3, 10, 100, -5000):
+        for ns in (3, 100, -5000):
             with self.subTest(ns=ns):
                 message = reasons(self.found({3: ns}))["boards_out_of_step"]
                 self.assertIn("6 modules are out of step with the others: 18-23; the worst: module", message)

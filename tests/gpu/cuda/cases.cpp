@@ -1,5 +1,7 @@
 #include "tests/gpu/cuda/cases.hpp"
 
+#include <utility>
+
 #include "tests/support/catch.hpp"
 
 #ifdef PETACQ_CUDA
@@ -9,9 +11,11 @@
 
 namespace petacq::test {
 
-Case open_case(Rng& rng) {
+namespace {
+
+Case case_of(Setup setup) {
     Case c;
-    c.setup = random_setup(rng);
+    c.setup = std::move(setup);
     c.options.geometry = c.setup.geometry;
     c.options.head_marker = c.setup.head_marker;
     c.options.tail_marker = c.setup.tail_marker;
@@ -21,6 +25,16 @@ Case open_case(Rng& rng) {
     c.options.emit_singles = true;
     c.options.threads = 2;
     return c;
+}
+
+}  // namespace
+
+Case open_case(Rng& rng) {
+    return case_of(random_setup(rng));
+}
+
+Case open_long_case(Rng& rng) {
+    return case_of(random_long_setup(rng));
 }
 
 Frames frames_at(const Case& c, std::size_t count, const std::function<std::uint64_t(std::size_t)>& time_of,

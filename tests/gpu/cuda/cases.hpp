@@ -18,6 +18,8 @@ inline constexpr std::uint64_t tau = 400;
 
 /// A random scanner, no energy filter, TakeWinnerOfGoods.
 Case open_case(Rng& rng);
+/// The same for a scanner of the long form.
+Case open_long_case(Rng& rng);
 
 struct Frames {
     std::vector<RawFrame> raw;

@@ -137,18 +137,20 @@ TEST_CASE("cuda: very many spans of one frame each") {
     }
 }
 
-TEST_CASE("cuda: groups of many singles under every policy") {
-    if (!cuda_usable()) return;
+namespace {
+
+void check_large_groups(bool long_form) {
     Rng rng(35);
     for (const std::uint64_t per_window : {9, 14, 33, 60, 130}) {
-        Case c = open_case(rng);
+        Case c = long_form ? open_long_case(rng) : open_case(rng);
         const Frames frames = frames_at(
             c, 6000, [=](std::size_t i) { return i * tau / per_window; }, rng);
         c.options.max_slice_frames = 3000;
         c.options.max_pending_singles = 6000;
         c.options.rules.max_multiplicity = 100;
-        c.options.rules.min_module_difference =
-            per_window == 14 ? 1 : 0;  // with it, few groups consist of good pairs only
+        // With it, few groups consist of good pairs only.
+        if (per_window == 14 && c.options.geometry.modules_around() > 0)
+            c.options.rules.min_module_difference = 1;
         for (int policy = 0; policy < 6; ++policy) {
             c.options.rules.policy = static_cast<petacq::gpu::MultiplesPolicy>(policy);
             c.options.rules.delay = policy % 2 == 0 ? 3000 : 450;
@@ -158,6 +160,18 @@ TEST_CASE("cuda: groups of many singles under every policy") {
             check_against_cpu(c, frames, 3000);
         }
     }
+}
+
+}  // namespace
+
+TEST_CASE("cuda: groups of many singles under every policy") {
+    if (!cuda_usable()) return;
+    check_large_groups(false);
+}
+
+TEST_CASE("cuda: groups of many singles in any arrangement of crystals") {
+    if (!cuda_usable()) return;
+    check_large_groups(true);
 }
 
 TEST_CASE("cuda: more singles in one slice than there is room for stop the pipeline with a message") {

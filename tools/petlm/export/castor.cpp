@@ -1,5 +1,6 @@
 // CASToR: list-mode (.cdh, .cdf) and scanner (.hscan, .lut). docs/reference/formats/castor.md has the layout.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +12,11 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/geometry/crystal_kinds.hpp"
+#include "tools/petlm/export/geometry/one_depth.hpp"
+#include "tools/petlm/export/geometry/pair_angle.hpp"
+#include "tools/petlm/export/geometry/ring_places.hpp"
 #include "tools/petlm/export/line_model.hpp"
-#include "tools/petlm/export/one_depth.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 
 namespace petacq::petlm {
@@ -33,6 +37,7 @@ class Events {
         bool kind;
         std::function<double(std::uint32_t, std::uint32_t)> randoms;  ///< for prompts; null: none
         const LineModel* model;  ///< for prompts; null: no factors were asked for
+        const CastorIds& ids;
     };
 
     void write(const gpu::Coincidence& c, const CastorLayout& layout) {
@@ -51,7 +56,7 @@ class Events {
             if (factor == 0) ++ignored_;
         }
         if (layout.tof.used()) data_.put(tof_of(c, layout));
-        data_.put(c.crystal_a, c.crystal_b);
+        data_.put(layout.ids.of(c.crystal_a), layout.ids.of(c.crystal_b));
         ++events_;
         largest_dt_ = std::max(largest_dt_, c.dt);
     }
@@ -116,11 +121,13 @@ class Events {
     std::uint32_t largest_dt_ = 0;
 };
 
-void write_lut(const std::filesystem::path& file, const config::Scanner& scanner) {
+void write_lut(const std::filesystem::path& file, const config::Scanner& scanner, const CrystalKinds& kinds,
+               const CastorIds& ids) {
     OutputFile out(file);
-    for (std::uint32_t crystal = 0; crystal < scanner.geometry.crystal_count(); ++crystal) {
+    for (const std::uint32_t crystal : ids.crystals()) {
         const auto place = config::crystal_place(scanner, crystal);
-        const auto centre = config::point_at_depth(place, scanner.dimensions.crystal_length_mm / 2);
+        const auto centre =
+            config::point_at_depth(place, kinds.kinds()[kinds.kind_of(crystal)].length_mm / 2);
         for (const double value : centre)
             out.put(static_cast<float>(value));
         for (const double value : place.outward)
@@ -129,18 +136,30 @@ void write_lut(const std::filesystem::path& file, const config::Scanner& scanner
     out.close();
 }
 
+/// A value for each of CASToR's layers, which are the kinds of crystals.
+template <class Value>
+std::string by_layer(const CrystalKinds& kinds, const Value& value) {
+    std::vector<std::string> values;
+    for (std::uint32_t kind = 0; kind < kinds.kinds().size(); ++kind)
+        values.push_back(fmt::format("{}", value(kind)));
+    return fmt::format("{}", fmt::join(values, ","));
+}
+
 void write_scanner_header(const std::filesystem::path& file, const config::Scanner& scanner,
-                          const ExportSource& source, double depth_mm) {
+                          const CrystalKinds& kinds, const OneDepth& depth, double min_angle_deg) {
     const auto& g = scanner.geometry;
-    const auto& d = scanner.dimensions;
-    const double first = config::crystal_place(scanner, 0).front_centre_mm[2];
-    const double axial = 2 * std::abs(first) + d.crystal_pitch_z_mm;
+    const double axial = axial_extent_mm(scanner, kinds);
     // Most scanners see half a ring's radius to either side well; voxels are half a crystal wide.
-    const double transaxial = d.ring_radius_mm;
-    const std::uint32_t modules = pair_rule(source, g).min_module_difference;
-    // CASToR compares the angle between the orientations of the crystals, which are those of their modules.
-    // The value lies between the largest excluded angle and the smallest accepted one.
-    const double angle = modules != 0 ? (modules - 0.5) * 360 / g.modules_in_ring() : 0;
+    const double transaxial = inner_radius_mm(scanner);
+    double y_mm = kinds.kinds().front().y_mm;
+    double z_mm = kinds.kinds().front().z_mm;
+    for (const CrystalKind& kind : kinds.kinds()) {
+        y_mm = std::min(y_mm, kind.y_mm);
+        z_mm = std::min(z_mm, kind.z_mm);
+    }
+    const auto of = [&](double CrystalKind::*size) {
+        return by_layer(kinds, [&](std::uint32_t kind) { return kinds.kinds()[kind].*size; });
+    };
     std::string text;
     const auto line = [&](const char* key, const auto& value) {
         text += fmt::format("{}: {}\n", key, value);
@@ -148,39 +167,46 @@ void write_scanner_header(const std::filesystem::path& file, const config::Scann
     line("scanner name", file_name_of(scanner));
     line("modality", "PET");
     line("description", "made by petlm export from the scanner description " + file_name_of(scanner));
-    line("scanner radius", d.ring_radius_mm);
-    line("number of rings in scanner", g.rings());
+    line("scanner radius", inner_radius_mm(scanner));
+    line("number of rings in scanner", ring_count(g));
     line("number of elements", g.crystal_count());
-    line("number of layers", 1);
-    line("number of crystals in layer", g.crystal_count());
-    line("crystals size depth", d.crystal_length_mm);
-    line("crystals size trans", d.crystal_pitch_y_mm);
-    line("crystals size axial", d.crystal_pitch_z_mm);
-    line("mean depth of interaction", fmt::format("{:.4g}", depth_mm));
-    line("min angle difference", angle);
-    line("voxels number transaxial", std::lround(2 * transaxial / d.crystal_pitch_y_mm));
-    line("voxels number axial", std::lround(2 * axial / d.crystal_pitch_z_mm));
+    line("number of layers", kinds.kinds().size());
+    line("number of crystals in layer",
+         by_layer(kinds, [&](std::uint32_t kind) { return kinds.kinds()[kind].crystals; }));
+    line("crystals size depth", of(&CrystalKind::length_mm));
+    line("crystals size trans", of(&CrystalKind::y_mm));
+    line("crystals size axial", of(&CrystalKind::z_mm));
+    line("mean depth of interaction",
+         by_layer(kinds, [&](std::uint32_t kind) { return fmt::format("{:.4g}", depth.mm(kind)); }));
+    line("min angle difference", min_angle_deg);
+    line("voxels number transaxial", std::lround(2 * transaxial / y_mm));
+    line("voxels number axial", std::lround(2 * axial / z_mm));
     line("field of view transaxial", transaxial);
     line("field of view axial", axial);
     write_text(file, text);
 }
 
-/// Largest axial distance (mm) between rings whose pairs were recorded; none without a limit.
+/// Largest axial distance (mm) between crystals whose pairs were recorded; none without a limit.
 std::optional<double> largest_axial_difference(const config::Scanner& scanner, const ExportSource& source) {
-    const std::uint32_t apart = pair_rule(source, scanner.geometry).max_ring_difference;
-    const auto rings = scanner.geometry.rings();
-    if (apart >= rings - 1) return std::nullopt;
-    const auto z_of = [&](std::uint32_t ring) {
-        return config::crystal_place(scanner, ring * scanner.geometry.crystals_in_ring()).front_centre_mm[2];
-    };
-    double largest = 0;
-    for (std::uint32_t ring = 0; ring + apart < rings; ++ring)
-        largest = std::max(largest, z_of(ring + apart) - z_of(ring));
-    return largest;
+    const std::vector<double> z = ring_places_mm(scanner);
+    const auto& rules = source.coverage().rules.coincidence;
+    const std::size_t apart = rules ? rules->max_ring_difference.value_or(UINT32_MAX) : UINT32_MAX;
+    std::optional<double> limit;
+    if (apart < z.size() - 1) {
+        limit = 0;
+        for (std::size_t ring = 0; ring + apart < z.size(); ++ring)
+            limit = std::max(*limit, z[ring + apart] - z[ring]);
+    }
+    if (!scanner.is_ring() && scanner.geometry.pairs->max_z_difference_um) {
+        const double stated = *scanner.geometry.pairs->max_z_difference_um / 1e3;
+        limit = std::min(limit.value_or(stated), stated);
+    }
+    return limit;
 }
 
 void describe(Exported& exported, const ExportSource& source, const ExportOptions& options,
-              const config::Scanner& scanner, const RecordedTime& time, const OneDepth& depth) {
+              const config::Scanner& scanner, const CrystalKinds& kinds, const RecordedTime& time,
+              const OneDepth& depth, const PairAngle& angle) {
     const std::string name = file_name_of(scanner);
     exported.files = {"prompts.cdh, prompts.cdf: header and events of the prompts",
                       name + ".hscan, " + name + ".lut: the scanner; copy both to config/scanner of CASToR"};
@@ -189,6 +215,22 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
     }
     exported.notes.push_back(time_sentence(time));
     exported.notes.push_back(depth.sentence());
+    if (kinds.kinds().size() > 1) {
+        exported.notes.push_back(fmt::format(
+            "CASToR states sizes by layer, so each of the {} kinds of crystals is a layer, and crystals are "
+            "numbered layer by layer: line n of crystals.csv, from 0 below its names, is CASToR's crystal n.",
+            kinds.kinds().size()));
+    }
+    if (!angle.exact) {
+        exported.lost.push_back(
+            "castor: the pairs of modules that coincide are not told by an angle; without -norm lines.cdh "
+            "(--normalisation) CASToR's sensitivity has pairs that the run does not.");
+    }
+    if (!scanner.is_ring() && scanner.geometry.pairs->field_of_view) {
+        exported.lost.push_back(
+            "castor: the field of view that lines of good pairs meet; without -norm lines.cdh "
+            "(--normalisation) CASToR's sensitivity has lines outside.");
+    }
     // Gaps between rings differ, so the largest axial distance also admits a few larger ring differences.
     for (auto& sentence :
          limit_sentences(source, "; the files for castor state it as an angle or a distance."))
@@ -237,7 +279,9 @@ void describe_lines(Exported& exported, const LineModel& model, std::uint64_t li
 
 Exported export_castor(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
-    OneDepth depth(scanner, depth_of_interaction(options.depth_mm, scanner));
+    const CrystalKinds kinds(scanner);
+    const CastorIds ids(kinds);
+    OneDepth depth(scanner, kinds, options.depth_mm);
     const std::string name = file_name_of(scanner);
     for (const char* file : {"prompts.cdh", "prompts.cdf", "delayeds.cdh", "delayeds.cdf"})
         outputs.claim(options.output / file);
@@ -268,7 +312,8 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
                                   : image::TofBins{},
         options.event_kind,
         options.has_randoms() ? options.randoms->sum : nullptr,
-        model.get()};
+        model.get(),
+        ids};
     Events prompts(options.output / "prompts", unknown_event);
     std::unique_ptr<Events> delayeds;
     const auto open_delayeds = [&] {
@@ -299,15 +344,17 @@ Exported export_castor(const ExportSource& source, const ExportOptions& options,
     const double resolution = options.tof_resolution_ps.value_or(0);
     prompts.finish(common, layout, window, resolution);
     if (delayeds) delayeds->finish(common, layout, window, resolution);
-    write_lut(options.output / (name + ".lut"), scanner);
-    write_scanner_header(options.output / (name + ".hscan"), scanner, source, depth.mm());
+    const PairAngle angle = pair_angle(source, scanner);
+    write_lut(options.output / (name + ".lut"), scanner, kinds, ids);
+    write_scanner_header(options.output / (name + ".hscan"), scanner, kinds, depth, angle.degrees);
 
     Exported exported;
     exported.prompts = prompts.events();
     exported.delayeds = delayeds ? delayeds->events() : 0;
-    describe(exported, source, options, scanner, time, depth);
+    exported.crystal_order = ids.crystals();
+    describe(exported, source, options, scanner, kinds, time, depth, angle);
     if (model) {
-        const std::uint64_t lines = write_castor_lines(options.output, scanner, *model, pool);
+        const std::uint64_t lines = write_castor_lines(options.output, scanner, ids, *model, pool);
         describe_lines(exported, *model, lines, prompts.ignored());
     }
     if (nuclide) {

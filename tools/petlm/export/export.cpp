@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "config/base/error.hpp"
+#include "config/long_form.hpp"
 #include "daemon/backend/pipeline_options.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/export/geometry/crystal_table.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/reconstruction/corrections/bed.hpp"
 #include "tools/petlm/reconstruction/corrections/fits.hpp"
@@ -189,6 +191,26 @@ void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, 
     if (const std::string unknown = bed.unknown_text(); !unknown.empty()) exported.lost.push_back(unknown);
 }
 
+/// Where the crystals of a scanner in the long form are, in the order in which the format numbers them.
+void add_crystals(const ExportSource& source, const ExportOptions& options, const std::filesystem::path& file,
+                  Exported& exported) {
+    if (source.kind() == daemon::RecordKind::tags) return;
+    const auto of_run = source.run().find("scanner");
+    const bool long_form_of_run = of_run != source.run().end() && config::is_long_form(*of_run);
+    if (!options.scanner && !long_form_of_run) return;
+    std::vector<CrystalEntry> table = crystal_table(source.scanner(options.scanner));
+    if (table.empty()) return;
+    if (!exported.crystal_order.empty()) {
+        std::vector<CrystalEntry> ordered;
+        for (const std::uint32_t crystal : exported.crystal_order)
+            ordered.push_back(table[crystal]);
+        table = std::move(ordered);
+    }
+    write_crystal_table(file, table);
+    exported.files.push_back(file.filename().string() +
+                             ": place, sizes and address of each crystal, lengths in mm");
+}
+
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
     daemon::Coverage coverage = completed_coverage(source);
     coverage.activity = corrections::nuclide_of(coverage, options);
@@ -201,11 +223,15 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     const auto text_file = format.directory ? options.output / "README.txt"
                                             : std::filesystem::path(options.output.string() + ".README.txt");
     outputs.claim(text_file);
+    const auto crystals_file =
+        format.directory ? options.output / "crystals.csv" : crystals_beside(options.output);
+    outputs.claim(crystals_file);
     std::string no_randoms;
     if (format.randoms && !options.randoms) options.no_seconds = no_randoms = add_randoms(source, options);
     Exported exported = format.exporter(source, options, outputs);
     if (!options.has_randoms() && !no_randoms.empty())
         exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
+    add_crystals(source, options, crystals_file, exported);
     add_warnings(source, coverage, options.corrects_lines(), exported);
     const auto state = source.run().find("state");
     if (!source.run().is_null() && state != source.run().end() && *state != "complete") {
@@ -255,7 +281,7 @@ void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std:
 config::DepthOfInteraction depth_of_interaction(std::optional<double> depth_mm,
                                                 const config::Scanner& scanner) {
     try {
-        return config::DepthOfInteraction::of(scanner.dimensions, depth_mm);
+        return config::DepthOfInteraction::of(scanner, depth_mm);
     } catch (const config::Error& error) {
         throw UsageError(error.what());
     }

@@ -63,6 +63,8 @@ struct Exported {
     std::vector<std::string> lost;   ///< what the format cannot hold, a sentence each
     std::vector<std::string> notes;  ///< how to read the numbers, a sentence each
     std::filesystem::path text;      ///< the file with all this
+    /// The crystals in the order of the format's own numbers; empty: that of petacqd's.
+    std::vector<std::uint32_t> crystal_order;
 
     /// Adds the records of the block that the reader is at.
     void count(const daemon::ListModeReader& reader);

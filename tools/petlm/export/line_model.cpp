@@ -17,14 +17,23 @@ namespace {
 
 constexpr std::size_t max_pairs = 16'000'000;  // of which prompts are counted for the scatter
 
-double solid_angle_scale(const config::Dimensions& d) {
-    const double face = d.crystal_pitch_y_mm * d.crystal_pitch_z_mm;
-    return face * face / (2 * std::numbers::pi);
+std::uint64_t pairs_of_groups(const config::PairGeometry& pairs) {
+    std::vector<std::uint64_t> crystals(pairs.groups.size());
+    for (const auto& crystal : pairs.crystals)
+        ++crystals[crystal.group];
+    std::uint64_t ordered = 0;
+    for (std::size_t a = 0; a < crystals.size(); ++a) {
+        for (std::size_t b = 0; b < crystals.size(); ++b)
+            if (pairs.may_pair[a * crystals.size() + b])
+                ordered += crystals[a] * (crystals[b] - (a == b ? 1 : 0));
+    }
+    return ordered / 2;
 }
 
 }  // namespace
 
 std::uint64_t good_pairs(const config::Geometry& geometry, const gpu::PairRule& rule) {
+    if (!geometry.is_ring()) return pairs_of_groups(*geometry.pairs);
     const auto ordered = [](std::uint32_t count, const auto& good) {
         std::uint64_t pairs = 0;
         for (std::uint32_t a = 0; a < count; ++a)
@@ -48,8 +57,8 @@ LineModel::LineModel(const ExportSource& source, const config::Scanner& scanner,
                      net::WorkerPool& pool)
     : rule_(pair_rule(source, scanner.geometry)),
       lines_(scanner, depth_of_interaction(options.depth_mm, scanner), options.lines),
-      randoms_(options.randoms.value_or(RandomsPerPair{})),
-      scale_(solid_angle_scale(scanner.dimensions)) {
+      kinds_(scanner),
+      randoms_(options.randoms.value_or(RandomsPerPair{})) {
     if (lines_.normalised())
         sentences_ = check_fit(lines_, *options.lines.normalisation, source.coverage(), scanner);
     use_lines(options);
@@ -62,7 +71,12 @@ double LineModel::found(std::uint32_t a, std::uint32_t b) const {
 }
 
 double LineModel::trues(std::uint32_t a, std::uint32_t b) const {
-    return rule_.good(a, b) ? found(a, b) * lines_.solid_angle(a, b, scale_) : 0;
+    if (!rule_.good(a, b)) return 0;
+    const auto face = [&](std::uint32_t crystal) {
+        const CrystalKind& kind = kinds_.kinds()[kinds_.kind_of(crystal)];
+        return kind.y_mm * kind.z_mm;
+    };
+    return found(a, b) * lines_.solid_angle(a, b, face(a) * face(b) / (2 * std::numbers::pi));
 }
 
 double LineModel::calibration() const {

@@ -10,6 +10,7 @@
 #include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/export/geometry/crystal_kinds.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/em/lines.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
@@ -30,7 +31,7 @@ class LineModel {
     LineModel(const LineModel&) = delete;
     LineModel& operator=(const LineModel&) = delete;
 
-    /// face^2 cos cos / (2 pi distance^2) * normalisation * live / pile-up, mm^2. 0 if one of the crystals
+    /// face face cos cos / (2 pi distance^2) * normalisation * live / pile-up, mm^2. 0 if one of the crystals
     /// is dead or the rules refuse the pair.
     [[nodiscard]] double trues(std::uint32_t a, std::uint32_t b) const;
     /// The share of the pairs that leaves the object, above 0; 1 without an object.
@@ -70,14 +71,15 @@ class LineModel {
 
     gpu::PairRule rule_;
     corrections::LineFactors lines_;
+    CrystalKinds kinds_;
     RandomsPerPair randoms_;
-    double scale_;  ///< of the solid angle
     double decay_ = 1;
     std::unique_ptr<image::Scatter> scatter_;
     std::vector<std::string> sentences_;
 };
 
-/// Number of pairs that the rule accepts, in either order once.
+/// Number of pairs that the rule accepts, in either order once. In the long form at most: those of the
+/// modules that pair, whatever the places of their crystals.
 std::uint64_t good_pairs(const config::Geometry& geometry, const gpu::PairRule& rule);
 
 }  // namespace petacq::petlm

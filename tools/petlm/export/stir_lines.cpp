@@ -88,23 +88,22 @@ void claim_stir_lines(const std::filesystem::path& directory, Outputs& outputs) 
     outputs.claim(directory / "osem.par");
 }
 
-void check_stir_lines(const ExportOptions& options, const config::Geometry& geometry,
+void check_stir_lines(const ExportOptions& options, const StirDetectors& detectors,
                       const StirProjections& projections) {
     const std::uint64_t sets = 1 + (options.lines.attenuation.empty() ? 0 : 1) +
                                (options.lines.attenuation.empty() || options.scatter == "none" ? 0 : 1) +
                                (options.has_randoms() || !options.lines.attenuation.empty() ? 1 : 0) +
                                (options.has_randoms() ? 1 : 0);
-    const std::uint64_t bins = projections.bins(geometry);
+    const std::uint64_t bins = projections.bins(detectors);
     check_size_of_lines(options, bins, bins * sets * sizeof(float));
 }
 
 void write_stir_lines(const std::filesystem::path& directory, const StirLines& how, const LineModel& model,
                       net::WorkerPool& pool, Exported& exported) {
     const auto write = [&](const std::string& name, const char* what, const auto& value) {
-        write_stir_header(directory / (name + ".hs"), name + ".s", how.scanner, how.projections, how.depth_mm,
-                          how.study + comments(model));
-        write_stir_values(directory / (name + ".s"), how.scanner, how.detectors, how.projections, pool,
-                          value);
+        write_stir_header(directory / (name + ".hs"), name + ".s", how.scanner, how.detectors,
+                          how.projections, how.depth_mm, how.study + comments(model));
+        write_stir_values(directory / (name + ".s"), how.detectors, how.projections, pool, value);
         exported.files.push_back(name + ".hs, " + name + ".s: " + what);
     };
     // STIR's projectors state lengths in voxels.

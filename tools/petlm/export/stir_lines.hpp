@@ -18,14 +18,14 @@ struct StirLines {
     const StirDetectors& detectors;
     const StirProjections& projections;
     double depth_mm;
-    const std::string& study;  ///< lines for the headers
-    double seconds;            ///< recorded
+    std::string study;  ///< lines for the headers
+    double seconds;     ///< recorded
 };
 
 /// Adds the files that write_stir_lines() may write.
 void claim_stir_lines(const std::filesystem::path& directory, Outputs& outputs);
 /// Throws UsageError if they would be larger than the options allow.
-void check_stir_lines(const ExportOptions& options, const config::Geometry& geometry,
+void check_stir_lines(const ExportOptions& options, const StirDetectors& detectors,
                       const StirProjections& projections);
 /// normalisation: STIR multiplies prompts with it, and its image is then in kBq/ml. attenuation: correction
 /// factors, with an object. scatter: counts, if there is an estimate. additive: randoms and scatter as STIR

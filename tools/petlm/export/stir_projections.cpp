@@ -5,46 +5,60 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <numbers>
+#include <vector>
 
+#include "config/arrangement.hpp"
+#include "tools/petlm/export/geometry/ring_places.hpp"
 #include "tools/petlm/export/ordered_output.hpp"
 
 namespace petacq::petlm {
 
-StirDetectors::StirDetectors(const config::Scanner& scanner)
-    : in_ring_(std::max(1U, scanner.geometry.crystals_in_ring())) {
-    double smallest = 2 * std::numbers::pi;
-    for (std::uint32_t i = 0; i < in_ring_; ++i) {
-        const auto centre = config::crystal_place(scanner, i).front_centre_mm;
-        double angle = std::atan2(centre[0], -centre[1]);
-        if (angle < -1e-9) angle += 2 * std::numbers::pi;
-        if (angle < smallest) {
-            smallest = angle;
-            first_ = i;
-        }
-    }
-    for (std::uint32_t crystal = 0; crystal < scanner.geometry.crystal_count(); ++crystal)
-        codes_.push_back(ring_of(crystal) | std::uint64_t{detector_of(crystal)} << 16U);
+namespace {
+
+/// From one ring to the next; where the distances differ, their mean.
+double ring_distance_mm(const config::Scanner& scanner) {
+    if (scanner.is_ring()) return scanner.dimensions.crystal_pitch_z_mm;
+    const std::vector<double> z = ring_places_mm(scanner);
+    if (z.size() > 1) return (z.back() - z.front()) / static_cast<double>(z.size() - 1);
+    return scanner.arrangement->layer_of(0).z.sizes.front();
 }
 
-std::uint64_t StirProjections::bins(const config::Geometry& geometry) const {
-    const std::int64_t rings = geometry.rings();
+/// How STIR divides a ring into blocks. The template is "Generic", which takes no position from it.
+struct Blocks {
+    config::Counts3 blocks{};    ///< of a bucket
+    config::Counts3 crystals{};  ///< of a block
+};
+
+Blocks blocks_of(const config::Scanner& scanner) {
+    if (!scanner.is_ring()) return {};
+    return {scanner.geometry.blocks, scanner.geometry.crystals};
+}
+
+}  // namespace
+
+double stir_bin_mm(const config::Scanner& scanner) {
+    const double width = scanner.is_ring() ? scanner.dimensions.crystal_pitch_y_mm
+                                           : scanner.arrangement->layer_of(0).y.sizes.front();
+    return width / 2;
+}
+
+std::uint64_t StirProjections::bins(const StirDetectors& detectors) const {
+    const std::int64_t rings = detectors.rings();
     // All rings less the difference, of both signs.
     const std::int64_t planes = (2 * segments + 1) * rings - segments * (segments + 1);
-    return static_cast<std::uint64_t>(planes * tangential) * (geometry.crystals_in_ring() / 2);
+    return static_cast<std::uint64_t>(planes * tangential) * (detectors.in_ring() / 2);
 }
 
 void write_stir_header(const std::filesystem::path& file, const std::string& data,
-                       const config::Scanner& scanner, const StirProjections& projections, double depth_mm,
-                       const std::string& study) {
-    const auto& g = scanner.geometry;
-    const auto& d = scanner.dimensions;
+                       const config::Scanner& scanner, const StirDetectors& detectors,
+                       const StirProjections& projections, double depth_mm, const std::string& study) {
+    const Blocks divided = blocks_of(scanner);
     std::string sizes;
     std::string differences;
     const std::int64_t last = projections.segments;
     for (std::int64_t segment = -last; segment <= last; ++segment) {
         const char* comma = segment == last ? "" : ",";
-        sizes += fmt::format("{}{}", g.rings() - std::abs(segment), comma);
+        sizes += fmt::format("{}{}", detectors.rings() - std::abs(segment), comma);
         differences += fmt::format("{}{}", segment, comma);
     }
     std::string text =
@@ -62,7 +76,7 @@ void write_stir_header(const std::filesystem::path& file, const std::string& dat
     line("matrix axis label [4]", "segment");
     line("!matrix size [4]", 2 * last + 1);
     line("matrix axis label [3]", "view");
-    line("!matrix size [3]", g.crystals_in_ring() / 2);
+    line("!matrix size [3]", detectors.in_ring() / 2);
     line("matrix axis label [2]", "axial coordinate");
     line("!matrix size [2]", "{" + sizes + "}");
     line("matrix axis label [1]", "tangential coordinate");
@@ -71,19 +85,19 @@ void write_stir_header(const std::filesystem::path& file, const std::string& dat
     line("maximum ring difference per segment", "{" + differences + "}");
     text += "Scanner parameters :=\n";
     line("Scanner type", "Userdefined");
-    line("Number of rings", g.rings());
-    line("Number of detectors per ring", g.crystals_in_ring());
-    line_cm("Inner ring diameter (cm)", 2 * d.ring_radius_mm);
+    line("Number of rings", detectors.rings());
+    line("Number of detectors per ring", detectors.in_ring());
+    line_cm("Inner ring diameter (cm)", 2 * inner_radius_mm(scanner));
     line_cm("Average depth of interaction (cm)", depth_mm);
-    line_cm("Distance between rings (cm)", d.crystal_pitch_z_mm);
+    line_cm("Distance between rings (cm)", ring_distance_mm(scanner));
     line_cm("Default bin size (cm)", stir_bin_mm(scanner));
     line("View offset (degrees)", 0);
-    line("Maximum number of non-arc-corrected bins", g.crystals_in_ring() - 1);
-    line("Default number of arc-corrected bins", g.crystals_in_ring() - 1);
-    line("Number of blocks per bucket in transaxial direction", g.blocks.y);
-    line("Number of blocks per bucket in axial direction", g.blocks.z);
-    line("Number of crystals per block in axial direction", g.crystals.z);
-    line("Number of crystals per block in transaxial direction", g.crystals.y);
+    line("Maximum number of non-arc-corrected bins", detectors.in_ring() - 1);
+    line("Default number of arc-corrected bins", detectors.in_ring() - 1);
+    line("Number of blocks per bucket in transaxial direction", divided.blocks.y);
+    line("Number of blocks per bucket in axial direction", divided.blocks.z);
+    line("Number of crystals per block in axial direction", divided.crystals.z);
+    line("Number of crystals per block in transaxial direction", divided.crystals.y);
     line("Number of detector layers", 1);
     line("Number of crystals per singles unit in axial direction", 1);
     line("Number of crystals per singles unit in transaxial direction", 1);
@@ -93,13 +107,12 @@ void write_stir_header(const std::filesystem::path& file, const std::string& dat
     write_text(file, text);
 }
 
-void write_stir_values(const std::filesystem::path& file, const config::Scanner& scanner,
-                       const StirDetectors& detectors, const StirProjections& projections,
-                       net::WorkerPool& pool,
+void write_stir_values(const std::filesystem::path& file, const StirDetectors& detectors,
+                       const StirProjections& projections, net::WorkerPool& pool,
                        const std::function<double(std::uint32_t a, std::uint32_t b)>& value) {
     OutputFile out(file);
-    const std::int64_t in_ring = scanner.geometry.crystals_in_ring();
-    const std::int64_t rings = scanner.geometry.rings();
+    const std::int64_t in_ring = detectors.in_ring();
+    const std::int64_t rings = detectors.rings();
     const std::int64_t views = in_ring / 2;
     const std::int64_t side = projections.tangential / 2;
     const auto crystal = [&](std::int64_t ring, std::int64_t detector) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "config/energy_bins.hpp"
+#include "config/flood_layout.hpp"
 
 namespace petacq::sim {
 
@@ -13,20 +14,21 @@ namespace {
 constexpr double peak_keV = 511;  // NOLINT(readability-identifier-naming)
 
 /// Each position belongs to the nearest spot, if that is within one pitch in both directions.
-void draw_positions(const config::Geometry& g, const Detector& detector, std::uint32_t unit,
+void draw_positions(const config::Scanner& scanner, const Detector& detector, std::uint32_t unit,
                     std::uint8_t* table) {
+    const config::Geometry& g = scanner.geometry;
+    const config::FloodLayout layout(scanner, unit);
     const std::uint32_t size = g.position_size;
-    const std::uint32_t locals = g.crystals_per_du();
+    const std::uint32_t locals = g.crystals_of_unit(unit);
     // With 256 crystals every byte value names a crystal: no position can be outside.
     const bool all_inside = locals > 255;
-    const double reach_x = all_inside ? size : static_cast<double>(size) / g.crystals.z;
-    const double reach_y = all_inside ? size : static_cast<double>(size) / g.crystals.y;
     std::vector<double> nearest(std::size_t{size} * size, std::numeric_limits<double>::infinity());
-    std::fill_n(table, nearest.size(), std::uint8_t{255});
     const auto first = [](double v) { return static_cast<std::uint32_t>(std::max(std::ceil(v), 0.0)); };
     for (std::uint32_t origin = 0; origin < locals; ++origin) {
-        const TrueCrystal& c =
-            detector.crystals[g.crystal(unit / g.du_count, unit % g.du_count, g.local_of_origin(origin))];
+        const std::uint32_t local = g.local_of_origin(origin);
+        const double reach_x = all_inside ? size : static_cast<double>(size) / layout.columns(local);
+        const double reach_y = all_inside ? size : static_cast<double>(size) / layout.rows(local);
+        const TrueCrystal& c = detector.crystals[g.crystal(unit / g.du_count, unit % g.du_count, local)];
         for (std::uint32_t y = first(c.spot_y - reach_y); y < size && y <= c.spot_y + reach_y; ++y) {
             for (std::uint32_t x = first(c.spot_x - reach_x); x < size && x <= c.spot_x + reach_x; ++x) {
                 const double dx = x - double{c.spot_x};
@@ -66,7 +68,7 @@ double energy_of(const TrueCrystal& crystal, double adc) {
 
 config::Calibration calibration_of(const config::Scanner& scanner, const Detector& detector) {
     const config::Geometry& g = scanner.geometry;
-    const std::uint32_t units = g.bdm_count * g.du_count;
+    const std::uint32_t units = g.unit_count();
     const std::uint32_t locals = g.crystals_per_du();
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     config::Calibration out;
@@ -74,11 +76,12 @@ config::Calibration calibration_of(const config::Scanner& scanner, const Detecto
                                     [](const TrueCrystal& c) { return c.nonlinearity == 0; });
     constexpr std::uint32_t usual_bins = 512;
     out.bins = linear ? 1 : usual_bins;
-    out.position_table.resize(units * positions);
+    out.position_table.assign(units * positions, 255);
     out.energy_factor.resize(std::size_t{units} * locals * out.bins);
     for (std::uint32_t unit = 0; unit < units; ++unit) {
-        draw_positions(g, detector, unit, &out.position_table[unit * positions]);
-        for (std::uint32_t local = 0; local < locals; ++local) {
+        if (g.crystals_of_unit(unit) > 0)
+            draw_positions(scanner, detector, unit, &out.position_table[unit * positions]);
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
             const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, local);
             fill_factors(detector.crystals[crystal], out.bins,
                          &out.energy_factor[(std::size_t{unit} * locals + local) * out.bins]);

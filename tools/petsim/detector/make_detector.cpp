@@ -4,7 +4,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "config/arrangement.hpp"
 #include "config/base/error.hpp"
+#include "config/flood_layout.hpp"
 #include "config/make_calibration.hpp"
 #include "tools/petsim/random/random.hpp"
 
@@ -59,17 +61,17 @@ double cut_normal(Random& random) {
     return std::clamp(random.normal(), -4.0, 4.0);
 }
 
-void place_spot(const config::Geometry& g, const config::FloodDistortion& d, const DetectorModel& m,
-                std::uint32_t local, Random& random, TrueCrystal& c) {
-    const double column = local % g.crystals.z + 0.5;
-    const double row = g.crystals.y - 1 - local / g.crystals.z + 0.5;  // rows of the map run against y
-    const auto at = [&](double to_column, double to_row) {
-        return distorted(d, g.position_size, 2 * to_column / g.crystals.z - 1, 2 * to_row / g.crystals.y - 1);
+void place_spot(const config::FloodLayout& layout, std::uint32_t position_size,
+                const config::FloodDistortion& d, const DetectorModel& m, std::uint32_t local, Random& random,
+                TrueCrystal& c) {
+    const auto at = [&](double right, double below) {
+        const config::FloodLayout::Point point = layout.point(local, right, below);
+        return distorted(d, position_size, point.u, point.v);
     };
-    const double pitch_x = at(column + 0.5, row).x - at(column - 0.5, row).x;
-    const double pitch_y = at(column, row + 0.5).y - at(column, row - 0.5).y;
-    const Spot centre = at(column, row);
-    const double last = g.position_size - 1.0;
+    const double pitch_x = at(0.5, 0).x - at(-0.5, 0).x;
+    const double pitch_y = at(0, 0.5).y - at(0, -0.5).y;
+    const Spot centre = at(0, 0);
+    const double last = position_size - 1.0;
     c.spot_x =
         static_cast<float>(std::clamp(centre.x + m.spot_jitter * pitch_x * cut_normal(random), 0.0, last));
     c.spot_y =
@@ -105,17 +107,25 @@ Detector make_detector(const config::Scanner& scanner, const DetectorModel& m) {
     out.crosstalk = m.crosstalk;
     out.noise_hz = m.noise_hz;
     out.made_with = nlohmann::json(m).dump();
+    // What the type of its module states, else the model.
+    const auto resolution_of = [&](std::uint32_t crystal) {
+        if (scanner.is_ring()) return m.resolution;
+        const config::Arrangement& a = *scanner.arrangement;
+        return a.type_of(a.modules()[a.address(crystal).module]).energy_resolution.value_or(m.resolution);
+    };
     for (std::uint32_t unit = 0; unit < units.size(); ++unit) {
-        for (std::uint32_t local = 0; local < g.crystals_per_du(); ++local) {
+        if (g.crystals_of_unit(unit) == 0) continue;
+        const config::FloodLayout layout(scanner, unit);
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
             const std::uint32_t number = g.crystal(unit / g.du_count, unit % g.du_count, local);
             TrueCrystal& c = out.crystals[number];
             Random random(m.seed, Purpose::detector, number);
-            place_spot(g, units[unit], m, local, random, c);
+            place_spot(layout, g.position_size, units[unit], m, local, random, c);
             c.gain = static_cast<float>(m.gain * (1 + m.gain_spread * cut_normal(random)));
             c.nonlinearity = static_cast<float>(m.nonlinearity * (0.5 + random.uniform()));
             c.time_offset_ps = static_cast<float>(m.time_spread_ps * cut_normal(random));
             c.energy_resolution =
-                static_cast<float>(m.resolution * (1 + m.resolution_spread * cut_normal(random)));
+                static_cast<float>(resolution_of(number) * (1 + m.resolution_spread * cut_normal(random)));
             c.efficiency = static_cast<float>(1 + m.efficiency_spread * cut_normal(random));
         }
     }

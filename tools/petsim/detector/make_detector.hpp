@@ -18,7 +18,7 @@ struct DetectorModel {
     double gain_spread = 0.08;     ///< relative
     double nonlinearity = 0;       ///< mean; those of crystals lie evenly between half and 1.5 times as much
     double time_spread_ps = 500;   ///< of the time offsets
-    double resolution = 0.12;      ///< mean FWHM / energy at 511 keV
+    double resolution = 0.12;      ///< mean FWHM / energy at 511 keV, where the type of a module states none
     double resolution_spread = 0;  ///< relative
     double efficiency_spread = 0;  ///< relative, around 1
     double dead = 0;               ///< share of crystals

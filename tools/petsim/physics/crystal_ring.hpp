@@ -1,10 +1,10 @@
-// The way of a photon through the crystals of a scanner.
+// The way of a photon through the crystals of a ring of equal modules.
 #pragma once
 
 #include <cstdint>
 
 #include "config/scanner.hpp"
-#include "tools/geometry/hit_finder.hpp"
+#include "tools/geometry/ring_finder.hpp"
 #include "tools/petsim/physics/ray.hpp"
 #include "tools/petsim/random/random.hpp"
 
@@ -23,9 +23,9 @@ struct CrystalStep {
     double path_mm;         ///< travelled
 };
 
-/// All crystals of a scanner as boxes of one material, with their gaps. A free path is drawn for solid
-/// material; a collision in a gap is none, and the photon flies on (E. R. Woodcock et al., ANL-7050, 1965).
-/// Thread-safe.
+/// All crystals of a scanner of the short form as boxes of one material, with their gaps. A free path is
+/// drawn for solid material; a collision in a gap is none, and the photon flies on (E. R. Woodcock et al.,
+/// ANL-7050, 1965). Thread-safe.
 class CrystalRing {
   public:
     explicit CrystalRing(const config::Scanner& scanner);
@@ -39,10 +39,10 @@ class CrystalRing {
     /// Takes a ray from outside the bore to its next interaction, to the bore, or beyond all crystals.
     CrystalStep advance(Ray& ray, double attenuation_per_mm, Random& random) const;
 
-    [[nodiscard]] const geometry::HitFinder& finder() const { return finder_; }
+    [[nodiscard]] const geometry::RingFinder& finder() const { return finder_; }
 
   private:
-    geometry::HitFinder finder_;
+    geometry::RingFinder finder_;
     double inner_;  ///< radii
     double outer_;
 };

@@ -17,7 +17,8 @@ sim::Ray random_ray(sim::Random& random, double reach) {
 }
 
 /// The length of a ray in all crystals, in small steps.
-double length_in_crystals(const geometry::HitFinder& finder, sim::Ray ray, double farthest) {
+template <class Finder>
+double length_in_crystals(const Finder& finder, sim::Ray ray, double farthest) {
     constexpr double step = 0.05;
     int inside = 0;
     ray.advance(step / 2);

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-STEP_MM = 0.4
+STEP_MM = 0.8
 
 
 @dataclass(frozen=True)

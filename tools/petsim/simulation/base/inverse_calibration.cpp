@@ -16,10 +16,10 @@ InverseCalibration::InverseCalibration(const config::Scanner& scanner, const con
       factors_(calibration.energy_factor.begin(), calibration.energy_factor.end()),
       position_table_(calibration.position_table),
       channels_(geometry_.crystal_count()),
-      crystals_(geometry_.crystal_count()) {
+      crystals_(std::size_t{geometry_.unit_count()} * geometry_.crystals_per_du()) {
     const std::uint32_t locals = geometry_.crystals_per_du();
     const std::uint32_t size = geometry_.position_size;
-    const std::uint32_t units = geometry_.bdm_count * geometry_.du_count;
+    const std::uint32_t units = geometry_.unit_count();
     positions_.reserve(position_table_.size());
     std::vector<std::vector<std::uint16_t>> by_local(locals);
     for (std::uint32_t unit = 0; unit < units; ++unit) {
@@ -29,11 +29,11 @@ InverseCalibration::InverseCalibration(const config::Scanner& scanner, const con
         for (std::uint32_t y = 0; y < size; ++y) {
             for (std::uint32_t x = 0; x < size; ++x) {
                 const std::uint32_t origin = table[x + y * size];
-                if (origin >= locals) continue;
+                if (origin >= geometry_.crystals_of_unit(unit)) continue;
                 by_local[geometry_.local_of_origin(origin)].push_back(static_cast<std::uint16_t>(x | y << 8));
             }
         }
-        for (std::uint32_t local = 0; local < locals; ++local) {
+        for (std::uint32_t local = 0; local < geometry_.crystals_of_unit(unit); ++local) {
             const std::uint32_t crystal =
                 geometry_.crystal(unit / geometry_.du_count, unit % geometry_.du_count, local);
             crystals_[unit * locals + local] = crystal;
@@ -115,7 +115,7 @@ Conversion InverseCalibration::convert(const net::Frame& frame, std::uint8_t hea
     const std::uint32_t unit = frame.bdm * geometry_.du_count + frame.du;
     const std::uint32_t origin =
         position_table_[static_cast<std::size_t>(unit) * size * size + frame.x + frame.y * size];
-    if (origin >= geometry_.crystals_per_du()) return refused(Status::outside_crystal);
+    if (origin >= geometry_.crystals_of_unit(unit)) return refused(Status::outside_crystal);
     const std::uint32_t local = geometry_.local_of_origin(origin);
     out.crystal = crystal_of(unit, local);
     out.energy = static_cast<float>(frame.energy) * factors(unit, local)[bin_of(frame.energy)];

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "config/arrangement.hpp"
 #include "config/crystal_material.hpp"
 
 namespace petacq::sim {
@@ -41,6 +42,7 @@ void within(const char* what, double v, double low, double high) {
 }
 
 Crystals Crystals::of(const config::Scanner& scanner) const {
+    if (!scanner.is_ring()) return *this;  // its layers have their own
     const config::CrystalMaterial material = config::crystal_material(scanner.dimensions);
     Crystals out = *this;
     out.attenuation_per_cm = attenuation_per_cm.value_or(material.attenuation_per_cm);
@@ -56,12 +58,22 @@ constexpr std::array<const char*, field_count> field_names{"marker", "bdm",   "d
 void check_crystals(const Crystals& c, const config::Scanner& scanner) {
     if (c.attenuation_per_cm) within("--crystal-attenuation-per-cm", *c.attenuation_per_cm, 0.001, 1000);
     if (c.photo_share) within("--photo-share", *c.photo_share, 0, 1);
-    if (c.model != CrystalModel::surface && !(scanner.dimensions.crystal_length_mm > 0)) {
+    if (c.model != CrystalModel::surface && scanner.is_ring() &&
+        !(scanner.dimensions.crystal_length_mm > 0)) {
         refuse("the length of the crystals", text(scanner.dimensions.crystal_length_mm) + " mm",
                "more than 0 mm with --crystals depth or scatter");
     }
     if (c.cascade && c.model == CrystalModel::surface)
         refuse("--crystals", "surface", "depth or scatter with --intrinsic-cascade");
+}
+
+void check_lutetium(double intrinsic_hz, const config::Scanner& scanner) {
+    if (intrinsic_hz == 0 || scanner.is_ring()) return;
+    for (const config::ModuleType& type : scanner.arrangement->types()) {
+        for (const config::CrystalLayer& layer : type.layers)
+            if (config::contains_lutetium(layer.material)) return;
+    }
+    refuse("--intrinsic-hz", text(intrinsic_hz), "0, since no crystal of the scanner contains lutetium");
 }
 
 void check_detector_faults(const Faults& f, const config::Geometry& g) {
@@ -71,6 +83,10 @@ void check_detector_faults(const Faults& f, const config::Geometry& g) {
     for (const auto& s : f.silent_units) {
         below("the module of --silent-unit", s.bdm, g.bdm_count);
         below("the unit of --silent-unit", s.du, g.du_count);
+        if (g.crystals_of_unit(s.bdm * g.du_count + s.du) == 0) {
+            refuse("--silent-unit", std::to_string(s.bdm) + "." + std::to_string(s.du),
+                   "a unit that the scanner has");
+        }
         within("the start of --silent-unit", s.from_s, 0, 1e9);
         if (!(s.to_s > s.from_s)) refuse("the end of --silent-unit", text(s.to_s), "later than its start");
     }
@@ -206,6 +222,7 @@ void check(const Options& options, const config::Scanner& scanner) {
     within("--clock-drift-ps-per-c", p.clock_drift_ps_per_c, -1e6, 1e6);
     within("--gain-drift-percent-per-c", p.gain_drift_percent_per_c, -20, 20);
     check_crystals(options.crystals, scanner);
+    check_lutetium(p.intrinsic_hz, scanner);
     const Wire& w = options.wire;
     if (w.sources > scanner.geometry.bdm_count) {
         refuse("--sources", std::to_string(w.sources),

@@ -101,7 +101,7 @@ struct Physics {
     std::uint64_t dead_time_ticks = 0;  ///< of a detector unit after each hit that it takes
     bool paralysable = false;           ///< hits in the dead time begin it again
     double block_pile_up_ns = 0;        ///< hits of a detector unit within this time of one give one frame
-    double intrinsic_hz = 0;            ///< Lu-176 decays per crystal
+    double intrinsic_hz = 0;            ///< Lu-176 decays per crystal that contains lutetium, on average
     double dark_hz = 0;                 ///< per detector unit
     double dark_mean_keV = 25;          ///< NOLINT(readability-identifier-naming): of an exponential spectrum
     double temperature_c = 25;          ///< mean of all detector units
@@ -118,11 +118,12 @@ enum class CrystalModel : std::uint8_t {
 
 struct Crystals {
     CrystalModel model = CrystalModel::surface;  ///< the fastest; the command line has another default
-    std::optional<double> attenuation_per_cm;    ///< linear, at 511 keV; absent: of the scanner's material
+    std::optional<double> attenuation_per_cm;    ///< linear, at 511 keV; absent: of the material
     std::optional<double> photo_share;  ///< of it, photoelectric at 511 keV; absent: of that material
     bool cascade = false;               ///< the gammas of Lu-176 are followed
 
-    /// With what the description of the scanner says where nothing else was asked for.
+    /// In the short form, with what the description of the scanner says where nothing else was asked for. In
+    /// the long form each layer of crystals has its own.
     [[nodiscard]] Crystals of(const config::Scanner& scanner) const;
 };
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/random/random.hpp"
 #include "tools/petsim/simulation/base/options_check.hpp"
 
@@ -35,6 +36,17 @@ void check_cold(const ActivitySource& a) {
         refuse("the share of a source outside its cold regions", text(1.0 * left / trials), "at least 0.01");
 }
 
+/// Nothing reaches into the crystals, at these heights.
+void check_room(const std::string& what, double reach, double low, double high,
+                const config::Scanner& scanner) {
+    const double room = geometry::free_radius_mm(scanner, low, high);
+    if (reach < room) return;
+    refuse("the distance of " + what + " from the axis", text(reach) + " mm",
+           std::string("less than ") +
+               (scanner.is_ring() ? "the ring radius, " : "that of the crystals there, ") + text(room) +
+               " mm");
+}
+
 void check_source(const ActivitySource& a, const config::Scanner& scanner) {
     within("activity (MBq)", a.activity_mbq, 0, 1e6);
     within("half-life (s)", a.half_life_s, 0, 1e15);
@@ -46,13 +58,15 @@ void check_source(const ActivitySource& a, const config::Scanner& scanner) {
     double reach = std::hypot(a.at[0], a.at[1]) + a.radius_mm;
     if (a.shape == Shape::line) reach = std::max(reach, std::hypot(a.to[0], a.to[1]));
     if (a.motion.axis < 2) reach += std::abs(a.motion.amplitude_mm);
-    const double room = scanner.dimensions.ring_radius_mm;
-    if (!(reach < room)) {
-        refuse("the distance of a source from the axis", text(reach) + " mm",
-               "less than the ring radius, " + text(room) + " mm");
-    }
     for (const double z : {a.at[2], a.to[2]})
         within("z of a source (mm)", z, -1e5, 1e5);
+    double low = a.at[2] - a.length_mm / 2;
+    double high = a.at[2] + a.length_mm / 2;
+    if (a.shape == Shape::line) {
+        low = std::min(a.at[2], a.to[2]);
+        high = std::max(a.at[2], a.to[2]);
+    }
+    check_room("a source", reach, low, high, scanner);
 }
 
 void check_object(const ScatteringObject& object, const config::Scanner& scanner) {
@@ -60,11 +74,8 @@ void check_object(const ScatteringObject& object, const config::Scanner& scanner
     check_cylinder("--object", shape);
     within("the attenuation of --object (1/cm)", object.attenuation_per_cm, 0, 100);
     const double reach = std::hypot(shape.at[0], shape.at[1]) + shape.radius_mm;
-    const double room = scanner.dimensions.ring_radius_mm;
-    if (!(reach < room)) {
-        refuse("the distance of --object from the axis", text(reach) + " mm",
-               "less than the ring radius, " + text(room) + " mm");
-    }
+    check_room("--object", reach, shape.at[2] - shape.length_mm / 2, shape.at[2] + shape.length_mm / 2,
+               scanner);
 }
 
 Vector3 vector3(const nlohmann::json& j, const std::string& path, const char* key) {

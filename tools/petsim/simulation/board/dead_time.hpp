@@ -27,8 +27,9 @@ class DeadTime {
   private:
     std::uint64_t ticks_;
     bool paralysable_;
-    std::vector<std::uint64_t> ready_;  // [unit] end of its dead time
-    std::vector<std::uint32_t> units_;  // of the source
+    std::vector<std::uint32_t> units_;  // of the source, that exist
+    std::uint32_t first_unit_ = 0;      // the lowest of them
+    std::vector<std::uint64_t> ready_;  // [unit - first_unit_] end of its dead time
     std::uint64_t blind_ = 0;           // ticks of all units, also those to come
     std::uint64_t reported_ = 0;
     std::uint64_t tag_step_ = 0;

@@ -19,7 +19,7 @@ SourceStream::SourceStream(std::uint16_t number, const config::Source& source, c
       random_(options.seed, Purpose::stream, number),
       dead_time_(options, source, clock),
       pile_up_(clock.ticks(options.physics.block_pile_up_ns * 1e-9)),
-      thermometers_(options, clock),
+      thermometers_(options, source, clock),
       tags_(std::move(tags)),
       silences_(options.faults, number, clock),
       resets_(options.faults.resets, number, clock),

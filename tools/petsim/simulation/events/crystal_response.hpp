@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 #include "config/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
@@ -30,7 +32,7 @@ class CrystalResponse {
     [[nodiscard]] double either() const { return either_; }
     [[nodiscard]] double both_given_either() const { return both_given_either_; }
     /// Times found are wrong by at most this.
-    [[nodiscard]] double furthest_ticks() const { return far_out * time_sigma_; }
+    [[nodiscard]] double furthest_ticks() const;
 
     /// Whether a photon with most of its energy in the crystal is detected: at the efficiency of the crystal
     /// relative to the best one. What it leaves in other crystals is lost with it: it is one flash of light.
@@ -42,11 +44,18 @@ class CrystalResponse {
                 const HitOrigin& origin) const;
 
   private:
+    void add_types(const config::Arrangement& arrangement, double tick_ps);
+
     const Detector* detector_;
     double ticks_per_mm_;
-    double time_sigma_;    ///< ticks
-    double energy_width_;  ///< see energy_width()
-    double best_ = 1;      ///< efficiency of the best crystal of the true detector
+    /// What a module type states, else the options.
+    struct Resolution {
+        double time_sigma;    ///< ticks
+        double energy_width;  ///< see energy_width()
+    };
+    std::vector<Resolution> resolutions_;               ///< that of the options, then those of the types
+    std::vector<std::uint16_t> resolution_of_crystal_;  ///< empty: the first
+    double best_ = 1;  ///< efficiency of the best crystal of the true detector
     double efficiency_ = 0;
     double either_ = 0;
     double both_given_either_ = 0;

@@ -16,7 +16,6 @@ constexpr int id_bits = 24;  // for the number of an annihilation within its chu
 Decays::Decays(const Options& options, const config::Scanner& scanner, const Movement& movement,
                const geometry::HitFinder& finder, const Emitters& emitters, const CrystalResponse& response)
     : options_(options),
-      scanner_(scanner),
       movement_(movement),
       finder_(finder),
       emitters_(emitters),
@@ -24,6 +23,7 @@ Decays::Decays(const Options& options, const config::Scanner& scanner, const Mov
       tracker_(follows_photons(options) ? std::optional<Tracker>(std::in_place, scanner, options)
                                         : std::nullopt),
       compton_(compton_cosines()),
+      lutetium_crystals_(scanner),
       lutetium_(options.crystals.cascade ? lutetium_beta_energies() : lutetium_energies()) {}
 
 void Decays::emit(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const {
@@ -111,7 +111,7 @@ void Decays::decay_lutetium(ChunkDraft& draft, double ticks) const {
     EventCounts& counts = draft.chunk.counts;
     const std::uint64_t id = first_decay_number + ((draft.chunk.index << id_bits | counts.intrinsic) + 1);
     ++counts.intrinsic;
-    const std::uint32_t crystal = random.below(scanner_.geometry.crystal_count());
+    const std::uint32_t crystal = lutetium_crystals_.draw(random);
     const double energy = lutetium_.draw(random);
     if (!options_.crystals.cascade) {
         response_.detect(draft, {crystal, 0}, ticks, energy, {0, hit_intrinsic, 0});
@@ -119,13 +119,7 @@ void Decays::decay_lutetium(ChunkDraft& draft, double ticks) const {
     }
     auto& deposits = draft.chunk.deposits;
     deposits.assign(1, {crystal, energy, 0, 0});
-    const config::CrystalPlace place = config::crystal_place(scanner_, crystal);
-    const config::Dimensions& size = scanner_.dimensions;
-    Vector3 at = config::point_at_depth(place, size.crystal_length_mm * random.uniform());
-    const double aside = size.crystal_pitch_y_mm * 0.5 * random.symmetric();
-    at[0] -= aside * place.outward[1];
-    at[1] += aside * place.outward[0];
-    at[2] += size.crystal_pitch_z_mm * 0.5 * random.symmetric();
+    const Vector3 at = lutetium_crystals_.point_in(crystal, random);
     const double object_z = movement_.bed_mm(draft.since_begin(ticks));
     for (const CascadeGamma& gamma : lutetium_cascade) {
         if (random.chance(gamma.emitted)) {

@@ -12,6 +12,7 @@
 #include "tools/petsim/simulation/base/options.hpp"
 #include "tools/petsim/simulation/events/crystal_response.hpp"
 #include "tools/petsim/simulation/events/emitters.hpp"
+#include "tools/petsim/simulation/events/lutetium.hpp"
 #include "tools/petsim/simulation/events/tracking.hpp"
 
 namespace petacq::sim {
@@ -26,6 +27,7 @@ class Decays {
     /// `scattered`: whether a photon scatters where the decay happens; not of emitters of single photons.
     void emit(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const;
     void decay_lutetium(ChunkDraft& draft, double ticks) const;
+    [[nodiscard]] const LutetiumCrystals& lutetium() const { return lutetium_crystals_; }
 
   private:
     void annihilate(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const;
@@ -35,13 +37,13 @@ class Decays {
     bool detect_deposits(ChunkDraft& draft, double ticks, const HitOrigin& origin) const;
 
     const Options& options_;
-    const config::Scanner& scanner_;
     const Movement& movement_;
     const geometry::HitFinder& finder_;
     const Emitters& emitters_;
     const CrystalResponse& response_;
     std::optional<Tracker> tracker_;  ///< if photons are followed beyond the front faces
     Quantiles compton_;
+    LutetiumCrystals lutetium_crystals_;
     Quantiles lutetium_;  ///< of the beta alone if the cascade is followed
 };
 

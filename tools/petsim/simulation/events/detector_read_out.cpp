@@ -15,30 +15,43 @@ double nearest(double value, double most) {
 
 }  // namespace
 
-DetectorReadOut::DetectorReadOut(const Detector& detector, const InverseCalibration& calibration,
-                                 const UnitDrift& drift, double tick_ps)
-    : detector_(detector), calibration_(calibration), drift_(drift), tick_s_(tick_ps * 1e-12) {
+DetectorReadOut::DetectorReadOut(const config::Scanner& scanner, const Detector& detector,
+                                 const InverseCalibration& calibration, const UnitDrift& drift)
+    : detector_(detector),
+      arrangement_(config::arrangement_of(scanner)),
+      calibration_(calibration),
+      drift_(drift),
+      tick_s_(scanner.tick_ps * 1e-12) {
     double highest_ps = 0;
     for (const TrueCrystal& c : detector.crystals)
         highest_ps = std::max(highest_ps, double{c.time_offset_ps});
-    highest_offset_ = static_cast<std::int64_t>(std::ceil(highest_ps / tick_ps));
+    highest_offset_ = static_cast<std::int64_t>(std::ceil(highest_ps / scanner.tick_ps));
 }
 
-/// A crystal beside it in the same block.
-std::uint32_t DetectorReadOut::neighbour(const InverseCalibration::Channel& channel, Random& random) const {
-    const config::Geometry& g = calibration_.geometry();
-    const std::uint32_t row = channel.local / g.crystals.z;
-    const std::uint32_t column = channel.local % g.crystals.z;
-    while (g.crystals_per_du() > 1) {
-        const std::uint32_t side = random.below(4);
-        if (side == 0 && row > 0) return calibration_.crystal_of(channel.unit, channel.local - g.crystals.z);
-        if (side == 1 && row + 1 < g.crystals.y)
-            return calibration_.crystal_of(channel.unit, channel.local + g.crystals.z);
-        if (side == 2 && column > 0) return calibration_.crystal_of(channel.unit, channel.local - 1U);
-        if (side == 3 && column + 1 < g.crystals.z)
-            return calibration_.crystal_of(channel.unit, channel.local + 1U);
+/// The crystal on one of its four sides, of the same layer and unit.
+std::optional<std::uint32_t> DetectorReadOut::beside(std::uint32_t crystal, std::uint32_t side) const {
+    config::CrystalAddress at = arrangement_->address(crystal);
+    const config::CrystalLayer& layer = arrangement_->layer_of(crystal);
+    std::uint32_t& place = side < 2 ? at.column : at.row;
+    const std::uint32_t count = side < 2 ? layer.y.count() : layer.z.count();
+    const bool before = side % 2 == 0;
+    if (before ? place == 0 : place + 1 == count) return std::nullopt;
+    place += before ? -1 : 1;
+    const std::uint32_t other = arrangement_->crystal(at);
+    if (calibration_.channel(other).unit != calibration_.channel(crystal).unit) return std::nullopt;
+    return other;
+}
+
+/// A crystal beside it, evenly drawn; itself if it has none.
+std::uint32_t DetectorReadOut::neighbour(std::uint32_t crystal, Random& random) const {
+    constexpr std::uint32_t sides = 4;
+    bool any = false;
+    for (std::uint32_t side = 0; side < sides; ++side)
+        any = any || beside(crystal, side);
+    while (any) {
+        if (const auto other = beside(crystal, random.below(sides))) return *other;
     }
-    return calibration_.crystal_of(channel.unit, channel.local);
+    return crystal;
 }
 
 void DetectorReadOut::read(ChunkDraft& draft) const {
@@ -61,7 +74,7 @@ void DetectorReadOut::read(ChunkDraft& draft) const {
         double x = c.spot_x;
         double y = c.spot_y;
         if (detector_.crosstalk > 0 && random.chance(detector_.crosstalk)) {
-            const TrueCrystal& other = detector_.crystals[neighbour(channel, random)];
+            const TrueCrystal& other = detector_.crystals[neighbour(d.crystal, random)];
             const double share = random.uniform() / 2;
             x += share * (other.spot_x - x);
             y += share * (other.spot_y - y);

@@ -16,10 +16,10 @@ constexpr double hits_per_chunk = 16000;
 constexpr double shortest_chunk_s = 20e-6;
 constexpr double longest_chunk_s = 20e-3;
 
-std::unique_ptr<ReadOut> read_out_of(const InverseCalibration& calibration, const Detector* detector,
-                                     const UnitDrift& drift, double tick_ps) {
+std::unique_ptr<ReadOut> read_out_of(const config::Scanner& scanner, const InverseCalibration& calibration,
+                                     const Detector* detector, const UnitDrift& drift) {
     if (detector == nullptr) return std::make_unique<CalibrationReadOut>(calibration, drift);
-    return std::make_unique<DetectorReadOut>(*detector, calibration, drift, tick_ps);
+    return std::make_unique<DetectorReadOut>(scanner, *detector, calibration, drift);
 }
 
 }  // namespace
@@ -27,7 +27,6 @@ std::unique_ptr<ReadOut> read_out_of(const InverseCalibration& calibration, cons
 EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCalibration& calibration,
                                const Options& options, const Detector* detector)
     : options_(options),
-      geometry_(scanner.geometry),
       finder_(scanner),
       movement_(options, scanner),
       response_(options, scanner, detector),
@@ -36,7 +35,7 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
       noise_(options, calibration, detector),
       noisy_crystals_(options.faults.noisy_crystals),
       drift_(options, scanner),
-      read_out_(read_out_of(calibration, detector, drift_, scanner.tick_ps)),
+      read_out_(read_out_of(scanner, calibration, detector, drift_)),
       order_(options, scanner),
       tick_s_(scanner.tick_ps * 1e-12),
       guard_ticks_(
@@ -45,8 +44,8 @@ EventGenerator::EventGenerator(const config::Scanner& scanner, const InverseCali
              static_cast<std::uint64_t>(std::max<std::int64_t>(read_out_->highest_offset(), 0) +
                                         guard_ticks_ + 1)),
       length_(config::ticks_of(options.duration_s, scanner)) {
-    double rate = options.physics.intrinsic_hz * geometry_.crystal_count() +
-                  options.physics.dark_hz * (geometry_.bdm_count * geometry_.du_count) + noise_.crystals_hz();
+    double rate = options.physics.intrinsic_hz * decays_.lutetium().count() +
+                  options.physics.dark_hz * static_cast<double>(noise_.unit_count()) + noise_.crystals_hz();
     for (const Emitter& emitter : emitters_.all())
         rate += emitter.followed(emitter.source.activity_mbq * 1e6 * options.activity_scale *
                                  largest_share(emitter.source.curve));
@@ -114,8 +113,8 @@ void EventGenerator::draw_events(ChunkDraft& draft, double from_s, double length
         add(detectable * (1 - emitter.scatter) * emitter.cosine_limit);
         add(detectable * emitter.scatter);
     }
-    add(options_.physics.intrinsic_hz * geometry_.crystal_count());
-    add(options_.physics.dark_hz * (geometry_.bdm_count * geometry_.du_count));
+    add(options_.physics.intrinsic_hz * decays_.lutetium().count());
+    add(options_.physics.dark_hz * static_cast<double>(noise_.unit_count()));
     const double gap = rate > 0 ? 1 / (rate * tick_s_) : 0;
     double t = rate > 0 ? draft.random.exponential() * gap : length;
     for (; t < length; t += draft.random.exponential() * gap) {

@@ -51,7 +51,6 @@ class EventGenerator {
     void draw_events(ChunkDraft& draft, double from_s, double length) const;
 
     const Options& options_;
-    const config::Geometry& geometry_;
     geometry::HitFinder finder_;
     Movement movement_;
     CrystalResponse response_;

@@ -19,6 +19,9 @@ std::vector<double> dark_density() {
 
 Noise::Noise(const Options& options, const InverseCalibration& calibration, const Detector* detector)
     : calibration_(calibration), spectrum_(dark_density(), 0, options.physics.dark_mean_keV * dark_step) {
+    const config::Geometry& g = calibration.geometry();
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit)
+        if (g.crystals_of_unit(unit) > 0) units_.push_back(unit);
     if (detector == nullptr) return;
     for (std::uint32_t i = 0; i < detector->crystals.size(); ++i) {
         if (detector->crystals[i].state == CrystalState::noisy) crystals_.push_back(i);
@@ -29,8 +32,8 @@ Noise::Noise(const Options& options, const InverseCalibration& calibration, cons
 void Noise::add_dark(ChunkDraft& draft, double ticks) const {
     const config::Geometry& g = calibration_.geometry();
     ++draft.chunk.counts.darks;
-    const std::uint32_t unit = draft.random.below(g.bdm_count * g.du_count);
-    const std::uint32_t crystal = calibration_.crystal_of(unit, draft.random.below(g.crystals_per_du()));
+    const std::uint32_t unit = units_[draft.random.below(static_cast<std::uint32_t>(units_.size()))];
+    const std::uint32_t crystal = calibration_.crystal_of(unit, draft.random.below(g.crystals_of_unit(unit)));
     draft.detect(crystal, ticks, spectrum_.draw(draft.random), {0, hit_dark, 0});
 }
 

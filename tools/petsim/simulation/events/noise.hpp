@@ -18,6 +18,8 @@ class Noise {
     Noise(const Options& options, const InverseCalibration& calibration, const Detector* detector);
     /// Counts per second of the noisy crystals of the true detector.
     [[nodiscard]] double crystals_hz() const { return crystals_hz_; }
+    /// That exist, and give dark counts.
+    [[nodiscard]] std::size_t unit_count() const { return units_.size(); }
     /// A dark count of any unit.
     void add_dark(ChunkDraft& draft, double ticks) const;
     /// All counts of these noisy crystals in a chunk of `length` ticks.
@@ -26,6 +28,7 @@ class Noise {
   private:
     const InverseCalibration& calibration_;
     Quantiles spectrum_;
+    std::vector<std::uint32_t> units_;     ///< that exist
     std::vector<std::uint32_t> crystals_;  ///< the noisy ones
     double crystals_hz_ = 0;
 };

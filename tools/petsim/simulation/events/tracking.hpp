@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "config/scanner.hpp"
+#include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
+#include "tools/petsim/physics/crystal_modules.hpp"
 #include "tools/petsim/physics/crystal_ring.hpp"
 #include "tools/petsim/physics/ray.hpp"
 #include "tools/petsim/random/random.hpp"
@@ -27,20 +29,31 @@ class Tracker {
   public:
     /// The options must have passed check().
     Tracker(const config::Scanner& scanner, const Options& options);
+    Tracker(const Tracker&) = delete;
+    Tracker& operator=(const Tracker&) = delete;
 
-    /// Follows a photon that starts inside the ring or in a crystal until it is absorbed or escapes, and
+    /// Follows a photon that starts among the crystals or in one until it is absorbed or escapes, and
     /// adds what it leaves to `deposits`, to that of the same crystal if there is one. `object_z_mm`:
     /// displacement of the object.
     void follow(Photon& photon, double object_z_mm, Random& random, std::vector<Deposit>& deposits) const;
 
   private:
+    void follow_in_ring(Photon& photon, double object_z_mm, Random& random,
+                        std::vector<Deposit>& deposits) const;
+    void follow_in_modules(Photon& photon, double object_z_mm, Random& random,
+                           std::vector<Deposit>& deposits) const;
+    [[nodiscard]] std::optional<Chord> object_ahead(const Photon& photon, double object_z_mm) const;
     bool pass_object(Photon& photon, double object_z_mm, Random& random) const;
-    bool interact(Photon& photon, std::uint32_t crystal, Random& random,
+    bool interact(Photon& photon, std::uint32_t crystal, double photo_share, Random& random,
                   std::vector<Deposit>& deposits) const;
 
-    CrystalRing ring_;
+    geometry::HitFinder finder_;
     CrystalModel model_;
-    Attenuation crystal_;
+    // Of the short form.
+    std::optional<CrystalRing> ring_;
+    std::optional<Attenuation> crystal_;
+    // Of the long form.
+    std::optional<CrystalModules> modules_;
     std::optional<ScatteringObject> object_;
     Attenuation material_;  ///< of the object
 };

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import CalibrationError
-from petacq.scanner import Integers, Scanner
+from petacq.geometry.arrangement import Integers
+from petacq.scanner import Scanner
 
 ADC_PER_BIN = 10
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from petacq.calibration import _read
 from petacq.errors import CalibrationError
-from petacq.scanner import Integers, Scanner
+from petacq.geometry.arrangement import Integers
+from petacq.scanner import Scanner
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Normalisation:
         except ImportError as error:
             raise ImportError("petacq: normalisations are HDF5: install h5py (pip install petacq[hdf5])") from error
         content = Path(path).read_bytes()  # raises OSError; also for the SHA-256
+        if not scanner.is_ring:
+            raise CalibrationError(f"{path}: expected a scanner that is a ring; the factors of pairs are read for rings")
         columns = scanner.crystals_per_module_y
         rings = scanner.crystal_count // scanner.crystals_in_ring
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import functools
 import os
 import sys
 import time
@@ -27,13 +28,15 @@ from petacq.petsird_events import (
     DEFAULTS,
     NO_EVENTS,
     EventBytes,
+    Events,
     Interval,
     Options,
     bins_of,
+    count_of,
     event_block,
     intervals,
 )
-from petacq.petsird_header import Report, has_delayeds, header_of, not_held
+from petacq.petsird_header import Report, has_delayeds, header_of, is_0_9, not_held
 from petacq.run import Run, open_run
 
 _WRITE_AT_ONCE = 1 << 20
@@ -68,7 +71,9 @@ def convert(
                 others = blocks(petsird, extras, bins)
                 parts = intervals(run, bins, EventBytes(bins), progress)
                 with_delayeds = options.delayeds and has_delayeds(run)
-                writer.write_time_blocks(_time_blocks(stream, parts, others, with_delayeds, report))
+                encode = functools.partial(event_block, triangular=not is_0_9(petsird))
+                nothing = [NO_EVENTS] * len(bins.pairs_of_types)
+                writer.write_time_blocks(_time_blocks(stream, encode, parts, nothing, others, with_delayeds, report))
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -100,7 +105,9 @@ class _Stream:
 
 def _time_blocks(
     stream: _Stream,
+    encode: Callable[..., list[Any]],
     parts: Iterator[Interval],
+    nothing: Sequence[Events],
     others: Iterator[tuple[int, Any]],
     with_delayeds: bool,
     report: Report,
@@ -115,15 +122,15 @@ def _time_blocks(
             yield other[1]
             other = next(others, None)
         delayeds = interval.delayeds if with_delayeds else None
-        stream.put(event_block(interval.begin_ms, end_ms, interval.prompts, delayeds))
-        report.prompts += interval.prompts.count
-        report.delayeds += interval.delayeds.count if with_delayeds else 0
+        stream.put(encode(interval.begin_ms, end_ms, interval.prompts, delayeds))
+        report.prompts += count_of(interval.prompts)
+        report.delayeds += count_of(interval.delayeds) if with_delayeds else 0
     while other is not None:
         stream.flush()
         yield other[1]
         other = next(others, None)
     # STIR 6.5 returns an event only if another time block follows the block of the event.
-    stream.put(event_block(end_ms, end_ms, NO_EVENTS, NO_EVENTS if with_delayeds else None))
+    stream.put(encode(end_ms, end_ms, nothing, nothing if with_delayeds else None))
     stream.flush()
 
 

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from petacq.coverage_1_0 import joined
 from petacq.errors import PetacqError
+from petacq.geometry.arrangement import Integers
 from petacq.layout import Records
-from petacq.petsird_events import Bins, Integers, Options, ceil_ms, floor_ms
+from petacq.petsird_events import Bins, Options, ceil_ms, floor_ms
 from petacq.run import Run
 
 TRIGGER, GATE, POSITION, DEAD_TIME, CLOCK = range(5)
@@ -226,12 +227,16 @@ def _bed(
     return [BedPosition(*of_bed) for of_bed in zip(begin, [*begin[1:], end_ms], z_mm)]
 
 
-def _alive_pairs(modules: int) -> npt.NDArray[np.object_]:
-    """[module][module up to this one]: all 1. The boards report the dead time of modules; nothing else is known of pairs."""
-    out = np.empty(modules, np.object_)
-    for module in range(modules):
-        out[module] = [[1.0]] * (module + 1)
-    return out
+def _alive_pairs(bins: Bins) -> list[list[npt.NDArray[np.object_]]]:
+    """[type][type up to this one][module][module, of one type up to this one]: all 1. The boards report the dead time of
+    modules; nothing else is known of pairs."""
+    table: list[list[npt.NDArray[np.object_]]] = [[] for _ in bins.types]
+    for a, b in bins.pairs_of_types:
+        out = np.empty(bins.types[a].modules, np.object_)
+        for module in range(len(out)):
+            out[module] = [[1.0]] * (module + 1 if a == b else bins.types[b].modules)
+        table[a].append(out)
+    return table
 
 
 def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]]:
@@ -256,25 +261,24 @@ def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]
             yield begin, petsird.TimeBlock.ExternalSignalTimeBlock(block)
 
     def seconds() -> Iterator[tuple[int, Any]]:
-        by_element = np.argsort(bins.element)
         of_pairs = None  # made once
         for second in extras.seconds:
             time = interval(second.begin_ms, second.end_ms)
             if second.alive is not None:
-                alive = np.repeat(second.alive[by_element].astype(np.float32), bins.energies)
-                fractions = petsird.AliveTimeFractions(singles_alive_time_fractions=[alive])
+                alive = [np.repeat(of.astype(np.float32), bins.energies) for of in bins.by_type(second.alive)]
+                fractions = petsird.AliveTimeFractions(singles_alive_time_fractions=alive)
                 if hasattr(fractions, "module_pair_alive_time_fractions"):
-                    of_pairs = _alive_pairs(bins.modules) if of_pairs is None else of_pairs
-                    fractions.module_pair_alive_time_fractions = [[of_pairs]]
+                    of_pairs = _alive_pairs(bins) if of_pairs is None else of_pairs
+                    fractions.module_pair_alive_time_fractions = of_pairs
                 dead_time = petsird.DeadTimeTimeBlock(time_interval=time, alive_time_fractions=fractions)
                 yield second.begin_ms, petsird.TimeBlock.DeadTimeTimeBlock(dead_time)
             if second.singles is not None:
-                counts = second.singles[by_element].astype(np.uint64)
+                counts = [of.astype(np.uint64) for of in bins.by_type(second.singles)]
                 histogram = petsird.SinglesHistogramTimeBlock(time_interval=time)
                 if hasattr(histogram, "singles_histograms"):
-                    histogram.singles_histograms = [counts]
+                    histogram.singles_histograms = counts
                 else:
-                    histogram.singles_per_detection_bin_histogram = [counts.tolist()]
+                    histogram.singles_per_detection_bin_histogram = [of.tolist() for of in counts]
                 yield second.begin_ms, petsird.TimeBlock.SinglesHistogramTimeBlock(histogram)
 
     parts = (bed(), *(signal(s) for s in extras.signals), seconds())

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from petacq.geometry.arranged_scanner import ArrangedScanner
+from petacq.geometry.good_pairs import modules_pair
+from petacq.geometry.petsird_types import PetsirdType
 from petacq.normalisation import Normalisation
 from petacq.petsird_events import Bins
 from petacq.scanner import Scanner
@@ -21,23 +24,51 @@ _MOST_ONES = 1 << 25
 
 @dataclass(frozen=True)
 class Pairs:
-    """What pairs of modules have in common."""
+    """What pairs of modules of two types have in common."""
 
-    table: npt.NDArray[np.int32]  #: [module][module]: the group of a pair; -1: not in coincidence
-    groups: Sequence[npt.NDArray[np.float32]] | None  #: [group]: [bin][bin]; None: too many bins
+    #: [module][module]: the group of a pair; -1: not in coincidence
+    table: Callable[[PetsirdType, PetsirdType], npt.NDArray[np.int32]]
+    #: [group]: [bin][bin]; None: too many bins
+    groups: Callable[[PetsirdType, PetsirdType], Sequence[npt.NDArray[np.float32]]] | None
     of_normalisation: bool  #: the groups have its factors; otherwise all are 1
 
 
 def pairs_of(scanner: Scanner, least: int, normalisation: Normalisation | None, bins: Bins) -> Pairs:
-    """Those of the normalisation if they fit into a header, otherwise one group for all pairs in coincidence."""
-    size = bins.elements * bins.energies
+    """Those of the normalisation if they fit into a header, otherwise one group for all pairs in coincidence. Pairs of
+    modules of the long form are one group."""
+    if isinstance(scanner, ArrangedScanner):
+        return _pairs_of_arrangement(scanner, least, bins)
+    (of,) = bins.types
+    size = of.elements * bins.energies
     if normalisation is not None:
         table = module_pairs(scanner, least, True)
         if size**2 * (int(table.max()) + 1) <= MOST_PAIR_EFFICIENCIES:
-            return Pairs(table, of_module_pairs(normalisation, table, bins), True)
-    # One row stands for all of them: it takes no memory.
-    ones = np.broadcast_to(np.ones(size, np.float32), (size, size))
-    return Pairs(module_pairs(scanner, least, False), [ones] if size**2 <= _MOST_ONES else None, False)
+            groups = of_module_pairs(normalisation, table, bins)
+            return Pairs(lambda a, b: table, lambda a, b: groups, True)
+    plain = module_pairs(scanner, least, False)
+    return Pairs(lambda a, b: plain, _ones(bins), False)
+
+
+def _ones(bins: Bins) -> Callable[[PetsirdType, PetsirdType], Sequence[npt.NDArray[np.float32]]] | None:
+    sizes = [of.elements * bins.energies for of in bins.types]
+    if sum(sizes) ** 2 > _MOST_ONES:
+        return None
+
+    def ones(a: PetsirdType, b: PetsirdType) -> Sequence[npt.NDArray[np.float32]]:
+        # One row stands for all of them: it takes no memory.
+        row = np.ones(b.elements * bins.energies, np.float32)
+        return [np.broadcast_to(row, (a.elements * bins.energies, len(row)))]
+
+    return ones
+
+
+def _pairs_of_arrangement(scanner: ArrangedScanner, least: int, bins: Bins) -> Pairs:
+    def table(a: PetsirdType, b: PetsirdType) -> npt.NDArray[np.int32]:
+        first, second = (scanner.module(of.crystals[:, 0]) for of in (a, b))
+        return np.where(modules_pair(scanner, first, second, least), 0, -1).astype(np.int32)
+
+    modules = sum(of.modules for of in bins.types)
+    return Pairs(table, _ones(bins) if modules**2 <= _MOST_ONES else None, False)
 
 
 def rows_of(values: npt.NDArray[np.float32]) -> list[list[float]]:
@@ -48,12 +79,10 @@ def rows_of(values: npt.NDArray[np.float32]) -> list[list[float]]:
     return rows
 
 
-def of_bins(normalisation: Normalisation | None, bins: Bins) -> npt.NDArray[np.float32]:
-    """Of every detection bin."""
-    values = np.ones(len(bins.element), np.float32)
-    if normalisation is not None:
-        values[bins.element] = normalisation.efficiency
-    return np.repeat(values, bins.energies)
+def of_bins(normalisation: Normalisation | None, bins: Bins) -> list[npt.NDArray[np.float32]]:
+    """[type]: of every detection bin."""
+    values = np.ones(len(bins.element), np.float32) if normalisation is None else normalisation.efficiency
+    return [np.repeat(of, bins.energies) for of in bins.by_type(values)]
 
 
 def module_pairs(scanner: Scanner, least: int, by_rows: bool) -> npt.NDArray[np.int32]:
@@ -76,8 +105,8 @@ def of_module_pairs(
     """[group]: efficiencies of the pairs of bins of two modules, for the integral of positrons per mm^3 over mm:
     face^2 cos cos / (2 pi distance^2), times the normalisation. A group without modules has the values 0."""
     s = normalisation.scanner
-    in_module = s.crystals_per_module_y * s.crystals_per_module_z
-    crystal_of = np.argsort(bins.element).reshape(s.bdm_count, in_module)
+    (of,) = bins.types
+    in_module, crystal_of = of.elements, of.crystals
     front, outward = s.positions_mm(), s.outward()
     scale = (s.crystal_pitch_y_mm * s.crystal_pitch_z_mm) ** 2 / (2 * math.pi)
     tables = []

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import PetacqError
+from petacq.geometry.arrangement import Integers
+from petacq.geometry.petsird_types import PetsirdType, elements_of, types_of
 from petacq.layout import DELAYED, PROMPT, Records
 from petacq.normalisation import Normalisation
 from petacq.run import Run
-from petacq.scanner import Scanner
 
 MOST_TOF_BINS = 65535
 MOST_MS = (1 << 32) - 1
 
-Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.int32]
 
 
@@ -56,7 +58,7 @@ class Range:
 class Bins:
     """How records become events: the tables of one conversion."""
 
-    element: Integers  # [crystal]: module * elements in a module + element
+    element: Integers  # [crystal]: among the elements of all types of modules, type by type, module by module
     window_ticks: int
     tof_bin_ticks: int
     tof_half: int  # bins on either side of the middle one
@@ -65,7 +67,7 @@ class Bins:
     ms_per_tick: float
     block_ms: int
     ranges: tuple[Range, ...] = ()
-    elements: int = 1  # in a module
+    types: tuple[PetsirdType, ...] = ()  # empty: one, in which nobody is interested
 
     @property
     def end_ms(self) -> int:
@@ -78,9 +80,37 @@ class Bins:
         last = self.ranges[-1]
         return last.first_block + _blocks_in(last.begin_ms, last.end_ms, self.block_ms)
 
+    @cached_property
+    def first_element(self) -> Integers:
+        """``[type]``"""
+        counts = [of.crystals.size for of in self.types[:-1]]
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
     @property
-    def modules(self) -> int:
-        return len(self.element) // self.elements
+    def pairs_of_types(self) -> list[tuple[int, int]]:
+        """The first is not the lower one, as PETSIRD wants it."""
+        return [(a, b) for a in range(len(self.first_element)) for b in range(a + 1)]
+
+    def by_type(self, of_crystals: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
+        """Values of crystals as those of the elements of each type."""
+        return np.split(of_crystals[np.argsort(self.element)], self.first_element[1:])
+
+    def list_of(self, records: Records) -> Integers:
+        """Which of the ``pairs_of_types`` each record is of."""
+        if len(self.first_element) == 1:
+            return np.zeros(len(records), np.int64)
+        types = [
+            np.searchsorted(self.first_element, self.element.take(self._crystals(records, name)), "right") - 1
+            for name in ("crystal_a", "crystal_b")
+        ]
+        higher, lower = np.maximum(*types), np.minimum(*types)
+        return np.asarray(higher * (higher + 1) // 2 + lower, np.int64)
+
+    def _crystals(self, records: Records, name: str) -> npt.NDArray[np.intp]:
+        crystals = records[name].astype(np.intp)
+        if len(records) and (highest := int(crystals.max())) >= len(self.element):
+            raise PetacqError(f"a record has crystal {highest} of a scanner with {len(self.element)}")
+        return crystals
 
     @property
     def energies(self) -> int:
@@ -94,14 +124,10 @@ class Bins:
         return np.asarray(element * self.energies + np.clip(bin_of, 0, self.energies - 1), np.int64)
 
     def rows(self, records: Records) -> Rows:
-        """``[3][record]``: detection bins of the first and of the second photon, TOF bin. PETSIRD wants the larger
-        detection bin first. The TOF bin holds the arrival of the first less that of the second."""
-        crystals = len(self.element)
-        crystal = {}
-        for name in ("crystal_a", "crystal_b"):
-            crystal[name] = records[name].astype(np.intp)
-            if len(records) and (highest := int(crystal[name].max())) >= crystals:
-                raise PetacqError(f"a record has crystal {highest} of a scanner with {crystals}")
+        """``[3][record]``: detection bins of the first and of the second photon, TOF bin. PETSIRD wants the higher type of
+        module first, and of one type the larger detection bin. The TOF bin holds the arrival of the first less that of the
+        second."""
+        crystal = {name: self._crystals(records, name) for name in ("crystal_a", "crystal_b")}
         dt = records["dt"].astype(np.int64)
         if len(records) and (longest := int(dt.max())) > self.window_ticks:
             raise PetacqError(f"a record has dt {longest} in a window of {self.window_ticks} ticks")
@@ -115,6 +141,10 @@ class Bins:
             dt = (2 * dt + width) // (2 * width)
         # a came first, so its arrival less that of b is -dt.
         out[2] = 0 if width == 0 else self.tof_half + np.where(a > b, -dt, dt)
+        if len(self.first_element) > 1:
+            first_bin = self.first_element * self.energies
+            for row in out[:2]:
+                row -= first_bin[np.searchsorted(first_bin, row, "right") - 1].astype(np.int32)
         return out
 
     def ms_of(self, ticks: npt.NDArray[Any]) -> Integers:
@@ -181,6 +211,7 @@ def _ranges(run: Run, block_ms: int) -> tuple[Range, ...]:
 
 def bins_of(run: Run, options: Options) -> Bins:
     scanner = run.scanner
+    types = types_of(scanner)
     window_ticks = int(run.coverage.coincidence["window_ticks"])
     half = 0
     if options.tof_bin_ticks:
@@ -193,7 +224,7 @@ def bins_of(run: Run, options: Options) -> Bins:
     lower, upper = _energy_window(run)
     ranges = _ranges(run, options.block_ms)
     return Bins(
-        element=_elements(scanner),
+        element=elements_of(types),
         window_ticks=window_ticks,
         tof_bin_ticks=options.tof_bin_ticks,
         tof_half=half,
@@ -202,17 +233,8 @@ def bins_of(run: Run, options: Options) -> Bins:
         ms_per_tick=scanner.tick_ps * 1e-9,
         block_ms=options.block_ms,
         ranges=ranges,
-        elements=scanner.crystals_per_module_y * scanner.crystals_per_module_z,
+        types=tuple(types),
     )
-
-
-def _elements(scanner: Scanner) -> Integers:
-    """Modules go along the axis first, then around the ring; so do the elements in a module. STIR expects this."""
-    crystal = np.arange(scanner.crystal_count)
-    ring, y = scanner.ring(crystal), scanner.in_ring(crystal) % scanner.crystals_per_module_y
-    module = scanner.module(crystal) * scanner.modules_z + ring // scanner.crystals_per_module_z
-    element = y * scanner.crystals_per_module_z + ring % scanner.crystals_per_module_z
-    return np.asarray(module * (scanner.crystals_per_module_y * scanner.crystals_per_module_z) + element, np.int64)
 
 
 def _energy_window(run: Run) -> tuple[float, float]:
@@ -230,7 +252,7 @@ def _energy_window(run: Run) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Events:
-    """The events of one kind in a time block, in pieces."""
+    """The events of one kind, and of one pair of types of modules, in a time block, in pieces."""
 
     count: int
     pieces: Sequence[Any]
@@ -243,8 +265,12 @@ _KINDS = (PROMPT, DELAYED)
 class Interval:
     begin_ms: int
     end_ms: int
-    prompts: Events
-    delayeds: Events
+    prompts: Sequence[Events]  #: of each pair of types
+    delayeds: Sequence[Events]
+
+
+def count_of(lists: Sequence[Events]) -> int:
+    return sum(events.count for events in lists)
 
 
 # Records at once. With fewer, the calls of NumPy cost more; with more, memory is taken from the system for every array.
@@ -287,14 +313,16 @@ class _Part:
 
     numbers: list[int]  # of the time blocks that have any of them
     disordered: bool
-    counts: list[int]  # [kind][time block]: events
-    pieces: Sequence[Any]  # [kind][time block]
+    counts: list[int]  # [kind][pair of types][time block]: events
+    pieces: Sequence[Any]  # [kind][pair of types][time block]
 
 
 def _part_of(records: Records, bins: Bins, cut: Cut) -> _Part:
     number = bins.block_of(records["time"])
     present = number[np.append(0, np.flatnonzero(number[1:] != number[:-1]) + 1)]
-    order = [np.flatnonzero(records["kind"] == kind) for kind in _KINDS]
+    lists = len(bins.pairs_of_types)
+    of_list = bins.list_of(records) + lists * records["kind"].astype(np.int64)
+    order = [np.flatnonzero(of_list == lists * kind + k) for kind in _KINDS for k in range(lists)]
     first, begin, end = 0, [], []
     for of_kind in order:
         numbers = number.take(of_kind)
@@ -312,14 +340,16 @@ def intervals(
     """All that the run covers in time blocks, those without events included."""
     pairs = run.coincidences
     current = 0
-    gathering = [_Gathering() for _ in _KINDS]
+    lists = len(bins.pairs_of_types)
+    gathering = [_Gathering() for _ in range(len(_KINDS) * lists)]
     done = 0
 
     def finish() -> Interval:
         nonlocal current
         begin, end = bins.block_ms_of(current)
         current += 1
-        return Interval(begin, end, *(of_kind.take() for of_kind in gathering))
+        events = [of_list.take() for of_list in gathering]
+        return Interval(begin, end, events[:lists], events[lists:])
 
     for block in pairs.blocks(verify=True):
         for first_record in range(0, len(block), _AT_ONCE):
@@ -329,8 +359,8 @@ def intervals(
             for k, number in enumerate(part.numbers):
                 while current < number:
                     yield finish()
-                for kind, gathered in enumerate(gathering):
-                    at = kind * len(part.numbers) + k
+                for number_of_list, gathered in enumerate(gathering):
+                    at = number_of_list * len(part.numbers) + k
                     gathered.add(part.counts[at], part.pieces[at])
         done += len(block)
         progress(done, len(pairs))
@@ -382,10 +412,24 @@ class EventBytes:
         return [packed[low:high] for low, high in zip(edges.take(begin).tolist(), edges.take(end).tolist())]
 
 
-def event_block(begin_ms: int, end_ms: int, prompts: Events, delayeds: Events | None) -> list[Any]:
-    """A stream item: of the six types of time blocks the first. Lists of events are in a table of one pair of types of
-    modules; there are none of single photons, and none of groups of three and four."""
-    out = [b"\x01\x00" + varint(begin_ms) + varint(end_ms) + b"\x00\x01\x01" + varint(prompts.count), *prompts.pieces]
-    if delayeds is None:
-        return [*out, b"\x00\x00\x00"]
-    return [*out, b"\x01\x01" + varint(delayeds.count), *delayeds.pieces, b"\x00\x00"]
+def event_block(
+    begin_ms: int, end_ms: int, prompts: Sequence[Events], delayeds: Sequence[Events] | None, triangular: bool = True
+) -> list[Any]:
+    """A stream item: of the six types of time blocks the first. Lists of events are in a table of pairs of types of modules,
+    whose rows end with the diagonal if it is ``triangular``; there are none of single photons, and none of groups of three
+    and four."""
+    out = [b"\x01\x00" + varint(begin_ms) + varint(end_ms) + b"\x00", *_table(prompts, triangular)]
+    return [*out, *(_table(delayeds, triangular) if delayeds is not None else [b"\x00"]), b"\x00\x00"]
+
+
+def _table(lists: Sequence[Events], triangular: bool) -> list[Any]:
+    types = (math.isqrt(8 * len(lists) + 1) - 1) // 2
+    out: list[Any] = [varint(types)]
+    each = iter(lists)
+    for row in range(types):
+        out.append(varint(row + 1 if triangular else types))
+        for events in itertools.islice(each, row + 1):
+            out += [varint(events.count), *events.pieces]
+        if not triangular:
+            out.append(bytes(types - row - 1))
+    return out

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from petacq.geometry.arranged_scanner import ArrangedScanner
+from petacq.geometry.petsird_types import PetsirdType, turned_about_z
 from petacq.normalisation import Normalisation
 from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.petsird_blocks import Extras
@@ -18,7 +22,6 @@ from petacq.run import Run
 from petacq.scanner import Scanner
 
 HALF_LIGHT_MM_PER_PS = 0.299792458 / 2
-_CRYSTAL_MATERIAL = 0
 
 
 @dataclass
@@ -46,19 +49,21 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extr
         tof = (np.arange(2 * bins.tof_half + 2) - bins.tof_half - 0.5) * (options.tof_bin_ticks * tick_mm)
     else:
         tof = np.array([-1.0, 1.0]) * ((bins.window_ticks + 0.5) * tick_mm)
+    materials = sorted({of.material or "crystals: not known" for of in bins.types})
     information = petsird.ScannerInformation(
         model_name=scanner.name,
-        bulk_materials=[petsird.BulkMaterial(id=_CRYSTAL_MATERIAL, name="crystals: not known")],
-        scanner_geometry=_geometry(petsird, scanner),
-        tof_bin_edges=[[petsird.BinEdges(edges=tof.astype(np.float32))]],
-        tof_resolution=[[_f32((options.tof_resolution_ps or 0.0) * HALF_LIGHT_MM_PER_PS)]],
-        event_energy_bin_edges=[petsird.BinEdges(edges=bins.energy_edges)],
-        energy_resolution_at_511=[_f32(options.energy_resolution or 0.0)],
+        bulk_materials=[petsird.BulkMaterial(id=k, name=name) for k, name in enumerate(materials)],
+        scanner_geometry=_geometry(petsird, bins, materials),
+        tof_bin_edges=_table(petsird, bins, lambda a, b: petsird.BinEdges(edges=tof.astype(np.float32))),
+        tof_resolution=_table(petsird, bins, lambda a, b: _tof_resolution_mm(options, a, b)),
+        event_energy_bin_edges=[petsird.BinEdges(edges=bins.energy_edges) for _ in bins.types],
+        energy_resolution_at_511=[_f32(options.energy_resolution or of.energy_resolution or 0.0) for of in bins.types],
         detection_efficiencies=_efficiencies(petsird, run, options, bins, report),
     )
     if extras.singles:
         information.singles_histogram_level = petsird.SinglesHistogramLevelType.ALL
-        information.singles_histogram_energy_bin_edges = [petsird.BinEdges(edges=bins.energy_edges[[0, -1]])]
+        edges = bins.energy_edges[[0, -1]]
+        information.singles_histogram_energy_bin_edges = [petsird.BinEdges(edges=edges) for _ in bins.types]
     _set_policies(petsird, information, run, options)
     exam = _exam_0_9(petsird, run) if is_0_9(petsird) else _exam(petsird, run)
     exam.external_signals = [
@@ -127,39 +132,48 @@ def _exam(petsird: Any, run: Run) -> Any:
     return exam
 
 
-def _geometry(petsird: Any, scanner: Scanner) -> Any:
-    """One type of module, a box for each crystal. The module at the angle 0 is on +x; the others are turned about z."""
+def _table(petsird: Any, bins: Bins, value: Callable[[PetsirdType, PetsirdType], Any]) -> list[list[Any]]:
+    """A value for each pair of types of modules: of which the first is not the lower one, in 0.9.1 of all."""
+    count = len(bins.types)
+    return [
+        [value(of, other) for other in bins.types[: count if is_0_9(petsird) else row + 1]]
+        for row, of in enumerate(bins.types)
+    ]
 
-    def matrix(angle: float, x: float, y: float, z: float) -> Any:
-        c, s = math.cos(angle), math.sin(angle)
-        rows = ((c, -s, 0, x), (s, c, 0, y), (0, 0, 1, z))
-        return petsird.RigidTransformation(matrix=np.array(rows, np.float32))
 
-    depth, width, height = scanner.crystal_length_mm, scanner.crystal_pitch_y_mm, scanner.crystal_pitch_z_mm
+def _tof_resolution_mm(options: Options, a: PetsirdType, b: PetsirdType) -> float:
+    """0: not known."""
+    ps = options.tof_resolution_ps
+    if ps is None and a.time_resolution_ps and b.time_resolution_ps:
+        ps = math.hypot(a.time_resolution_ps, b.time_resolution_ps)
+    return _f32((ps or 0.0) * HALF_LIGHT_MM_PER_PS)
+
+
+def _geometry(petsird: Any, bins: Bins, materials: list[str]) -> Any:
+    """A box for each crystal. In their own coordinates modules face along x."""
+
+    def transform(matrix: npt.NDArray[Any]) -> Any:
+        return petsird.RigidTransformation(matrix=matrix.astype(np.float32))
+
     corners = [(0, 0, 0), (0, 0, 1), (0, 1, 1), (0, 1, 0), (1, 0, 0), (1, 0, 1), (1, 1, 1), (1, 1, 0)]
-    box = petsird.BoxShape(
-        corners=[petsird.Coordinate(c=np.array((x * depth, y * width, z * height), np.float32)) for x, y, z in corners]
-    )
-    in_module_z = scanner.axial_mm[: scanner.crystals_per_module_z]
-    middle_z = (in_module_z[0] + in_module_z[-1]) / 2
-    elements = [
-        matrix(0.0, scanner.ring_radius_mm, float(y - width / 2), float(z - middle_z - height / 2))
-        for y in scanner.tangential_mm[: scanner.crystals_per_module_y]
-        for z in in_module_z
-    ]
-    module_z = scanner.axial_mm[:: scanner.crystals_per_module_z] - in_module_z[0] + middle_z
-    modules = [
-        matrix(2 * math.pi * k / scanner.modules_in_ring, 0.0, 0.0, float(z))
-        for k in range(scanner.modules_in_ring)
-        for z in module_z
-    ]
-    crystals = petsird.ReplicatedBoxSolidVolume(
-        object=petsird.BoxSolidVolume(shape=box, material_id=_CRYSTAL_MATERIAL), transforms=elements
-    )
-    module = petsird.DetectorModule(detecting_elements=crystals)
-    return petsird.ScannerGeometry(
-        replicated_modules=[petsird.ReplicatedDetectorModule(object=module, transforms=modules)]
-    )
+    replicated = []
+    for of in bins.types:
+        box = petsird.BoxShape(
+            corners=[petsird.Coordinate(c=(np.array(corner) * of.box_mm).astype(np.float32)) for corner in corners]
+        )
+        elements = np.empty((of.elements, 3, 4))
+        elements[:, :, :3] = turned_about_z(0.0)
+        elements[:, :, 3] = of.corner_mm
+        crystals = petsird.ReplicatedBoxSolidVolume(
+            object=petsird.BoxSolidVolume(
+                shape=box, material_id=materials.index(of.material or "crystals: not known")
+            ),
+            transforms=[transform(element) for element in elements],
+        )
+        module = petsird.DetectorModule(detecting_elements=crystals)
+        modules = [transform(matrix) for matrix in of.matrices]
+        replicated.append(petsird.ReplicatedDetectorModule(object=module, transforms=modules))
+    return petsird.ScannerGeometry(replicated_modules=replicated)
 
 
 def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins, report: Report) -> Any:
@@ -172,8 +186,11 @@ def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins, report: 
         what = "efficiencies by pairs of modules (solid angle, transaxial and axial factors): all 1"
         report.not_held.append(f"{what}; they need more than {MOST_PAIR_EFFICIENCIES} numbers")
     if pairs.groups is None:
-        what = f"min_module_difference {least}, and all that the function get_detection_efficiency of the package needs"
-        report.not_held.append(f"{what}: a module has {bins.elements * bins.energies} bins")
+        what = "which modules pair, and all that the function get_detection_efficiency of the package needs"
+        if run.scanner.is_ring:
+            what = f"min_module_difference {least}, and all that the function get_detection_efficiency of the package needs"
+        largest = max(of.elements for of in bins.types) * bins.energies
+        report.not_held.append(f"{what}: a module has {largest} bins")
     efficiencies = petsird.DetectionEfficiencies(
         method_description=_method(normalisation, pairs.of_normalisation), calibration_factor=1.0
     )
@@ -182,17 +199,26 @@ def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins, report: 
     of_each = of_bins(normalisation, bins)
     old = is_0_9(petsird)
     if not old or normalisation is not None:
-        efficiencies.detection_bin_efficiencies = [of_each if old else of_each.tolist()]
+        efficiencies.detection_bin_efficiencies = [of if old else of.tolist() for of in of_each]
     # The functions of 0.12 fail where a table is left out.
-    if pairs.groups is None or (old and not least and normalisation is None):
+    if pairs.groups is None or (old and run.scanner.is_ring and not least and normalisation is None):
         return efficiencies
-    table = [pairs.table] if old else [[row[: k + 1] for k, row in enumerate(pairs.table.tolist())]]
-    efficiencies.module_pair_sgidlut = [table]
-    groups = [
-        petsird.ModulePairEfficiencies(values=values if old else rows_of(values), sgid=k)
-        for k, values in enumerate(pairs.groups)
-    ]
-    efficiencies.module_pair_efficiencies_vectors = [[groups]]
+
+    def modules(a: PetsirdType, b: PetsirdType) -> Any:
+        table = pairs.table(a, b)
+        if old:
+            return table
+        rows = table.tolist()
+        return [row[: k + 1] for k, row in enumerate(rows)] if a is b else rows
+
+    def values(a: PetsirdType, b: PetsirdType) -> Any:
+        return [
+            petsird.ModulePairEfficiencies(values=group if old else rows_of(group), sgid=k)
+            for k, group in enumerate(pairs.groups(a, b) if pairs.groups else [])
+        ]
+
+    efficiencies.module_pair_sgidlut = _table(petsird, bins, modules)
+    efficiencies.module_pair_efficiencies_vectors = _table(petsird, bins, values)
     return efficiencies
 
 
@@ -211,6 +237,15 @@ def _method(normalisation: Normalisation | None, with_pairs: bool) -> str:
     )
 
 
+def _not_held_of_arrangement(scanner: Scanner) -> list[str]:
+    said = ["BDMs and DUs: the format numbers modules and their elements"]
+    rule = scanner.description.get("good_pairs") or {} if isinstance(scanner, ArrangedScanner) else {}
+    for key in ("max_z_difference_mm", "cylinder", "box"):
+        if rule.get(key) is not None:
+            said.append(f"good_pairs/{key}: the format has no place for it")
+    return said
+
+
 def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> list[str]:
     scanner = run.scanner
     said = [f"times: known to {options.block_ms} ms, the length of a time block ({scanner.tick_ps:g} ps in the run)"]
@@ -221,11 +256,14 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
         said.append("time differences: left out")
     elif options.tof_bin_ticks > 1:
         said.append(f"time differences: in bins of {options.tof_bin_ticks} ticks")
-    if options.tof_bin_ticks and options.tof_resolution_ps is None:
+    if options.tof_bin_ticks and options.tof_resolution_ps is None and not all(of.time_resolution_ps for of in bins.types):
         said.append("TOF resolution: not known, written as 0")
-    if options.energy_resolution is None:
+    if options.energy_resolution is None and not all(of.energy_resolution for of in bins.types):
         said.append("energy resolution: not known, written as 0")
-    said.append("material of the crystals: not known")
+    if scanner.is_ring:
+        said.append("material of the crystals: not known")
+    else:
+        said += _not_held_of_arrangement(scanner)
     coincidence = run.coverage.coincidence
     if coincidence.get("max_ring_difference") is not None:
         said.append(f"max_ring_difference {coincidence['max_ring_difference']}: the format has no place for it")

@@ -15,9 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import ScannerError
-
-Integers = npt.NDArray[np.int64]
-Millimetres = npt.NDArray[np.float64]
+from petacq.geometry.arrangement import Address, Integers, Millimetres
 
 
 @dataclass(frozen=True)
@@ -26,6 +24,9 @@ class Scanner:
 
     The axis of the scanner is z and its centre the origin; module 0 of the ring is centred on +x, and numbers rise
     counter-clockwise seen from +z. What takes crystal numbers takes arrays of them, too.
+
+    This is a ring, the short form. ``load`` and ``from_json`` give an ArrangedScanner for the long form: it has no rings,
+    and what counts them raises ScannerError there.
     """
 
     name: str
@@ -60,6 +61,10 @@ class Scanner:
     @classmethod
     def from_json(cls, document: Any) -> Scanner:
         """From the JSON of a scanner description, as ``run.json`` holds it, too. Raises ScannerError."""
+        if isinstance(document, Mapping) and ("modules" in document or "module_types" in document):
+            from petacq.geometry.arranged_scanner import ArrangedScanner
+
+            return ArrangedScanner(document)
         geometry = _object(document, "geometry")
         dimensions = _object(document, "dimensions")
         counts = {}
@@ -93,6 +98,11 @@ class Scanner:
         if scanner.crystal_count > 256 * 16 * 256:
             raise ScannerError(f"{scanner.crystal_count} crystals: expected at most {256 * 16 * 256}")
         return scanner
+
+    @property
+    def is_ring(self) -> bool:
+        """Whether the description has the short form: one ring of equal modules in one layer."""
+        return True
 
     # Counts
 
@@ -142,6 +152,12 @@ class Scanner:
         return self.crystals_in_ring * self.rings
 
     # Numbering
+
+    def address(self, crystal: npt.ArrayLike) -> Address:
+        """Module (here a BDM), layer, column along y and row along z."""
+        c = np.asarray(crystal, np.int64)
+        column, row = self.in_ring(c) % self.crystals_per_module_y, self.ring(c) % self.crystals_per_module_z
+        return Address(self.bdm(c), np.zeros_like(c), column, row)
 
     def in_ring(self, crystal: npt.ArrayLike) -> Integers:
         """Place around the ring, 0 to ``crystals_in_ring`` - 1."""
@@ -207,16 +223,22 @@ class Scanner:
         module = np.arange(self.crystals_in_ring) // self.crystals_per_module_y
         return 2 * np.pi * module / self.modules_in_ring
 
-    def positions_mm(self, depth_mm: float = 0.0) -> Millimetres:
+    def positions_mm(self, depth_mm: npt.ArrayLike = 0.0) -> Millimetres:
         """``[crystal][x, y, z]``: the point of each crystal that lies ``depth_mm`` behind the centre of its front
-        face. 0: the front face; ``crystal_length_mm / 2``: the centre of the crystal."""
+        face. 0: the front face; ``sizes_mm()[:, 0] / 2``: the centre of the crystal. One depth for all, or one for each."""
         c, s = np.cos(self.angle), np.sin(self.angle)
-        radius = self.ring_radius_mm + depth_mm
+        depth = np.broadcast_to(np.asarray(depth_mm, float), (self.crystal_count,))
+        radius = self.ring_radius_mm + depth.reshape(self.rings, self.crystals_in_ring)
         out = np.empty((self.rings, self.crystals_in_ring, 3))
         out[:, :, 0] = radius * c - self.tangential_mm * s
         out[:, :, 1] = radius * s + self.tangential_mm * c
         out[:, :, 2] = self.axial_mm[:, None]
         return out.reshape(-1, 3)
+
+    def sizes_mm(self) -> Millimetres:
+        """``[crystal][length, size along y, size along z]``. In a ring the sizes are the pitches."""
+        sizes = (self.crystal_length_mm, self.crystal_pitch_y_mm, self.crystal_pitch_z_mm)
+        return np.tile(np.array(sizes), (self.crystal_count, 1))
 
     def outward(self) -> Millimetres:
         """``[crystal][x, y, z]``: unit vector along each crystal, away from the axis."""

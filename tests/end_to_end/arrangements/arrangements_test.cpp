@@ -1,0 +1,119 @@
+// The example scanners of the long form, from simulated UDP to list-mode.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "config/arrangement.hpp"
+#include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/end_to_end/truth_counts.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+namespace config = petacq::config;
+using petacq::gpu::Coincidence;
+
+struct Case {
+    std::string scanner;
+    std::array<double, 3> point_mm;  ///< of the activity
+    double max_offset_mm;            ///< of the point that is found
+};
+
+/// The middle of a crystal.
+config::Vector3 middle_of(const config::Scanner& scanner, std::uint32_t crystal) {
+    return config::point_at_depth(config::crystal_place(scanner, crystal),
+                                  scanner.arrangement->layer_of(crystal).length_mm / 2);
+}
+
+/// The point that is nearest to the lines of the prompts that pass near `about`, by least squares.
+config::Vector3 point_of(const config::Scanner& scanner, const petacq::gpu::RecordVector<Coincidence>& pairs,
+                         const std::array<double, 3>& about) {
+    constexpr double near_mm = 6;
+    std::array<std::array<double, 4>, 3> sum{};  // normal equations
+    for (const Coincidence& pair : pairs) {
+        if (pair.kind != petacq::gpu::Kind::prompt) continue;
+        const auto a = middle_of(scanner, pair.crystal_a);
+        const auto b = middle_of(scanner, pair.crystal_b);
+        const double length = std::hypot(b[0] - a[0], b[1] - a[1], b[2] - a[2]);
+        std::array<double, 3> u{};
+        double along = 0;
+        for (std::size_t i = 0; i < 3; ++i) {
+            u[i] = (b[i] - a[i]) / length;
+            along += u[i] * (about[i] - a[i]);
+        }
+        double square = 0;
+        for (std::size_t i = 0; i < 3; ++i)
+            square += std::pow(a[i] + along * u[i] - about[i], 2);
+        if (square > near_mm * near_mm) continue;
+        for (std::size_t i = 0; i < 3; ++i) {
+            for (std::size_t k = 0; k < 3; ++k) {
+                const double across = (i == k ? 1 : 0) - u[i] * u[k];
+                sum[i][k] += across;
+                sum[i][3] += across * a[k];
+            }
+        }
+    }
+    // Gauss: the matrix is positive.
+    for (std::size_t i = 0; i < 3; ++i) {
+        REQUIRE(sum[i][i] > 0);
+        for (std::size_t row = 0; row < 3; ++row) {
+            if (row == i) continue;
+            const double factor = sum[row][i] / sum[i][i];
+            for (std::size_t k = i; k < 4; ++k)
+                sum[row][k] -= factor * sum[i][k];
+        }
+    }
+    return {sum[0][3] / sum[0][0], sum[1][3] / sum[1][1], sum[2][3] / sum[2][2]};
+}
+
+}  // namespace
+
+TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode", "[e2e][arrangements]") {
+    const Case c = GENERATE(Case{"box", {5, -8, 6}, 0.3}, Case{"hexagon", {4, 3, -5}, 0.3},
+                            Case{"insert", {3, -2, 2}, 0.3}, Case{"partial-ring", {0, 0, 3}, 0.3},
+                            Case{"phoswich", {6, -4, 3}, 0.2}, Case{"two-heads", {2, -3, 4}, 0.3},
+                            Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
+    INFO(c.scanner);
+    const Site site(json{{"coincidence", {{"min_module_difference", nullptr}}}},
+                    std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" / "scanners" /
+                        (c.scanner + ".scanner.json"));
+    const config::Scanner scanner = config::load_scanner(site.scanner());
+    json summary;
+    {
+        Daemon daemon(site);
+        daemon.start("r");
+        const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
+                               std::to_string(c.point_mm[2]);
+        summary = simulate(
+            site, {"--to", daemon.address(), "--point", at + ",1", "--duration-s", "0.1", "--crystals",
+                   "depth", "--efficiency", "1", "--scatter", "0", "--dark-hz", "100"});
+        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        CHECK(daemon.stop()["ledger_closed"] == true);
+        CHECK(daemon.terminate() == 0);
+    }
+    check_ledger(site.run_json("r")["ledger"], summary, count_truth(site.directory() / "petsim.truth"));
+    const Outcome verify = run_program(PETLM_PROGRAM, {"verify", site.run("r").string()});
+    INFO(verify.out << verify.err);
+    CHECK(verify.status == 0);
+    const Outcome compare = run_program(
+        PETSIM_PROGRAM,
+        {"compare", (site.directory() / "petsim.truth").string(), site.run("r").string(), "--json"});
+    INFO(compare.out << compare.err);
+    REQUIRE(compare.status == 0);
+    const json compared = json::parse(compare.out);
+    CHECK(compared["prompts"] > 500);
+    CHECK(compared["prompts_expected"] == compared["prompts"]);
+    CHECK(compared["delayeds"] > 0);
+
+    const auto pairs = coincidences_of(site.run("r") / "coincidences.plm");
+    const auto found = point_of(scanner, pairs, c.point_mm);
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(found[i] == Approx(c.point_mm[i]).margin(c.max_offset_mm));
+}

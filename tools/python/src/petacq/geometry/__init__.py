@@ -1,0 +1,1 @@
+"""Where crystals are: descriptions of scanners, and their import from files of other programs."""
