@@ -20,7 +20,8 @@ using nlohmann::json;
 std::size_t differing_positions(const config::Geometry& g, const config::Calibration& a,
                                 const config::Calibration& b, std::size_t first) {
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
-    const std::uint32_t outside = g.crystals_per_du();  // this and all values beyond it
+    // This and all values beyond it.
+    const std::uint32_t outside = g.crystals_of_unit(static_cast<std::uint32_t>(first / positions));
     std::size_t count = 0;
     for (std::size_t i = first; i < first + positions; ++i) {
         const std::uint32_t of_a = std::min<std::uint32_t>(a.position_table[i], outside);
@@ -88,13 +89,16 @@ struct Differences {
 json compare_energies(const config::Geometry& g, const config::Calibration& a, const config::Calibration& b) {
     Differences differences;
     std::size_t incomparable = 0;
-    for (std::size_t crystal = 0; crystal < g.crystal_count(); ++crystal) {
-        const auto adc = adc_of_peak(a, crystal);
-        if (!adc) {
-            ++incomparable;
-            continue;
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
+            const std::size_t crystal = std::size_t{unit} * g.crystals_per_du() + local;
+            const auto adc = adc_of_peak(a, crystal);
+            if (!adc) {
+                ++incomparable;
+                continue;
+            }
+            differences.add(factor_at(b, crystal, *adc) / double{factor_at(a, crystal, *adc)} - 1);
         }
-        differences.add(factor_at(b, crystal, *adc) / double{factor_at(a, crystal, *adc)} - 1);
     }
     json figures = differences.figures(100, "percent");
     figures["incomparable"] = incomparable;

@@ -18,10 +18,14 @@ using nlohmann::json;
 std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, const config::Calibration& c,
                                                  std::uint64_t& outside) {
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
-    std::vector<std::uint32_t> count(std::size_t{g.bdm_count} * g.du_count * g.crystals_per_du());
+    // Of crystals that the unit does not have, no table can name one.
+    std::vector<std::uint32_t> count(std::size_t{g.unit_count()} * g.crystals_per_du(), 1);
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit)
+        std::fill_n(count.begin() + static_cast<std::ptrdiff_t>(std::size_t{unit} * g.crystals_per_du()),
+                    g.crystals_of_unit(unit), 0U);
     for (std::size_t i = 0; i < c.position_table.size(); ++i) {
         const std::uint32_t origin = c.position_table[i];
-        if (origin < g.crystals_per_du()) {
+        if (origin < g.crystals_of_unit(static_cast<std::uint32_t>(i / positions))) {
             ++count[i / positions * g.crystals_per_du() + g.local_of_origin(origin)];
         } else {
             ++outside;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,25 @@ namespace petacq::petcal {
 /// "module 3, unit 1"; `unit` counts bdm * du_count + du.
 inline std::string unit_name(const config::Geometry& g, std::size_t unit) {
     return "module " + std::to_string(unit / g.du_count) + ", unit " + std::to_string(unit % g.du_count);
+}
+
+/// Where the crystals of a unit begin among those of all units, one unit after the other. One more at the
+/// end.
+inline std::size_t first_of_unit(const config::Geometry& g, std::size_t unit) {
+    return g.channel_map ? g.channel_map->first[unit] : unit * g.crystals_per_du();
+}
+
+/// The numbers, or changes, of the crystals of a unit among those of all, ordered by unit.
+template <class T>
+std::span<const T> of_unit(const config::Geometry& g, const std::vector<T>& by_unit, std::size_t unit) {
+    return std::span(by_unit).subspan(first_of_unit(g, unit),
+                                      first_of_unit(g, unit + 1) - first_of_unit(g, unit));
+}
+/// Those of all units of a module (BDM).
+template <class T>
+std::span<const T> of_module(const config::Geometry& g, const std::vector<T>& by_unit, std::size_t bdm) {
+    const std::size_t first = first_of_unit(g, bdm * g.du_count);
+    return std::span(by_unit).subspan(first, first_of_unit(g, (bdm + 1) * g.du_count) - first);
 }
 
 /// The spectra of the crystals of a unit, [local crystal][bin].

@@ -3,9 +3,13 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <string>
+#include <tuple>
+#include <utility>
 
+#include "config/arrangement.hpp"
 #include "config/base/error.hpp"
 #include "config/energy_bins.hpp"
 #include "config/median.hpp"
@@ -60,14 +64,50 @@ void find_singles(const DailyRun& reference, const DailyRun& run, double scale, 
 }
 
 /// The same everywhere, and a wave around the ring.
-Eigen::Vector3d wave_at(std::size_t module, std::size_t in_ring) {
-    const double angle = 2 * std::numbers::pi * static_cast<double>(module) / static_cast<double>(in_ring);
+Eigen::Vector3d wave_at(double angle) {
     return {1, std::cos(angle), std::sin(angle)};
+}
+
+/// Modules around the axis at one place along it, and where.
+struct ModuleRing {
+    std::vector<std::size_t> modules;
+    std::vector<double> angles;
+};
+
+/// Of the long form, a BDM lies where the module of its first crystal does; of one ring are those of one type
+/// and name.
+std::vector<ModuleRing> module_rings(const config::Scanner& scanner) {
+    const config::Geometry& g = scanner.geometry;
+    std::vector<ModuleRing> rings;
+    if (scanner.is_ring()) {
+        for (std::size_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+            const std::size_t in_ring = g.modules_in_ring();
+            if (bdm % in_ring == 0) rings.emplace_back();
+            rings.back().modules.push_back(bdm);
+            rings.back().angles.push_back(2 * std::numbers::pi * static_cast<double>(bdm % in_ring) /
+                                          static_cast<double>(in_ring));
+        }
+        return rings;
+    }
+    const config::Arrangement& a = *scanner.arrangement;
+    std::map<std::tuple<std::uint32_t, std::string, long>, ModuleRing> found;
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        const std::size_t first = first_of_unit(g, std::size_t{bdm} * g.du_count);
+        if (first == first_of_unit(g, (std::size_t{bdm} + 1) * g.du_count)) continue;
+        const config::Module& m = a.modules()[a.address(g.channel_map->crystals[first]).module];
+        ModuleRing& ring = found[{m.type, m.name, std::lround(m.front_mm[2])}];
+        ring.modules.push_back(bdm);
+        ring.angles.push_back(std::atan2(m.front_mm[1], m.front_mm[0]));
+    }
+    rings.reserve(found.size());
+    for (auto& [unused, ring] : found)
+        rings.push_back(std::move(ring));
+    return rings;
 }
 
 /// The pattern that a source makes which has moved: singles rise towards it. Least absolute deviations, by
 /// weights; a few modules that have changed do not move it. `values`: around a ring.
-Eigen::Vector3d ring_pattern(const std::vector<Change>& values) {
+Eigen::Vector3d ring_pattern(const std::vector<Change>& values, const std::vector<double>& angles) {
     constexpr int rounds = 30;
     Eigen::Vector3d pattern = Eigen::Vector3d::Zero();
     for (int round = 0; round < rounds; ++round) {
@@ -75,7 +115,7 @@ Eigen::Vector3d ring_pattern(const std::vector<Change>& values) {
         Eigen::Vector3d right = Eigen::Vector3d::Zero();
         for (std::size_t i = 0; i < values.size(); ++i) {
             if (!values[i].known()) continue;
-            const Eigen::Vector3d at = wave_at(i, values.size());
+            const Eigen::Vector3d at = wave_at(angles[i]);
             const double off = std::abs(values[i].size - at.dot(pattern));
             const double weight = round == 0 ? 1 : 1 / std::max(off, values[i].error / 4);
             matrix += weight * at * at.transpose();
@@ -86,22 +126,24 @@ Eigen::Vector3d ring_pattern(const std::vector<Change>& values) {
     return pattern;
 }
 
-/// Of the modules around the ring at one place along the axis.
-void find_ring_efficiencies(std::span<Change> modules) {
+void find_ring_efficiencies(const ModuleRing& places, std::vector<Change>& modules) {
     constexpr std::size_t least = 8;
-    std::vector<Change> ring(modules.begin(), modules.end());
+    std::vector<Change> ring;
+    for (const std::size_t module : places.modules)
+        ring.push_back(modules[module]);
     const auto known = static_cast<std::size_t>(
         std::count_if(ring.begin(), ring.end(), [](const Change& c) { return c.known(); }));
     if (known < least) {
-        std::fill(modules.begin(), modules.end(), Change());
+        for (const std::size_t module : places.modules)
+            modules[module] = Change();
         return;
     }
-    const Eigen::Vector3d pattern = ring_pattern(ring);
+    const Eigen::Vector3d pattern = ring_pattern(ring, places.angles);
     const double wider = std::sqrt(1 + 3 / static_cast<double>(known));
     for (std::size_t i = 0; i < ring.size(); ++i) {
         if (!ring[i].known()) continue;
-        const double usual = 1 + wave_at(i, ring.size()).dot(pattern);
-        modules[i] =
+        const double usual = 1 + wave_at(places.angles[i]).dot(pattern);
+        modules[places.modules[i]] =
             usual > 0 ? Change{(1 + ring[i].size) / usual - 1, wider * ring[i].error / usual} : Change();
     }
 }
@@ -109,24 +151,25 @@ void find_ring_efficiencies(std::span<Change> modules) {
 void find_efficiencies(const DailyRun& reference, const DailyRun& run, double scale, DetectorChanges& out) {
     const config::Geometry& g = run.scanner.geometry;
     const auto crystals = daemon::crystals_by_unit(g);
-    const std::size_t in_module = std::size_t{g.crystals_per_du()} * g.du_count;
     for (std::size_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         double before = 0;
         double after = 0;
-        for (std::size_t i = bdm * in_module; i < (bdm + 1) * in_module; ++i) {
-            const Change& c = out.singles[i];
-            if (out.silent[i / g.crystals_per_du()] || !c.known()) continue;
-            if (std::abs(c.size) > std::max(other_crystal, 6.5 * c.error)) continue;
-            before += scale * reference.singles[crystals[i]];
-            after += run.singles[crystals[i]];
+        for (std::size_t unit = bdm * g.du_count; unit < (bdm + 1) * g.du_count; ++unit) {
+            if (out.silent[unit]) continue;
+            for (std::size_t i = first_of_unit(g, unit); i < first_of_unit(g, unit + 1); ++i) {
+                const Change& c = out.singles[i];
+                if (!c.known() || std::abs(c.size) > std::max(other_crystal, 6.5 * c.error)) continue;
+                before += scale * reference.singles[crystals[i]];
+                after += run.singles[crystals[i]];
+            }
         }
         out.efficiencies.emplace_back();
         if (before >= enough_ends && after >= enough_ends)
             out.efficiencies.back() = {after / before - 1,
                                        after / before * std::sqrt(1 / after + scale / before)};
     }
-    for (std::size_t first = 0; first < g.bdm_count; first += g.modules_in_ring())
-        find_ring_efficiencies(std::span(out.efficiencies).subspan(first, g.modules_in_ring()));
+    for (const ModuleRing& ring : module_rings(run.scanner))
+        find_ring_efficiencies(ring, out.efficiencies);
 }
 
 /// Sigma / place of units and their errors. The background below the peak, which a single unit fixes badly,
@@ -167,6 +210,7 @@ void find_photopeaks(const DailyRun& reference, const DailyRun& run, DetectorCha
     std::vector<UnitEnergies> before(units);
     std::vector<UnitEnergies> after(units);
     for_each_unit("photopeaks", units, [&](std::size_t unit) {
+        if (g.crystals_of_unit(static_cast<std::uint32_t>(unit)) == 0) return;
         before[unit] =
             derive_unit_energies(unit_spectra(g, reference.spectra, unit), bins, peaks_from, peaks_to);
         after[unit] = derive_unit_energies(unit_spectra(g, run.spectra, unit), bins, peaks_from, peaks_to);
@@ -247,15 +291,14 @@ void find_times(const DailyRun& reference, const DailyRun& run, DetectorChanges&
 }
 
 /// Singles of each module for each one of the reference, at most 1: noise makes singles and no prompts.
-std::vector<double> singles_left(const DetectorChanges& changes, std::size_t modules) {
-    const std::size_t in_module = changes.singles.size() / modules;
-    std::vector<double> left(modules, 1);
-    for (std::size_t bdm = 0; bdm < modules; ++bdm) {
+std::vector<double> singles_left(const config::Geometry& g, const DetectorChanges& changes) {
+    std::vector<double> left(g.bdm_count, 1);
+    for (std::size_t bdm = 0; bdm < left.size(); ++bdm) {
         double sum = 0;
         double known = 0;
-        for (std::size_t i = bdm * in_module; i < (bdm + 1) * in_module; ++i) {
-            if (!changes.singles[i].known()) continue;
-            sum += std::min(1 + changes.singles[i].size, 1.0);
+        for (const Change& single : of_module(g, changes.singles, bdm)) {
+            if (!single.known()) continue;
+            sum += std::min(1 + single.size, 1.0);
             known += 1;
         }
         if (known > 0) left[bdm] = sum / known;
@@ -268,7 +311,7 @@ std::vector<double> singles_left(const DetectorChanges& changes, std::size_t mod
 void find_prompts(const DailyRun& reference, const DailyRun& run, DetectorChanges& out) {
     const daemon::ModuleTable& before = reference.sums.modules;
     const std::size_t n = before.size();
-    const std::vector<double> left = singles_left(out, n);
+    const std::vector<double> left = singles_left(run.scanner.geometry, out);
     std::vector<bool> partner(n, true);
     std::vector<double> growth(n);
     const auto measure = [&](std::size_t a) {

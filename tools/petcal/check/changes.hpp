@@ -20,7 +20,7 @@ struct Change {
 /// The median of those that are known; unknown if they are fewer than half.
 Change median_of(std::span<const Change> changes);
 
-/// Crystals are ordered by detector unit: [unit * crystals_per_du + local crystal].
+/// Crystals are ordered by detector unit, one unit after the other (first_of_unit() in base/units.hpp).
 struct DetectorChanges {
     std::vector<Change> photopeaks;   ///< [crystal] relative
     std::vector<Change> resolutions;  ///< [unit] relative, of the FWHM

@@ -161,16 +161,15 @@ std::vector<std::uint32_t> modules_of(const std::vector<CheckFinding>& findings)
 }
 
 std::vector<ModuleChanges> by_module(const config::Geometry& g, const DetectorChanges& changes) {
-    const std::size_t n = std::size_t{g.crystals_per_du()} * g.du_count;
     std::vector<ModuleChanges> out(g.bdm_count);
     for (std::size_t bdm = 0; bdm < out.size(); ++bdm) {
-        const auto of_module = [&](const std::vector<Change>& crystals) {
-            return median_of(std::span(crystals).subspan(bdm * n, n));
+        const auto median = [&](const std::vector<Change>& crystals) {
+            return median_of(of_module(g, crystals, bdm));
         };
         out[bdm] = {changes.times[bdm],
-                    of_module(changes.photopeaks),
+                    median(changes.photopeaks),
                     median_of(std::span(changes.resolutions).subspan(bdm * g.du_count, g.du_count)),
-                    of_module(changes.singles),
+                    median(changes.singles),
                     changes.efficiencies[bdm],
                     changes.prompts[bdm],
                     {}};

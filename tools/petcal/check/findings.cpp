@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -55,7 +56,7 @@ class FindingSearch {
     void lost_peaks(const std::vector<bool>& lost);
 
   private:
-    void crystals(const Wording& wording, std::size_t unit, const Change* changes, double expected,
+    void crystals(const Wording& wording, std::size_t unit, std::span<const Change> changes, double expected,
                   double limit);
 
     const config::Geometry& g_;
@@ -68,16 +69,14 @@ std::string percent(double size) {
 
 std::vector<Change> FindingSearch::units_of(const std::vector<Change>& crystals,
                                             const std::vector<bool>& silent) const {
-    const std::size_t n = g_.crystals_per_du();
     std::vector<Change> units;
     for (std::size_t unit = 0; unit < silent.size(); ++unit)
-        units.push_back(silent[unit] ? Change() : median_of(std::span(crystals).subspan(unit * n, n)));
+        units.push_back(silent[unit] ? Change() : median_of(of_unit(g_, crystals, unit)));
     return units;
 }
 
 void FindingSearch::levels(const Wording& wording, const std::vector<Change>& units, double limit,
                            const std::vector<bool>& silent, const std::vector<Change>* crystals_of_all) {
-    const std::size_t n = g_.crystals_per_du();
     std::vector<Change> modules;
     for (std::size_t bdm = 0; bdm < g_.bdm_count; ++bdm)
         modules.push_back(median_of(std::span(units).subspan(bdm * g_.du_count, g_.du_count)));
@@ -107,28 +106,24 @@ void FindingSearch::levels(const Wording& wording, const std::vector<Change>& un
         }
         for (std::uint32_t du = 0; du < g_.du_count; ++du) {
             const std::size_t unit = std::size_t{bdm} * g_.du_count + du;
-            double of_unit = of_module;
+            double usual = of_module;
             if (differs(units[unit], of_module)) {
-                of_unit = units[unit].size;
-                findings_.push_back({wording.subject,
-                                     of_unit,
-                                     bdm,
-                                     du,
-                                     {},
-                                     text(unit_name(g_, unit), wording.of_one, of_unit)});
+                usual = units[unit].size;
+                findings_.push_back(
+                    {wording.subject, usual, bdm, du, {}, text(unit_name(g_, unit), wording.of_one, usual)});
             }
             if (crystals_of_all != nullptr && !silent[unit])
-                crystals(wording, unit, &(*crystals_of_all)[unit * n], of_unit, limit);
+                crystals(wording, unit, petcal::of_unit(g_, *crystals_of_all, unit), usual, limit);
         }
     }
 }
 
-void FindingSearch::crystals(const Wording& wording, std::size_t unit, const Change* changes, double expected,
-                             double limit) {
+void FindingSearch::crystals(const Wording& wording, std::size_t unit, std::span<const Change> changes,
+                             double expected, double limit) {
     const auto bdm = static_cast<std::uint32_t>(unit / g_.du_count);
     const auto du = static_cast<std::uint32_t>(unit % g_.du_count);
     std::vector<std::pair<double, std::uint32_t>> found;
-    for (std::uint32_t local = 0; local < g_.crystals_per_du(); ++local) {
+    for (std::uint32_t local = 0; local < changes.size(); ++local) {
         const Change& change = changes[local];
         if (off(change, expected, limit) && off(change, 0, limit))
             found.emplace_back(change.size, g_.crystal(bdm, du, local));
@@ -219,13 +214,12 @@ void FindingSearch::silent_units(const std::vector<bool>& silent) {
 }
 
 void FindingSearch::lost_peaks(const std::vector<bool>& lost) {
-    const std::size_t n = g_.crystals_per_du();
-    for (std::uint32_t unit = 0; unit < lost.size() / n; ++unit) {
+    for (std::uint32_t unit = 0; unit < g_.unit_count(); ++unit) {
         const std::uint32_t bdm = unit / g_.du_count;
         const std::uint32_t du = unit % g_.du_count;
         CheckFinding finding{Subject::photopeak, 0, bdm, du, {}, unit_name(g_, unit)};
-        for (std::uint32_t local = 0; local < n; ++local)
-            if (lost[unit * n + local]) finding.crystals.push_back(g_.crystal(bdm, du, local));
+        for (std::uint32_t local = 0; local < g_.crystals_of_unit(unit); ++local)
+            if (lost[first_of_unit(g_, unit) + local]) finding.crystals.push_back(g_.crystal(bdm, du, local));
         if (finding.crystals.empty()) continue;
         finding.text +=
             finding.crystals.size() == 1
@@ -254,11 +248,24 @@ std::string too_uncertain(const std::string& what, const std::vector<Change>& pa
         what, limit * factor, unit, found);
 }
 
-std::vector<Change> counting(const std::vector<Change>& parts, const std::vector<bool>& silent,
-                             std::size_t in_unit) {
+/// [unit] Of those that exist and are not silent.
+std::vector<Change> counting_units(const config::Geometry& g, const std::vector<Change>& units,
+                                   const std::vector<bool>& silent) {
     std::vector<Change> out;
-    for (std::size_t i = 0; i < parts.size(); ++i)
-        if (!silent[i / in_unit]) out.push_back(parts[i]);
+    for (std::uint32_t unit = 0; unit < units.size(); ++unit)
+        if (!silent[unit] && g.crystals_of_unit(unit) > 0) out.push_back(units[unit]);
+    return out;
+}
+
+/// Of the crystals of units that are not silent.
+std::vector<Change> counting_crystals(const config::Geometry& g, const std::vector<Change>& crystals,
+                                      const std::vector<bool>& silent) {
+    std::vector<Change> out;
+    for (std::size_t unit = 0; unit < silent.size(); ++unit) {
+        if (silent[unit]) continue;
+        const auto here = of_unit(g, crystals, unit);
+        out.insert(out.end(), here.begin(), here.end());
+    }
     return out;
 }
 
@@ -336,22 +343,23 @@ void name_loss(std::vector<CheckFinding>& findings, const daemon::LiveSums& refe
 
 std::vector<std::string> insufficient_data(const config::Geometry& geometry, const DetectorChanges& changes,
                                            const CheckLimits& limits) {
-    const std::size_t n = geometry.crystals_per_du();
     std::vector<Change> peaks;
     for (std::size_t unit = 0; unit < changes.silent.size(); ++unit)
-        peaks.push_back(median_of(std::span(changes.photopeaks).subspan(unit * n, n)));
+        peaks.push_back(median_of(of_unit(geometry, changes.photopeaks, unit)));
     std::vector<Change> efficiencies = changes.efficiencies;
     std::erase_if(efficiencies, [](const Change& c) { return !c.known(); });
     std::vector<std::string> out;
     for (const std::string& why :
          {too_uncertain("the times of modules", changes.times, limits.time_ns, 1, "ns"),
-          too_uncertain("the photopeaks of detector units", counting(peaks, changes.silent, 1),
+          too_uncertain("the photopeaks of detector units", counting_units(geometry, peaks, changes.silent),
                         limits.photopeak_percent / 100, 100, "%"),
           too_uncertain("the efficiencies of modules", efficiencies, limits.efficiency_percent / 100, 100,
                         "%"),
-          too_uncertain("the singles of crystals", counting(changes.singles, changes.silent, n), 1, 100, "%"),
-          too_uncertain("the flood maps of detector units", counting(changes.spots, changes.silent, 1),
-                        limits.spots_percent / 100, 100, "% of the distance between spots")})
+          too_uncertain("the singles of crystals",
+                        counting_crystals(geometry, changes.singles, changes.silent), 1, 100, "%"),
+          too_uncertain("the flood maps of detector units",
+                        counting_units(geometry, changes.spots, changes.silent), limits.spots_percent / 100,
+                        100, "% of the distance between spots")})
         if (!why.empty()) out.push_back(why);
     return out;
 }

@@ -20,7 +20,7 @@ using config::Vector3;
 constexpr double height = 460;
 constexpr std::uint32_t pixels = 1400;
 
-struct Point {
+struct PicturePoint {
     double x;
     double y;
 };
@@ -47,13 +47,13 @@ struct Projection {
         down = {st * s, -ct, -st * c};
         towards = {-ct * s, -st, ct * c};
     }
-    [[nodiscard]] Point at(const Vector3& p) const {
+    [[nodiscard]] PicturePoint at(const Vector3& p) const {
         return {report::picture_width / 2 + scale * dot(p, right), height / 2 + scale * dot(p, down)};
     }
 };
 
 struct Face {
-    std::array<Point, 4> points;
+    std::array<PicturePoint, 4> points;
     double depth;
     double shade;
     std::uint32_t colour;
@@ -97,7 +97,7 @@ void show_numbers(cairo_t* cairo, const Scene& scene, const config::Arrangement&
                   const Projection& view) {
     struct Label {
         double depth;
-        Point at;
+        PicturePoint at;
         std::uint32_t number;
     };
     std::vector<Label> labels;
@@ -114,10 +114,10 @@ void show_numbers(cairo_t* cairo, const Scene& scene, const config::Arrangement&
     std::stable_sort(labels.begin(), labels.end(),
                      [](const Label& a, const Label& b) { return a.depth > b.depth; });
     std::set<std::uint32_t> shown;
-    std::vector<Point> places;
+    std::vector<PicturePoint> places;
     cairo_set_font_size(cairo, 9);
     for (const Label& label : labels) {
-        const bool covered = std::any_of(places.begin(), places.end(), [&](const Point& p) {
+        const bool covered = std::any_of(places.begin(), places.end(), [&](const PicturePoint& p) {
             return std::abs(p.x - label.at.x) < 18 && std::abs(p.y - label.at.y) < 10;
         });
         if (covered || !shown.insert(label.number).second) continue;
@@ -143,7 +143,7 @@ std::string picture_of(const config::Scanner& scanner, SceneColour colour) {
         cairo_set_line_width(cairo, 0.3);
         for (const Face& face : faces) {
             cairo_new_path(cairo);
-            for (const Point& p : face.points)
+            for (const PicturePoint& p : face.points)
                 cairo_line_to(cairo, p.x, p.y);
             cairo_close_path(cairo);
             const auto part = [&](unsigned shift) {

@@ -22,14 +22,17 @@ struct FieldRange {
 };
 
 /// Between fields of about equal width: where the fewest counts lie, over three positions, no further from
-/// the middle between two than a fifth of a field. At the ends the whole map.
-std::vector<FieldRange> fields_of(const std::vector<double>& profile, std::uint32_t count) {
+/// the middle between two than 0.6 of the width of the smallest crystals, of which `most` lie in a field. At
+/// the ends the whole map.
+std::vector<FieldRange> fields_of(const std::vector<double>& profile, std::uint32_t count,
+                                  std::uint32_t most) {
     const std::size_t size = profile.size();
     const double width = static_cast<double>(size) / count;
     std::vector<FieldRange> fields(count, {0, size});
     for (std::uint32_t i = 1; i < count; ++i) {
-        const auto from = static_cast<std::size_t>(std::max((i - 0.2) * width, 1.0));
-        const auto to = std::min(static_cast<std::size_t>((i + 0.2) * width), size - 2);
+        const double reach = 0.6 * width / most;
+        const auto from = static_cast<std::size_t>(std::max(i * width - reach, 1.0));
+        const auto to = std::min(static_cast<std::size_t>(i * width + reach), size - 2);
         double fewest = std::numeric_limits<double>::infinity();
         double nearest = 0;
         for (std::size_t at = from; at <= to; ++at) {
@@ -70,6 +73,7 @@ class LayerMap {
     }
     /// Puts the map of the layer into that of the unit.
     void add(const UnitMap& layer, UnitMap& unit) const {
+        if (layer.table.empty()) return;  // no grid of crystals was found
         for (std::uint32_t origin = 0; origin < layer.spots.size(); ++origin) {
             const std::uint32_t local = layer_.first + other_way(origin);
             unit.spots[local] = {layer.spots[origin].x - static_cast<double>(to_x_),
@@ -135,7 +139,9 @@ UnitMap derive_map(const config::Scanner& scanner, std::uint32_t unit, std::span
     std::vector<double> along_y(size);
     for (std::size_t i = 0; i < flood.size(); ++i)
         along_y[i / size] += flood[i];
-    const std::vector<FieldRange> rows = fields_of(along_y, layout.fields_down());
+    const FloodShape smallest = flood_shape(scanner, unit);
+    const std::vector<FieldRange> rows =
+        fields_of(along_y, layout.fields_down(), smallest.rows / layout.fields_down());
     UnitMap map;
     map.table.assign(flood.size(), config::outside_crystals(g));
     map.spots.resize(g.crystals_of_unit(unit));
@@ -144,7 +150,8 @@ UnitMap derive_map(const config::Scanner& scanner, std::uint32_t unit, std::span
         std::vector<double> along_x(size);
         for (std::size_t i = rows[row].low * size; i < rows[row].high * size; ++i)
             along_x[i % size] += flood[i];
-        const std::vector<FieldRange> columns = fields_of(along_x, layout.fields_across());
+        const std::vector<FieldRange> columns =
+            fields_of(along_x, layout.fields_across(), smallest.columns / layout.fields_across());
         for (std::uint32_t column = 0; column < columns.size(); ++column) {
             const std::size_t number = row * columns.size() + column;
             if (number >= layout.layers().size()) continue;

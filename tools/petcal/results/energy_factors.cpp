@@ -40,7 +40,9 @@ Responses responses_of(const config::Geometry& g, const config::Calibration& old
         std::vector<double> bends;
         for (std::size_t local = 0; local < g.crystals_per_du(); ++local) {
             out.emplace_back();
-            if (!lines.refused().empty() || !both_fitted(lines, local)) continue;
+            if (local >= lines.first.crystals.size() || !lines.refused().empty() ||
+                !both_fitted(lines, local))
+                continue;
             const double adc_first = adc(local, lines.first.crystals[local].peak.place);
             const double adc_second = adc(local, lines.second.crystals[local].peak.place);
             if (!(adc_first > 0) || (adc_second > adc_first) != (second_keV > first_line_keV)) continue;
@@ -49,7 +51,7 @@ Responses responses_of(const config::Geometry& g, const config::Calibration& old
         }
         if (!lines.refused().empty()) continue;
         const double usual = config::median(std::move(bends));
-        for (std::size_t local = 0; local < g.crystals_per_du(); ++local) {
+        for (std::size_t local = 0; local < lines.first.crystals.size(); ++local) {
             auto& response = out[unit * g.crystals_per_du() + local];
             if (response) continue;
             const CrystalPeak& c = lines.first.crystals[local];
@@ -116,6 +118,12 @@ EnergyResult energy_result(const config::Geometry& g, const config::Calibration&
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
         const UnitEnergies& lines = units[unit].first;
         for (std::size_t local = 0; local < g.crystals_per_du(); ++local) {
+            if (local >= lines.crystals.size()) {  // the unit has fewer
+                r.state.push_back(static_cast<std::uint8_t>(EnergyState::kept));
+                r.peak_keV.push_back(0);
+                r.resolution.push_back(0);
+                continue;
+            }
             const CrystalPeak& c = lines.crystals[local];
             const bool fitted = c.state == PeakState::fitted;
             const bool kept = !units[unit].refused().empty();

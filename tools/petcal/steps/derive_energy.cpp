@@ -54,6 +54,7 @@ std::vector<UnitLines> derive_lines(const config::Geometry& g, const config::Spe
     std::vector<UnitLines> units(std::size_t{g.bdm_count} * g.du_count);
     for_each_unit("photopeaks", units.size(), [&](std::size_t unit) {
         constexpr std::size_t bins = config::energy_bins;
+        if (g.crystals_of_unit(static_cast<std::uint32_t>(unit)) == 0) return;
         UnitLines& u = units[unit];
         u.first = derive_unit_energies(unit_spectra(g, spectra, unit), bins, peaks_from, peaks_to);
         if (!second) return;
@@ -105,7 +106,7 @@ void print_second_line(const config::Geometry& g, const config::Calibration& old
     double error = 0;
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
         if (!units[unit].refused().empty()) continue;
-        for (std::size_t local = 0; local < g.crystals_per_du(); ++local) {
+        for (std::size_t local = 0; local < units[unit].first.crystals.size(); ++local) {
             const auto found = nonlinearity_of(factors_of(g, old, unit, local), units[unit], local, keV);
             if (!found) continue;
             fitted += 1;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
@@ -11,6 +12,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/tools/petcal/estimate/drawn_pairs.hpp"
 #include "tests/tools/petcal/estimate/simulated_scan.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/petcal/report/reports.hpp"
@@ -190,4 +192,51 @@ TEST_CASE("derive time: the next calibration has the true offsets") {
     options.point = {10, 0, 0};
     std::filesystem::remove(run / "coincidences.plm");
     CHECK_THROWS_AS(petcal::derive_times(scanner, options), config::Error);
+}
+
+TEST_CASE("derive time: modules of the long form that no pair joins are named") {
+    const test::TemporaryDirectory dir;
+    const config::Scanner scanner = test::example_of_long_form("box");
+    config::Calibration old;
+    const config::Geometry& g = scanner.geometry;
+    old.position_table.assign(std::size_t{g.unit_count()} * g.position_size * g.position_size, 255);
+    old.bins = 1;
+    old.energy_factor.assign(std::size_t{g.unit_count()} * g.crystals_per_du(), 1);
+    old.time_offset.assign(g.crystal_count(), 0);
+    config::save_calibration(dir / "old.h5", g, old);
+    old = config::load_calibration(dir / "old.h5", g);
+
+    // Panels pair with the opposite ones alone.
+    const auto is_x = [&](std::uint32_t crystal) {
+        return std::abs(crystal_place(scanner, crystal).outward[0]) > 0.5;
+    };
+    test::DrawnPairs drawn(scanner, 4);
+    std::vector<test::SimulatedPair> pairs;
+    for (int i = 0; i < 700'000; ++i) {
+        const auto pair = drawn.next({0, 0, 0, 14, 60});
+        if (pair && is_x(pair->a) == is_x(pair->b))
+            pairs.push_back({pair->a, pair->b, static_cast<float>(pair->ticks), false});
+    }
+    write_run(dir / "run", pairs, old);
+    const petcal::DeriveTimeOptions options{
+        dir / "old.h5", dir / "run", dir / "next.h5", {0, 0, 0, 14, 60}, {}};
+    const auto found = petcal::derive_times(scanner, options);
+    CHECK(found.offsets.groups == 2);
+    std::set<std::uint32_t> along_x;
+    for (std::uint32_t module = 0; module < scanner.arrangement->modules().size(); ++module)
+        if (is_x(scanner.arrangement->modules()[module].first_crystal)) along_x.insert(module);
+    const std::string text = groups_text(g, found.offsets);
+    CAPTURE(text);
+    CHECK(std::count(text.begin(), text.end(), ';') == 1);
+    for (const std::uint32_t module : along_x)
+        for (std::uint32_t du = 0; du < g.du_count; ++du)
+            for (std::uint32_t local = 0; local < g.crystals_of_unit(module * g.du_count + du); local += 50) {
+                const std::uint32_t crystal = g.crystal(module, du, local);
+                if (std::isfinite(found.offsets.error_ticks[crystal]))
+                    REQUIRE(found.offsets.group_of[crystal] ==
+                            found.offsets.group_of[g.crystal(*along_x.begin(), 0, 28)]);
+            }
+    petcal::write_time_report(dir / "times.html", scanner, found);
+    CHECK_THAT(test::read_file(dir / "times.html"),
+               petacq::test::contains("Nothing is known of the offsets between the groups: modules "));
 }
