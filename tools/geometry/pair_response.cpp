@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "config/crystal_material.hpp"
+#include "tools/geometry/vector.hpp"
 
 namespace petacq::geometry {
 namespace {
@@ -14,10 +15,6 @@ namespace {
 constexpr int nodes = 4;              // of a face
 constexpr double min_cosine = 0.1;    // lines along a face meet it
 constexpr double touching_mm = 0.01;  // modules that stand side by side are not in each other's way
-
-double dot(const Vector3& a, const Vector3& b) {
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
 
 Vector3 minus(const Vector3& a, const Vector3& b) {
     return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};

@@ -11,8 +11,8 @@ import numpy as np
 import support
 
 import petacq
-from petacq.geometry import command
-from petacq.geometry.crystal_files import read_castor, read_stir_map
+from petacq.scanner import command
+from petacq.scanner.crystal_files import read_castor, read_stir_map
 
 EXAMPLES = support.SOURCE / "config" / "examples" / "scanners"
 NAMES = sorted(path.name.split(".")[0] for path in EXAMPLES.glob("*.scanner.json"))

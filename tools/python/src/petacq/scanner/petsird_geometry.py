@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import ScannerError
-from petacq.geometry.arrangement import Millimetres
-from petacq.geometry.crystal_files import TOLERANCE_F32
-from petacq.geometry.find_modules import Crystals
-from petacq.geometry.place_modules import axes_of
 from petacq.optional import petsird_package
+from petacq.scanner.arrangement import Millimetres
+from petacq.scanner.crystal_files import TOLERANCE_F32
+from petacq.scanner.find_modules import Crystals
+from petacq.scanner.place_modules import axes_of
 
 
 def read_petsird(path: str | os.PathLike[str]) -> tuple[Crystals, list[str], str]:
