@@ -15,6 +15,7 @@ from petacq import petsird as tool
 from petacq.scanner import command
 from petacq.scanner.petsird_types import types_of
 from petacq.layout import COINCIDENCE
+from petacq.petsird_blocks import Extras, Second
 from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
 
@@ -125,6 +126,31 @@ class AnyScanner(unittest.TestCase):
         events = [event for of_pair in lists["prompt_events"].values() for event in of_pair]
         np.testing.assert_allclose(sorted(abs(middles[event.tof_idx]) for event in events), expected, atol=1e-3)
         self.assertTrue({-1.0, 1.0} <= {float(np.sign(middles[event.tof_idx])) for event in events})
+
+    def test_singles_and_dead_time_are_those_of_the_crystals(self):
+        run = made_run("phoswich")
+        count = run.scanner.crystal_count
+        random = np.random.default_rng(8)
+        singles, alive = random.integers(0, 1000, count), random.uniform(0.5, 1, count)
+        extras = Extras(seconds=[Second(0, 30, singles, alive)], singles=True)
+        path = support.scratch() / "seconds.petsird"
+        tool.convert(run, path, extras=extras)
+        compare(run, path, extras=extras)
+        with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
+            scanner = reader.read_header().scanner
+            blocks = [block.value for block in reader.read_time_blocks()]
+        (counted,) = (block for block in blocks if isinstance(block, petsird.SinglesHistogramTimeBlock))
+        (dead,) = (block for block in blocks if isinstance(block, petsird.DeadTimeTimeBlock))
+        both = ("singles_histograms", "singles_per_detection_bin_histogram")  # 0.9.1, 0.12
+        table = next(getattr(counted, name) for name in both if hasattr(counted, name))
+        self.assertEqual([len(of) for of in table], [28 * 49, 28 * 64])
+        places = run.scanner.positions_mm()
+        for of_type, values in enumerate(table):
+            for element in range(0, len(values), 37):
+                crystal = np.linalg.norm(places - front_of(scanner, of_type, element), axis=1).argmin()
+                self.assertEqual(int(values[element]), singles[crystal])
+                fraction = dead.alive_time_fractions.singles_alive_time_fractions[of_type][element]
+                self.assertAlmostEqual(float(fraction), alive[crystal], places=6)
 
     def test_materials_are_named(self):
         _, _, scanner, _, report = written("phoswich")
