@@ -35,7 +35,7 @@ def made_run(name: str) -> petacq.Run:
     folder = support.scratch() / f"{name}-run"
     if not folder.exists():
         folder.mkdir()
-        scanner = json.loads((EXAMPLES / f"{name}.scanner.json").read_text())
+        scanner = support.TURNED if name == "turned" else json.loads((EXAMPLES / f"{name}.scanner.json").read_text())
         count = petacq.Scanner.from_json(scanner).crystal_count
         random = np.random.default_rng(3)
         records = np.zeros(500, COINCIDENCE)
@@ -90,7 +90,7 @@ def front_of(scanner, of_type: int, detection_bin: int) -> np.ndarray:
 
 class AnyScanner(unittest.TestCase):
     def test_every_event_is_between_its_crystals(self):
-        for name, types in (("phoswich", 2), ("insert", 2), ("two-heads", 1)):
+        for name, types in (("phoswich", 2), ("insert", 2), ("two-heads", 1), ("turned", 4)):
             with self.subTest(name):
                 run, path, scanner, lists, report = written(name)
                 self.assertEqual(len(scanner.scanner_geometry.replicated_modules), types)
@@ -172,7 +172,7 @@ class AnyScanner(unittest.TestCase):
         self.assertEqual(len({m.group for m in modules}), 2)
 
     def test_geometry_comes_back(self):
-        for name in ("phoswich", "insert", "box", "two-heads", "unequal-blocks", "two-rings", "partial-ring"):
+        for name in ("phoswich", "insert", "box", "two-heads", "unequal-blocks", "two-rings", "partial-ring", "turned"):
             with self.subTest(name):
                 run, path, *_ = written(name)
                 document = support.scratch() / f"{name}.found.json"

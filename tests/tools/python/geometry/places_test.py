@@ -24,13 +24,13 @@ def example(name: str) -> petacq.Scanner:
     return petacq.Scanner.load(EXAMPLES / f"{name}.scanner.json")
 
 
-def exported(name: str, export_format: str) -> Path:
+def exported(name: str, export_format: str, scanner: Path | None = None) -> Path:
     """The directory with an export of a run of one pair, by petlm. With the table of crystals."""
     site = support.scratch() / f"{name}-{export_format}"
     if not site.exists():
         site.mkdir()
         (site / "pair.bin").write_bytes(struct.pack("<IfdIfd", 0, 511, 100.0, 1, 511, 101.0))
-        scanner = EXAMPLES / f"{name}.scanner.json"
+        scanner = scanner or EXAMPLES / f"{name}.scanner.json"
         support.call("petlm", "import", "--format", "coinstruct", site / "pair.bin", "--scanner", scanner, "-o", site / "pair.plm")
         to = site / "pair.csv" if export_format == "csv" else site / "out"
         support.call("petlm", "export", "--format", export_format, site / "pair.plm", "--scanner", scanner, "--output", to)
@@ -76,6 +76,15 @@ class Places(unittest.TestCase):
                 for key in ("bdm", "du", "local"):
                     np.testing.assert_array_equal(getattr(s, key)(crystal), expected[key])
                 np.testing.assert_array_equal(s.crystal(s.bdm(crystal), s.du(crystal), s.local(crystal)), crystal)
+
+    def test_modules_that_are_tilted_and_turned_are_where_petlm_has_them(self):
+        document = support.scratch() / "turned.scanner.json"
+        document.write_text(json.dumps(support.TURNED))
+        s = petacq.Scanner.load(document)
+        expected = table(exported("turned", "csv", document) / "pair.crystals.csv")
+        places = np.column_stack([expected[key] for key in "xyz"])
+        np.testing.assert_allclose(s.positions_mm(), places, rtol=0, atol=1e-9)
+        self.assertGreater(np.abs(s.outward()[:, 2]).max(), 0.2)
 
     def test_both_forms_have_the_same_interface(self):
         ring = petacq.Scanner.load(support.SOURCE / "config" / "examples" / "small.scanner.json")
