@@ -65,6 +65,7 @@ ORDER = [
     ["tools/petlm/reconstruction/projector"],
     ["tools/petlm/reconstruction/corrections"],
     ["tools/petlm/reconstruction/em", "tools/petlm/reconstruction/errors"],
+    ["tools/petlm/export/geometry"],
     ["tools/petlm/export"],
     ["tools/petlm/plot", "tools/petlm/reconstruction/image"],
     ["tools/petlm/nema", "tools/petlm/reconstruction/frames"],
@@ -88,7 +89,8 @@ ORDER = [
 PYTHON_PACKAGE = "tools/python/src/petacq"
 PYTHON_ORDER = [
     ["compression", "coverage_1_0", "crc32c", "errors", "run_state"],
-    ["capture", "coverage", "layout", "nuclide_codes", "optional", "rpc", "scanner"],
+    ["capture", "coverage", "layout", "nuclide_codes", "optional", "rpc"],
+    ["scanner"],
     ["calibration", "records", "series"],
     ["histograms", "normalisation", "plm", "rates"],
     ["plm_files"],

@@ -55,6 +55,30 @@ def scratch() -> Path:
 SOURCE_POINT_MM = (14.0, 7.0, 6.0)
 
 
+#: A scanner in the long form whose modules are tilted along the axis and turned about their directions.
+TURNED = {
+    "name": "turned",
+    "tick_ps": 10,
+    "position_size": 8,
+    "module_types": [
+        {
+            "name": "block",
+            "layers": [
+                {"y": {"sizes_mm": [1, 2, 1.5], "gaps": [{"after": 1, "mm": 0.3}]}, "z": {"count": 4, "pitch_mm": 2.5}, "length_mm": 8},
+                {"y": {"count": 2, "pitch_mm": 2, "shift_mm": 0.5}, "z": {"count": 3, "pitch_mm": 3, "size_mm": 2.5}, "length_mm": 6,
+                 "gap_mm": 0.5, "material": "BGO"},
+            ],
+        }
+    ],
+    "modules": [
+        {"type": "block", "place": {"front_mm": [30, 4, -3], "outward": [1, 0.2, 0.3], "turn_deg": 25}},
+        {"type": "block", "place": {"front_mm": [-28, 6, 5], "outward": [-1, 0.1, -0.3], "turn_deg": -10}},
+        {"type": "block", "place": {"front_mm": [2, 31, 0], "outward": [0, 1, 0]}},
+        {"type": "block", "place": {"front_mm": [0, -33, 8], "outward": [0.1, -1, 0.2], "turn_deg": 5}},
+    ],
+}
+
+
 class Daemon:
     """A petacqd of the small scanner, in a directory of its own: from ``with`` to the end of the block."""
 

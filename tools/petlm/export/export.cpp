@@ -32,10 +32,12 @@ struct Format {
     bool tags;       ///< can hold tags
     bool directory;  ///< writes several files
     bool randoms;    ///< can hold randoms by pairs of crystals
+    /// Of the scanner, before anything is read; null: any will do.
+    void (*check)(const ExportSource&, const ExportOptions&) = nullptr;
 };
 
 constexpr std::array<Format, 5> formats = {{{"castor", export_castor, false, false, true, true},
-                                            {"stir", export_stir, false, false, true, true},
+                                            {"stir", export_stir, false, false, true, true, check_stir},
                                             {"coinstruct", export_coinstruct, false, false, false, false},
                                             {"csv", export_csv, true, true, false, false},
                                             {"hdf5", export_hdf5, true, false, false, false}}};
@@ -218,6 +220,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
         options.depth_mm =
             corrections::depth_of_normalisation(options.lines, source.scanner(options.scanner));
     }
+    if (format.check != nullptr) format.check(source, options);
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
     const auto text_file = format.directory ? options.output / "README.txt"

@@ -83,6 +83,8 @@ using Exporter = Exported (*)(const ExportSource&, const ExportOptions&, Outputs
 
 Exported export_castor(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 Exported export_stir(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
+/// Throws UsageError if export_stir() cannot do what is asked for with this scanner.
+void check_stir(const ExportSource& source, const ExportOptions& options);
 Exported export_coinstruct(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 Exported export_csv(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 Exported export_hdf5(const ExportSource& source, const ExportOptions& options, Outputs& outputs);

@@ -57,7 +57,6 @@ LineModel::LineModel(const ExportSource& source, const config::Scanner& scanner,
                      net::WorkerPool& pool)
     : rule_(pair_rule(source, scanner.geometry)),
       lines_(scanner, depth_of_interaction(options.depth_mm, scanner), options.lines),
-      kinds_(scanner),
       randoms_(options.randoms.value_or(RandomsPerPair{})) {
     if (lines_.normalised())
         sentences_ = check_fit(lines_, *options.lines.normalisation, source.coverage(), scanner);
@@ -71,12 +70,9 @@ double LineModel::found(std::uint32_t a, std::uint32_t b) const {
 }
 
 double LineModel::trues(std::uint32_t a, std::uint32_t b) const {
-    if (!rule_.good(a, b)) return 0;
-    const auto face = [&](std::uint32_t crystal) {
-        const CrystalKind& kind = kinds_.kinds()[kinds_.kind_of(crystal)];
-        return kind.y_mm * kind.z_mm;
-    };
-    return found(a, b) * lines_.solid_angle(a, b, face(a) * face(b) / (2 * std::numbers::pi));
+    constexpr double both_directions = 2 * std::numbers::pi;
+    return rule_.good(a, b) ? found(a, b) * lines_.solid_angle(a, b, lines_.face_squared() / both_directions)
+                            : 0;
 }
 
 double LineModel::calibration() const {

@@ -10,7 +10,6 @@
 #include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
-#include "tools/petlm/export/geometry/crystal_kinds.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/em/lines.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
@@ -31,8 +30,9 @@ class LineModel {
     LineModel(const LineModel&) = delete;
     LineModel& operator=(const LineModel&) = delete;
 
-    /// face face cos cos / (2 pi distance^2) * normalisation * live / pile-up, mm^2. 0 if one of the crystals
-    /// is dead or the rules refuse the pair.
+    /// face^2 cos cos / (2 pi distance^2) * normalisation * live / pile-up, mm^2. 0 if one of the crystals
+    /// is dead or the rules refuse the pair. In the long form as corrections::LineFactors::solid_angle() has
+    /// it.
     [[nodiscard]] double trues(std::uint32_t a, std::uint32_t b) const;
     /// The share of the pairs that leaves the object, above 0; 1 without an object.
     [[nodiscard]] double attenuation(std::uint32_t a, std::uint32_t b) const {
@@ -71,7 +71,6 @@ class LineModel {
 
     gpu::PairRule rule_;
     corrections::LineFactors lines_;
-    CrystalKinds kinds_;
     RandomsPerPair randoms_;
     double decay_ = 1;
     std::unique_ptr<image::Scatter> scatter_;

@@ -223,18 +223,22 @@ void describe_template(const std::optional<daemon::StatedActivity>& nuclide, Exp
 
 }  // namespace
 
+void check_stir(const ExportSource& source, const ExportOptions& options) {
+    const config::Scanner scanner = source.scanner(options.scanner);
+    const StirDetectors detectors(scanner, CrystalKinds(scanner));
+    if (detectors.no_template().empty() || !options.corrects_lines()) return;
+    throw UsageError(fmt::format(
+        "--normalisation, --attenuation: stir has factors of lines as projection data, and those of STIR "
+        "do not hold the lines of scanner {}: {}; expected an export to castor, or none of these options",
+        scanner.name, detectors.no_template()));
+}
+
 Exported export_stir(const ExportSource& source, const ExportOptions& options, Outputs& outputs) {
     const config::Scanner scanner = source.scanner(options.scanner);
     const CrystalKinds kinds(scanner);
     const StirDetectors detectors(scanner, kinds);
     OneDepth depth(scanner, kinds, options.depth_mm);
     const bool projects = detectors.no_template().empty();
-    if (!projects && options.corrects_lines()) {
-        throw UsageError(fmt::format(
-            "--normalisation, --attenuation: stir has factors of lines as projection data, and those of STIR "
-            "do not hold the lines of scanner {}: {}; expected an export to castor, or none of these options",
-            scanner.name, detectors.no_template()));
-    }
     for (const char* file :
          {"listmode.clm.safir", "listmode.par", "crystal_map.txt", "template.hs", "template.s",
           "lm_to_projdata.par", "lm_to_projdata_delayeds.par", "frames.fdef", "randoms.hs", "randoms.s"})

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import CalibrationError
-from petacq.geometry.arrangement import Integers
+from petacq.scanner.arrangement import Integers
 from petacq.scanner import Scanner
 
 ADC_PER_BIN = 10

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from petacq.calibration import _read
 from petacq.errors import CalibrationError
-from petacq.geometry.arrangement import Integers
+from petacq.scanner.arrangement import Integers
 from petacq.scanner import Scanner
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from petacq.coverage_1_0 import joined
 from petacq.errors import PetacqError
-from petacq.geometry.arrangement import Integers
+from petacq.scanner.arrangement import Integers
 from petacq.layout import Records
 from petacq.petsird_events import Bins, Options, ceil_ms, floor_ms
 from petacq.run import Run

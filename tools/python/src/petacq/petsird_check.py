@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import PetacqError
-from petacq.geometry.arrangement import Integers
+from petacq.scanner.arrangement import Integers
 from petacq.optional import petsird_package
 from petacq.petsird_blocks import Extras, blocks, extras_of
 from petacq.petsird_events import DEFAULTS, Events, Options, bins_of, count_of, intervals

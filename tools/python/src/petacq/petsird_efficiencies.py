@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from petacq.geometry.arranged_scanner import ArrangedScanner
-from petacq.geometry.good_pairs import modules_pair
-from petacq.geometry.petsird_types import PetsirdType
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.good_pairs import modules_pair
+from petacq.scanner.petsird_types import PetsirdType
 from petacq.normalisation import Normalisation
 from petacq.petsird_events import Bins
 from petacq.scanner import Scanner

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import PetacqError
-from petacq.geometry.arrangement import Integers
-from petacq.geometry.petsird_types import PetsirdType, elements_of, types_of
+from petacq.scanner.arrangement import Integers
+from petacq.scanner.petsird_types import PetsirdType, elements_of, types_of
 from petacq.layout import DELAYED, PROMPT, Records
 from petacq.normalisation import Normalisation
 from petacq.run import Run

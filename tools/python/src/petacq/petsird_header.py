@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petacq.geometry.arranged_scanner import ArrangedScanner
-from petacq.geometry.petsird_types import PetsirdType, turned_about_z
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.petsird_types import PetsirdType, turned_about_z
 from petacq.normalisation import Normalisation
 from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.petsird_blocks import Extras

@@ -13,11 +13,11 @@ from typing import NoReturn
 import numpy as np
 
 from petacq.errors import PetacqError, ScannerError
-from petacq.geometry.arranged_scanner import ArrangedScanner
-from petacq.geometry.crystal_files import read_castor, read_stir_map
-from petacq.geometry.describe_modules import Described, describe
-from petacq.geometry.find_modules import Crystals, find_modules
-from petacq.geometry.petsird_geometry import read_petsird
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.crystal_files import read_castor, read_stir_map
+from petacq.scanner.describe_modules import Described, describe
+from petacq.scanner.find_modules import Crystals, find_modules
+from petacq.scanner.petsird_geometry import read_petsird
 
 _OK, _USAGE, _BAD_INPUT, _IO = 0, 64, 65, 74
 MATERIALS = ("BGO", "BaF2", "GAGG", "GSO", "LSO", "LYSO", "LaBr3", "LuAP", "NaI")

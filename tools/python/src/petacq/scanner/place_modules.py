@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from petacq.errors import ScannerError
-from petacq.geometry.arrangement import Millimetres, Module, ModuleType
-from petacq.geometry.keys import Part, finite
+from petacq.scanner.arrangement import Millimetres, Module, ModuleType
+from petacq.scanner.keys import Part, finite
 
 _PLACEMENTS = ("ring", "arc", "polygon", "box", "panel", "place")
 

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import ScannerError
-from petacq.geometry.arrangement import Integers, Millimetres
-from petacq.geometry.find_modules import Crystals
+from petacq.scanner.arrangement import Integers, Millimetres
+from petacq.scanner.find_modules import Crystals
 
 #: Of numbers of 32 bits: a few units of the last place of the largest one.
 TOLERANCE_F32 = 4 * 2.0**-23

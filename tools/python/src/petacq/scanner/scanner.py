@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import ScannerError
-from petacq.geometry.arrangement import Address, Integers, Millimetres
+from petacq.scanner.arrangement import Address, Integers, Millimetres
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Scanner:
     def from_json(cls, document: Any) -> Scanner:
         """From the JSON of a scanner description, as ``run.json`` holds it, too. Raises ScannerError."""
         if isinstance(document, Mapping) and ("modules" in document or "module_types" in document):
-            from petacq.geometry.arranged_scanner import ArrangedScanner
+            from petacq.scanner.arranged_scanner import ArrangedScanner
 
             return ArrangedScanner(document)
         geometry = _object(document, "geometry")

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import ScannerError
-from petacq.geometry.arrangement import Address, Arrangement, Integers, Layer, Millimetres, ModuleType, Row
-from petacq.geometry.keys import Part, whole
-from petacq.geometry.place_modules import place_modules
-from petacq.scanner import Scanner
+from petacq.scanner.arrangement import Address, Arrangement, Integers, Layer, Millimetres, ModuleType, Row
+from petacq.scanner.keys import Part, whole
+from petacq.scanner.place_modules import place_modules
+from petacq.scanner.scanner import Scanner
 
 _MOST_CRYSTALS = 1 << 28
 _MOST_DUS = 16

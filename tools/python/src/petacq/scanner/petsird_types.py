@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from petacq.geometry.arranged_scanner import ArrangedScanner
-from petacq.geometry.arrangement import Integers, Millimetres, ModuleType
-from petacq.scanner import Scanner
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.arrangement import Integers, Millimetres, ModuleType
+from petacq.scanner.scanner import Scanner
 
 
 @dataclass(frozen=True)

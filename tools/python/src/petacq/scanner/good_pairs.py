@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from petacq.geometry.arranged_scanner import ArrangedScanner
-from petacq.geometry.arrangement import Integers
-from petacq.geometry.keys import Part, list_of
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.arrangement import Integers
+from petacq.scanner.keys import Part, list_of
 
 
 def modules_pair(

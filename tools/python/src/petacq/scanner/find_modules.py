@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import ScannerError
-from petacq.geometry.arrangement import Integers, Millimetres
-from petacq.geometry.place_modules import axes_of
+from petacq.scanner.arrangement import Integers, Millimetres
+from petacq.scanner.place_modules import axes_of
 
 #: Directions are compared with each other up to so many; more are told apart by their digits alone.
 _MOST_COMPARED = 4096

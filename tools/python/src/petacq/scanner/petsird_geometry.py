@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import ScannerError
-from petacq.geometry.arrangement import Millimetres
-from petacq.geometry.crystal_files import TOLERANCE_F32
-from petacq.geometry.find_modules import Crystals
-from petacq.geometry.place_modules import axes_of
 from petacq.optional import petsird_package
+from petacq.scanner.arrangement import Millimetres
+from petacq.scanner.crystal_files import TOLERANCE_F32
+from petacq.scanner.find_modules import Crystals
+from petacq.scanner.place_modules import axes_of
 
 
 def read_petsird(path: str | os.PathLike[str]) -> tuple[Crystals, list[str], str]:
@@ -24,12 +24,10 @@ def read_petsird(path: str | os.PathLike[str]) -> tuple[Crystals, list[str], str
     petsird = petsird_package()
     with open(path, "rb") as file:
         try:
-            with petsird.BinaryPETSIRDReader(file) as reader:
-                information = reader.read_header().scanner
-                for _ in reader.read_time_blocks():
-                    pass
-        except (ValueError, RuntimeError, EOFError, KeyError, IndexError, TypeError, UnicodeDecodeError) as error:
-            raise ScannerError(f"{path}: not a PETSIRD file of this version of the package: {error}") from error
+            # Not as a context: that demands all events to be read, too.
+            information = petsird.BinaryPETSIRDReader(file).read_header().scanner
+        except Exception as error:  # the package has no errors of its own
+            raise ScannerError(f"{path}: expected a PETSIRD file of the version of the package: {error}") from error
     names = {material.id: str(material.name) for material in information.bulk_materials}
     materials = sorted({*names.values(), "not known"})
     parts: list[tuple[Millimetres, ...]] = []

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import ScannerError
-from petacq.geometry.arranged_scanner import row_of
-from petacq.geometry.arrangement import Integers, Millimetres
-from petacq.geometry.find_modules import FoundLayer, FoundModule
-from petacq.geometry.keys import Part
+from petacq.scanner.arranged_scanner import row_of
+from petacq.scanner.arrangement import Integers, Millimetres
+from petacq.scanner.find_modules import FoundLayer, FoundModule
+from petacq.scanner.keys import Part
 
 _MOST_MODULES = 65536
 _MOST_TYPES = 256
