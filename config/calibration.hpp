@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/energy_bins.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::config {
 

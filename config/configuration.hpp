@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "config/choices.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::config {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::config {
 
@@ -17,24 +17,24 @@ class FloodLayout {
     /// REQUIRES: a unit that exists. `unit`: bdm * du_count + du.
     FloodLayout(const Scanner& scanner, std::uint32_t unit);
 
-    struct Point {
+    struct UnitPoint {
         double u;
         double v;
     };
     /// Columns and rows from the middle of a local crystal.
-    [[nodiscard]] Point point(std::uint32_t local, double columns, double rows) const;
+    [[nodiscard]] UnitPoint point(std::uint32_t local, double columns, double rows) const;
     /// The local crystal at a point. None outside, and within half a gap of a neighbour; `gap`: of the width
     /// of a column or row, by their number in the whole map.
     template <class Gap>
-    [[nodiscard]] std::optional<std::uint32_t> crystal_at(Point point, Gap gap) const {
-        const auto field_u = Field::of(point.u, across_);
-        const auto field_v = Field::of(point.v, down_);
+    [[nodiscard]] std::optional<std::uint32_t> crystal_at(UnitPoint point, Gap gap) const {
+        const auto field_u = FloodField::of(point.u, across_);
+        const auto field_v = FloodField::of(point.v, down_);
         if (!field_u || !field_v) return std::nullopt;
         const std::size_t number = field_v->number * std::size_t{across_} + field_u->number;
         if (number >= layers_.size()) return std::nullopt;
         const Layer& layer = layers_[number];
-        const auto column = Field::part(field_u->inside, layer.columns, gap(across_ * layer.columns));
-        const auto row = Field::part(field_v->inside, layer.rows, gap(down_ * layer.rows));
+        const auto column = FloodField::part(field_u->inside, layer.columns, gap(across_ * layer.columns));
+        const auto row = FloodField::part(field_v->inside, layer.rows, gap(down_ * layer.rows));
         if (!column || !row) return std::nullopt;
         return layer.first + (layer.rows - 1 - *row) * layer.columns + *column;
     }
@@ -54,10 +54,10 @@ class FloodLayout {
     [[nodiscard]] std::uint32_t fields_down() const { return down_; }
 
   private:
-    struct Field {
+    struct FloodField {
         std::uint32_t number;
         double inside;  ///< 0 to 1
-        static std::optional<Field> of(double u, std::uint32_t count);
+        static std::optional<FloodField> of(double u, std::uint32_t count);
         static std::optional<std::uint32_t> part(double inside, std::uint32_t count, double gap);
     };
     [[nodiscard]] const Layer& layer_of(std::uint32_t local) const;

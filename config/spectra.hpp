@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/energy_bins.hpp"
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 
 namespace petacq::config {
 

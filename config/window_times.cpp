@@ -7,7 +7,7 @@
 #include "config/base/json_schema.hpp"
 #include "config/base/ticks.hpp"
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::config {
 

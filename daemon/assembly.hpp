@@ -10,7 +10,7 @@
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/backend/backend.hpp"
 #include "daemon/placement/machine.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/base/counters.hpp"
 #include "gpu/base/records.hpp"
 #include "gpu/rules/coincidence_rules.hpp"

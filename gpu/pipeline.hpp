@@ -17,8 +17,8 @@
 
 #include "config/calibration.hpp"
 #include "config/choices.hpp"
-#include "config/frame_version.hpp"
-#include "config/geometry.hpp"
+#include "config/scanner/frame_version.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/base/counters.hpp"
 #include "gpu/base/records.hpp"
 #include "gpu/histograms.hpp"

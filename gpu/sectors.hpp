@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::gpu {

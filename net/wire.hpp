@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "config/choices.hpp"
-#include "config/frame_version.hpp"
+#include "config/scanner/frame_version.hpp"
 #include "net/modules.hpp"
 
 #ifdef __CUDACC__

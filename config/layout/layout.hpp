@@ -128,7 +128,8 @@ struct Layout {
 };
 
 /// Reads and checks a layout. `max_bdm_count`: modules that the frames can name that the foreign ones are
-/// translated into (config/frame_version.hpp). Throws config::Error with the key's path and the expectation.
+/// translated into (config/scanner/frame_version.hpp). Throws config::Error with the key's path and the
+/// expectation.
 Layout load_layout(const std::filesystem::path& file, std::uint32_t max_bdm_count);
 Layout layout_from_json(const nlohmann::json& document, std::uint32_t max_bdm_count);
 

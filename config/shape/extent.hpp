@@ -1,7 +1,7 @@
 // How large a scanner is, and how fine its crystals are, for any arrangement.
 #pragma once
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::config {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/detector/board_readings.hpp"
 #include "daemon/detector/module_sums.hpp"
 #include "daemon/synchrony/sampler.hpp"

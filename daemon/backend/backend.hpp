@@ -7,7 +7,7 @@
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
 #include "net/base/cores.hpp"
 #include "net/batch.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::daemon {

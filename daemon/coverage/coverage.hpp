@@ -16,7 +16,7 @@
 
 #include "config/configuration.hpp"
 #include "config/nuclides/nuclides.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/coverage/intervals.hpp"
 
 namespace petacq::daemon {

@@ -27,7 +27,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/detector/module_sums.hpp"
 #include "daemon/seconds/second.hpp"
 #include "daemon/synchrony/synchrony.hpp"

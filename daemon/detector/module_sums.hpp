@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/seconds/second.hpp"
 
 namespace petacq::daemon {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/detector/detector_watch.hpp"
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/live_sums.hpp"

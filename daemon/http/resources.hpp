@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/http/long_history.hpp"
 #include "daemon/http/rate_history.hpp"
 #include "daemon/http/unit_spectra.hpp"

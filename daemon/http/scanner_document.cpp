@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "config/shape/unrolled_map.hpp"
 
 namespace petacq::daemon {

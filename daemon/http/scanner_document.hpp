@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::daemon {
 

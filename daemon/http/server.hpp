@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/control/server.hpp"
 #include "daemon/http/resources.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
 

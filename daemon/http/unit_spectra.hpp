@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/spectra.hpp"
 
 namespace petacq::daemon {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/detector/detector_watch.hpp"
 #include "daemon/seconds/meter.hpp"
 #include "daemon/seconds/reader.hpp"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/histograms.hpp"
 
 namespace petacq::daemon {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/placement/machine.hpp"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "config/choices.hpp"
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/series.hpp"
 #include "daemon/seconds/record.hpp"

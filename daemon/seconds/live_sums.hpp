@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/seconds/second.hpp"
 
 namespace petacq::daemon {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/seconds/second.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/seconds/second.hpp"
 
 namespace petacq::daemon {

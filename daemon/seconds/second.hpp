@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/interval_sums.hpp"
 #include "gpu/randoms/randoms.hpp"
 #include "gpu/second_cuts.hpp"

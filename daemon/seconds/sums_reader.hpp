@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "gpu/interval_sums.hpp"
 

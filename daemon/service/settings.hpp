@@ -7,7 +7,7 @@
 
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/tracking/tracker_options.hpp"
 #include "net/receive/receiver.hpp"

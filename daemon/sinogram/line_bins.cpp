@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "config/shape/extent.hpp"
 
 namespace petacq::sinogram {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/depth_of_interaction.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::sinogram {
 

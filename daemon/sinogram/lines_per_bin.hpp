@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/sinogram/line_bins.hpp"
 #include "gpu/rules/pair_rule.hpp"
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/sinogram/line_bins.hpp"
 #include "gpu/base/records.hpp"
 #include "gpu/rules/pair_rule.hpp"

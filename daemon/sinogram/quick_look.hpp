@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/sinogram/live_sinogram.hpp"
 #include "daemon/tap/tap.hpp"
 #include "net/base/mutex.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "config/base/sha256.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/status/held_up.hpp"
 #include "daemon/status/problems.hpp"
 #include "daemon/status/reason_order.hpp"

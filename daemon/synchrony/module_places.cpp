@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "config/shape/extent.hpp"
 
 namespace petacq::daemon {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/pair_chances.hpp"
 #include "gpu/rules/coincidence_rules.hpp"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::gpu {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/randoms/pair_bins.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/rules/pair_rule.hpp"

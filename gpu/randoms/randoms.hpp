@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/interval_sums.hpp"
 #include "gpu/randoms/axial_partners.hpp"
 #include "gpu/randoms/good_pairs.hpp"

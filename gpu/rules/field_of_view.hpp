@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "config/channel_map.hpp"
+#include "config/scanner/channel_map.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::gpu {
@@ -13,12 +13,12 @@ namespace detail {
 
 using Wide = __int128;
 
-struct Point {
+struct PointUm {
     std::int64_t x;
     std::int64_t y;
     std::int64_t z;
 };
-PETACQ_HD inline Point front_of(const config::PairGeometry::Crystal& crystal) {
+PETACQ_HD inline PointUm front_of(const config::PairGeometry::Crystal& crystal) {
     return {crystal.x_um, crystal.y_um, crystal.z_um};
 }
 
@@ -26,9 +26,10 @@ PETACQ_HD inline Point front_of(const config::PairGeometry::Crystal& crystal) {
 /// low + n1 / d (high - low). Seen along the axis, and d times as large, it goes from p to q. It meets the
 /// circle if one end lies inside, or if the nearest point of its line to the axis lies between the ends and
 /// inside: |low x u| <= r |u| for the direction u of the segment.
-PETACQ_HD inline bool meets_cylinder(Point low, Point high, std::int64_t radius, std::int64_t half_length) {
+PETACQ_HD inline bool meets_cylinder(PointUm low, PointUm high, std::int64_t radius,
+                                     std::int64_t half_length) {
     if (low.z > high.z) {
-        const Point lower = high;
+        const PointUm lower = high;
         high = low;
         low = lower;
     }
@@ -88,8 +89,8 @@ struct Fractions {
 /// Positions are within config::PairGeometry::max_position_mm, so that no product overflows.
 PETACQ_HD inline bool line_meets(config::FieldOfView view, const config::PairGeometry::Crystal& a,
                                  const config::PairGeometry::Crystal& b) {
-    const detail::Point p = detail::front_of(a);
-    const detail::Point q = detail::front_of(b);
+    const detail::PointUm p = detail::front_of(a);
+    const detail::PointUm q = detail::front_of(b);
     if (view.half_y_um == 0) return detail::meets_cylinder(p, q, view.half_x_um, view.half_length_um);
     detail::Fractions left;
     left.clip(p.x, q.x, view.half_x_um);

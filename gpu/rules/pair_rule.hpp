@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/rules/field_of_view.hpp"
 #include "net/wire.hpp"

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "config/arrangement.hpp"
-#include "config/depth_of_interaction.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 

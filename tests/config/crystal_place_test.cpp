@@ -2,7 +2,7 @@
 #include <numbers>
 #include <stdexcept>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 

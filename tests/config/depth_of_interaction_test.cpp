@@ -1,4 +1,4 @@
-#include "config/depth_of_interaction.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "config/base/error.hpp"
-#include "config/crystal_material.hpp"
+#include "config/scanner/crystal_material.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "config/base/error.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
 

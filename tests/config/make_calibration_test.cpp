@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/odd_scanner.hpp"

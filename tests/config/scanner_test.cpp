@@ -1,4 +1,4 @@
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 #include <nlohmann/json.hpp>
 

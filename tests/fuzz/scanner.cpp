@@ -1,5 +1,5 @@
 // The scanner description.
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/randoms/good_pairs.hpp"

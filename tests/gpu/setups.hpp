@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
 #include "tests/gpu/base/random.hpp"
 #include "tests/gpu/reference.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "config/base/words.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/randoms/randoms.hpp"
 #include "tests/physics/phantoms.hpp"
 #include "tests/physics/scanners.hpp"

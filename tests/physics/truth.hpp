@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/second_cuts.hpp"
 #include "tools/petsim/simulation/base/options.hpp"

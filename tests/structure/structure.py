@@ -15,7 +15,7 @@ import sys
 ORDER = [
     ["config/spelling"],
     ["config/base", "config/nuclides"],
-    ["config/hdf5", "config/layout"],
+    ["config/hdf5", "config/layout", "config/scanner"],
     ["config"],
     ["config/command_line", "config/shape"],
     ["net/base"],

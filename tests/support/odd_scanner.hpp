@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "config/arrangement.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::test {
 

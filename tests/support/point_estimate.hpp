@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/median.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
 
 namespace petacq::test {

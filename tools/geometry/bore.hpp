@@ -1,7 +1,7 @@
 // The room inside a scanner, by the front faces of its modules.
 #pragma once
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::geometry {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "config/arrangement.hpp"
-#include "config/module_box.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/module_box.hpp"
 
 namespace petacq::geometry {
 

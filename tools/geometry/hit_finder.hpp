@@ -5,7 +5,7 @@
 #include <optional>
 #include <variant>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/entry.hpp"
 #include "tools/geometry/module_finder.hpp"
 #include "tools/geometry/ring_finder.hpp"

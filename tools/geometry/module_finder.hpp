@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/geometry/entry.hpp"
 #include "tools/geometry/intervals.hpp"
 #include "tools/geometry/module_grid.hpp"

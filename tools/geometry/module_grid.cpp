@@ -113,8 +113,8 @@ std::size_t ModuleGrid::index(const Cell& cell) const {
     return static_cast<std::size_t>((std::int64_t{cell[2]} * count_[1] + cell[1]) * count_[0] + cell[0]);
 }
 
-std::optional<ModuleGrid::Crossing> ModuleGrid::next(const Vector3& from, const Vector3& direction,
-                                                     double after) const {
+std::optional<ModuleGrid::ModuleCrossing> ModuleGrid::next(const Vector3& from, const Vector3& direction,
+                                                           double after) const {
     Stretch whole;
     for (std::size_t i = 0; i < 3; ++i)
         whole.cut(from[i], direction[i], low_[i], high_[i]);
@@ -131,14 +131,14 @@ std::optional<ModuleGrid::Crossing> ModuleGrid::next(const Vector3& from, const 
         pitch[i] = size_[i] / std::abs(direction[i]);
         border[i] = (low_[i] + (cell[i] + (direction[i] > 0 ? 1 : 0)) * size_[i] - from[i]) / direction[i];
     }
-    std::optional<Crossing> best;
+    std::optional<ModuleCrossing> best;
     for (;;) {
         const std::size_t here = index(cell);
         for (std::uint32_t i = first_[here]; i < first_[here + 1]; ++i) {
             const Stretch part = inside(boxes_[modules_[i]], from, direction);
             if (part.leave <= after + rounding_mm || part.leave <= part.enter) continue;
             const double enter = std::max(part.enter, after);
-            if (!best || enter < best->enter) best = Crossing{modules_[i], enter, part.leave};
+            if (!best || enter < best->enter) best = ModuleCrossing{modules_[i], enter, part.leave};
         }
         const std::size_t axis =
             static_cast<std::size_t>(std::min_element(border.begin(), border.end()) - border.begin());

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/module_box.hpp"
+#include "config/scanner/module_box.hpp"
 #include "tools/geometry/vector.hpp"
 
 namespace petacq::geometry {
@@ -18,14 +18,14 @@ class ModuleGrid {
     explicit ModuleGrid(std::vector<config::ModuleBox> boxes);
 
     /// A ray inside the box of a module: distances from its origin.
-    struct Crossing {
+    struct ModuleCrossing {
         std::uint32_t module;
         double enter;
         double leave;
     };
     /// The first one that does not end before the distance `after`; it begins there if the ray is inside.
-    [[nodiscard]] std::optional<Crossing> next(const Vector3& from, const Vector3& direction,
-                                               double after) const;
+    [[nodiscard]] std::optional<ModuleCrossing> next(const Vector3& from, const Vector3& direction,
+                                                     double after) const;
     /// The module whose box contains the point.
     [[nodiscard]] std::optional<std::uint32_t> at(const Vector3& point) const;
     [[nodiscard]] const std::vector<config::ModuleBox>& boxes() const { return boxes_; }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/entry.hpp"
 #include "tools/geometry/intervals.hpp"
 #include "tools/geometry/vector.hpp"

@@ -1,7 +1,7 @@
 // Points and directions.
 #pragma once
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::geometry {
 

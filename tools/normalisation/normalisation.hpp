@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "tools/normalisation/pair_classes.hpp"
 
 namespace petacq::normalisation {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::normalisation {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::normalisation {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "config/base/error.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tools/petbench/base/measure.hpp"
 #include "tools/petbench/base/scratch_directory.hpp"

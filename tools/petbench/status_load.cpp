@@ -19,7 +19,7 @@
 #include <thread>
 
 #include "config/make_calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/control/client.hpp"
 #include "net/sender.hpp"
 #include "net/wire.hpp"

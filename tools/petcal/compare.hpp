@@ -5,7 +5,7 @@
 #include <string>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::petcal {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::petcal {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::petcal {
 

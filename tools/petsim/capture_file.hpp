@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/system/file.hpp"
 #include "net/pcap/pcap_packets.hpp"
 #include "tools/petsim/transmit.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
 #include "tools/petsim/simulation/base/truth.hpp"
 

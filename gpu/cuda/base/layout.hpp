@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "config/energy_bins.hpp"
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/base/counters.hpp"
 #include "gpu/base/records.hpp"
 #include "gpu/histograms.hpp"

@@ -13,7 +13,7 @@
 
 #include "config/configuration.hpp"
 #include "config/energy_bins.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/run/run.hpp"
 #include "net/receive/receiver.hpp"

@@ -5,7 +5,7 @@
 #include <random>
 #include <set>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/detector/detector_watch.hpp"
 #include "daemon/seconds/live_sums.hpp"
 #include "tests/support/catch.hpp"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"

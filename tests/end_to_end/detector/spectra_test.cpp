@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "tests/daemon/http/fixture.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "gpu/base/records.hpp"
 #include "tests/gpu/base/random.hpp"
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tests/gpu/base/random_arrangement.hpp"
 #include "tests/gpu/base/reference_line.hpp"

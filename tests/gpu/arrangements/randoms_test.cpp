@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/randoms/randoms.hpp"
 #include "tests/gpu/arrangements/annihilations.hpp"

@@ -1,7 +1,7 @@
 // The slow, obvious reference for lines that meet a field of view.
 #pragma once
 
-#include "config/channel_map.hpp"
+#include "config/scanner/channel_map.hpp"
 
 namespace petacq::test {
 

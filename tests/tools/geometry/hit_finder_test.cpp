@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/odd_scanner.hpp"

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "config/base/error.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/petsim/common.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "tools/petsim/detector/detector.hpp"
 

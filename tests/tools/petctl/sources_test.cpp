@@ -1,7 +1,7 @@
 // petctl sources: the table and the list that a scanner description has.
 #include <nlohmann/json.hpp>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
 #include "tools/petctl/text/sources.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "config/base/constants.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tests/daemon/listmode/support.hpp"
 #include "tests/support/catch.hpp"

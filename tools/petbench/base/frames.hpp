@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
 
 namespace petacq::bench {

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/cuda/base/pinned_memory.hpp"
 #include "gpu/pipeline.hpp"
 

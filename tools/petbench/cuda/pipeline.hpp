@@ -2,7 +2,7 @@
 #pragma once
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
 #include "tools/petbench/base/suites.hpp"
 

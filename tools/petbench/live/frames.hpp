@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petbench/live/stream.hpp"
 
 namespace petacq::bench {

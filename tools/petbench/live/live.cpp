@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "config/make_calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "net/wire.hpp"
 #include "tools/petbench/base/daemon_process.hpp"
 #include "tools/petbench/base/scratch_directory.hpp"

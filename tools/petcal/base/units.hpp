@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "config/spectra.hpp"
 #include "daemon/system/progress_line.hpp"
 

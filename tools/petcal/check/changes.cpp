@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "config/arrangement.hpp"
 #include "config/base/error.hpp"
 #include "config/energy_bins.hpp"
 #include "config/median.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petcal/base/units.hpp"
 #include "tools/petcal/check/module_times.hpp"
 #include "tools/petcal/estimate/flood_shift.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "tools/petcal/check/changes.hpp"
 
 namespace petacq::petcal {

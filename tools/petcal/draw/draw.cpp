@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "daemon/system/file.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/report/cairo.hpp"

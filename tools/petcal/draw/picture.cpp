@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petcal/draw/draw.hpp"
 #include "tools/report/canvas.hpp"
 #include "tools/report/surface.hpp"

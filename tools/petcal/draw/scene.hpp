@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::petcal {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petcal/estimate/crystal_map.hpp"
 
 namespace petacq::petcal {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "config/arrangement.hpp"
 #include "config/energy_bins.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::petcal {
 

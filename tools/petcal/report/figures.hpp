@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petcal/estimate/flood.hpp"
 #include "tools/report/figures.hpp"
 

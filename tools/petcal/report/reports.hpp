@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "tools/petcal/estimate/crystal_map.hpp"
 #include "tools/petcal/results/derived_normalisation.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petcal/base/dead_units.hpp"
 #include "tools/petcal/estimate/pairs/normalise.hpp"

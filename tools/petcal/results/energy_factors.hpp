@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "tools/petcal/estimate/unit_energies.hpp"
 #include "tools/petcal/results/results.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 
 namespace petacq::petcal {
 

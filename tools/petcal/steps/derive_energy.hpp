@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::petcal {
 

@@ -11,12 +11,12 @@
 #include <optional>
 #include <string>
 
-#include "config/arrangement.hpp"
 #include "config/base/constants.hpp"
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
-#include "config/depth_of_interaction.hpp"
 #include "config/moments.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petcal/estimate/pairs/known_source.hpp"

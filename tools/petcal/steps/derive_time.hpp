@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petcal/results/derived_times.hpp"
 
 namespace petacq::petcal {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petcal/estimate/pairs/source_place.hpp"
 
 namespace petacq::petcal {

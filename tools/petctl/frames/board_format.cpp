@@ -10,7 +10,7 @@
 #include "config/base/words.hpp"
 #include "config/configuration.hpp"
 #include "config/layout/layout.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petctl/text/sources.hpp"
 #include "tools/petctl/text/values.hpp"
 

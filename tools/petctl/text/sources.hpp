@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/frame_version.hpp"
+#include "config/scanner/frame_version.hpp"
 #include "tools/petctl/text/text.hpp"
 
 namespace petacq::petctl {

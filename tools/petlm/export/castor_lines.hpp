@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/base/error.hpp"
-#include "config/long_form.hpp"
+#include "config/scanner/long_form.hpp"
 #include "daemon/backend/pipeline_options.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/geometry/crystal_table.hpp"

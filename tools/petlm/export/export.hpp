@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "config/depth_of_interaction.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"

@@ -11,7 +11,7 @@
 
 #include "config/base/error.hpp"
 #include "config/base/file.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"

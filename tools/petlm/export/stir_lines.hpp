@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/line_model.hpp"

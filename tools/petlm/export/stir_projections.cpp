@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petlm/export/geometry/ring_places.hpp"
 #include "tools/petlm/export/ordered_output.hpp"
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/export/geometry/stir_detectors.hpp"
 

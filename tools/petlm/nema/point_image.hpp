@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/sinogram/back_projection.hpp"
 #include "tools/petlm/nema/runs.hpp"
 #include "tools/petlm/nema/slices.hpp"

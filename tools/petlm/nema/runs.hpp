@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/slices.hpp"
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/sinogram/line_bins.hpp"
 #include "gpu/base/records.hpp"
 

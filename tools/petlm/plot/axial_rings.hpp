@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::petlm {
 

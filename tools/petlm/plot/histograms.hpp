@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/sinogram/line_bins.hpp"
 #include "gpu/base/records.hpp"
 #include "tools/petlm/plot/axial_rings.hpp"

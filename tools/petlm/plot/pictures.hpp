@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "config/base/sum.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/system/quantity_text.hpp"

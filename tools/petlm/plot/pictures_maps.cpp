@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "config/shape/unrolled_map.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 

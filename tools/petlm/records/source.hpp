@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/reader.hpp"
 

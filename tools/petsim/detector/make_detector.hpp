@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petsim/detector/detector.hpp"
 
 namespace petacq::sim {

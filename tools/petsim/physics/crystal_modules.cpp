@@ -28,7 +28,8 @@ CrystalModules::CrystalModules(const geometry::ModuleFinder& finder,
     }
 }
 
-CrystalModules::Step CrystalModules::advance(Ray& ray, double energy, double limit_mm, Random& random) const {
+CrystalModules::PathStep CrystalModules::advance(Ray& ray, double energy, double limit_mm,
+                                                 Random& random) const {
     for (double at = 0;;) {
         const auto passage = finder_.next(ray.at, ray.direction, at);
         if (!passage || passage->enter() >= limit_mm) {

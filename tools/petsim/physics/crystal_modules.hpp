@@ -31,13 +31,13 @@ class CrystalModules {
         limit,    ///< it has flown as far as it may
         outside,  ///< it will meet no crystal any more
     };
-    struct Step {
+    struct PathStep {
         Reached reached;
         geometry::ModuleFinder::Inside inside;  ///< where it interacts
         double path_mm;                         ///< travelled; 0 if it leaves for outside
     };
     /// Takes a ray to its next interaction, but not further than `limit_mm`, which may be infinite.
-    Step advance(Ray& ray, double energy, double limit_mm, Random& random) const;
+    PathStep advance(Ray& ray, double energy, double limit_mm, Random& random) const;
 
     /// The chance that an interaction in a layer is photoelectric.
     [[nodiscard]] double photo_share(std::uint32_t layer, double energy) const {

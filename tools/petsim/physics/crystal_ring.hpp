@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/ring_finder.hpp"
 #include "tools/petsim/physics/ray.hpp"
 #include "tools/petsim/random/random.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petsim/random/random.hpp"
 
 namespace petacq::sim {

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petsim/simulation/base/inverse_calibration.hpp"
 #include "tools/petsim/simulation/base/options.hpp"
 #include "tools/petsim/simulation/base/statistics.hpp"

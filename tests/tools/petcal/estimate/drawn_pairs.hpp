@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tests/tools/petcal/estimate/fast_pairs.hpp"
 
 namespace petacq::test {

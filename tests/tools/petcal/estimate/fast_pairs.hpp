@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "config/base/constants.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petcal/estimate/pairs/known_source.hpp"
 #include "tools/petcal/estimate/pairs/time_offsets.hpp"
 

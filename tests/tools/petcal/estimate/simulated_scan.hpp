@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petsim/detector/make_detector.hpp"
 #include "tools/petsim/simulation/base/options.hpp"
 

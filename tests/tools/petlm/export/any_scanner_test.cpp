@@ -6,7 +6,7 @@
 #include <sstream>
 #include <tuple>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tests/tools/petlm/support.hpp"
 
 using namespace petacq;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tests/tools/petlm/plot/support.hpp"
 
 using namespace petacq;

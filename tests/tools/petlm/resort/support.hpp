@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "gpu/pipeline.hpp"
 #include "tests/support/catch.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "config/arrangement.hpp"
-#include "config/crystal_material.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/crystal_material.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/odd_scanner.hpp"

@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "config/arrangement.hpp"
 #include "config/base/error.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/normalisation/symmetry.hpp"
 
 namespace petacq::estimate {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::estimate {
 

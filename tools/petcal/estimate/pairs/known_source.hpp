@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::estimate {
 

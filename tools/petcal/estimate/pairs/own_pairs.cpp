@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::estimate {
 

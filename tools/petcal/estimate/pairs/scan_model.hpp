@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "config/depth_of_interaction.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::estimate {
 

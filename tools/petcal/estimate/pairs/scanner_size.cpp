@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::estimate {
 

@@ -1,7 +1,7 @@
 // The sizes of a scanner that a source of its calibration has to fit.
 #pragma once
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::estimate {
 

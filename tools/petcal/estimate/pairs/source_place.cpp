@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "config/arrangement.hpp"
 #include "config/median.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petcal/estimate/pairs/crystal_finder.hpp"
 #include "tools/petcal/estimate/pairs/scanner_size.hpp"
 

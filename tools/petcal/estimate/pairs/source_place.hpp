@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petcal/estimate/pairs/known_source.hpp"
 
 namespace petacq::estimate {

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "config/arrangement.hpp"
-#include "config/crystal_material.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/crystal_material.hpp"
 
 namespace petacq::petlm {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petlm/records/output.hpp"
 
 namespace petacq::petlm {

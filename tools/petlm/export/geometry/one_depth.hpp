@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "config/depth_of_interaction.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::petlm {
 namespace {

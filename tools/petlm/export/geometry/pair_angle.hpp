@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {

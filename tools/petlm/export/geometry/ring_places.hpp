@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"
 
 namespace petacq::petlm {

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"
 
 namespace petacq::petlm {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
 #include "tools/petlm/reconstruction/projector/ray.hpp"
 #include "tools/petsim/physics/ray.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "config/crystal_material.hpp"
+#include "config/scanner/crystal_material.hpp"
 #include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 #include "tools/petsim/physics/compton.hpp"
 
@@ -73,7 +73,7 @@ void Crystals::follow_in_ring(sim::Ray ray, double energy, sim::Random& random, 
 
 void Crystals::follow_in_modules(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const {
     while (energy > 0) {
-        const sim::CrystalModules::Step step =
+        const sim::CrystalModules::PathStep step =
             modules_->advance(ray, energy, std::numeric_limits<double>::infinity(), random);
         if (step.reached == sim::CrystalModules::Reached::outside) return;
         const double photo_share = modules_->photo_share(step.inside.layer, energy);

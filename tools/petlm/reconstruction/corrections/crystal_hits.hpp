@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "config/arrangement.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
 #include "tools/petsim/physics/crystal_modules.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "config/depth_of_interaction.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
 #include "tools/geometry/pair_response.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "config/base/sha256.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "gpu/sectors.hpp"

@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 #include "tools/petlm/reconstruction/corrections/module_losses.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::corrections {
 

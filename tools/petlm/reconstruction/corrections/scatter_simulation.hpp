@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/choices.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
 #include "tools/petlm/reconstruction/corrections/crystal_hits.hpp"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/em/pair_counts.hpp"

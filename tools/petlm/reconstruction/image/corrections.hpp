@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"

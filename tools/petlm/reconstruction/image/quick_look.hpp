@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tools/petlm/reconstruction/em/mlem.hpp"
 #include "tools/petlm/reconstruction/em/pair_counts.hpp"

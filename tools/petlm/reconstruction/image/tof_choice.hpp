@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petlm/reconstruction/projector/tof.hpp"
 #include "tools/petlm/records/source.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "config/depth_of_interaction.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
 #include "net/wire.hpp"
 
 namespace petacq::image {

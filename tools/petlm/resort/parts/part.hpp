@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "tools/petlm/resort/search/engines.hpp"
 #include "tools/petlm/resort/search/shard.hpp"

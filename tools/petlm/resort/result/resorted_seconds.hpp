@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/seconds/file.hpp"
 #include "daemon/seconds/live_sums.hpp"
 #include "daemon/seconds/meter.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "config/configuration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/rules/coincidence_rules.hpp"

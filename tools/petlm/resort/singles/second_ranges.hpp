@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "config/scanner/geometry.hpp"
 #include "daemon/coverage/intervals.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "daemon/seconds/second.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/calibration.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "net/base/huge_pages.hpp"
 #include "net/wire.hpp"
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "config/arrangement.hpp"
-#include "config/crystal_material.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/crystal_material.hpp"
 
 namespace petacq::sim {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "config/base/words.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "net/wire.hpp"
 #include "tools/petsim/detector/temperature.hpp"
 #include "tools/petsim/physics/attenuation.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/arrangement.hpp"
 #include "config/base/constants.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petsim/physics/spectra.hpp"
 #include "tools/petsim/simulation/base/options_check.hpp"
 

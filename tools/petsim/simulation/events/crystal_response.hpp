@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/detector/detector.hpp"
 #include "tools/petsim/random/random.hpp"

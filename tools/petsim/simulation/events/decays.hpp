@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/ray.hpp"
 #include "tools/petsim/physics/spectra.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 #include "tools/petsim/detector/detector.hpp"
 #include "tools/petsim/simulation/base/inverse_calibration.hpp"
 #include "tools/petsim/simulation/events/read_out.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/detector/detector.hpp"
 #include "tools/petsim/simulation/base/chunk.hpp"

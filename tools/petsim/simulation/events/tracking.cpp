@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "config/arrangement.hpp"
-#include "config/crystal_material.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/crystal_material.hpp"
 #include "tools/petsim/physics/compton.hpp"
 
 namespace petacq::sim {
@@ -102,7 +102,7 @@ void Tracker::follow_in_modules(Photon& photon, double object_z_mm, Random& rand
     for (;;) {
         const auto ahead = object_ahead(photon, object_z_mm);
         const double limit = ahead ? ahead->from : std::numeric_limits<double>::infinity();
-        const CrystalModules::Step step = modules_->advance(photon.ray, photon.energy, limit, random);
+        const CrystalModules::PathStep step = modules_->advance(photon.ray, photon.energy, limit, random);
         photon.path_mm += step.path_mm;
         if (step.reached == CrystalModules::Reached::outside) return;
         if (step.reached == CrystalModules::Reached::crystal) {

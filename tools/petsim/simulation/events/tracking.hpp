@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
 #include "tools/petsim/physics/crystal_modules.hpp"

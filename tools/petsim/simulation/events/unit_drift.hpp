@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tools/petsim/detector/temperature.hpp"
 #include "tools/petsim/simulation/base/chunk.hpp"
 #include "tools/petsim/simulation/base/options.hpp"

@@ -12,9 +12,9 @@
 #include <random>
 #include <vector>
 
-#include "config/arrangement.hpp"
-#include "config/crystal_material.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/crystal_material.hpp"
+#include "config/scanner/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
 
 namespace petacq::test {

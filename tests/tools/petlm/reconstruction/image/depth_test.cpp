@@ -2,7 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/image_file.hpp"
 #include "tests/support/program.hpp"

@@ -1,4 +1,4 @@
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "config/module_box.hpp"
+#include "config/scanner/module_box.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::config {
 
@@ -28,7 +28,7 @@ struct CrystalLayer {
     CrystalRow z;
     double front_mm = 0;  ///< of its crystals, behind the front face of the module
     double length_mm = 0;
-    std::string material = "LYSO";               ///< of the table in config/crystal_material.hpp
+    std::string material = "LYSO";               ///< of the table in config/scanner/crystal_material.hpp
     std::optional<double> attenuation_per_cm{};  ///< at 511 keV; absent: that of the material
 
     [[nodiscard]] std::uint32_t crystal_count() const { return y.count() * z.count(); }

@@ -2,8 +2,8 @@
 #include <numbers>
 #include <stdexcept>
 
-#include "config/arrangement.hpp"
-#include "config/scanner.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::config {
 

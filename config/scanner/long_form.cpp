@@ -1,4 +1,4 @@
-#include "config/long_form.hpp"
+#include "config/scanner/long_form.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "config/arrangement.hpp"
 #include "config/base/error.hpp"
 #include "config/base/json_schema.hpp"
 #include "config/base/schemas.hpp"
-#include "config/place_modules.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/place_modules.hpp"
 
 namespace petacq::config {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "config/channel_map.hpp"
+#include "config/scanner/channel_map.hpp"
 
 namespace petacq::config {
 

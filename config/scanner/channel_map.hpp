@@ -1,5 +1,5 @@
 // The crystals behind each detector unit, and what of them decides which pairs are good, in a scanner of the
-// long form. The short form needs neither: its numbers follow from counts (config/geometry.hpp).
+// long form. The short form needs neither: its numbers follow from counts (config/scanner/geometry.hpp).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "config/base/json_file.hpp"
 #include "config/base/json_schema.hpp"
 #include "config/base/schemas.hpp"
-#include "config/long_form.hpp"
+#include "config/scanner/long_form.hpp"
 
 namespace petacq::config {
 

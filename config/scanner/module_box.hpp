@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::config {
 

@@ -1,9 +1,9 @@
-#include "config/crystal_material.hpp"
+#include "config/scanner/crystal_material.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "config/arrangement.hpp"
+#include "config/scanner/arrangement.hpp"
 
 namespace petacq::config {
 

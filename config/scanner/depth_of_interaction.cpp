@@ -1,13 +1,13 @@
-#include "config/depth_of_interaction.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "config/arrangement.hpp"
 #include "config/base/error.hpp"
-#include "config/crystal_material.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "config/scanner/crystal_material.hpp"
 
 namespace petacq::config {
 
@@ -61,11 +61,11 @@ DepthOfInteraction DepthOfInteraction::of(const Scanner& scanner, std::optional<
         }
         return fixed(*mm);
     }
-    struct Kind {
+    struct KindCount {
         DepthOfInteraction depth;
         double crystals;
     };
-    std::vector<Kind> kinds;
+    std::vector<KindCount> kinds;
     double sum = 0;
     for (const Module& module : arrangement.modules()) {
         for (const CrystalLayer& layer : arrangement.type_of(module).layers) {
@@ -73,7 +73,7 @@ DepthOfInteraction DepthOfInteraction::of(const Scanner& scanner, std::optional<
             const double crystals = layer.crystal_count();
             sum += crystals * depth.typical_mm();
             const auto same = std::find_if(kinds.begin(), kinds.end(),
-                                           [&](const Kind& kind) { return kind.depth.same_as(depth); });
+                                           [&](const KindCount& kind) { return kind.depth.same_as(depth); });
             if (same == kinds.end()) {
                 kinds.push_back({depth, crystals});
             } else {
@@ -81,9 +81,10 @@ DepthOfInteraction DepthOfInteraction::of(const Scanner& scanner, std::optional<
             }
         }
     }
-    DepthOfInteraction out = std::max_element(kinds.begin(), kinds.end(), [](const Kind& a, const Kind& b) {
-                                 return a.crystals < b.crystals;
-                             })->depth;
+    DepthOfInteraction out =
+        std::max_element(kinds.begin(), kinds.end(), [](const KindCount& a, const KindCount& b) {
+            return a.crystals < b.crystals;
+        })->depth;
     out.typical_mm_ = sum / arrangement.crystal_count();
     return out;
 }

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "config/frame_version.hpp"
-#include "config/geometry.hpp"
+#include "config/scanner/frame_version.hpp"
+#include "config/scanner/geometry.hpp"
 
 namespace petacq::config {
 
@@ -23,8 +23,8 @@ struct Dimensions {
     double crystal_length_mm = 0;   ///< radial
     double block_gap_y_mm = 0;      ///< added between neighbouring blocks of a module
     double block_gap_z_mm = 0;
-    double module_gap_z_mm = 0;                          ///< added between modules along the axis
-    std::string crystal_material = "LYSO";               ///< of the table in config/crystal_material.hpp
+    double module_gap_z_mm = 0;             ///< added between modules along the axis
+    std::string crystal_material = "LYSO";  ///< of the table in config/scanner/crystal_material.hpp
     std::optional<double> crystal_attenuation_per_cm{};  ///< at 511 keV; absent: that of the material
 };
 

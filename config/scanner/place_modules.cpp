@@ -1,4 +1,4 @@
-#include "config/place_modules.hpp"
+#include "config/scanner/place_modules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
-#include "config/module_box.hpp"
+#include "config/scanner/module_box.hpp"
 
 namespace petacq::config {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "config/scanner.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::config {
 
