@@ -8,6 +8,11 @@
 
 namespace petacq::config {
 
+/// Most crystals, and positions of all units: both are numbered with 32 bits, and tables hold several bytes
+/// for each.
+inline constexpr std::uint64_t max_crystals = std::uint64_t{1} << 24;
+inline constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
+
 struct Counts3 {
     std::uint32_t x = 1;
     std::uint32_t y = 1;

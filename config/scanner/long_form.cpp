@@ -25,7 +25,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t max_dus = 16;
-constexpr std::uint64_t max_crystals = std::uint64_t{1} << 28;
 
 /// Parts of the crystals of a module: for each unit (layer, column, row) in the order of local crystals.
 struct UnitCrystals {
@@ -257,6 +256,26 @@ std::shared_ptr<const ChannelMap> channel_map_of(const std::vector<MappedUnit>& 
     return map;
 }
 
+/// The tables have room for as many crystals in each unit as the largest has.
+void check_tables(const Geometry& g) {
+    if (g.crystals_per_du() > 65'535) {
+        throw Error("/module_types: expected at most 65535 crystals of a unit, found " +
+                    std::to_string(g.crystals_per_du()));
+    }
+    if (const std::uint64_t slots = std::uint64_t{g.unit_count()} * g.crystals_per_du();
+        slots > max_crystals) {
+        throw Error("/channel_map: expected at most " + std::to_string(max_crystals) +
+                    " places for crystals (BDMs * DUs of a BDM * crystals of a unit), found " +
+                    std::to_string(slots));
+    }
+    const std::uint64_t positions = std::uint64_t{g.unit_count()} * g.position_size * g.position_size;
+    if (positions > max_positions) {
+        throw Error("/position_size: expected at most " + std::to_string(max_positions) +
+                    " positions in all units (BDMs * DUs of a BDM * position_size squared), found " +
+                    std::to_string(positions));
+    }
+}
+
 std::uint32_t micrometres(const json& mm, double part = 1) {
     return static_cast<std::uint32_t>(std::lround(mm.get<double>() * part * 1000));
 }
@@ -422,6 +441,7 @@ Scanner scanner_of_long_form(json& document) {
     scanner.geometry.channel_map =
         channel_map_of(mapped, units, *arrangement, scanner.frame_version, scanner.geometry);
     const std::uint32_t positions = scanner.geometry.position_size * scanner.geometry.position_size;
+    check_tables(scanner.geometry);
     if (positions < scanner.geometry.crystals_per_du()) {
         throw Error("/position_size: expected position_size squared of at least the crystals of a unit = " +
                     std::to_string(scanner.geometry.crystals_per_du()) + ", found " +

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_modules = 65536;
+constexpr std::size_t max_placed = 65536;
 constexpr std::array placements = {"ring", "arc", "polygon", "box", "panel", "place"};
 
 double degrees(double angle) {
@@ -181,8 +181,8 @@ std::vector<Module> place_modules(const json& items, const std::vector<ModuleTyp
         const std::vector<Module> around = modules_of(item, path);
         const json& along = item.at("along_z");
         const auto repeats = along.at("count").get<std::uint32_t>();
-        if (all.size() + around.size() * repeats > max_modules) {
-            throw Error(path + ": expected at most " + std::to_string(max_modules) +
+        if (all.size() + around.size() * repeats > max_placed) {
+            throw Error(path + ": expected at most " + std::to_string(max_placed) +
                         " modules in all, found " + std::to_string(all.size() + around.size() * repeats));
         }
         for (std::uint32_t k = 0; k < repeats; ++k) {

@@ -81,10 +81,6 @@ void check_product(const char* path, const char* rule, std::uint64_t expected, s
 constexpr std::uint32_t max_crystals_per_du(FrameVersion version) {
     return version == FrameVersion::one ? 256 : 65'535;
 }
-// Crystals and positions of all units are numbered with 32 bits, and tables hold several bytes for each.
-constexpr std::uint64_t max_crystals = std::uint64_t{1} << 24;
-constexpr std::uint64_t max_positions = std::uint64_t{1} << 31;
-
 // The schema bounds each number for the version with the wider frames; these checks relate the numbers to the
 // version and to each other. Within the bounds no product of 64 bits overflows.
 void check_geometry(const Geometry& g, FrameVersion version) {

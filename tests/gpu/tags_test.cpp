@@ -23,6 +23,7 @@ class Stand {
   public:
     Stand(const Backend& backend, std::uint32_t slice_frames) : c_(make_case(Family::tiny, 1)) {
         gpu::PipelineOptions options = c_.options;
+        options.frame_version = net::FrameVersion::one;
         options.head_marker = net::default_head_marker;
         options.tail_marker = net::default_tail_marker;
         options.tag_marker = net::default_tag_marker;
