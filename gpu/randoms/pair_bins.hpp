@@ -3,9 +3,8 @@
 // In a ring of the short form a bin has the crystals of a module around the ring within one ring. In the long
 // form, without a field of view, it has those of a side at one place along the axis. A field of view tells
 // apart every column of crystals, so there neighbouring columns share a bin if they are many, and two bins
-// have a weight: the part of their pairs that is good. Sums are then off by what rates vary within a bin
-// times what the weight does: for rates that double within the length of a bin, below 1 % of what is found
-// for a whole cell.
+// have a weight: the part of their pairs that is good. Sums are then
+// off by what rates vary within a bin where the field of view ends; docs/design/randoms.md has figures.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,12 @@
 // The expected randoms of any scanner against the truth: prompts whose singles come from two annihilations.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/randoms/good_pairs.hpp"
 #include "gpu/randoms/randoms.hpp"
 #include "tests/gpu/arrangements/annihilations.hpp"
 #include "tests/gpu/reference.hpp"
@@ -104,4 +106,42 @@ TEST_CASE("randoms: as many as there are between two heads") {
 }
 TEST_CASE("randoms: as many as there are with a least angle and rings of different types") {
     check_randoms("two-rings", 15, 10, 0.01, 12);
+}
+
+TEST_CASE("good pairs: with a field of view and many crystals, sums are near those over all pairs") {
+    const config::Geometry g =
+        config::load_scanner(std::string(PETACQ_SOURCE_DIR) + "/config/examples/scanners/insert.scanner.json")
+            .geometry;
+    gpu::GoodPairs pairs(g, {});
+    REQUIRE_FALSE(pairs.cells().bins->exact());
+    // Rates that differ around the axis, along it, and from crystal to crystal.
+    Rng rng(52);
+    gpu::CrystalValues values;
+    for (std::vector<double>& of_kind : values.of)
+        of_kind.assign(g.crystal_count(), 0);
+    std::vector<double>& rates = values.of.front();
+    for (std::uint32_t i = 0; i < g.crystal_count(); ++i) {
+        const auto& c = g.pairs->crystals[i];
+        const double z = c.z_um / 1000.0;
+        rates[i] = (1 + 0.5 * c.x_um / std::hypot(c.x_um, c.y_um)) * std::exp(-z * z / 2000) *
+                   (0.7 + 0.6 * rng.unit());
+    }
+    gpu::PairChances once;
+    once.of[0][0] = 1;
+    const std::size_t cells = pairs.cells().count();
+    gpu::PairProducts found;
+    pairs.use(values);
+    pairs.products(std::vector<gpu::PairChances>(cells * cells, once), found);
+    double all_found = 0;
+    double all_exact = 0;
+    for (std::uint32_t i = 0; i < g.crystal_count(); i += 31) {
+        double exact = 0;
+        for (std::uint32_t j = 0; j < g.crystal_count(); ++j)
+            exact += pairs.rule().good(i, j) ? rates[i] * rates[j] : 0;
+        INFO("crystal " << i);
+        CHECK(found.per_crystal[i] == Approx(exact).epsilon(0.06));
+        all_found += found.per_crystal[i];
+        all_exact += exact;
+    }
+    CHECK(all_found == Approx(all_exact).epsilon(0.003));
 }

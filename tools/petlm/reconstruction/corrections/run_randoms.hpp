@@ -45,6 +45,7 @@ struct RunPileUp {
 /// not tell, or if the records were made by other rules.
 std::optional<double> mean_weight_of_delayeds(const ExportSource& source);
 
+/// With a field of view, the sum over all pairs is that of the seconds as far as gpu::PairBins are exact.
 /// sum() gives 0 for pairs that the rules refuse, and where noise makes the estimate
 /// negative. The order of the crystals does not matter.
 class RunRandoms : public PairLosses {
