@@ -61,7 +61,7 @@ std::optional<std::uint32_t> FloodLayout::Field::part(double inside, std::uint32
     return static_cast<std::uint32_t>(whole);
 }
 
-FloodLayout::Point FloodLayout::point(std::uint32_t local, double columns, double rows) const {
+FloodLayout::FloodPoint FloodLayout::point(std::uint32_t local, double columns, double rows) const {
     const Layer& layer = layer_of(local);
     const auto number = static_cast<std::uint32_t>(&layer - layers_.data());
     const double column = (local - layer.first) % layer.columns + 0.5 + columns;

@@ -17,16 +17,16 @@ class FloodLayout {
     /// REQUIRES: a unit that exists. `unit`: bdm * du_count + du.
     FloodLayout(const Scanner& scanner, std::uint32_t unit);
 
-    struct Point {
+    struct FloodPoint {
         double u;
         double v;
     };
     /// Columns and rows from the middle of a local crystal.
-    [[nodiscard]] Point point(std::uint32_t local, double columns, double rows) const;
+    [[nodiscard]] FloodPoint point(std::uint32_t local, double columns, double rows) const;
     /// The local crystal at a point. None outside, and within half a gap of a neighbour; `gap`: of the width
     /// of a column or row, by their number in the whole map.
     template <class Gap>
-    [[nodiscard]] std::optional<std::uint32_t> crystal_at(Point point, Gap gap) const {
+    [[nodiscard]] std::optional<std::uint32_t> crystal_at(FloodPoint point, Gap gap) const {
         const auto field_u = Field::of(point.u, across_);
         const auto field_v = Field::of(point.v, down_);
         if (!field_u || !field_v) return std::nullopt;
@@ -44,12 +44,16 @@ class FloodLayout {
     }
     [[nodiscard]] std::uint32_t rows(std::uint32_t local) const { return down_ * layer_of(local).rows; }
 
-  private:
     struct Layer {
         std::uint32_t first;  ///< its first local crystal
         std::uint32_t columns;
         std::uint32_t rows;
     };
+    [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
+    [[nodiscard]] std::uint32_t fields_across() const { return across_; }
+    [[nodiscard]] std::uint32_t fields_down() const { return down_; }
+
+  private:
     struct Field {
         std::uint32_t number;
         double inside;  ///< 0 to 1

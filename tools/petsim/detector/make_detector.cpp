@@ -65,7 +65,7 @@ void place_spot(const config::FloodLayout& layout, std::uint32_t position_size,
                 const config::FloodDistortion& d, const DetectorModel& m, std::uint32_t local, Random& random,
                 TrueCrystal& c) {
     const auto at = [&](double right, double below) {
-        const config::FloodLayout::Point point = layout.point(local, right, below);
+        const config::FloodLayout::FloodPoint point = layout.point(local, right, below);
         return distorted(d, position_size, point.u, point.v);
     };
     const double pitch_x = at(0.5, 0).x - at(-0.5, 0).x;
