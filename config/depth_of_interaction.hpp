@@ -12,6 +12,8 @@
 
 namespace petacq::config {
 
+struct CrystalLayer;
+
 /// The mean depth behind the front face at which the photons of a pair are absorbed, for each end of a line.
 ///
 /// A photon that enters at an angle with this cosine to the length of a crystal is absorbed at a depth t with
@@ -22,13 +24,20 @@ namespace petacq::config {
 ///     function).
 class DepthOfInteraction {
   public:
-    /// By length and material of the crystals.
+    /// By length and material of the crystals of a ring.
     explicit DepthOfInteraction(const Dimensions& dimensions);
+    /// By length and material of one kind of crystals. In a layer behind others a photon begins at the front
+    /// of that layer: what the layers before it attenuate changes how many arrive there, not where they
+    /// interact. `typical_apart_mm`: between both front faces of a line through the axis.
+    DepthOfInteraction(const CrystalLayer& layer, double typical_apart_mm);
     /// The same for all lines.
     static constexpr DepthOfInteraction fixed(double mm) { return {0, 0, mm}; }
     /// fixed() if there is a value, else by length and material. Throws Error, naming the option --depth-mm,
     /// for a value outside the crystal.
     static DepthOfInteraction of(const Dimensions& dimensions, std::optional<double> mm);
+    /// The same for a scanner of either form. If it has several kinds of crystals, this one is that of most
+    /// of them, and its typical depth the mean of all: LineGeometry has the depth of each.
+    static DepthOfInteraction of(const Scanner& scanner, std::optional<double> mm);
 
     /// The depth at which a line with this angle ends, mm. `apart_mm`: distance between both front faces.
     [[nodiscard]] constexpr double mm(double cosine, double apart_mm) const {
@@ -66,6 +75,11 @@ class DepthOfInteraction {
     /// Where one number has to do for all lines: of a line through the axis, at a right angle to it.
     [[nodiscard]] constexpr double typical_mm() const { return typical_mm_; }
     [[nodiscard]] constexpr bool is_fixed() const { return !(length_mm_ > 0); }
+    /// The same depths for all lines.
+    [[nodiscard]] constexpr bool same_as(const DepthOfInteraction& other) const {
+        return length_mm_ == other.length_mm_ && per_mm_ == other.per_mm_ &&
+               (!is_fixed() || typical_mm_ == other.typical_mm_);
+    }
     /// The same for the same depths: "4.8", or "absorption at 0.83 per cm".
     [[nodiscard]] std::string name() const;
     /// For a sentence about where photons interact: "4.8 mm behind the front face", or the same of lines
@@ -136,21 +150,46 @@ constexpr Cosines cosines_of(const CrystalPlace& a, const CrystalPlace& b, doubl
     }
     return {at_a / apart_mm, at_b / apart_mm};
 }
-inline LineEnds line_ends(const CrystalPlace& a, const CrystalPlace& b, const DepthOfInteraction& depth) {
+inline LineEnds line_ends(const CrystalPlace& a, const CrystalPlace& b, const DepthOfInteraction& depth_a,
+                          const DepthOfInteraction& depth_b) {
     const double apart_mm = std::sqrt(square_of_distance(a, b));
     const Cosines cosines = cosines_of(a, b, apart_mm);
-    return {point_at_depth(a, depth.mm(cosines.a, apart_mm)),
-            point_at_depth(b, depth.mm(cosines.b, apart_mm))};
+    return {point_at_depth(a, depth_a.mm(cosines.a, apart_mm)),
+            point_at_depth(b, depth_b.mm(cosines.b, apart_mm))};
+}
+inline LineEnds line_ends(const CrystalPlace& a, const CrystalPlace& b, const DepthOfInteraction& depth) {
+    return line_ends(a, b, depth, depth);
 }
 
-/// The crystals of a scanner, and where in them its lines end.
+/// The depth of each crystal; for device code. Valid as long as what it points to.
+struct DepthOfEach {
+    DepthOfInteraction only;                         ///< of all crystals, where there is but one kind
+    const DepthOfInteraction* kinds = nullptr;       ///< [kind]
+    const std::uint16_t* kind_of_crystal = nullptr;  ///< [crystal]; null: one kind
+
+    [[nodiscard]] constexpr const DepthOfInteraction& of(std::uint32_t crystal) const {
+        return kind_of_crystal == nullptr ? only : kinds[kind_of_crystal[crystal]];
+    }
+};
+
+/// The crystals of a scanner, and where in them its lines end. A kind of crystals has one length and one
+/// attenuation.
 struct LineGeometry {
     std::vector<CrystalPlace> places;  ///< [crystal]
-    DepthOfInteraction depth;
+    DepthOfInteraction depth;          ///< that of DepthOfInteraction::of()
+    std::vector<DepthOfInteraction> kinds;
+    std::vector<std::uint16_t> kind_of_crystal;  ///< empty: all crystals are of one kind
 
+    /// A fixed depth is that of all crystals.
     LineGeometry(const Scanner& scanner, const DepthOfInteraction& depth);
+    [[nodiscard]] DepthOfEach depths() const {
+        return {kinds.front(), kinds.data(), kind_of_crystal.empty() ? nullptr : kind_of_crystal.data()};
+    }
+    [[nodiscard]] const DepthOfInteraction& depth_of(std::uint32_t crystal) const {
+        return kinds[kind_of_crystal.empty() ? 0 : kind_of_crystal[crystal]];
+    }
     [[nodiscard]] LineEnds ends(std::uint32_t a, std::uint32_t b) const {
-        return line_ends(places[a], places[b], depth);
+        return line_ends(places[a], places[b], depth_of(a), depth_of(b));
     }
 };
 

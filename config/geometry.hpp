@@ -39,6 +39,10 @@ struct Geometry {
     [[nodiscard]] std::uint32_t crystals_of_unit(std::uint32_t unit) const {
         return channel_map ? channel_map->crystals_of_unit(unit) : crystals_per_du();
     }
+    /// Whether any of its units exists: BDMs of the long form may have gaps between their numbers.
+    [[nodiscard]] bool module_exists(std::uint32_t bdm) const {
+        return !channel_map || channel_map->first[bdm * du_count] < channel_map->first[(bdm + 1) * du_count];
+    }
     [[nodiscard]] std::uint32_t crystal_count() const {
         return channel_map ? static_cast<std::uint32_t>(channel_map->crystals.size())
                            : crystals_in_ring() * rings();

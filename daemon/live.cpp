@@ -193,7 +193,7 @@ void Live::open_http() {
                             gpu::PairRule::of(inputs_.scanner.geometry, assembly_.setting.rules),
                             std::chrono::milliseconds(std::llround(1e3 * interval_s)));
     }
-    http_.emplace(http_options(configuration_), inputs_.scanner.geometry,
+    http_.emplace(http_options(configuration_), inputs_.scanner,
                   control_through(io_, service_, http.allow_control),
                   configuration_.spectra.enabled
                       ? [this](std::uint32_t unit) { return acquisition_.spectra().ask(unit); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "config/median.hpp"
@@ -46,6 +47,36 @@ constexpr double enough_ends = 30;
 /// "module 7 (source 3)"
 std::string board_text(std::uint32_t bdm, std::optional<std::uint16_t> source) {
     return source ? fmt::format("module {} (source {})", bdm, *source) : fmt::format("module {}", bdm);
+}
+
+/// [unit] its row around the ring. Units of the long form are in one row if their middles are at the same z
+/// and their modules among as many around the axis: those of an insert and of the ring around it see a source
+/// that moves along the axis differently.
+std::vector<std::uint32_t> rows_of_units(const config::Geometry& g) {
+    std::vector<std::uint32_t> rows(g.unit_count());
+    if (g.is_ring()) {
+        for (std::uint32_t u = 0; u < rows.size(); ++u) {
+            const std::uint32_t ring = u / g.du_count / g.modules_in_ring();
+            rows[u] = ring * g.blocks.z + u % g.du_count % g.blocks.z;
+        }
+        return rows;
+    }
+    std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> known;
+    for (std::uint32_t u = 0; u < rows.size(); ++u) {
+        const std::uint32_t count = g.crystals_of_unit(u);
+        if (count == 0) continue;
+        std::int64_t z_um = 0;
+        std::uint32_t around = 0;
+        for (std::uint32_t local = 0; local < count; ++local) {
+            const auto& crystal = g.pairs->crystals[g.crystal(u / g.du_count, u % g.du_count, local)];
+            z_um += crystal.z_um;
+            around = g.pairs->groups[crystal.group].around_of;
+        }
+        const auto tenths = static_cast<std::int64_t>(std::lround(static_cast<double>(z_um) / count / 100));
+        rows[u] =
+            known.emplace(std::pair(around, tenths), static_cast<std::uint32_t>(known.size())).first->second;
+    }
+    return rows;
 }
 
 }  // namespace
@@ -112,6 +143,7 @@ DetectorWatch::DetectorWatch(const config::Geometry& geometry, std::uint64_t tic
       ticks_per_s_(static_cast<double>(ticks_per_s)),
       reference_(std::move(reference)),
       crystals_(crystals_by_unit(geometry)),
+      rows_(rows_of_units(geometry)),
       faults_(std::make_shared<std::vector<DetectorFault>>()) {
     end_run();
 }
@@ -153,8 +185,8 @@ void DetectorWatch::find_silent() {
     const std::vector<UnitSums>& now = latest_.units;
     std::vector<double> counts;
     counts.reserve(now.size());
-    for (const UnitSums& unit : now)
-        counts.push_back(unit.singles);
+    for (std::uint32_t u = 0; u < now.size(); ++u)
+        if (exists(u)) counts.push_back(now[u].singles);
     const double usual = config::median(std::move(counts));
     std::vector<double> growth;
     for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
@@ -168,6 +200,7 @@ void DetectorWatch::find_silent() {
         std::uint32_t first_silent = 0;
         for (std::uint32_t du = 0; du < geometry_.du_count; ++du) {
             const std::size_t u = first + du;
+            if (!exists(u)) continue;
             const double expected = of_module * usual_units_[u];
             const bool none = now[u].singles == 0 && usual >= enough_singles;
             const bool few = expected >= enough_singles && now[u].singles < silent_share * expected;
@@ -184,20 +217,21 @@ void DetectorWatch::find_silent() {
 
 /// The noisiest crystal of each module.
 void DetectorWatch::find_noisy(const Second& second) {
-    const std::size_t n = geometry_.crystals_per_du();
     constexpr std::size_t fewest = 8;  // a median of fewer says little
-    if (n < fewest) return;
+    const std::uint32_t* crystals = crystals_.data();
     for (std::uint32_t bdm = 0; bdm < geometry_.bdm_count; ++bdm) {
         double ratio = 0;
         std::uint32_t noisiest = 0;
-        for (std::size_t du = 0; du < geometry_.du_count; ++du) {
-            const auto* const crystals = &crystals_[(std::size_t{bdm} * geometry_.du_count + du) * n];
+        for (std::uint32_t du = 0; du < geometry_.du_count; ++du) {
+            const std::size_t n = geometry_.crystals_of_unit(bdm * geometry_.du_count + du);
+            const std::uint32_t* const of_unit = std::exchange(crystals, crystals + n);
+            if (n < fewest) continue;
             counts_.clear();
             for (std::size_t i = 0; i < n; ++i)
-                counts_.push_back(second.sums.unpaired[crystals[i]] + second.sums.grouped[crystals[i]]);
+                counts_.push_back(second.sums.unpaired[of_unit[i]] + second.sums.grouped[of_unit[i]]);
             const auto most = std::max_element(counts_.begin(), counts_.end());
             const double count = *most;
-            const std::uint32_t crystal = crystals[most - counts_.begin()];
+            const std::uint32_t crystal = of_unit[most - counts_.begin()];
             // A median of 0 may stand for a mean of almost 1.
             const double usual = config::median(counts_) + 1.0;
             if (count < noisy_ratio * usual + 2 * sigmas * std::sqrt(usual) || count / usual <= ratio)
@@ -230,7 +264,7 @@ void DetectorWatch::compare_modules() {
     for (const DetectorSums& second : recent_)
         several_ += second;
     const bool module_silent = std::any_of(found_.begin(), found_.end(), [&](const DetectorFault& f) {
-        return f.kind == FaultKind::silent_units && f.size == geometry_.du_count;
+        return f.kind == FaultKind::silent_units && f.size == units_of(f.bdm);
     });
     const auto compare_with = [&](const DetectorBaseline& with, FaultKind times, FaultKind gains,
                                   FaultKind prompts) {
@@ -285,13 +319,8 @@ void DetectorWatch::compare_gains(FaultKind kind, const DetectorBaseline& with) 
 std::vector<std::optional<double>> DetectorWatch::expected_trues(const DetectorSums& now,
                                                                  const DetectorBaseline& with) const {
     const std::vector<UnitSums>& before = with.sums.units;
-    const auto row_of = [&](std::size_t unit) {
-        const std::size_t ring = unit / geometry_.du_count / geometry_.modules_in_ring();
-        return ring * geometry_.blocks.z + unit % geometry_.du_count % geometry_.blocks.z;
-    };
     // Changes since the baseline.
-    const std::size_t rows =
-        std::size_t{geometry_.bdm_count} / geometry_.modules_in_ring() * geometry_.blocks.z;
+    const std::size_t rows = *std::max_element(rows_.begin(), rows_.end()) + std::size_t{1};
     std::vector<double> singles;
     std::vector<std::vector<double>> trues(rows);
     std::vector<std::vector<double>> per_single(rows);
@@ -299,8 +328,8 @@ std::vector<std::optional<double>> DetectorWatch::expected_trues(const DetectorS
         if (before[u].singles <= 0 || now.units[u].singles <= 0) continue;
         singles.push_back(now.units[u].singles / before[u].singles);
         if (before[u].trues <= 0) continue;
-        trues[row_of(u)].push_back(now.units[u].trues / before[u].trues);
-        per_single[row_of(u)].push_back(trues[row_of(u)].back() / singles.back());
+        trues[rows_[u]].push_back(now.units[u].trues / before[u].trues);
+        per_single[rows_[u]].push_back(trues[rows_[u]].back() / singles.back());
     }
     const double usual = config::median(std::move(singles));
     std::vector<double> usual_trues(rows);
@@ -317,8 +346,8 @@ std::vector<std::optional<double>> DetectorWatch::expected_trues(const DetectorS
         if (std::abs(std::log(change / usual)) > std::log(moved_singles) + noise) {
             expected[u].reset();
         } else if (before[u].trues > 0) {
-            const double per_one = std::min(usual_per_single[row_of(u)], 1.0);
-            const double scale = std::min(usual_trues[row_of(u)], per_one * change);
+            const double per_one = std::min(usual_per_single[rows_[u]], 1.0);
+            const double scale = std::min(usual_trues[rows_[u]], per_one * change);
             expected[u] = std::max(scale, 0.0) * before[u].trues;
         }
     }
@@ -393,6 +422,13 @@ void DetectorWatch::extend_baseline(double length_s) {
     if (!std::exchange(first_second_, true)) return recent_.clear();
     baseline_.length_s += length_s;
     baseline_.sums += latest_;
+}
+
+double DetectorWatch::units_of(std::uint32_t bdm) const {
+    double count = 0;
+    for (std::uint32_t du = 0; du < geometry_.du_count; ++du)
+        if (exists(std::size_t{bdm} * geometry_.du_count + du)) ++count;
+    return count;
 }
 
 bool DetectorWatch::has(FaultKind kind, std::uint32_t bdm) const {

@@ -113,6 +113,11 @@ class DetectorWatch {
     template <class ChangeOf>
     void compare(FaultKind kind, double limit, const ChangeOf& change_of);
     void extend_baseline(double length_s);
+    [[nodiscard]] bool exists(std::size_t unit) const {
+        return geometry_.crystals_of_unit(static_cast<std::uint32_t>(unit)) > 0;
+    }
+    /// Units of a module that exist.
+    [[nodiscard]] double units_of(std::uint32_t bdm) const;
     [[nodiscard]] bool has(FaultKind kind, std::uint32_t bdm) const;
     void add(FaultKind kind, std::uint32_t bdm, double size, std::uint32_t part = 0);
     void publish(double begin_s);
@@ -120,7 +125,8 @@ class DetectorWatch {
     const config::Geometry geometry_;
     const double ticks_per_s_;
     const std::shared_ptr<const DetectorBaseline> reference_;
-    std::vector<std::uint32_t> crystals_;  ///< by detector unit
+    const std::vector<std::uint32_t> crystals_;  ///< by detector unit
+    const std::vector<std::uint32_t> rows_;      ///< [unit]
 
     std::optional<std::uint64_t> run_start_;
     bool first_second_ = false;  ///< of the run has passed

@@ -47,7 +47,8 @@ std::vector<std::uint32_t> crystals_by_unit(const config::Geometry& geometry) {
     std::vector<std::uint32_t> crystals;
     for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
-            for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local)
+            const std::uint32_t count = geometry.crystals_of_unit(bdm * geometry.du_count + du);
+            for (std::uint32_t local = 0; local < count; ++local)
                 crystals.push_back(geometry.crystal(bdm, du, local));
         }
     }
@@ -57,16 +58,18 @@ std::vector<std::uint32_t> crystals_by_unit(const config::Geometry& geometry) {
 DetectorSums detector_sums(const Second& second, const config::Geometry& geometry,
                            const std::vector<std::uint32_t>& crystals) {
     DetectorSums sums = DetectorSums::none(geometry);
-    const std::size_t in_unit = geometry.crystals_per_du();
-    for (std::size_t i = 0; i < crystals.size(); ++i) {
-        const std::uint32_t crystal = crystals[i];
-        UnitSums& unit = sums.units[i / in_unit];
-        const double ends = second.sums.prompts[crystal];
-        sums.modules[i / in_unit / geometry.du_count].ends += ends;
-        unit.trues += ends;
-        if (!second.randoms.per_crystal.empty()) unit.trues -= second.randoms.per_crystal[crystal];
-        unit.singles += second.sums.unpaired[crystal];
-        unit.singles += second.sums.grouped[crystal];
+    auto crystal_of_unit = crystals.begin();
+    for (std::uint32_t u = 0; u < sums.units.size(); ++u) {
+        UnitSums& unit = sums.units[u];
+        for (std::uint32_t left = geometry.crystals_of_unit(u); left > 0; --left, ++crystal_of_unit) {
+            const std::uint32_t crystal = *crystal_of_unit;
+            const double ends = second.sums.prompts[crystal];
+            sums.modules[u / geometry.du_count].ends += ends;
+            unit.trues += ends;
+            if (!second.randoms.per_crystal.empty()) unit.trues -= second.randoms.per_crystal[crystal];
+            unit.singles += second.sums.unpaired[crystal];
+            unit.singles += second.sums.grouped[crystal];
+        }
     }
     for (std::size_t u = 0; u < sums.units.size(); ++u) {
         sums.modules[u / geometry.du_count].trues += sums.units[u].trues;

@@ -43,13 +43,14 @@ struct UnitSums {
 
 struct DetectorSums {
     ModuleTable modules;
-    std::vector<UnitSums> units;  ///< [bdm * du_count + du]
+    std::vector<UnitSums> units;  ///< [bdm * du_count + du]; 0 for those that do not exist
 
     static DetectorSums none(const config::Geometry& geometry);
     DetectorSums& operator+=(const DetectorSums& more);
 };
 
-/// The crystals unit by unit, in the order of DetectorSums::units.
+/// The crystals unit by unit, in the order of DetectorSums::units: of each unit as many as
+/// Geometry::crystals_of_unit() says, of one that does not exist none.
 std::vector<std::uint32_t> crystals_by_unit(const config::Geometry& geometry);
 /// `crystals`: those by unit.
 DetectorSums detector_sums(const Second& second, const config::Geometry& geometry,

@@ -8,6 +8,7 @@
 
 #include "daemon/http/metrics.hpp"
 #include "daemon/http/page/page_assets.hpp"
+#include "daemon/http/scanner_document.hpp"
 #include "daemon/http/singles.hpp"
 #include "daemon/system/recent_log.hpp"
 #include "daemon/system/utc.hpp"
@@ -67,6 +68,7 @@ const HttpResources::Row HttpResources::rows[] = {
     {"/healthz", nullptr, &HttpResources::health},
     {"/metrics", nullptr, &HttpResources::metrics},
     {"/singles", [](const HttpResources& r) { return r.singles(); }},
+    {"/scanner", nullptr, &HttpResources::scanner},
     {"/randoms", [](const HttpResources& r) { return randoms_document(r.now_.second.get()); }},
     {"/history", [](const HttpResources& r) { return r.history_.text(); }},
     {"/history/day", [](const HttpResources& r) { return r.day_.text(std::chrono::system_clock::now()); }},
@@ -93,9 +95,10 @@ HttpTarget HttpResources::target_of(std::string_view path) {
     return row == nullptr ? HttpTarget::resource : row->target;
 }
 
-HttpResources::HttpResources(const config::Geometry& geometry, std::string chart_library,
-                             bool commands_allowed, SpectraSource spectra, QuickLookSource quick_look)
-    : geometry_(geometry),
+HttpResources::HttpResources(const config::Scanner& scanner, std::string chart_library, bool commands_allowed,
+                             SpectraSource spectra, QuickLookSource quick_look)
+    : geometry_(scanner.geometry),
+      scanner_(shared(scanner_document(scanner))),
       chart_library_(chart_library.empty() ? nullptr : shared(std::move(chart_library))),
       commands_allowed_(commands_allowed),
       spectra_(std::move(spectra)),
@@ -154,6 +157,10 @@ std::string HttpResources::singles() const {
     const std::chrono::duration<double> interval = now_.histograms_taken - histograms_before_taken_;
     return singles_document(geometry_, now_.histograms.get(), histograms_before_.get(),
                             histograms_before_ ? interval.count() : 0);
+}
+
+HttpResource HttpResources::scanner(std::string_view /*path*/, const HttpStatistics& /*statistics*/) {
+    return {200, "application/json", scanner_, false};
 }
 
 HttpResource HttpResources::metrics(std::string_view path, const HttpStatistics& statistics) {

@@ -68,7 +68,7 @@ enum class HttpTarget : std::uint8_t { resource, runs, start, stop };
 class HttpResources {
   public:
     /// `chart_library`: its text; empty: none. `commands_allowed`: whether there is control over HTTP.
-    HttpResources(const config::Geometry& geometry, std::string chart_library, bool commands_allowed,
+    HttpResources(const config::Scanner& scanner, std::string chart_library, bool commands_allowed,
                   SpectraSource spectra = {}, QuickLookSource quick_look = {});
 
     static HttpTarget target_of(std::string_view path);
@@ -91,11 +91,13 @@ class HttpResources {
     HttpResource document(std::string_view path, const Make& make);
     [[nodiscard]] double age_s() const;
     HttpResource health(std::string_view path, const HttpStatistics& statistics);
+    HttpResource scanner(std::string_view path, const HttpStatistics& statistics);
     HttpResource metrics(std::string_view path, const HttpStatistics& statistics);
     [[nodiscard]] std::string quick_look_text(std::string QuickLookDocuments::*which) const;
     [[nodiscard]] std::string singles() const;
 
     const config::Geometry geometry_;
+    const Text scanner_;  ///< the document
     const Text chart_library_;
     const bool commands_allowed_;
     const SpectraSource spectra_;

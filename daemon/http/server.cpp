@@ -105,11 +105,11 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
 
 class HttpServer::Implementation {
   public:
-    Implementation(HttpOptions options, const config::Geometry& geometry, HttpControl control,
+    Implementation(HttpOptions options, const config::Scanner& scanner, HttpControl control,
                    SpectraSource spectra, QuickLookSource quick_look)
         : io_(1), work_(io_.get_executor()), loop_(std::make_shared<AcceptLoop<tcp>>(io_, "http")) {
         const std::string where = options.listen;
-        context_ = std::make_shared<HttpContext>(io_, std::move(options), geometry, std::move(control),
+        context_ = std::make_shared<HttpContext>(io_, std::move(options), scanner, std::move(control),
                                                  std::move(spectra), std::move(quick_look));
         try {
             const tcp::endpoint endpoint = endpoint_of(where);
@@ -247,9 +247,9 @@ class HttpServer::Implementation {
     std::jthread thread_;
 };
 
-HttpServer::HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control,
+HttpServer::HttpServer(HttpOptions options, const config::Scanner& scanner, HttpControl control,
                        SpectraSource spectra, QuickLookSource quick_look)
-    : implementation_(std::make_unique<Implementation>(std::move(options), geometry, std::move(control),
+    : implementation_(std::make_unique<Implementation>(std::move(options), scanner, std::move(control),
                                                        std::move(spectra), std::move(quick_look))) {
     implementation_->start();
 }

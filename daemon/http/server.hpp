@@ -56,7 +56,7 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
 class HttpServer {
   public:
     /// Throws std::runtime_error naming the address if the server cannot listen on it.
-    HttpServer(HttpOptions options, const config::Geometry& geometry, HttpControl control = {},
+    HttpServer(HttpOptions options, const config::Scanner& scanner, HttpControl control = {},
                SpectraSource spectra = {}, QuickLookSource quick_look = {});
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;

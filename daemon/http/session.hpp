@@ -31,11 +31,11 @@ class HttpSession;
 
 /// Shared by the connections and their server; each connection keeps it alive.
 struct HttpContext {
-    HttpContext(boost::asio::io_context& io, HttpOptions http_options, const config::Geometry& geometry,
+    HttpContext(boost::asio::io_context& io, HttpOptions http_options, const config::Scanner& scanner,
                 HttpControl http_control, SpectraSource spectra, QuickLookSource quick_look)
         : options(std::move(http_options)),
           control(std::move(http_control)),
-          resources(geometry, options.chart_library, control.start != nullptr, std::move(spectra),
+          resources(scanner, options.chart_library, control.start != nullptr, std::move(spectra),
                     std::move(quick_look)),
           gate(std::make_shared<ControlGate>(io)),
           runs(std::make_shared<RunsView>(control.runs, gate, options.request_timeout)) {}

@@ -67,12 +67,17 @@ void write_counts(Output& out, const char* name, const gpu::SinglesHistograms* h
 std::string singles_document(const config::Geometry& geometry, const gpu::SinglesHistograms* now,
                              const gpu::SinglesHistograms* before, double seconds) {
     Output out;
-    fmt::format_to(
-        std::back_inserter(out),
-        "{{\"rings\":{},\"crystals_in_ring\":{},\"crystals_per_module\":{{\"around\":{},\"along\":{}}},"
-        "\"energy_bin_keV\":{},\"energy_bins\":{},",
-        geometry.rings(), geometry.crystals_in_ring(), geometry.crystals_per_module_y(),
-        geometry.blocks.z * geometry.crystals.z, config::energy_bin_keV, bins);
+    if (geometry.is_ring()) {
+        fmt::format_to(
+            std::back_inserter(out),
+            "{{\"rings\":{},\"crystals_in_ring\":{},\"crystals_per_module\":{{\"around\":{},\"along\":{}}},",
+            geometry.rings(), geometry.crystals_in_ring(), geometry.crystals_per_module_y(),
+            geometry.blocks.z * geometry.crystals.z);
+    } else {
+        put(out, "{\"rings\":null,\"crystals_in_ring\":null,\"crystals_per_module\":null,");
+    }
+    fmt::format_to(std::back_inserter(out), "\"energy_bin_keV\":{},\"energy_bins\":{},",
+                   config::energy_bin_keV, bins);
     const bool has_interval = now != nullptr && before != nullptr && seconds > 0;
     if (has_interval) {
         fmt::format_to(std::back_inserter(out), "\"interval_s\":{},", seconds);

@@ -32,7 +32,8 @@ std::optional<std::uint32_t> unit_of(std::string_view path, const config::Geomet
     const auto bdm = number_of(path.substr(0, slash));
     const auto du = number_of(path.substr(slash + 1));
     if (!bdm || !du || *bdm >= geometry.bdm_count || *du >= geometry.du_count) return std::nullopt;
-    return *bdm * geometry.du_count + *du;
+    const std::uint32_t unit = *bdm * geometry.du_count + *du;
+    return geometry.crystals_of_unit(unit) > 0 ? std::optional(unit) : std::nullopt;
 }
 
 std::string unit_spectra_document(const config::Geometry& geometry, std::uint32_t unit,
@@ -43,9 +44,15 @@ std::string unit_spectra_document(const config::Geometry& geometry, std::uint32_
         R"({{"bdm":{},"du":{},"modules":{},"units":{},"position_size":{},"energy_bin_keV":{},"flood":[{}],"energy_per_crystal":[)",
         unit / geometry.du_count, unit % geometry.du_count, geometry.bdm_count, geometry.du_count,
         geometry.position_size, config::energy_bin_keV, fmt::join(counts->flood, ","));
-    for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local) {
+    const std::uint32_t crystals = geometry.crystals_of_unit(unit);
+    for (std::uint32_t local = 0; local < crystals; ++local) {
         const std::span row = std::span(counts->energies).subspan(std::size_t{local} * bins, bins);
         text += fmt::format("{}[{}]", local > 0 ? "," : "", fmt::join(row, ","));
+    }
+    text += "],\"crystals\":[";
+    for (std::uint32_t local = 0; local < crystals; ++local) {
+        text += fmt::format("{}{}", local > 0 ? "," : "",
+                            geometry.crystal(unit / geometry.du_count, unit % geometry.du_count, local));
     }
     return text + "]}";
 }

@@ -67,9 +67,11 @@ nlohmann::json Run::listmode_description(RecordKind kind) const {
                              {"scanner", setting_.scanner->name},
                              {"tick_ps", setting_.scanner->tick_ps},
                              {"crystals", setting_.scanner->geometry.crystal_count()},
-                             {"crystals_in_ring", setting_.scanner->geometry.crystals_in_ring()},
                              {"window_ticks", c.window_ticks},
                              {"coverage", to_json(coverage_.of(kind))}};
+    const config::Geometry& geometry = setting_.scanner->geometry;
+    header["crystals_in_ring"] =
+        geometry.is_ring() ? nlohmann::json(geometry.crystals_in_ring()) : nlohmann::json();
     header["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
     header["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
     if (const auto said = to_json(request_.operator_data, started_); !said.is_null())

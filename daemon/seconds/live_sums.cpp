@@ -33,6 +33,8 @@ void LiveSums::add(const Second& second, const config::Geometry& geometry) {
         }
         return counted[module];
     });
+    for (std::uint32_t m = 0; m < modules_.size() && m < geometry.bdm_count; ++m)
+        modules_[m].exists = geometry.module_exists(m);
     datagrams_unknown_ = datagrams_unknown_ || std::isnan(second.lost);
 }
 
@@ -45,12 +47,15 @@ std::optional<double> LiveSums::of(std::size_t module) const {
 std::optional<double> LiveSums::mean() const {
     if (modules_.empty()) return std::nullopt;
     double sum = 0;
+    double count = 0;
     for (std::size_t module = 0; module < modules_.size(); ++module) {
+        if (!modules_[module].exists) continue;
         const auto live = of(module);
         if (!live) return std::nullopt;
         sum += *live;
+        ++count;
     }
-    return sum / static_cast<double>(modules_.size());
+    return sum / count;
 }
 
 }  // namespace petacq::daemon

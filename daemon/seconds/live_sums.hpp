@@ -24,7 +24,7 @@ class LiveSums {
     /// `weight`: time, of any unit. `live`: BoardReport::live.
     void add(double weight, std::span<const double> live, const HasSingles& has_singles);
     void add(const Second& second, const config::Geometry& geometry);
-    /// Mean over modules and time. Absent: there was none, or it is not known of all.
+    /// Mean over modules that exist and time. Absent: there was none, or it is not known of all.
     [[nodiscard]] std::optional<double> mean() const;
     [[nodiscard]] std::optional<double> of(std::size_t module) const;
 
@@ -33,6 +33,7 @@ class LiveSums {
         double live = 0;       ///< weight times share, where this is known
         bool told = false;     ///< in any second
         bool unknown = false;  ///< a second tells nothing of it, but has singles
+        bool exists = true;    ///< in the channel map
     };
     std::vector<Module> modules_;
     double weight_ = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/base/json_schema.hpp"
+#include "config/shape/extent.hpp"
 #include "daemon/backend/pipeline_options.hpp"
 
 namespace petacq::daemon {
@@ -122,14 +123,10 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
 SynchronyOptions synchrony_options(const config::Configuration& configuration,
                                    const config::Scanner& scanner) {
     SynchronyOptions o;
-    o.geometry = scanner.geometry;
+    o.places = module_places(scanner);
     o.tick_ns = scanner.tick_ps * 1e-3;
     o.window = configuration.coincidence.window_ticks;
-    o.diameter_mm = 2 * (scanner.dimensions.ring_radius_mm + scanner.dimensions.crystal_length_mm);
-    const config::Geometry& g = scanner.geometry;
-    o.module_pitch_mm = g.blocks.z * g.crystals.z * scanner.dimensions.crystal_pitch_z_mm +
-                        (g.blocks.z - 1) * scanner.dimensions.block_gap_z_mm +
-                        scanner.dimensions.module_gap_z_mm;
+    o.diameter_mm = 2 * config::extent_of(scanner).outer_radius_mm;
     o.sources.resize(scanner.geometry.bdm_count);
     for (const config::Source& source : config::listed_sources(configuration, scanner)) {
         for (const std::uint32_t bdm : source.bdms)

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/shape/extent.hpp"
 #include "daemon/sinogram/back_projection.hpp"
+#include "daemon/sinogram/lines_per_bin.hpp"
 
 namespace petacq::sinogram {
 
@@ -14,9 +16,10 @@ constexpr std::uint32_t max_radial = 512;
 constexpr std::size_t max_pixels = 255;  ///< in a row; odd, so that one is in the middle
 
 LineBins lines_of(const config::Scanner& scanner) {
-    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, max_angles);
-    const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
-    return {scanner, config::DepthOfInteraction(scanner.dimensions), angles, std::min(radial, max_radial)};
+    const std::uint32_t angles = std::min(LineBins::angles_of(scanner), max_angles);
+    const std::uint32_t radial =
+        LineBins::radial_of(scanner, config::extent_of(scanner).transaxial_pitch_mm / 2);
+    return {scanner, config::DepthOfInteraction::of(scanner, {}), angles, std::min(radial, max_radial)};
 }
 
 /// The convolution with (1, 2, 1) / 4 is a Hann window: its transfer function is (1 + cos(2 pi f w)) / 2.
@@ -36,20 +39,12 @@ void smooth(Projections& p) {
 }  // namespace
 
 LiveSinogram::LiveSinogram(const config::Scanner& scanner, const gpu::PairRule& rule)
-    : in_ring_(scanner.geometry.crystals_in_ring()),
-      lines_(lines_of(scanner)),
+    : lines_(lines_of(scanner)),
       step_mm_(std::max(lines_.width_mm(), 2 * lines_.radius_mm() / max_pixels)),
       size_(2 * static_cast<std::size_t>(lines_.radius_mm() / step_mm_) + 1),
-      lines_of_bin_(std::size_t{lines_.angles()} * lines_.radial()),
+      lines_of_bin_(lines_per_bin(lines_, scanner.geometry, rule)),
       counts_(lines_of_bin_.size()),
-      delayed_counts_(lines_of_bin_.size()) {
-    for (std::uint32_t a = 0; a < in_ring_; ++a) {
-        for (std::uint32_t b = a + 1; b < in_ring_; ++b) {
-            const std::uint32_t bin = lines_.of(a, b);
-            if (bin != LineBins::outside && rule.geometry_good(a, b)) ++lines_of_bin_[bin];
-        }
-    }
-}
+      delayed_counts_(lines_of_bin_.size()) {}
 
 void LiveSinogram::clear() {
     std::fill(counts_.begin(), counts_.end(), 0);
@@ -62,7 +57,7 @@ void LiveSinogram::add(std::span<const gpu::Coincidence> records) {
     for (const gpu::Coincidence& c : records) {
         const bool delayed = c.kind == gpu::Kind::delayed;
         ++(delayed ? delayeds_ : prompts_);
-        const std::uint32_t bin = lines_.of(c.crystal_a % in_ring_, c.crystal_b % in_ring_);
+        const std::uint32_t bin = lines_.of(c.crystal_a, c.crystal_b);
         if (bin != LineBins::outside) ++(delayed ? delayed_counts_ : counts_)[bin];
     }
 }

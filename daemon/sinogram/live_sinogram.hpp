@@ -25,7 +25,7 @@ struct TransverseImage {
     std::vector<double> values;  ///< [j * size + i], coincidences per line and area; without a unit
 };
 
-/// Photons are taken to interact in the middle of a crystal. No thread-safety.
+/// Photons interact at their mean depth in the crystals. No thread-safety.
 class LiveSinogram {
   public:
     /// `rule`: which pairs of crystals can be coincidences.
@@ -44,7 +44,6 @@ class LiveSinogram {
     [[nodiscard]] TransverseImage image() const;
 
   private:
-    std::uint32_t in_ring_;
     LineBins lines_;
     double step_mm_;
     std::size_t size_;

@@ -214,6 +214,7 @@ json make_modules(const Observation& seen) {
     constexpr std::uint32_t bins = config::energy_bins;
     constexpr double bin_keV = config::energy_bin_keV;  // NOLINT(readability-identifier-naming)
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+        if (!g.module_exists(bdm)) continue;
         const auto spectrum = std::span(recent.counted.energy).subspan(std::size_t{bdm} * bins, bins);
         std::uint64_t singles = 0;
         double sum = 0;
@@ -251,6 +252,7 @@ json make_synchrony(const Observation& seen) {
     const double tick_ns = seen.scanner().tick_ps * 1e-3;
     json modules = json::array();
     for (std::uint32_t bdm = 0; bdm < report->modules.size(); ++bdm) {
+        if (!seen.scanner().geometry.module_exists(bdm)) continue;
         const ModuleSynchrony& module = report->modules[bdm];
         const bool known = module.state == ModuleSynchrony::SynchronyState::in_step ||
                            module.state == ModuleSynchrony::SynchronyState::out_of_step;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "config/median.hpp"
 #include "daemon/synchrony/alignment.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 using SynchronyState = ModuleSynchrony::SynchronyState;
 
-using Place = std::array<double, 3>;
+using Place = config::Vector3;
 
 constexpr double pi = 3.14159265358979323846;
 constexpr double mm_per_ns = 299.792458;
@@ -30,11 +31,21 @@ constexpr std::uint64_t max_wide_pairs = 24'000'000;
 class SynchronyJudge {
   public:
     SynchronyJudge(std::span<const TimedSingle> hits, const SynchronyOptions& options)
-        : hits_(hits), options_(options), modules_(options.geometry.bdm_count) {
+        : hits_(hits),
+          options_(options),
+          modules_(static_cast<std::uint32_t>(options.places.size())),
+          rows_(modules_) {
         least_ = (options.diameter_mm / mm_per_ns + margin_ns) / options.tick_ns;
         const double bin_ns =
             std::clamp(options.window * options.tick_ns / SearchScale::bins_per_peak, min_bin_ns, max_bin_ns);
         bin_ = std::max<std::int64_t>(std::llround(bin_ns / options.tick_ns), 1);
+        for (std::uint32_t m = 0; m < modules_; ++m) {
+            const ModulePlace& place = options.places[m];
+            if (!place.exists) continue;
+            rows_[place.row].push_back(m);
+            low_mm_ = std::min(low_mm_, place.middle_mm[2] - place.length_mm / 2);
+            high_mm_ = std::max(high_mm_, place.middle_mm[2] + place.length_mm / 2);
+        }
     }
 
     SynchronyReport run() {
@@ -137,11 +148,9 @@ class SynchronyJudge {
     /// Those of the majority that count, where they are most of the modules at the same place along the axis,
     /// as seen from one that is not.
     [[nodiscard]] std::vector<std::uint32_t> partners(std::uint32_t m, const SynchronyReport& report) const {
-        const std::uint32_t ring = options_.geometry.modules_in_ring();
-        const std::uint32_t row = m / ring * ring;
         std::vector<std::uint32_t> partners;
         std::size_t others = 0;
-        for (std::uint32_t n = row; n < row + ring; ++n) {
+        for (const std::uint32_t n : rows_[options_.places[m].row]) {
             if (n == m || !enough(n)) continue;
             ++others;
             if (report.modules[n].state != SynchronyState::unknown) partners.push_back(n);
@@ -181,16 +190,18 @@ class SynchronyJudge {
         constexpr double little = 1e-3;  // where the lines do not tell, it is at the centre
         std::array<std::array<double, 4>, 3> rows{};
         constexpr double enough_lines = 100;
-        const std::uint32_t ring = options_.geometry.modules_in_ring();
-        std::vector<bool> whole(ring, true);
-        for (std::uint32_t m = 0; m < modules_; ++m)
-            if (report.modules[m].state == SynchronyState::unknown) whole[m % ring] = false;
+        std::vector<bool> whole(modules_, true);  // [line]
+        const auto line = [this](std::uint32_t m) { return options_.places[m].line; };
+        for (std::uint32_t m = 0; m < modules_; ++m) {
+            if (options_.places[m].exists && report.modules[m].state == SynchronyState::unknown)
+                whole[line(m)] = false;
+        }
         double all = 0;
         for (std::uint32_t a = 0; a < modules_; ++a) {
             for (std::uint32_t b = a + 1; b < modules_; ++b) {
                 const std::size_t at = std::size_t{a} * modules_ + b;
                 const double weight = alignment_.pairs[at] - alignment_.randoms[at];
-                if (weight <= 0 || !whole[a % ring] || !whole[b % ring]) continue;
+                if (weight <= 0 || !whole[line(a)] || !whole[line(b)]) continue;
                 all += weight;
                 const Place from = place(a, 0);
                 const Place to = place(b, 0);
@@ -225,11 +236,10 @@ class SynchronyJudge {
 
     /// In mm; `along`: -0.5 to 0.5, from one end of the module to the other.
     [[nodiscard]] Place place(std::uint32_t m, double along) const {
-        const std::uint32_t ring = options_.geometry.modules_in_ring();
-        const double angle = 2 * pi * (m % ring) / ring;
-        const double row = m / ring - 0.5 * (modules_ / ring - 1.0) + along;
-        const double radius = 0.5 * options_.diameter_mm;
-        return {radius * std::cos(angle), radius * std::sin(angle), row * options_.module_pitch_mm};
+        const ModulePlace& module = options_.places[m];
+        Place place = module.middle_mm;
+        place[2] += along * module.length_mm;
+        return place;
     }
 
     /// The part of a module from which the line through the source meets the scanner again. A module near to
@@ -240,7 +250,7 @@ class SynchronyJudge {
         for (std::size_t axis = 0; axis < source_.size(); ++axis) {
             for (const double side : {-0.25, 0.25}) {
                 Place source = source_;
-                source[axis] += side * options_.module_pitch_mm;
+                source[axis] += side * options_.places[m].length_mm;
                 least = std::min(least, part_with_opposite(m, source));
             }
         }
@@ -248,7 +258,6 @@ class SynchronyJudge {
     }
     [[nodiscard]] double part_with_opposite(std::uint32_t m, const Place& source) const {
         constexpr int steps = 20;
-        const double half = 0.5 * options_.module_pitch_mm * modules_ / options_.geometry.modules_in_ring();
         int inside = 0;
         for (int i = 0; i < steps; ++i) {
             const Place from = place(m, (i + 0.5) / steps - 0.5);
@@ -257,7 +266,8 @@ class SynchronyJudge {
             const double square = x * x + y * y;
             if (square < 1) continue;  // mm^2
             const double ways = -2 * (from[0] * x + from[1] * y) / square;
-            if (std::abs(from[2] + ways * (source[2] - from[2])) <= half) ++inside;
+            const double z = from[2] + ways * (source[2] - from[2]);
+            if (z >= low_mm_ && z <= high_mm_) ++inside;
         }
         return static_cast<double>(inside) / steps;
     }
@@ -281,12 +291,15 @@ class SynchronyJudge {
 
     /// Whether most modules in the opposite third of its row are in the majority.
     [[nodiscard]] bool has_opposite(std::uint32_t m, const SynchronyReport& report) const {
-        const std::uint32_t ring = options_.geometry.modules_in_ring();
+        constexpr double third = pi / 3 + 1e-9;
+        const auto angle = [this](std::uint32_t n) {
+            const config::Vector3& middle = options_.places[n].middle_mm;
+            return std::atan2(middle[1], middle[0]);
+        };
         std::uint32_t opposite = 0;
         std::uint32_t counting = 0;
-        for (std::uint32_t step = 0; step < ring; ++step) {
-            if (std::abs(2.0 * step - ring) > ring / 3.0) continue;
-            const std::uint32_t n = m / ring * ring + (m + step) % ring;
+        for (const std::uint32_t n : rows_[options_.places[m].row]) {
+            if (std::abs(std::abs(angle(n) - angle(m)) - pi) > third) continue;
             ++opposite;
             if (report.modules[n].state != SynchronyState::unknown) ++counting;
         }
@@ -296,6 +309,9 @@ class SynchronyJudge {
     const std::span<const TimedSingle> hits_;
     const SynchronyOptions& options_;
     const std::uint32_t modules_;
+    std::vector<std::vector<std::uint32_t>> rows_;             ///< [row] its modules
+    double low_mm_ = std::numeric_limits<double>::infinity();  ///< both ends of the scanner
+    double high_mm_ = -std::numeric_limits<double>::infinity();
     double least_ = 0;
     Place source_{};  ///< mm
     std::int64_t bin_ = 1;

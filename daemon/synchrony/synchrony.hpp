@@ -1,7 +1,7 @@
 // Which modules are out of step with the others: what is known, and what to say about it.
 //
 // The majority decides: most modules that have pairs with each other are in step. A module is out of step
-// when it is off by more than a source anywhere in the ring could make it, by many times the error.
+// when it is off by more than a source anywhere in the scanner could make it, by many times the error.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "config/geometry.hpp"
+#include "daemon/synchrony/module_places.hpp"
 #include "daemon/synchrony/time_differences.hpp"
 
 namespace petacq::daemon {
@@ -45,11 +45,10 @@ struct SynchronyReport {
 
 /// What is known of the scanner. Times are in ticks.
 struct SynchronyOptions {
-    config::Geometry geometry;
+    std::vector<ModulePlace> places;  ///< [bdm]
     double tick_ns = 1;
-    std::uint32_t window = 0;    ///< of coincidences
-    double diameter_mm = 0;      ///< of the ring, crystals included
-    double module_pitch_mm = 0;  ///< along the axis
+    std::uint32_t window = 0;  ///< of coincidences
+    double diameter_mm = 0;    ///< of the scanner, crystals included
     /// [bdm]; empty: none is known.
     std::vector<std::optional<std::uint16_t>> sources;
     /// To either side. The narrow one is cut where rates are high, the wide one is for those without a peak

@@ -51,7 +51,8 @@ std::string with_token(std::string request) {
 void serve(const std::string& request) {
     static boost::asio::io_context io;
     static const auto context = [] {
-        const config::Geometry ring{2, {1, 1, 1}, {1, 1, 1}, {1, 3, 2}, 2, 1, 8};
+        config::Scanner ring;
+        ring.geometry = {2, {1, 1, 1}, {1, 1, 1}, {1, 3, 2}, 2, 1, 8};
         auto made = std::make_shared<daemon::HttpContext>(io, options(), ring, control(),
                                                           daemon::SpectraSource{}, daemon::QuickLookSource{});
         made->resources.publish(daemon::Publication());

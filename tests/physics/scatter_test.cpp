@@ -192,7 +192,7 @@ Result compare(const Scan& scan) {
 
     Result out;
     out.sentence = scatter.sentence();
-    out.scatters = scatter.crystals().material && scatter.crystals().scatters;
+    out.scatters = scatter.crystals().deep && scatter.crystals().scatters;
     out.total = scatter.total();
     out.simulated = scatter.total() / scatter.scale().factor;
     const auto bin_of = [&](std::uint32_t a, std::uint32_t b) {

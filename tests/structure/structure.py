@@ -17,7 +17,7 @@ ORDER = [
     ["config/base", "config/nuclides"],
     ["config/hdf5", "config/layout"],
     ["config"],
-    ["config/command_line"],
+    ["config/command_line", "config/shape"],
     ["net/base"],
     ["net"],
     ["net/foreign"],

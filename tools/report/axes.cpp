@@ -64,9 +64,10 @@ std::uint32_t pixel_of(const Colour& c) {
     return byte(c.red) << 16U | byte(c.green) << 8U | byte(c.blue);
 }
 
-/// Fills a box with coloured cells; `part` gives the colour of a cell (row from the bottom, column), 0 to 1.
+/// Fills a box with coloured cells; `part` gives the colour of a cell (row from the bottom, column), 0 to 1,
+/// or NaN for `none`.
 /// Viewers of SVG smooth what they enlarge, so cells are stored as large pixels.
-void show_heat(cairo_t* cairo, const Box& box, std::size_t columns, std::size_t rows,
+void show_heat(cairo_t* cairo, const Box& box, const Colour& none, std::size_t columns, std::size_t rows,
                const std::function<double(std::size_t, std::size_t)>& part) {
     constexpr double wanted = 2;  // pixels for each unit of the picture
     const auto times = [](double length, std::size_t cells) {
@@ -76,8 +77,10 @@ void show_heat(cairo_t* cairo, const Box& box, std::size_t columns, std::size_t 
     Cells cells{columns, rows, {}};
     cells.colours.reserve(columns * rows);
     for (std::size_t row = rows; row-- > 0;) {
-        for (std::size_t column = 0; column < columns; ++column)
-            cells.colours.push_back(pixel_of(heat_colour(part(row, column))));
+        for (std::size_t column = 0; column < columns; ++column) {
+            const double here = part(row, column);
+            cells.colours.push_back(pixel_of(std::isnan(here) ? none : heat_colour(here)));
+        }
     }
     show_cells(cairo, box, cells, times(box.width, columns), times(box.height, rows));
 }
@@ -222,9 +225,10 @@ void Plot::points(std::span<const double> x, std::span<const double> y, const Pe
 }
 
 void Plot::heat(const Matrix& matrix, double most) {
-    show_heat(cairo_, inner_, matrix.columns, matrix.rows, [&](std::size_t row, std::size_t column) {
-        return matrix.values[row * matrix.columns + column] / most;
-    });
+    show_heat(cairo_, inner_, theme_.background, matrix.columns, matrix.rows,
+              [&](std::size_t row, std::size_t column) {
+                  return matrix.values[row * matrix.columns + column] / most;
+              });
     set_colour(cairo_, theme_.muted);
     cairo_set_line_width(cairo_, 1);
     cairo_rectangle(cairo_, inner_.x, inner_.y, inner_.width, inner_.height);
@@ -234,7 +238,7 @@ void Plot::heat(const Matrix& matrix, double most) {
 void Plot::colour_bar(double most, const std::string& title) {
     const Box bar = {inner_.x + inner_.width + 14, inner_.y, bar_thickness, inner_.height};
     constexpr std::size_t shades = 128;
-    show_heat(cairo_, bar, 1, shades,
+    show_heat(cairo_, bar, theme_.background, 1, shades,
               [](std::size_t row, std::size_t) { return (static_cast<double>(row) + 0.5) / shades; });
     const Axis axis = {title, 0, most};
     const Ticks ticks = ticks_of(axis, bar.height / 42);

@@ -24,18 +24,20 @@ function high_of(values, share) {
   return sorted[Math.floor((sorted.length - 1) * share)];
 }
 
-/** Draws one pixel for each value, the first row at the bottom; `high` has the last colour of the ramp. */
+/** Draws one pixel for each value, the first row at the bottom; `high` has the last colour of the ramp. Where a value is
+ *  NaN there is nothing. */
 function draw_raster(canvas, columns, rows, values, high) {
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
   const context = canvas.getContext("2d");
   const image = context.createImageData(columns, rows);
-  const table = ramp_table();
+  const table = ramp_table().map((rgb_) => Uint8ClampedArray.of(...rgb_, 255));
   for (let y = 0; y < rows; ++y) {
     for (let x = 0; x < columns; ++x) {
-      const share = high > 0 ? values[x + y * columns] / high : 0;
-      const at = 4 * (x + (rows - 1 - y) * columns);
-      image.data.set([...table[Math.min(255, Math.max(0, Math.round(share * 255)))], 255], at);
+      const value = values[x + y * columns];
+      if (Number.isNaN(value)) continue;
+      const share = high > 0 ? value / high : 0;
+      image.data.set(table[Math.min(255, Math.max(0, Math.round(share * 255)))], 4 * (x + (rows - 1 - y) * columns));
     }
   }
   context.putImageData(image, 0, 0);

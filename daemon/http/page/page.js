@@ -110,25 +110,33 @@ function show_status(status) {
   time.textContent = `${utc_clock(last_data / 1000)} UTC`;
 }
 
-/** Shows the spectra of a module; null: the spectrum of all. */
-function choose_module(module) {
+/** Shows the spectra of a module (BDM), and a unit of it; null: the spectrum of all. */
+function choose_module(module, du) {
   map.mark(module);
-  if (module !== null) unit.show_module(module);
+  if (module !== null) unit.show_module(module, du);
   if (singles) show_singles(singles);
+}
+
+/** The map of another scanner begins anew. */
+function show_scanner(scanner) {
+  map.set_scanner(scanner);
+  const units = map.layout.units();
+  unit.set_units(units, map.layout);
+  document.getElementById("spectrum-of").replaceChildren(new Option("all modules", "all"), ...units.map(([bdm]) => new Option(`module ${bdm}`, bdm)));
+  if (!units.some(([bdm]) => bdm === map.chosen)) map.mark(null);
 }
 
 function show_singles(document_) {
   const select = document.getElementById("spectrum-of");
   const now = document_.since_start;
   if (!now) return;
-  for (let i = select.options.length - 1; i < now.energy_per_module.length; ++i) select.add(new Option(`module ${i}`, i));
   select.value = map.chosen ?? "all";
   const counts = document_.interval || now;
   const energy = select.value === "all" ? counts.energy : counts.energy_per_module[select.value];
   charts.showSpectrum(energy, document_.energy_bin_keV);
   show_figures("spectrum-table", () => energy_rows(energy, document_.energy_bin_keV));
   const time = document.querySelector("input[name=map-time]:checked").value;
-  map.show(document_, (document_[time] || now).per_crystal);
+  map.show((document_[time] || now).per_crystal);
   show(document.querySelector("[data-field='page.silent_crystals']"), now.per_crystal.filter((n) => n === 0).length);
   show(document.querySelector("[data-field='page.crystals']"), now.per_crystal.length);
 }
@@ -146,6 +154,7 @@ let singles = null;
 const past = new History();
 let past_known = false;
 let control_known = false;
+let scanner_known = false;
 let next_day = 0;
 let next_records = 0;
 let last_runs = "";
@@ -174,6 +183,10 @@ async function update() {
     const {allowed} = await get("/control");
     for (const id of ["control", "to-control"]) document.getElementById(id).hidden = !allowed;
     control_known = true;
+  }
+  if (!scanner_known) {
+    show_scanner(await get("/scanner"));
+    scanner_known = true;
   }
   const status = await get("/status");
   if (!past_known) {
@@ -217,7 +230,7 @@ async function run() {
   try {
     show_connection(await update());
   } catch (error) {
-    past_known = control_known = false;
+    past_known = control_known = scanner_known = false;
     next_day = next_records = 0;
     show_connection("the daemon does not answer");
   }

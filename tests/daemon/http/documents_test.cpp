@@ -1,4 +1,5 @@
 // The documents: health, history, singles.
+#include <algorithm>
 #include <limits>
 #include <thread>
 
@@ -159,14 +160,14 @@ TEST_CASE("a full history drops its oldest row", "[http]") {
 }
 
 TEST_CASE("the spectra of a detector unit", "[http]") {
-    const petacq::config::Geometry g = small_ring();
+    const petacq::config::Geometry g = small_ring().geometry;
     std::vector<std::uint32_t> asked;
     auto counts = std::make_shared<petacq::gpu::UnitSpectra>();
     counts->flood = {1, 0, 7};
     counts->energies.resize(g.crystals_per_du() * std::size_t{256});
     counts->energies[256 + 3] = 5;
     const std::uint32_t last = g.bdm_count * g.du_count - 1;
-    HttpServer server({}, g, {}, [&](std::uint32_t unit) {
+    HttpServer server({}, small_ring(), {}, [&](std::uint32_t unit) {
         asked.push_back(unit);
         return unit == last ? counts : nullptr;
     });
@@ -186,12 +187,98 @@ TEST_CASE("the spectra of a detector unit", "[http]") {
     document(server, path);  // once for each status
     server.close();
     CHECK(asked == std::vector<std::uint32_t>{0, last});
-    HttpServer without({}, g);
+    HttpServer without({}, small_ring());
     CHECK(document(without, "/spectra/0/0").is_null());
     for (const char* wrong : {"/spectra", "/spectra/", "/spectra/0", "/spectra/0/", "/spectra/0/99",
                               "/spectra/99/0", "/spectra/-1/0", "/spectra/0/0/", "/spectra/0x0/0",
                               "/spectra/99999999999/0", "/spectra/00/0", "/spectra/0/00", "/spectra/01/0"}) {
         INFO(wrong);
         CHECK(http_get(without.port(), wrong).status == 404);
+    }
+}
+
+namespace {
+
+petacq::config::Scanner example_scanner(const std::string& name) {
+    return petacq::config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/scanners/" + name +
+                                        ".scanner.json");
+}
+
+/// The unit of each crystal, from its runs.
+std::vector<std::uint32_t> units_in(const json& scanner) {
+    std::vector<std::uint32_t> units;
+    const json& runs = scanner["unit_of_crystals"];
+    for (std::size_t i = 0; i < runs.size(); i += 2)
+        units.insert(units.end(), runs[i + 1].get<std::size_t>(), runs[i].get<std::uint32_t>());
+    return units;
+}
+
+}  // namespace
+
+TEST_CASE("the scanner: modules, layers and units of each crystal", "[http]") {
+    std::vector<petacq::config::Scanner> scanners{small_ring()};
+    for (const char* const name : {"box", "insert", "phoswich", "unequal-blocks"})
+        scanners.push_back(example_scanner(name));
+    for (const petacq::config::Scanner& s : scanners) {
+        INFO(s.name);
+        const petacq::config::Geometry& g = s.geometry;
+        const HttpServer server({}, s);
+        const json scanner = document(server, "/scanner");
+        CHECK(scanner["name"] == s.name);
+        CHECK(scanner["crystals"] == g.crystal_count());
+        CHECK(scanner["units_per_module"] == g.du_count);
+        CHECK(scanner["ring"].is_null() != g.is_ring());
+        const auto units = units_in(scanner);
+        REQUIRE(units.size() == g.crystal_count());
+        for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+            for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local)
+                REQUIRE(units[g.crystal(unit / g.du_count, unit % g.du_count, local)] == unit);
+        }
+        // Each crystal once, by the numbers of its module, layer, column and row, at its place.
+        std::vector<bool> seen(g.crystal_count());
+        for (const json& module : scanner["modules"]) {
+            for (const json& layer : scanner["types"][module["type"].get<std::size_t>()]["layers"]) {
+                for (std::size_t column = 0; column < layer["y_mm"].size(); ++column) {
+                    for (std::size_t row = 0; row < layer["z_mm"].size(); ++row) {
+                        const auto crystal = module["first"].get<std::size_t>() +
+                                             layer["first"].get<std::size_t>() +
+                                             column * layer["column_step"].get<std::size_t>() +
+                                             row * layer["row_step"].get<std::size_t>();
+                        REQUIRE(crystal < seen.size());
+                        REQUIRE_FALSE(seen[crystal]);
+                        seen[crystal] = true;
+                    }
+                }
+            }
+        }
+        CHECK(std::count(seen.begin(), seen.end(), false) == 0);
+        CHECK(scanner["map"]["width_mm"] > 0);
+    }
+}
+
+TEST_CASE("singles and spectra of a scanner in the long form", "[http]") {
+    const petacq::config::Scanner s = petacq::config::scanner_from_json(json::parse(R"({
+        "name": "gaps", "tick_ps": 10, "position_size": 8,
+        "module_types": [{"name": "block", "layers": [{"y": {"count": 3, "pitch_mm": 4}, "z": {"count": 2, "pitch_mm": 4}, "length_mm": 10}],
+                          "units": [{"y": [0, 0]}, {"y": [1, 2]}]}],
+        "modules": [{"type": "block", "ring": {"count": 4, "radius_mm": 20}}],
+        "channel_map": {"units": [{"bdm": 0, "du": 0, "module": 0, "unit": 0}, {"bdm": 0, "du": 2, "module": 0, "unit": 1},
+                                  {"bdm": 2, "du": 0, "module": 1, "unit": 0}, {"bdm": 2, "du": 1, "module": 1, "unit": 1},
+                                  {"bdm": 3, "du": 0, "module": 2, "unit": 0}, {"bdm": 3, "du": 1, "module": 2, "unit": 1},
+                                  {"bdm": 4, "du": 0, "module": 3, "unit": 0}, {"bdm": 4, "du": 1, "module": 3, "unit": 1}]}})"));
+    auto counts = std::make_shared<petacq::gpu::UnitSpectra>();
+    counts->flood = {1, 0, 7};
+    counts->energies.resize(s.geometry.crystals_per_du() * std::size_t{256});
+    const HttpServer server({}, s, {}, [&](std::uint32_t) { return counts; });
+    const json singles = document(server, "/singles");
+    CHECK(singles["rings"].is_null());
+    CHECK(singles["crystals_in_ring"].is_null());
+    const json small = document(server, "/spectra/0/0");
+    CHECK(small["energy_per_crystal"].size() == 2);
+    CHECK(small["crystals"] == json{0, 1});
+    CHECK(document(server, "/spectra/0/2")["crystals"] == json{2, 3, 4, 5});
+    for (const char* const absent : {"/spectra/0/1", "/spectra/1/0", "/spectra/2/2", "/spectra/5/0"}) {
+        INFO(absent);
+        CHECK(http_get(server.port(), absent).status == 404);
     }
 }

@@ -116,14 +116,21 @@ nlohmann::json http_document(std::uint16_t port, const std::string& target) {
     return nlohmann::json::parse(http_get(port, target).body);
 }
 
-config::Geometry small_ring() {
-    config::Geometry g;
+config::Scanner small_ring() {
+    config::Scanner scanner;
+    scanner.name = "small";
+    scanner.tick_ps = 10;
+    scanner.dimensions.ring_radius_mm = 10;
+    scanner.dimensions.crystal_pitch_y_mm = 2;
+    scanner.dimensions.crystal_pitch_z_mm = 2;
+    scanner.dimensions.crystal_length_mm = 5;
+    config::Geometry& g = scanner.geometry;
     g.channels = 2;
     g.crystals = {1, 3, 2};
     g.bdm_count = 2;
     g.du_count = 1;
     g.position_size = 8;
-    return g;
+    return scanner;
 }
 
 std::shared_ptr<const gpu::SinglesHistograms> ring_histograms(std::uint64_t n) {

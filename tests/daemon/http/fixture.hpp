@@ -52,7 +52,7 @@ HttpAnswer http_get(std::uint16_t port, const std::string& target);
 nlohmann::json http_document(std::uint16_t port, const std::string& target);
 
 /// Two modules of six crystals each, around a ring.
-config::Geometry small_ring();
+config::Scanner small_ring();
 /// A complete status document; counters and rates grow with `n`.
 nlohmann::json full_status(std::uint64_t n = 1);
 /// Histograms for small_ring(): counts rise with `n`.

@@ -111,7 +111,7 @@ class PageFigures(InBrowser, unittest.TestCase):
         # Colours of the pixels of a line across the middle of the crystal.
         across = """(() => {
             const [box, frame] = ['map', 'map-grid'].map(id => document.getElementById(id).getBoundingClientRect());
-            const height = box.height / map.along, y = Math.round(box.top - frame.top + (map.along - 1 - map.place[1] + .5) * height);
+            const height = box.height / map.layout.rows, y = Math.round(box.top - frame.top + (map.layout.rows - 1 - map.place[1] + .5) * height);
             const row = document.getElementById('map-grid').getContext('2d').getImageData(0, y, frame.width, 1).data;
             return [...new Set(Array.from({length: row.length / 4}, (_, i) => [...row.slice(4 * i, 4 * i + 4)].join()))];
         })()"""
@@ -146,7 +146,7 @@ class PageFigures(InBrowser, unittest.TestCase):
 
     def test_a_detector_unit_or_what_it_needs(self):
         unit = {"bdm": 0, "du": 0, "modules": 2, "units": 1, "position_size": 8, "energy_bin_keV": 4, "flood": [3] * 64,
-                "energy_per_crystal": [[0] * 127 + [5] + [0] * 128, [0] * 127 + [6] + [1] * 128]}
+                "energy_per_crystal": [[0] * 127 + [5] + [0] * 128, [0] * 127 + [6] + [1] * 128], "crystals": [0, 1]}
         shown = "['unit', 'no-unit'].filter(id => !document.getElementById(id).hidden)"
         with Stand() as stand:
             stand.show()

@@ -16,8 +16,12 @@ CHROMIUM = browser.find()
 class Stand:
     """A server that shows the status documents of the test."""
 
-    def __init__(self, library=LIBRARY, data=None):
-        arguments = [library or "", data] if data else [library] if library else []
+    def __init__(self, library=LIBRARY, data=None, scanner=None):
+        """`scanner`: an example of config/examples/scanners instead of a small ring."""
+        description = scanner and os.path.join(SOURCE, "config", "examples", "scanners", f"{scanner}.scanner.json")
+        arguments = [library or "", data or "", description or ""]
+        while arguments and not arguments[-1]:
+            arguments.pop()
         self.process = subprocess.Popen([STAND, *arguments], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.url = f"http://127.0.0.1:{self.process.stdout.readline().strip()}/"

@@ -5,11 +5,14 @@
 // The token for start and stop is "a token for the test"; they do nothing, and refuse a run "taken". DATA_DIR
 // holds the runs, and the history of the rates.
 //
-//   http_stand [CHART_LIBRARY [DATA_DIR]]
+// With SCANNER, the description of one, singles are counted in all crystals, as many as their number.
+//
+//   http_stand [CHART_LIBRARY [DATA_DIR [SCANNER]]]
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "config/energy_bins.hpp"
 #include "daemon/run/list.hpp"
 #include "daemon/system/logging.hpp"
 #include "tests/daemon/http/fixture.hpp"
@@ -38,14 +41,25 @@ int main(int argc, char** argv) {
             return reply.result(daemon::RunList(data).page(request.limit, std::nullopt, "mouse-7"));
         reply.result({{"data_dir", "/data"}, {"earlier", 0}, {"runs", nlohmann::json::array()}});
     };
-    daemon::HttpServer server(options, test::small_ring(), control);
+    const config::Scanner scanner = argc > 3 ? config::load_scanner(argv[3]) : test::small_ring();
+    const auto histograms = [&](std::uint64_t n) {
+        if (scanner.is_ring()) return test::ring_histograms(n);
+        auto counted = std::make_shared<gpu::SinglesHistograms>();
+        for (std::uint64_t crystal = 0; crystal < scanner.geometry.crystal_count(); ++crystal)
+            counted->per_crystal.push_back(n * crystal);
+        counted->energy.assign(scanner.geometry.bdm_count * std::size_t{config::energy_bins}, n);
+        counted->temperature_sum_16ths.resize(scanner.geometry.unit_count());
+        counted->temperature_count.resize(scanner.geometry.unit_count());
+        return std::shared_ptr<const gpu::SinglesHistograms>(std::move(counted));
+    };
+    daemon::HttpServer server(options, scanner, control);
     std::cout << server.port() << std::endl;  // NOLINT(performance-avoid-endl): it is waited for
     const auto began = std::chrono::steady_clock::now();
     std::uint64_t n = 0;
     for (std::string line; std::getline(std::cin, line);) {
         ++n;
         server.publish({line.empty() ? test::full_status(n) : nlohmann::json::parse(line),
-                        test::ring_histograms(n * 1000), began + std::chrono::seconds(n)});
+                        histograms(n * 1000), began + std::chrono::seconds(n)});
         std::cout << n << std::endl;  // NOLINT(performance-avoid-endl)
     }
 }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "config/shape/extent.hpp"
+#include "daemon/sinogram/lines_per_bin.hpp"
 #include "tests/daemon/sinogram/point.hpp"
 #include "tests/support/catch.hpp"
 
@@ -40,6 +42,86 @@ TEST_CASE("live sinogram: a point off centre appears at its place", "[sinogram]"
                   scanner.dimensions.crystal_pitch_y_mm);
         }
     }
+}
+
+namespace {
+
+/// Each good pair whose line passes a point at less than `reach_mm`, in z too.
+std::vector<gpu::Coincidence> pairs_through(const config::Scanner& scanner, const gpu::PairRule& rule,
+                                            const config::Vector3& point, double reach_mm) {
+    const config::LineGeometry lines(scanner, config::DepthOfInteraction::of(scanner, {}));
+    std::vector<gpu::Coincidence> pairs;
+    for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); ++a) {
+        for (std::uint32_t b = a + 1; b < scanner.geometry.crystal_count(); ++b) {
+            if (!rule.good(a, b)) continue;
+            const auto [p, q] = lines.ends(a, b);
+            const config::Vector3 along{q[0] - p[0], q[1] - p[1], q[2] - p[2]};
+            const config::Vector3 to{point[0] - p[0], point[1] - p[1], point[2] - p[2]};
+            const double squares = along[0] * along[0] + along[1] * along[1] + along[2] * along[2];
+            const double part = (to[0] * along[0] + to[1] * along[1] + to[2] * along[2]) / squares;
+            const double away =
+                std::hypot(to[0] - part * along[0], to[1] - part * along[1], to[2] - part * along[2]);
+            if (part > 0 && part < 1 && away < reach_mm)
+                pairs.push_back({1000, 1, a, b, 511, 511, gpu::Kind::prompt});
+        }
+    }
+    return pairs;
+}
+
+}  // namespace
+
+TEST_CASE("live sinogram: a point is at its place in any scanner", "[sinogram]") {
+    for (const char* const name : {"box", "insert", "phoswich", "unequal-blocks", "two-rings"}) {
+        const config::Scanner scanner = example_scanner(name);
+        const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
+        LiveSinogram sinogram(scanner, rule);
+        const double pitch = config::extent_of(scanner).transaxial_pitch_mm;
+        for (const auto& [x, y] : {std::pair{0.0, 0.0}, {6.0, -3.0}}) {
+            CAPTURE(name, x, y);
+            sinogram.clear();
+            const auto pairs = pairs_through(scanner, rule, {x, y, 3}, pitch / 2);
+            REQUIRE(pairs.size() > 100);
+            sinogram.add(pairs);
+            CHECK(std::accumulate(sinogram.counts().begin(), sinogram.counts().end(), std::size_t{0}) ==
+                  pairs.size());
+            const auto image = sinogram.image();
+            const auto peak = static_cast<std::size_t>(
+                std::max_element(image.values.begin(), image.values.end()) - image.values.begin());
+            const double centre = 0.5 * static_cast<double>(image.size - 1);
+            const std::size_t peak_row = peak / image.size;
+            const double found_x = (static_cast<double>(peak % image.size) - centre) * image.step_mm;
+            const double found_y = (static_cast<double>(peak_row) - centre) * image.step_mm;
+            CHECK(std::hypot(found_x - x, found_y - y) < 1.5 * pitch);
+        }
+    }
+}
+
+TEST_CASE("lines of a bin: each good pair of crystals once", "[sinogram]") {
+    for (const char* const name : {"box", "phoswich", "unequal-blocks"}) {
+        CAPTURE(name);
+        const config::Scanner scanner = example_scanner(name);
+        const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
+        const sinogram::LineBins lines(scanner, config::DepthOfInteraction::of(scanner, {}), 60, 80);
+        const auto in_bin = sinogram::lines_per_bin(lines, scanner.geometry, rule);
+        std::vector<double> expected(in_bin.size());
+        for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); ++a) {
+            for (std::uint32_t b = a + 1; b < scanner.geometry.crystal_count(); ++b) {
+                const std::uint32_t bin = lines.of(a, b);
+                if (rule.good(a, b) && bin != sinogram::LineBins::outside) ++expected[bin];
+            }
+        }
+        CHECK(in_bin == expected);
+    }
+    // A sample of a larger scanner is close to all of its pairs.
+    const config::Scanner large = example_scanner("insert");
+    const gpu::PairRule rule = gpu::PairRule::of(large.geometry, {});
+    const sinogram::LineBins lines(large, config::DepthOfInteraction::of(large, {}), 20, 20);
+    const auto all = sinogram::lines_per_bin(lines, large.geometry, rule);
+    const auto sample = sinogram::lines_per_bin(lines, large.geometry, rule, 1e6);
+    double difference = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        difference += std::abs(sample[i] - all[i]);
+    CHECK(difference < 0.02 * std::accumulate(all.begin(), all.end(), 0.0));
 }
 
 TEST_CASE("live sinogram: delayeds are subtracted from the image, and are not in the sinogram",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "config/scanner.hpp"
@@ -12,6 +13,10 @@ namespace petacq::test {
 
 inline config::Scanner small_scanner() {
     return config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/small.scanner.json");
+}
+
+inline config::Scanner example_scanner(const std::string& name) {
+    return config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/scanners/" + name + ".scanner.json");
 }
 
 inline gpu::PairRule opposite_modules(const config::Scanner& scanner) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "daemon/synchrony/synchrony.hpp"
@@ -34,13 +35,17 @@ struct Scene {
 
     [[nodiscard]] daemon::SynchronyOptions options() const {
         daemon::SynchronyOptions o;
-        o.geometry.channels = ring;
-        o.geometry.modules = {1, 1, rows};
-        o.geometry.bdm_count = ring * rows;
+        config::Scanner scanner;
+        scanner.geometry.channels = ring;
+        scanner.geometry.modules = {1, 1, rows};
+        scanner.geometry.bdm_count = ring * rows;
+        scanner.geometry.du_count = 1;
+        scanner.dimensions.ring_radius_mm = radius_mm;
+        scanner.dimensions.crystal_pitch_z_mm = pitch_mm;
+        o.places = daemon::module_places(scanner);
         o.tick_ns = tick_ns;
         o.window = static_cast<std::uint32_t>(window_ns / tick_ns);
         o.diameter_mm = 2 * radius_mm;
-        o.module_pitch_mm = pitch_mm;
         return o;
     }
 
@@ -247,4 +252,87 @@ TEST_CASE("what is known of a healthy scanner", "[synchrony]") {
         CHECK(module.pairs > 200);
     }
     CHECK_FALSE(judge_synchrony({}, Scene{}.options()).complete);
+}
+
+namespace {
+
+/// Coincidences of a line source along the axis and lone singles, in modules that face each other.
+std::vector<TimedSingle> hits_of(const std::vector<daemon::ModulePlace>& places,
+                                 const std::map<std::uint32_t, double>& late_ns) {
+    std::mt19937_64 random(5);
+    std::uniform_real_distribution<double> even(0, 1);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> partners;
+    for (std::uint32_t a = 0; a < places.size(); ++a) {
+        for (std::uint32_t b = a + 1; b < places.size(); ++b) {
+            const config::Vector3& p = places[a].middle_mm;
+            const config::Vector3& q = places[b].middle_mm;
+            const double across = p[0] * q[0] + p[1] * q[1];
+            const double lengths = std::hypot(p[0], p[1]) * std::hypot(q[0], q[1]);
+            if (places[a].exists && places[b].exists && across < -0.7 * lengths) partners.emplace_back(a, b);
+        }
+    }
+    std::vector<TimedSingle> hits;
+    const auto add = [&](double time_ns, std::uint32_t module) {
+        const auto late = late_ns.find(module);
+        const double delay = late == late_ns.end() ? 0 : late->second;
+        hits.push_back({static_cast<std::uint64_t>((time_ns + delay + 1e7) / tick_ns), module});
+    };
+    for (std::size_t i = 0; i < 300 * partners.size(); ++i) {
+        const auto [a, b] = partners[random() % partners.size()];
+        const double time = even(random) * 2e8;
+        add(time + 0.4 * even(random), a);
+        add(time + 0.4 * even(random), b);
+        const auto lone = static_cast<std::uint32_t>(random() % places.size());
+        if (places[lone].exists) add(even(random) * 2e8, lone);
+    }
+    std::sort(hits.begin(), hits.end(),
+              [](const TimedSingle& a, const TimedSingle& b) { return a.time < b.time; });
+    return hits;
+}
+
+}  // namespace
+
+TEST_CASE("modules out of step are found in any arrangement", "[synchrony]") {
+    for (const char* const name : {"box", "two-heads", "phoswich", "insert", "unequal-blocks", "hexagon",
+                                   "partial-ring", "two-rings"}) {
+        CAPTURE(name);
+        const config::Scanner scanner = config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/scanners/" +
+                                                             std::string(name) + ".scanner.json");
+        daemon::SynchronyOptions options;
+        options.places = daemon::module_places(scanner);
+        options.tick_ns = tick_ns;
+        options.window = static_cast<std::uint32_t>(5 / tick_ns);
+        options.diameter_mm = 200;
+        REQUIRE(options.places.size() == scanner.geometry.bdm_count);
+        CHECK(reported(judge_synchrony(hits_of(options.places, {}), options)).empty());
+        const auto found = reported(judge_synchrony(hits_of(options.places, {{1, 20}}), options));
+        REQUIRE(found.size() == 1);
+        CHECK(std::abs(found.at(1) - 20) < 0.3);
+    }
+}
+
+TEST_CASE("places of modules: rows along the axis, lines across it, and gaps between numbers",
+          "[synchrony]") {
+    const config::Scanner ring =
+        config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/small.scanner.json");
+    const auto places = daemon::module_places(ring);
+    const std::uint32_t around = ring.geometry.modules_in_ring();
+    for (std::uint32_t m = 0; m < places.size(); ++m) {
+        CHECK(places[m].exists);
+        CHECK(places[m].row == m / around);
+        CHECK(places[m].line == m % around);
+    }
+    const config::Scanner gaps = config::scanner_from_json(nlohmann::json::parse(R"({
+        "name": "gaps", "tick_ps": 10, "position_size": 8,
+        "module_types": [{"name": "block", "layers": [{"y": {"count": 2, "pitch_mm": 4}, "z": {"count": 2, "pitch_mm": 4}, "length_mm": 10}]}],
+        "modules": [{"type": "block", "ring": {"count": 4, "radius_mm": 20}}],
+        "channel_map": {"units": [{"bdm": 0, "du": 0, "module": 0}, {"bdm": 2, "du": 0, "module": 1},
+                                  {"bdm": 3, "du": 0, "module": 2}, {"bdm": 3, "du": 1, "module": 3}]}})"));
+    const auto of_gaps = daemon::module_places(gaps);
+    REQUIRE(of_gaps.size() == 4);
+    CHECK(of_gaps[0].exists);
+    CHECK_FALSE(of_gaps[1].exists);
+    CHECK(of_gaps[0].middle_mm[0] == Approx(30));
+    CHECK(of_gaps[0].length_mm == Approx(8));
+    CHECK(of_gaps[3].middle_mm[0] == Approx(-15));  // of two modules, at (-30, 0) and (0, -30)
 }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tools/petctl/doctor/evidence.hpp"
@@ -54,17 +55,29 @@ void judge_singles(const Evidence& evidence, const json& modules, Diagnosis& dia
 /// By how much all BDMs of a sender are too high, if that explains them; 0: it does not.
 int shift_of(const std::set<unsigned>& seen, const std::set<unsigned>& own) {
     if (seen.empty() || own.empty() || 2 * seen.size() < own.size()) return 0;
-    constexpr int most = 255;
-    for (int size = 1; size <= most; ++size) {
-        for (const int shift : {size, -size}) {
-            const auto fits = [&](unsigned bdm) {
-                const int meant = static_cast<int>(bdm) - shift;
-                return meant >= 0 && own.contains(static_cast<unsigned>(meant));
-            };
-            if (std::all_of(seen.begin(), seen.end(), fits)) return shift;
-        }
+    const int first = static_cast<int>(*seen.begin());
+    std::vector<int> shifts;
+    for (const unsigned bdm : own)
+        shifts.push_back(first - static_cast<int>(bdm));
+    // The smallest first, of two that are equal the one upwards.
+    std::sort(shifts.begin(), shifts.end(),
+              [](int a, int b) { return std::tuple(std::abs(a), -a) < std::tuple(std::abs(b), -b); });
+    for (const int shift : shifts) {
+        const auto fits = [&](unsigned bdm) {
+            const int meant = static_cast<int>(bdm) - shift;
+            return meant >= 0 && own.contains(static_cast<unsigned>(meant));
+        };
+        if (shift != 0 && std::all_of(seen.begin(), seen.end(), fits)) return shift;
     }
     return 0;
+}
+
+/// The BDMs of the scanner description; their numbers may have gaps.
+std::set<unsigned> described_bdms(const json& modules) {
+    std::set<unsigned> bdms;
+    for (const json& module : modules)
+        bdms.insert(static_cast<unsigned>(number(at(module, {"bdm"}))));
+    return bdms;
 }
 
 bool contains_all(const std::set<unsigned>& all, const std::set<unsigned>& some) {
@@ -75,7 +88,10 @@ bool contains_all(const std::set<unsigned>& all, const std::set<unsigned>& some)
 /// written anew.
 bool judge_places(const Evidence& evidence, const std::set<unsigned>& shared, const json& modules,
                   Diagnosis& diagnosis) {
-    const std::string allowed = fmt::format("the scanner description has BDM 0 to {}", modules.size() - 1);
+    const std::set<unsigned> described = described_bdms(modules);
+    const bool all = described.empty() || *described.rbegin() + 1 == described.size();
+    const std::string allowed = "the scanner description has BDM " +
+                                (all ? fmt::format("0 to {}", modules.size() - 1) : ranges(described));
     std::vector<std::string> misplaced;
     bool mistaken_boards = false;
     for (const auto& [name, sender] : evidence.seen.senders) {
@@ -83,7 +99,7 @@ bool judge_places(const Evidence& evidence, const std::set<unsigned>& shared, co
         const std::set<unsigned>& seen = sender.modules;
         const json* const entry = listed(evidence, name);
         const std::set<unsigned> own = entry == nullptr ? std::set<unsigned>() : bdms_of(*entry);
-        const bool beyond = !seen.empty() && *seen.rbegin() >= modules.size();
+        const bool beyond = !contains_all(described, seen);
         if (!beyond && (own.empty() || contains_all(own, seen))) continue;
         const std::string sends = fmt::format("{} sends BDM {}", sender_name(name), ranges(seen));
         if (const int shift = shift_of(seen, own); shift != 0) {
@@ -97,7 +113,7 @@ bool judge_places(const Evidence& evidence, const std::set<unsigned>& shared, co
         } else if (beyond) {
             mistaken_boards = true;
             diagnosis.add(Level::problem, "modules", sends + ": " + allowed,
-                          "correct the BDM number in the board, or geometry of the scanner description");
+                          "correct the BDM number in the board, or the scanner description");
         } else {
             std::set<unsigned> strange;
             std::set_difference(seen.begin(), seen.end(), own.begin(), own.end(),

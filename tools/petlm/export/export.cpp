@@ -255,7 +255,7 @@ void check_size_of_lines(const ExportOptions& options, std::uint64_t lines, std:
 config::DepthOfInteraction depth_of_interaction(std::optional<double> depth_mm,
                                                 const config::Scanner& scanner) {
     try {
-        return config::DepthOfInteraction::of(scanner.dimensions, depth_mm);
+        return config::DepthOfInteraction::of(scanner, depth_mm);
     } catch (const config::Error& error) {
         throw UsageError(error.what());
     }

@@ -7,6 +7,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "config/shape/extent.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 
@@ -113,14 +114,15 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
     const config::Scanner& scanner = runs.front()->scanner();
     const LinePhantom& phantom = phantom_of(options.phantom);
     const config::DepthOfInteraction depth = petlm::depth_of_interaction(options.depth_mm, scanner);
-    LineMeasurement measured{
-        &phantom, SliceBins(scanner, depth, scanner.dimensions.crystal_pitch_y_mm / 2), {}, {}, {}, 0};
+    const config::Extent extent = config::extent_of(scanner);
+    LineMeasurement measured{&phantom, SliceBins(scanner, depth, extent.transaxial_pitch_mm / 2), {}, {}, {},
+                             0};
     const SliceBins& bins = measured.bins;
     const double radius = phantom.diameter_mm / 2 + margin_mm;
-    if (radius > bins.lines().radius_mm()) {
+    if (radius > extent.bore_radius_mm) {
         throw petlm::UsageError(fmt::format(
             "--phantom {}: its radius and 8 mm do not fit into the bore of {:.4g} mm of the scanner {}",
-            phantom.name, 2 * bins.lines().radius_mm(), scanner.name));
+            phantom.name, 2 * extent.bore_radius_mm, scanner.name));
     }
     measured.slices = slices_of(bins, phantom);
     measured.intrinsic_per_s.assign(measured.slices.to - measured.slices.from, 0);

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <random>
 
+#include "config/shape/extent.hpp"
+#include "daemon/sinogram/lines_per_bin.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/report.hpp"
@@ -25,6 +27,11 @@ constexpr double bins_per_pitch = 4;
 constexpr double on_axis_mm = 1;  ///< nearer to the axis, radial is along x
 constexpr std::size_t samples = 10;
 constexpr double projection_reach_deg = 10;  ///< on both sides
+constexpr std::uint32_t max_crystals = 16384;
+
+double finer_pitch(const config::Extent& extent) {
+    return std::min(extent.transaxial_pitch_mm, extent.axial_pitch_mm);
+}
 
 struct Volume {
     std::array<std::size_t, directions> n;  ///< radial, tangential, axial
@@ -89,10 +96,9 @@ std::optional<PointWidths> measured(const Volume& volume) {
 
 PointImage::PointImage(const NemaRun& run, const config::DepthOfInteraction& depth,
                        std::uint32_t max_ring_difference)
-    : bins_(run.scanner(), depth, run.scanner().dimensions.crystal_pitch_y_mm / bins_per_pitch,
+    : bins_(run.scanner(), depth, config::extent_of(run.scanner()).transaxial_pitch_mm / bins_per_pitch,
             max_ring_difference),
-      pitch_(
-          std::min(run.scanner().dimensions.crystal_pitch_y_mm, run.scanner().dimensions.crystal_pitch_z_mm)),
+      pitch_(finer_pitch(config::extent_of(run.scanner()))),
       name_(run.source().target().string()) {
     count_lines(run);
     run.for_each({run.whole()}, bins_, [&](std::size_t, const Sinograms& sinograms) {
@@ -107,21 +113,45 @@ PointImage::PointImage(const NemaRun& run, const config::DepthOfInteraction& dep
 void PointImage::count_lines(const NemaRun& run) {
     const config::Geometry& geometry = run.scanner().geometry;
     const gpu::PairRule rule = petlm::pair_rule(run.source(), geometry);
-    lines_of_bin_.resize(bins_.in_slice());
-    for (std::uint32_t a = 0; a < geometry.crystals_in_ring(); ++a) {
-        for (std::uint32_t b = a + 1; b < geometry.crystals_in_ring(); ++b) {
-            const std::uint32_t bin = bins_.lines().of(a, b);
-            if (bin != sinogram::LineBins::outside && rule.good(a, b)) ++lines_of_bin_[bin];
-        }
-    }
+    if (!geometry.is_ring()) return count_each_line(rule, geometry.crystal_count());
+    // All rings are alike: the lines of a bin in a slice are those between crystals of one ring, times the
+    // pairs of rings of the slice.
+    lines_of_bin_ = sinogram::lines_per_bin(bins_.lines(), geometry, rule);
     lines_of_slice_.resize(bins_.slices());
-    for (std::uint32_t a = 0; a < geometry.rings(); ++a) {
-        for (std::uint32_t b = 0; b < geometry.rings(); ++b) {
-            const std::uint32_t apart = a > b ? a - b : b - a;
-            if (apart <= std::min(rule.max_ring_difference, bins_.max_ring_difference()))
+    const std::uint32_t in_ring = geometry.crystals_in_ring();
+    for (std::uint32_t a = 0; a < geometry.crystal_count(); a += in_ring) {
+        for (std::uint32_t b = 0; b < geometry.crystal_count(); b += in_ring) {
+            const std::uint32_t apart = (a > b ? a - b : b - a) / in_ring;
+            if (apart <= rule.max_ring_difference && bins_.near(a, b))
                 ++lines_of_slice_[bins_.slice_of(a, b)];
         }
     }
+}
+
+void PointImage::count_each_line(const gpu::PairRule& rule, std::uint32_t crystals) {
+    if (crystals > max_crystals) {
+        throw petlm::BadInput(
+            fmt::format("{}: expected a ring in the short form, or at most {} crystals, whose lines can be "
+                        "counted one by "
+                        "one; the scanner has {}",
+                        name_, max_crystals, crystals));
+    }
+    lines_.resize(bins_.bins());
+    for (std::uint32_t a = 0; a < crystals; ++a) {
+        for (std::uint32_t b = a + 1; b < crystals; ++b) {
+            if (!rule.good(a, b)) continue;
+            const std::size_t bin = bins_.of(a, b);
+            if (bin != SliceBins::outside) ++lines_[bin];
+        }
+    }
+}
+
+std::vector<double> PointImage::lines_of(std::size_t from, std::size_t to) const {
+    if (lines_.empty()) return lines_of_bin_;
+    std::vector<double> sum(bins_.in_slice());
+    for (std::size_t i = from * sum.size(); i < to * sum.size(); ++i)
+        sum[i % sum.size()] += lines_[i];
+    return sum;
 }
 
 void PointImage::find_source(const Sinograms& sinograms) {
@@ -136,13 +166,14 @@ void PointImage::find_source(const Sinograms& sinograms) {
 
     // Coarse: the whole bore, then a patch around the largest value.
     std::vector<double> counts(bins_.in_slice());
-    for (std::size_t s = slice - std::min<std::size_t>(slice, 2); s < std::min(bins_.slices(), slice + 3);
-         ++s) {
+    const std::size_t from = slice - std::min<std::size_t>(slice, 2);
+    const std::size_t to = std::min(bins_.slices(), slice + 3);
+    for (std::size_t s = from; s < to; ++s) {
         for (std::size_t i = 0; i < counts.size(); ++i)
             counts[i] += sinograms.counts[s * bins_.in_slice() + i];
     }
     const auto projections = normalised(bins_.lines().angles(), bins_.lines().radial(),
-                                        bins_.lines().width_mm(), counts, lines_of_bin_);
+                                        bins_.lines().width_mm(), counts, lines_of(from, to));
     const auto look_in = [&](Patch patch) {
         const auto image = back_project(projections, patch);
         const auto largest =
@@ -168,9 +199,10 @@ std::vector<double> PointImage::volume_of(const std::vector<double>& counts) con
     std::vector<double> volume;
     for (std::size_t s = 0; s < slices_; ++s) {
         const std::span<const double> slice(counts.data() + s * bins_.in_slice(), bins_.in_slice());
-        const auto projections = normalised(bins_.lines().angles(), bins_.lines().radial(),
-                                            bins_.lines().width_mm(), slice, lines_of_bin_);
-        const double lines = lines_of_slice_[first_slice_ + s];
+        const auto projections =
+            normalised(bins_.lines().angles(), bins_.lines().radial(), bins_.lines().width_mm(), slice,
+                       lines_of(first_slice_ + s, first_slice_ + s + 1));
+        const double lines = lines_.empty() ? lines_of_slice_[first_slice_ + s] : 1;
         for (const double value : back_project(projections, patch_))
             volume.push_back(lines > 0 ? value / lines : 0);
     }
@@ -181,8 +213,9 @@ double PointImage::fwhm_of_projection(const std::vector<double>& counts, double 
     std::vector<double> sum(bins_.in_slice());
     for (std::size_t i = 0; i < counts.size(); ++i)
         sum[i % sum.size()] += counts[i];
-    const auto projections = normalised(bins_.lines().angles(), bins_.lines().radial(),
-                                        bins_.lines().width_mm(), sum, lines_of_bin_);
+    const auto projections =
+        normalised(bins_.lines().angles(), bins_.lines().radial(), bins_.lines().width_mm(), sum,
+                   lines_of(first_slice_, first_slice_ + slices_));
     const auto half =
         static_cast<std::ptrdiff_t>(std::ceil(reach_in_pitches * pitch_ / projections.width_mm));
     std::vector<double> profile(static_cast<std::size_t>(2 * half + 1));

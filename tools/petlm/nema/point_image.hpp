@@ -53,6 +53,9 @@ class PointImage {
     [[nodiscard]] double fwhm_of_projection(const std::vector<double>& counts, double angle) const;
     void find_source(const Sinograms& sinograms);
     void count_lines(const NemaRun& run);
+    void count_each_line(const gpu::PairRule& rule, std::uint32_t crystals);
+    /// [bin] of slices from `from` up to `to`; in a ring those of any, since they differ by a factor.
+    [[nodiscard]] std::vector<double> lines_of(std::size_t from, std::size_t to) const;
 
     SliceBins bins_;
     double pitch_;
@@ -62,9 +65,12 @@ class PointImage {
     Patch patch_;
     std::size_t first_slice_ = 0;
     std::size_t slices_ = 0;
-    std::vector<double> counts_;          ///< [slice][bin] of these slices
+    std::vector<double> counts_;  ///< [slice][bin] of these slices
+    // Of a ring:
     std::vector<double> lines_of_bin_;    ///< [bin] pairs of crystals of a ring
     std::vector<double> lines_of_slice_;  ///< [slice] pairs of rings, of all slices
+    // Of the long form:
+    std::vector<double> lines_;  ///< [SliceBins::of] pairs of crystals
 };
 
 }  // namespace petacq::nema

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "config/base/sum.hpp"
+#include "config/shape/extent.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
@@ -238,7 +239,7 @@ int sensitivity(const SensitivityOptions& options) {
     const auto runs = runs_of(options, options.position_channel.has_value());
     const config::Scanner& scanner = runs.front()->scanner();
     const SliceBins bins(scanner, petlm::depth_of_interaction(options.depth_mm, scanner),
-                         scanner.dimensions.crystal_pitch_y_mm / 2);
+                         config::extent_of(scanner).transaxial_pitch_mm / 2);
     Sinograms background(bins);
     double background_s = 0;
     if (options.background) {

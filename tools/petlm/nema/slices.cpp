@@ -5,40 +5,40 @@
 #include <cmath>
 #include <numbers>
 
+#include "config/shape/extent.hpp"
+
 namespace petacq::nema {
 namespace {
 
-/// [ring] position along the axis.
-std::vector<double> ring_positions(const config::Scanner& scanner) {
-    std::vector<double> z;
-    for (std::uint32_t ring = 0; ring < scanner.geometry.rings(); ++ring) {
-        const auto place = config::crystal_place(scanner, ring * scanner.geometry.crystals_in_ring());
-        z.push_back(place.front_centre_mm[2]);
-    }
-    return z;
-}
+constexpr double max_slices = 1U << 16U;
 
 }  // namespace
 
 SliceBins::SliceBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth, double width_mm,
                      std::uint32_t max_ring_difference)
-    : lines_(scanner, depth, std::max(1U, scanner.geometry.crystals_in_ring() / 2),
+    : lines_(scanner, depth, sinogram::LineBins::angles_of(scanner),
              sinogram::LineBins::radial_of(scanner, width_mm)),
-      in_ring_(scanner.geometry.crystals_in_ring()),
-      rings_(scanner.geometry.rings()),
-      max_ring_difference_(max_ring_difference),
-      slices_(2 * std::size_t{rings_} - 1) {
-    const auto z = ring_positions(scanner);
-    low_ = z.front();
-    thickness_ = rings_ == 1 ? scanner.dimensions.crystal_pitch_z_mm
-                             : (z.back() - z.front()) / static_cast<double>(slices_ - 1);
-    for (std::uint32_t a = 0; a < rings_; ++a) {
-        for (std::uint32_t b = 0; b < rings_; ++b) {
-            // The small part makes middles between two slices go to the same side whatever the rounding.
-            const double slice = (0.5 * (z[a] + z[b]) - low_) / thickness_;
-            slice_of_.push_back(static_cast<std::uint32_t>(
-                std::clamp(std::floor(slice + 0.5 + 1e-9), 0.0, static_cast<double>(slices_ - 1))));
-        }
+      max_ring_difference_(max_ring_difference) {
+    const config::Geometry& geometry = scanner.geometry;
+    for (std::uint32_t crystal = 0; crystal < geometry.crystal_count(); ++crystal) {
+        const std::uint32_t ring = geometry.is_ring() ? crystal / geometry.crystals_in_ring()
+                                                      : geometry.pairs->crystals[crystal].ring;
+        ring_of_.push_back(ring);
+        if (ring >= z_of_ring_.size()) z_of_ring_.resize(ring + 1);
+        z_of_ring_[ring] = config::crystal_place(scanner, crystal).front_centre_mm[2];
+    }
+    low_ = z_of_ring_.front();
+    const double length = z_of_ring_.back() - low_;
+    const double pitch = config::extent_of(scanner).axial_pitch_mm;
+    if (z_of_ring_.size() == 1) {
+        slices_ = 1;
+        thickness_ = pitch;
+    } else if (geometry.is_ring()) {
+        slices_ = 2 * z_of_ring_.size() - 1;
+        thickness_ = length / static_cast<double>(slices_ - 1);
+    } else {
+        slices_ = static_cast<std::size_t>(std::clamp(std::ceil(2 * length / pitch), 1.0, max_slices)) + 1;
+        thickness_ = length / static_cast<double>(slices_ - 1);
     }
 }
 

@@ -3,6 +3,8 @@
 // M. E. Daube-Witherspoon, G. Muehllehner, J. Nucl. Med. 28 (1987) 1717.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,14 +15,15 @@
 
 namespace petacq::nema {
 
-/// One sinogram for each slice. Slices are equally thick: half of the mean distance of the rings. Gaps
-/// between blocks shift the middle of two rings by less than a slice. Thread-safe.
+/// One sinogram for each slice. Slices are equally thick: half of the mean distance of the rings, or, in the
+/// long form, of the smallest distance of crystals along the axis. Gaps between blocks shift the middle of
+/// two crystals by less than a slice. Thread-safe.
 class SliceBins {
   public:
     static constexpr std::size_t outside = SIZE_MAX;
 
-    /// Half as many angles as there are crystals in a ring, and bins of s about as wide as `width_mm`.
-    /// Lines of rings further apart than `max_ring_difference` are outside.
+    /// Angles as fine as the crystals, and bins of s about as wide as `width_mm`. Lines of rings further
+    /// apart than `max_ring_difference` are outside; rings of the long form are places along the axis.
     SliceBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth, double width_mm,
               std::uint32_t max_ring_difference = UINT32_MAX);
 
@@ -35,29 +38,35 @@ class SliceBins {
         return low_ + static_cast<double>(slice) * thickness_;
     }
     [[nodiscard]] std::uint32_t max_ring_difference() const { return max_ring_difference_; }
-    /// Whatever their difference.
-    [[nodiscard]] std::size_t slice_of(std::uint32_t ring_a, std::uint32_t ring_b) const {
-        return slice_of_[std::size_t{ring_a} * rings_ + ring_b];
+    /// Whatever the difference of their rings.
+    [[nodiscard]] std::size_t slice_of(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
+        // The small part makes middles between two slices go to the same side whatever the rounding.
+        const double slice =
+            (0.5 * (z_of_ring_[ring_of_[crystal_a]] + z_of_ring_[ring_of_[crystal_b]]) - low_) / thickness_;
+        return static_cast<std::size_t>(
+            std::clamp(std::floor(slice + 0.5 + 1e-9), 0.0, static_cast<double>(slices_ - 1)));
+    }
+    /// Whether the rings of two crystals are close enough.
+    [[nodiscard]] bool near(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
+        const std::uint32_t a = ring_of_[crystal_a];
+        const std::uint32_t b = ring_of_[crystal_b];
+        return (a > b ? a - b : b - a) <= max_ring_difference_;
     }
     /// slice * in_slice() + the bin of LineBins; `outside` for lines beyond the edge of the sinogram.
     [[nodiscard]] std::size_t of(std::uint32_t crystal_a, std::uint32_t crystal_b) const {
-        const std::uint32_t ring_a = crystal_a / in_ring_;
-        const std::uint32_t ring_b = crystal_b / in_ring_;
-        const std::uint32_t line = lines_.of(crystal_a - ring_a * in_ring_, crystal_b - ring_b * in_ring_);
-        const std::uint32_t apart = ring_a > ring_b ? ring_a - ring_b : ring_b - ring_a;
-        if (line == sinogram::LineBins::outside || apart > max_ring_difference_) return outside;
-        return slice_of(ring_a, ring_b) * in_slice() + line;
+        const std::uint32_t line = lines_.of(crystal_a, crystal_b);
+        if (line == sinogram::LineBins::outside || !near(crystal_a, crystal_b)) return outside;
+        return slice_of(crystal_a, crystal_b) * in_slice() + line;
     }
 
   private:
     sinogram::LineBins lines_;
-    std::uint32_t in_ring_;
-    std::uint32_t rings_;
     std::uint32_t max_ring_difference_;
-    std::size_t slices_;
-    double thickness_;
-    double low_;
-    std::vector<std::uint32_t> slice_of_;  ///< [ring][ring]
+    std::vector<std::uint32_t> ring_of_;  ///< [crystal]
+    std::vector<double> z_of_ring_;       ///< rising, mm
+    std::size_t slices_ = 0;
+    double thickness_ = 0;
+    double low_ = 0;
 };
 
 /// The prompts of an acquisition.

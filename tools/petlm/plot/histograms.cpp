@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/energy_bins.hpp"
+#include "config/shape/extent.hpp"
 #include "tools/petlm/records/in_order.hpp"
 
 namespace petacq::petlm {
@@ -19,8 +20,9 @@ constexpr std::uint32_t max_radial = 1024;
 
 /// No finer than fits a picture.
 LineBins lines_of(const config::Scanner& scanner, const config::DepthOfInteraction& depth) {
-    const std::uint32_t angles = std::clamp(scanner.geometry.crystals_in_ring() / 2, 1U, max_angles);
-    const std::uint32_t radial = LineBins::radial_of(scanner, scanner.dimensions.crystal_pitch_y_mm / 2);
+    const std::uint32_t angles = std::min(LineBins::angles_of(scanner), max_angles);
+    const std::uint32_t radial =
+        LineBins::radial_of(scanner, config::extent_of(scanner).transaxial_pitch_mm / 2);
     return {scanner, depth, angles, std::min(radial, max_radial)};
 }
 
@@ -41,15 +43,15 @@ void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t tim
     } else {
         ++h.beyond_window;
     }
-    const std::uint32_t ring_a = c.crystal_a / bins.in_ring;
-    const std::uint32_t ring_b = c.crystal_b / bins.in_ring;
-    const std::uint32_t a = c.crystal_a - ring_a * bins.in_ring;
-    const std::uint32_t b = c.crystal_b - ring_b * bins.in_ring;
+    const std::uint32_t ring_a = bins.rings.of(c.crystal_a);
+    const std::uint32_t ring_b = bins.rings.of(c.crystal_b);
+    const std::uint32_t a = bins.lines.column_of(c.crystal_a);
+    const std::uint32_t b = bins.lines.column_of(c.crystal_b);
     ++h.planes[ring_a + ring_b];
     const std::uint32_t first = (a <= b ? ring_a : ring_b) / bins.rings_per_bin;
     const std::uint32_t second = (a <= b ? ring_b : ring_a) / bins.rings_per_bin;
     ++h.michelogram[std::size_t{first} * bins.ring_bins + second];
-    const std::uint32_t line = bins.lines.of(a, b);
+    const std::uint32_t line = bins.lines.of_columns(a, b);
     ++(line == LineBins::outside ? h.beyond_sinogram : h.sinogram[line]);
 }
 
@@ -91,23 +93,22 @@ DifferenceBins DifferenceBins::covering(std::uint32_t window) {
 
 PairBins::PairBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth,
                    const TimeBins& time_bins, std::uint32_t window)
-    : in_ring(scanner.geometry.crystals_in_ring()),
-      rings(scanner.geometry.rings()),
-      rings_per_bin((rings + max_ring_bins - 1) / max_ring_bins),
-      ring_bins((rings + rings_per_bin - 1) / rings_per_bin),
+    : rings(scanner),
+      rings_per_bin((rings.count() + max_ring_bins - 1) / max_ring_bins),
+      ring_bins((rings.count() + rings_per_bin - 1) / rings_per_bin),
       times(time_bins),
       differences(DifferenceBins::covering(window)),
       lines(lines_of(scanner, depth)) {}
 
 PairHistograms::PairHistograms(const PairBins& bins)
     : energy(config::energy_bins),
-      crystals(std::size_t{bins.in_ring} * bins.rings),
+      crystals(bins.lines.crystals()),
       difference(bins.differences.count()),
       time(bins.times.count),
       michelogram(std::size_t{bins.ring_bins} * bins.ring_bins),
       sinogram(std::size_t{bins.lines.angles()} * bins.lines.radial()),
       phases(bins.phases.size(), Counts(PhaseBins::count)),
-      planes(2 * std::size_t{bins.rings} - 1) {}
+      planes(2 * std::size_t{bins.rings.count()} - 1) {}
 
 PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
     pairs += other.pairs;
@@ -152,7 +153,7 @@ KindHistograms histograms_of(const ExportSource& source, const PairBins& bins) {
     InOrder<Part> counted([&](Part&& part) { parts.push_back(std::move(part)); });
     const KindHistograms empty{PairHistograms(bins), PairHistograms(bins)};
     source.for_each_block(
-        std::uint64_t{bins.in_ring} * bins.rings,
+        bins.lines.crystals(),
         [&](const daemon::ListModeReader& reader) {
             if (parts.empty()) parts.push_back(std::make_unique<KindHistograms>(empty));
             Part part = std::move(parts.back());

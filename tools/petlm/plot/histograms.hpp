@@ -10,6 +10,7 @@
 #include "config/scanner.hpp"
 #include "daemon/sinogram/line_bins.hpp"
 #include "gpu/base/records.hpp"
+#include "tools/petlm/plot/axial_rings.hpp"
 #include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 
@@ -64,13 +65,12 @@ struct PairBins {
     PairBins(const config::Scanner& scanner, const config::DepthOfInteraction& depth, const TimeBins& times,
              std::uint32_t window);
 
-    std::uint32_t in_ring;  ///< crystals
-    std::uint32_t rings;
+    AxialRings rings;
     std::uint32_t rings_per_bin;  ///< of the michelogram; 1 unless there are very many rings
     std::uint32_t ring_bins;
     TimeBins times;
     DifferenceBins differences;
-    LineBins lines;  ///< half as many angles as crystals in a ring, bins of s half a crystal wide
+    LineBins lines;                 ///< of s half a crystal wide
     std::vector<PhaseBins> phases;  ///< those of the run; empty at first
 };
 
@@ -85,7 +85,7 @@ struct PairHistograms {
     Counts difference;  ///< time of the crystal with the larger number minus that of the other
     std::uint64_t beyond_window = 0;
     Counts time;
-    Counts michelogram;  ///< [ring bin][ring bin], first the crystal with the smaller position in its ring
+    Counts michelogram;  ///< [ring bin][ring bin], first the crystal with the smaller column of LineBins
     Counts sinogram;     ///< [angle][radial], summed over all planes
     std::uint64_t beyond_sinogram = 0;
     std::vector<Counts> phases;  ///< [PairBins::phases][phase]

@@ -44,9 +44,12 @@ Picture flood_maps(const PictureData& data) {
     Matrix all;
     std::size_t side = 0;
     std::size_t silent = 0;
-    for (std::size_t unit = 0; unit < std::size_t{g.bdm_count} * g.du_count; ++unit) {
+    std::size_t units = 0;
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+        const bool exists = g.crystals_of_unit(unit) > 0;
+        if (exists) ++units;
         const std::uint32_t* const flood = data.spectra->floods.data() + unit * positions;
-        if (std::all_of(flood, flood + positions, [](std::uint32_t n) { return n == 0; })) ++silent;
+        if (exists && std::all_of(flood, flood + positions, [](std::uint32_t n) { return n == 0; })) ++silent;
         const Matrix one = thumbnail(flood, g.position_size, cells);
         if (all.values.empty()) {
             side = one.rows + 1;  // an empty line between two
@@ -65,8 +68,10 @@ Picture flood_maps(const PictureData& data) {
         "spectra.h5), each map in the colours of its own counts. {} modules of {} units in a row; module 0 "
         "is at the bottom left. {} units have none.",
         modules, g.du_count, grouped(silent));
-    p.alt = fmt::format("Flood maps of {} detector units. {} have no counts.", g.bdm_count * g.du_count,
-                        grouped(silent));
+    if (units < g.unit_count())
+        p.caption += fmt::format(" {} places in the rows are of units that the scanner does not have.",
+                                 grouped(g.unit_count() - units));
+    p.alt = fmt::format("Flood maps of {} detector units. {} have no counts.", units, grouped(silent));
     const auto wide = static_cast<double>(across);
     const auto high = static_cast<double>(down);
     p.height = std::clamp(420.0 * high / wide, 120.0, 900.0) + 58;
@@ -84,10 +89,12 @@ Picture energy_of_modules(const PictureData& data) {
     constexpr std::size_t bins = config::energy_bins;
     Counts counts(g.bdm_count * bins);
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
-        for (std::uint32_t i = 0; i < g.du_count * g.crystals_per_du(); ++i) {
-            const std::size_t crystal = g.crystal(bdm, i / g.crystals_per_du(), i % g.crystals_per_du());
-            for (std::size_t bin = 0; bin < bins; ++bin)
-                counts[bdm * bins + bin] += data.spectra->energies[crystal * bins + bin];
+        for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            for (std::uint32_t local = 0; local < g.crystals_of_unit(bdm * g.du_count + du); ++local) {
+                const std::size_t crystal = g.crystal(bdm, du, local);
+                for (std::size_t bin = 0; bin < bins; ++bin)
+                    counts[bdm * bins + bin] += data.spectra->energies[crystal * bins + bin];
+            }
         }
     }
     Picture p;

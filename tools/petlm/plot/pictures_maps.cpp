@@ -1,6 +1,10 @@
 // Crystals, rings, lines.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
+#include "config/arrangement.hpp"
+#include "config/shape/unrolled_map.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
@@ -60,11 +64,77 @@ Counts both_kinds(const PictureData& data) {
     return counts;
 }
 
+/// The crystals of all layers to scale; NaN between them.
+Matrix drawn(const config::Arrangement& arrangement, const config::UnrolledMap& map, const Counts& counts,
+             double height_mm, double layer_mm) {
+    double smallest = map.width_mm();
+    for (const config::ModuleType& type : arrangement.types()) {
+        for (const config::CrystalLayer& layer : type.layers) {
+            for (const config::CrystalRow* const row : {&layer.y, &layer.z})
+                smallest = std::min(smallest, *std::min_element(row->sizes.begin(), row->sizes.end()));
+        }
+    }
+    const double step = std::max({smallest / 2, map.width_mm() / max_cells, height_mm / max_cells});
+    const auto cells = [step](double mm) {
+        return std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(mm / step)));
+    };
+    Matrix m{cells(height_mm), cells(map.width_mm()), {}};
+    m.values.assign(m.rows * m.columns, std::numeric_limits<double>::quiet_NaN());
+    for (std::uint32_t crystal = 0; crystal < counts.size(); ++crystal) {
+        const config::CrystalAddress address = arrangement.address(crystal);
+        const config::MapRectangle r = map.crystal(address);
+        const double up = address.layer * layer_mm;
+        const auto place = [step](double mm, std::size_t most) {
+            return std::min(static_cast<std::size_t>(std::lround(std::max(0.0, mm) / step)), most);
+        };
+        const std::size_t left = place(r.left, m.columns - 1);
+        const std::size_t bottom = place(r.bottom + up, m.rows - 1);
+        const std::size_t right = std::max(left + 1, place(r.right, m.columns));
+        const std::size_t top = std::max(bottom + 1, place(r.top + up, m.rows));
+        for (std::size_t row = bottom; row < top; ++row) {
+            for (std::size_t column = left; column < right; ++column)
+                m.values[row * m.columns + column] = static_cast<double>(counts[crystal]);
+        }
+    }
+    return m;
+}
+
+/// Of a scanner in the long form.
+Picture unrolled_map(const PictureData& data, const Counts& counts, std::uint64_t silent,
+                     const std::string& what, Picture p) {
+    const auto arrangement = data.scanner.arrangement;
+    const config::UnrolledMap map(arrangement);
+    const double layer_mm = 1.06 * map.height_mm();
+    const double height_mm = (map.layers() - 1) * layer_mm + map.height_mm();
+    p.caption += fmt::format(
+        ". The modules unrolled around the axis, as seen from outside with +z upwards{}. {} of {} crystals "
+        "have none.",
+        map.layers() > 1 ? ", the layers one above the other with the front one at the bottom" : "",
+        grouped(silent), grouped(counts.size()));
+    p.alt = fmt::format("Map of the counts of {} crystals in {} modules. {} have none.",
+                        grouped(counts.size()), grouped(arrangement->modules().size()), grouped(silent));
+    p.height = std::clamp(700.0 * height_mm / map.width_mm(), 180.0, 900.0) + 58;
+    show_map(p, drawn(*arrangement, map, counts, height_mm, layer_mm),
+             {"around the axis (mm)", 0, map.width_mm()}, {"along the axis (mm)", 0, height_mm}, what);
+    p.csv = [counts, arrangement, geometry = data.scanner.geometry](OutputFile& out) {
+        out.text("crystal,module,layer,column,row,bdm,du,counts\n");
+        std::vector<std::uint32_t> unit_of(counts.size());
+        for (std::uint32_t unit = 0; unit < geometry.unit_count(); ++unit) {
+            for (std::uint32_t local = 0; local < geometry.crystals_of_unit(unit); ++local)
+                unit_of[geometry.crystal(unit / geometry.du_count, unit % geometry.du_count, local)] = unit;
+        }
+        for (std::uint32_t i = 0; i < counts.size(); ++i) {
+            const config::CrystalAddress a = arrangement->address(i);
+            print(out, "{},{},{},{},{},{},{},{}\n", i, a.module, a.layer, a.column, a.row,
+                  unit_of[i] / geometry.du_count, unit_of[i] % geometry.du_count, counts[i]);
+        }
+    };
+    return p;
+}
+
 }  // namespace
 
 Picture crystal_map(const PictureData& data) {
-    const std::uint32_t in_ring = data.bins.in_ring;
-    const std::uint32_t rings = data.bins.rings;
     const Counts counts = data.singles ? data.singles->crystals : both_kinds(data);
     const auto silent = static_cast<std::uint64_t>(std::count(counts.begin(), counts.end(), 0U));
     Picture p;
@@ -75,6 +145,10 @@ Picture crystal_map(const PictureData& data) {
             ? fmt::format("Singles accepted in each crystal (from {})", data.singles->from)
             : std::string(
                   "The run has neither histograms nor singles on disk: photons of its pairs in each crystal");
+    const std::string what = data.singles ? "singles" : "photons";
+    if (!data.scanner.is_ring()) return unrolled_map(data, counts, silent, what, std::move(p));
+    const std::uint32_t in_ring = data.scanner.geometry.crystals_in_ring();
+    const std::uint32_t rings = data.scanner.geometry.rings();
     p.caption +=
         fmt::format(". The ring unrolled, as seen from outside with +z upwards. {} of {} crystals have none.",
                     grouped(silent), grouped(counts.size()));
@@ -83,7 +157,7 @@ Picture crystal_map(const PictureData& data) {
         grouped(counts.size()), in_ring, rings, grouped(silent));
     p.height = std::clamp(400.0 * rings / in_ring, 180.0, 420.0) + 58;
     show_map(p, {rings, in_ring, doubles(counts)}, {"crystal in its ring", 0, static_cast<double>(in_ring)},
-             {"ring", 0, static_cast<double>(rings)}, data.singles ? "singles" : "photons");
+             {"ring", 0, static_cast<double>(rings)}, what);
     p.csv = [counts, in_ring](OutputFile& out) {
         out.text("crystal,ring,in_ring,counts\n");
         for (std::size_t i = 0; i < counts.size(); ++i)
@@ -101,12 +175,16 @@ Picture michelogram(const PictureData& data) {
     p.caption =
         "Prompts by the rings of their two crystals; the first is the crystal with the smaller place in its "
         "ring. Above and below the diagonal are lines that lean this way and that.";
+    if (!data.scanner.is_ring()) {
+        p.caption += fmt::format(" Rings are {:.4g} mm of the axis, and the place is around it.",
+                                 data.bins.rings.pitch_mm());
+    }
     if (width > 1) p.caption += fmt::format(" {} rings in a bin.", width);
-    p.alt = fmt::format("Michelogram: counts of prompts for each pair of {} rings.", data.bins.rings);
+    p.alt = fmt::format("Michelogram: counts of prompts for each pair of {} rings.", data.bins.rings.count());
     p.height = 470;
     show_map(p, {bins, bins, doubles(data.pairs.prompts.michelogram)},
-             {"second ring", 0, static_cast<double>(data.bins.rings)},
-             {"first ring", 0, static_cast<double>(data.bins.rings)}, "prompts");
+             {"second ring", 0, static_cast<double>(data.bins.rings.count())},
+             {"first ring", 0, static_cast<double>(data.bins.rings.count())}, "prompts");
     p.csv = [&data, bins, width](OutputFile& out) {
         out.text("first_ring,second_ring,prompts,delayeds\n");
         for (std::size_t i = 0; i < data.pairs.prompts.michelogram.size(); ++i) {
@@ -149,16 +227,14 @@ Picture sinogram(const PictureData& data) {
 
 Picture axial_profile(const PictureData& data) {
     std::vector<double> z;  // of the planes
-    const auto ring_z = [&](std::uint32_t ring) {
-        return config::crystal_place(data.scanner, ring * data.bins.in_ring).front_centre_mm[2];
-    };
-    const std::size_t planes = 2 * std::size_t{data.bins.rings} - 1;
+    const auto ring_z = [&](std::uint32_t ring) { return data.bins.rings.z_mm(ring); };
+    const std::size_t planes = 2 * std::size_t{data.bins.rings.count()} - 1;
     for (std::uint32_t p = 0; p < planes; ++p)
         z.push_back((ring_z(p / 2) + ring_z(p - p / 2)) / 2);
     std::vector<double> edges;
     for (std::size_t i = 0; i + 1 < z.size(); ++i)
         edges.push_back((z[i] + z[i + 1]) / 2);
-    const double half = z.size() > 1 ? (z[1] - z[0]) / 2 : data.scanner.dimensions.crystal_pitch_z_mm / 2;
+    const double half = z.size() > 1 ? (z[1] - z[0]) / 2 : data.bins.rings.pitch_mm() / 2;
     edges.insert(edges.begin(), z.front() - half);
     edges.push_back(z.back() + half);
     const std::vector<double> counts = net(data.pairs.prompts.planes, data.pairs.delayeds.planes);

@@ -100,8 +100,11 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     add("because", known("/stop_reason"));
     add("state", known("/state"));
     add("scanner", data.scanner.name);
-    add("crystals",
-        fmt::format("{} in {} rings", grouped(data.scanner.geometry.crystal_count()), data.bins.rings));
+    const config::Geometry& geometry = data.scanner.geometry;
+    add("crystals", geometry.is_ring()
+                        ? fmt::format("{} in {} rings", grouped(geometry.crystal_count()), geometry.rings())
+                        : fmt::format("{} in {} modules", grouped(geometry.crystal_count()),
+                                      grouped(data.scanner.arrangement->modules().size())));
     add("tick", fmt::format("{} ps", data.scanner.tick_ps));
     const json::json_pointer singles("/configuration/listmode/write_singles");
     if (run.is_object() && run.contains(singles) && run.at(singles) == false)

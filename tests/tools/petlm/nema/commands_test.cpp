@@ -1,4 +1,6 @@
 // petlm nema on runs: what it says of input that it cannot use.
+#include <algorithm>
+
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/petlm/support.hpp"
 
@@ -76,4 +78,53 @@ TEST_CASE("petlm nema: the activity comes from what the operator said, and earli
     CHECK_THAT(nema(command).out, contains("--force"));
     CHECK(nema(command).status == 64);
     CHECK(nema(command + "--force").status == 0);
+}
+
+TEST_CASE("petlm nema: a point is where it is in any scanner, and phantoms must fit into its bore",
+          "[nema]") {
+    const TemporaryDirectory directory;
+    const auto number = [](const nlohmann::json& results, const char* table, const char* column) {
+        const auto& columns = results["tables"][table]["columns"];
+        const auto at = std::find(columns.begin(), columns.end(), column) - columns.begin();
+        return results["tables"][table]["rows"][0][static_cast<std::size_t>(at)].get<double>();
+    };
+    for (const std::string name : {"box", "phoswich", "unequal-blocks"}) {
+        INFO(name);
+        const config::Scanner scanner =
+            config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/scanners/" + name + ".scanner.json");
+        const std::string run = quoted(directory / name);
+        write_run(directory / name, point_source(scanner, {5, -2, 3}, 20'000), scanner);
+        const auto out = directory / (name + "-resolution");
+        const Outcome outcome = nema("resolution --depth-mm 0" + run + "-o" + quoted(out));
+        INFO(outcome.out);
+        REQUIRE(outcome.status == 0);
+        const auto results = nlohmann::json::parse(read_file(out / "results.json"));
+        CHECK(number(results, "widths", "x_mm") == Approx(5).margin(0.5));
+        CHECK(number(results, "widths", "y_mm") == Approx(-2).margin(0.5));
+        CHECK(number(results, "widths", "z_mm") == Approx(3).margin(0.8));
+        for (const char* const width : {"radial_fwhm_mm", "tangential_fwhm_mm"}) {
+            CHECK(number(results, "widths", width) > 0.4);
+            CHECK(number(results, "widths", width) < 2.5);
+        }
+        const auto sensitivity = directory / (name + "-sensitivity");
+        REQUIRE(nema("sensitivity --activity-mbq 1 --depth-mm 0" + run + "-o" + quoted(sensitivity)).status ==
+                0);
+        const auto table =
+            nlohmann::json::parse(read_file(sensitivity / "results.json"))["tables"]["positions"];
+        CHECK(table["rows"][0][2].get<double>() == Approx(3).margin(0.3));
+        // 100 mm and twice 8 mm do not fit between panels 56 mm apart, nor into a ring of 64 or 72 mm.
+        const Outcome refused = nema("count-rate --phantom monkey" + run + "-o" + quoted(directory / "none"));
+        CHECK(refused.status == 64);
+        CHECK_THAT(refused.out, contains("do not fit into the bore"));
+    }
+    // Lines of a scanner this large cannot be counted one by one.
+    const config::Scanner large = config::scanner_from_json(nlohmann::json::parse(R"({
+        "name": "large", "tick_ps": 10, "position_size": 64,
+        "module_types": [{"name": "block", "layers": [{"y": {"count": 21, "pitch_mm": 1}, "z": {"count": 21, "pitch_mm": 1}, "length_mm": 10}]}],
+        "modules": [{"type": "block", "ring": {"count": 40, "radius_mm": 150}}]})"));
+    write_run(directory / "large", point_source(large, {0, 0, 0}, 300), large);
+    const Outcome refused =
+        nema("resolution --depth-mm 0" + quoted(directory / "large") + "-o" + quoted(directory / "none"));
+    CHECK(refused.status == 1);
+    CHECK_THAT(refused.out, contains("at most 16384 crystals"));
 }

@@ -138,6 +138,48 @@ TEST_CASE("nema: single-slice rebinning agrees with the places of the crystals",
     CHECK(inside > 14'000);
 }
 
+TEST_CASE("nema: lines of any scanner go to the bins of their positions", "[nema]") {
+    for (const char* const name : {"box", "insert", "phoswich", "unequal-blocks", "two-rings"}) {
+        INFO(name);
+        const config::Scanner scanner = config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/scanners/" +
+                                                             std::string(name) + ".scanner.json");
+        constexpr double depth = 3;
+        const nema::SliceBins bins(scanner, config::DepthOfInteraction::fixed(depth), 0.5);
+        std::mt19937 random(3);
+        int inside = 0;
+        int near = 0;
+        for (int i = 0; i < 20'000; ++i) {
+            const auto a = static_cast<std::uint32_t>(random() % scanner.geometry.crystal_count());
+            const auto b = static_cast<std::uint32_t>(random() % scanner.geometry.crystal_count());
+            const auto p = config::point_at_depth(config::crystal_place(scanner, a), depth);
+            const auto q = config::point_at_depth(config::crystal_place(scanner, b), depth);
+            const double length = std::hypot(q[0] - p[0], q[1] - p[1]);
+            if (length < 1) continue;
+            const std::size_t bin = bins.of(a, b);
+            REQUIRE(bin == bins.of(b, a));
+            if (bin == nema::SliceBins::outside) continue;
+            ++inside;
+            REQUIRE(bin < bins.bins());
+            const auto column = static_cast<std::uint32_t>(bin % bins.lines().radial());
+            const auto row = static_cast<std::uint32_t>(bin % bins.in_slice() / bins.lines().radial());
+            const double phi = bins.lines().angle_deg(row) * std::numbers::pi / 180;
+            // Along the normal of the bin, the middle of the line is as far from the axis as the bin says,
+            // but for the part of the angle that a bin covers.
+            const double s = (p[0] + q[0]) / 2 * std::cos(phi) + (p[1] + q[1]) / 2 * std::sin(phi);
+            const double reach =
+                std::hypot(p[0] + q[0], p[1] + q[1]) / 2 * std::numbers::pi / (2 * bins.lines().angles());
+            CHECK(std::abs(s - bins.lines().radial_mm(column)) < bins.lines().width_mm() / 2 + reach + 1e-6);
+            const double along = (q[0] - p[0]) * std::cos(phi) + (q[1] - p[1]) * std::sin(phi);
+            CHECK(std::abs(along) / length < std::sin(std::numbers::pi / (2 * bins.lines().angles())) + 1e-6);
+            if (std::abs(0.5 * (p[2] + q[2]) - bins.slice_mm(bin / bins.in_slice())) <=
+                bins.thickness_mm() / 2 + 2e-3)
+                ++near;
+        }
+        CHECK(inside > 15'000);
+        CHECK(near == inside);
+    }
+}
+
 TEST_CASE("nema: angles without a line through the source take its place from the others", "[nema]") {
     const nema::SliceBins bins(test::export_scanner(), config::DepthOfInteraction::fixed(3), 0.7);
     const std::size_t radial = bins.lines().radial();

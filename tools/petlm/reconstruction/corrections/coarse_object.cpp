@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "tools/geometry/bore.hpp"
+
 namespace petacq::corrections {
 namespace {
 
@@ -17,10 +19,9 @@ image::Point as_point(const Vector3& v) {
 }  // namespace
 
 CoarseObject::CoarseObject(const config::Scanner& scanner, const AttenuatingObject& object) {
-    const double radius = scanner.dimensions.ring_radius_mm;
-    const std::uint32_t last = scanner.geometry.crystal_count() - 1;
-    const double end = config::crystal_place(scanner, last).front_centre_mm[2] + radius;
-    const Vector3 most = {radius, radius, end};
+    const geometry::Bore bore = geometry::bore_of(scanner);
+    const double radius = bore.furthest_mm;
+    const Vector3 most = {radius, radius, bore.last_centre_mm + radius};
     AttenuatingObject::Extent extent = object.extent();
     double volume = 1;
     for (std::size_t axis = 0; axis < 3; ++axis) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "config/crystal_material.hpp"
+#include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 #include "tools/petsim/physics/compton.hpp"
 
 namespace petacq::corrections {
@@ -10,62 +13,137 @@ namespace {
 
 constexpr double absorbed_below = 20;  // keV
 
+/// Of all layers of all types.
+std::vector<sim::CrystalAttenuation> attenuations_of(const config::Arrangement& arrangement) {
+    std::vector<sim::CrystalAttenuation> out;
+    for (const config::ModuleType& type : arrangement.types()) {
+        for (const config::CrystalLayer& layer : type.layers) {
+            const config::CrystalMaterial material = config::crystal_material(layer);
+            out.push_back({material.attenuation_per_cm, material.photo_share});
+        }
+    }
+    return out;
+}
+
+std::uint32_t nearest(const config::CrystalRow& row, double place) {
+    const auto above = std::lower_bound(row.centres.begin(), row.centres.end(), place);
+    const auto index = static_cast<std::uint32_t>(above - row.centres.begin());
+    if (index == 0) return 0;
+    if (index == row.count()) return index - 1;
+    return row.centres[index] - place < place - row.centres[index - 1] ? index : index - 1;
+}
+
 }  // namespace
 
 Crystals::Crystals(const config::Scanner& scanner, const CrystalModel& model)
-    : ring_(scanner),
-      scatters_(model.scatters),
-      of_unit_(scanner.geometry.crystals),
-      in_ring_(scanner.geometry.crystals_in_ring()) {
-    if (model.material) attenuation_.emplace(model.material->attenuation_per_cm, model.material->photo_share);
+    : finder_(scanner), deep_(model.deep), scatters_(model.scatters), of_unit_(scanner.geometry.crystals) {
+    if (scanner.is_ring()) {
+        ring_.emplace(scanner);
+        const config::CrystalMaterial material = config::crystal_material(scanner.dimensions);
+        attenuation_.emplace(material.attenuation_per_cm, material.photo_share);
+        in_ring_ = scanner.geometry.crystals_in_ring();
+    } else {
+        arrangement_ = scanner.arrangement;
+        modules_.emplace(*finder_.modules(), attenuations_of(*arrangement_));
+        units_ = petlm::units_of_crystals(scanner.geometry);
+    }
 }
 
-void Crystals::follow(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const {
-    if (!attenuation_) {
-        if (const auto entry = ring_.finder().find(ray.at, ray.direction))
-            leave(entry->crystal, energy, deposits);
-        return;
+void Crystals::follow(const sim::Ray& ray, double energy, sim::Random& random, Deposits& deposits) const {
+    if (!deep_) {
+        if (const auto entry = finder_.find(ray.at, ray.direction)) leave(entry->crystal, energy, deposits);
+    } else if (ring_) {
+        follow_in_ring(ray, energy, random, deposits);
+    } else {
+        follow_in_modules(ray, energy, random, deposits);
     }
+}
+
+void Crystals::follow_in_ring(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const {
     for (bool in_bore = true;;) {
-        if (in_bore && ring_.leave_bore(ray) < 0) return;
-        const sim::CrystalStep step = ring_.advance(ray, attenuation_->per_mm(energy), random);
+        if (in_bore && ring_->leave_bore(ray) < 0) return;
+        const sim::CrystalStep step = ring_->advance(ray, attenuation_->per_mm(energy), random);
         if (step.reached == sim::Reached::outside) return;
         in_bore = step.reached == sim::Reached::bore;
         if (in_bore) continue;
-        const double before = energy;
-        energy = 0;
-        if (scatters_ && !random.chance(attenuation_->photo_share(before))) {
-            const double cosine = sim::draw_compton_cosine(before, random);
-            energy = before * sim::compton_share(before, cosine);
-            ray.direction = sim::turned(ray.direction, cosine, sim::azimuth(random));
-            if (energy < absorbed_below) energy = 0;
-        }
-        leave(step.crystal, before - energy, deposits);
+        energy = interact(step.crystal, attenuation_->photo_share(energy), energy, ray, random, deposits);
         if (!(energy > 0)) return;
     }
 }
 
+void Crystals::follow_in_modules(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const {
+    while (energy > 0) {
+        const sim::CrystalModules::Step step =
+            modules_->advance(ray, energy, std::numeric_limits<double>::infinity(), random);
+        if (step.reached == sim::CrystalModules::Reached::outside) return;
+        const double photo_share = modules_->photo_share(step.inside.layer, energy);
+        energy = interact(step.inside.crystal, photo_share, energy, ray, random, deposits);
+    }
+}
+
+double Crystals::interact(std::uint32_t crystal, double photo_share, double energy, sim::Ray& ray,
+                          sim::Random& random, Deposits& deposits) const {
+    double after = 0;
+    if (scatters_ && !random.chance(photo_share)) {
+        const double cosine = sim::draw_compton_cosine(energy, random);
+        after = energy * sim::compton_share(energy, cosine);
+        ray.direction = sim::turned(ray.direction, cosine, sim::azimuth(random));
+        if (after < absorbed_below) after = 0;
+    }
+    leave(crystal, energy - after, deposits);
+    return after;
+}
+
 void Crystals::leave(std::uint32_t crystal, double energy, Deposits& deposits) const {
-    const std::uint32_t ring = crystal / in_ring_;
-    const std::uint32_t around = crystal % in_ring_;
-    const std::uint32_t row = ring / of_unit_.z;
-    const std::uint32_t column = around / of_unit_.y;
+    std::uint32_t row = 0;
+    std::uint32_t column = 0;
+    double along = 0;
+    double across = 0;
+    if (ring_) {
+        const std::uint32_t ring = crystal / in_ring_;
+        const std::uint32_t around = crystal % in_ring_;
+        row = ring / of_unit_.z;
+        column = around / of_unit_.y;
+        along = ring;
+        across = around;
+    } else {
+        const config::CrystalAddress at = arrangement_->address(crystal);
+        const config::CrystalLayer& layer = arrangement_->layer_of(crystal);
+        column = units_[crystal];
+        along = layer.z.centres[at.row];
+        across = layer.y.centres[at.column];
+    }
     auto& units = deposits.units_;
     auto unit = std::find_if(units.begin(), units.end(),
                              [&](const auto& u) { return u.row == row && u.column == column; });
-    if (unit == units.end()) unit = units.insert(units.end(), {row, column, 0, 0, 0});
+    if (unit == units.end()) unit = units.insert(units.end(), {row, column, 0, 0, 0, crystal, 0});
     unit->energy += energy;
-    unit->along += energy * ring;
-    unit->across += energy * around;
+    unit->along += energy * along;
+    unit->across += energy * across;
+    if (energy > unit->of_strongest) {
+        unit->strongest = crystal;
+        unit->of_strongest = energy;
+    }
+}
+
+std::uint32_t Crystals::found_in(const Deposits::InUnit& unit) const {
+    if (ring_) {
+        const auto ring = static_cast<std::uint32_t>(std::lround(unit.along / unit.energy));
+        const auto around = static_cast<std::uint32_t>(std::lround(unit.across / unit.energy));
+        return ring * in_ring_ + around;
+    }
+    config::CrystalAddress at = arrangement_->address(unit.strongest);
+    const config::CrystalLayer& layer = arrangement_->layer_of(unit.strongest);
+    at.row = nearest(layer.z, unit.along / unit.energy);
+    at.column = nearest(layer.y, unit.across / unit.energy);
+    const std::uint32_t crystal = arrangement_->crystal(at);
+    return units_[crystal] == unit.column ? crystal : unit.strongest;
 }
 
 void Crystals::hits(const Deposits& deposits, std::vector<CrystalHit>& out) const {
     out.clear();
-    for (const auto& unit : deposits.units_) {
-        const auto ring = static_cast<std::uint32_t>(std::lround(unit.along / unit.energy));
-        const auto around = static_cast<std::uint32_t>(std::lround(unit.across / unit.energy));
-        out.push_back({ring * in_ring_ + around, unit.energy});
-    }
+    for (const auto& unit : deposits.units_)
+        out.push_back({found_in(unit), unit.energy});
 }
 
 }  // namespace petacq::corrections

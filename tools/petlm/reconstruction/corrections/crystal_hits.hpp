@@ -3,12 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "config/crystal_material.hpp"
+#include "config/arrangement.hpp"
 #include "config/scanner.hpp"
+#include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
+#include "tools/petsim/physics/crystal_modules.hpp"
 #include "tools/petsim/physics/crystal_ring.hpp"
 
 namespace petacq::corrections {
@@ -21,8 +24,9 @@ struct CrystalHit {
 
 /// What a photon does in the crystals.
 struct CrystalModel {
-    /// Absent: the front faces absorb all photons.
-    std::optional<config::CrystalMaterial> material{};
+    /// Whether photons fly into the crystals, which attenuate them by their materials; else the front faces
+    /// absorb all photons.
+    bool deep = false;
     /// Whether a photon may leave a part of its energy and fly on. Real ones do; else a crystal absorbs it
     /// where it first interacts.
     bool scatters = true;
@@ -30,11 +34,13 @@ struct CrystalModel {
 
 /// A photon is absorbed in a crystal, or leaves the energy of a Compton scatter there and flies on, until it
 /// leaves the scanner. What it leaves in one detector unit is one hit: the energies add up, and the place is
-/// their mean, weighted by them. So some hits have a part of the energy, some lie in another crystal, and a
-/// photon may leave two. Thread-safe.
+/// their mean, weighted by them; in a unit with layers, in that layer which has the most. So some hits have a
+/// part of the energy, some lie in another crystal, and a photon may leave two. Thread-safe.
 class Crystals {
   public:
     Crystals(const config::Scanner& scanner, const CrystalModel& model);
+    Crystals(const Crystals&) = delete;
+    Crystals& operator=(const Crystals&) = delete;
 
     /// What is in the units so far.
     class Deposits {
@@ -47,26 +53,42 @@ class Crystals {
         friend class Crystals;
         struct InUnit {
             std::uint32_t row;     ///< of units, along the axis
-            std::uint32_t column;  ///< around the ring
+            std::uint32_t column;  ///< around the ring; in the long form the unit
             double energy;
-            double along;  ///< crystals, times the energy
+            double along;  ///< crystals, in the long form mm in the module, times the energy
             double across;
+            std::uint32_t strongest;  ///< the crystal with the largest part of the energy
+            double of_strongest;
         };
         std::vector<InUnit> units_;
     };
     /// Follows a photon that starts in the bore. If it comes back there, it meets nothing.
-    void follow(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const;
+    void follow(const sim::Ray& ray, double energy, sim::Random& random, Deposits& deposits) const;
     /// The hits, in the order in which the units were met.
     void hits(const Deposits& deposits, std::vector<CrystalHit>& out) const;
 
   private:
+    void follow_in_ring(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const;
+    void follow_in_modules(sim::Ray ray, double energy, sim::Random& random, Deposits& deposits) const;
+    /// What is left of the energy after an interaction in the crystal, which the rest is left in.
+    double interact(std::uint32_t crystal, double photo_share, double energy, sim::Ray& ray,
+                    sim::Random& random, Deposits& deposits) const;
     void leave(std::uint32_t crystal, double energy, Deposits& deposits) const;
+    /// Of the layer of the strongest, the crystal nearest to the mean place.
+    [[nodiscard]] std::uint32_t found_in(const Deposits::InUnit& unit) const;
 
-    sim::CrystalRing ring_;
-    std::optional<sim::Attenuation> attenuation_;
+    geometry::HitFinder finder_;
+    bool deep_;
     bool scatters_;
+    // Of a ring.
+    std::optional<sim::CrystalRing> ring_;
+    std::optional<sim::Attenuation> attenuation_;
     config::Counts3 of_unit_;  ///< crystals
-    std::uint32_t in_ring_;
+    std::uint32_t in_ring_ = 1;
+    // Of the long form.
+    std::optional<sim::CrystalModules> modules_;
+    std::shared_ptr<const config::Arrangement> arrangement_;
+    std::vector<std::uint32_t> units_;  ///< [crystal]
 };
 
 }  // namespace petacq::corrections

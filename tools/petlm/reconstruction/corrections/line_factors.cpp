@@ -25,6 +25,10 @@ double cosines_over_square(const Vector3& a, const Vector3& outward_a, const Vec
     return cosines / squares;
 }
 
+double face_of_ring(const config::Scanner& scanner) {
+    return scanner.dimensions.crystal_pitch_y_mm * scanner.dimensions.crystal_pitch_z_mm;
+}
+
 }  // namespace
 
 void check_scatter(const std::optional<std::string>& scatter, const LineOptions& options) {
@@ -38,7 +42,10 @@ LineFactors::LineFactors(const config::Scanner& scanner, const config::DepthOfIn
                          const LineOptions& options)
     : geometry_(scanner.geometry),
       lines_(scanner, depth),
+      columns_(scanner, lines_.places),
+      face_squared_(scanner.arrangement ? 1 : face_of_ring(scanner) * face_of_ring(scanner)),
       object_(AttenuatingObject::of(options.attenuation)) {
+    if (scanner.arrangement) response_.emplace(scanner.arrangement);
     if (options.object_mm != 0) object_.move(options.object_mm);
     if (options.normalisation) normalisation_ = normalisation::load(*options.normalisation, geometry_);
 }
@@ -46,6 +53,13 @@ LineFactors::LineFactors(const config::Scanner& scanner, const config::DepthOfIn
 double LineFactors::solid_angle(std::uint32_t a, std::uint32_t b, double scale) const {
     const config::CrystalPlace& at_a = lines_.places[a];
     const config::CrystalPlace& at_b = lines_.places[b];
+    if (response_) {
+        const config::LineEnds line = ends(std::min(a, b), std::max(a, b));
+        const config::CrystalPlace& first = lines_.places[std::min(a, b)];
+        const config::CrystalPlace& second = lines_.places[std::max(a, b)];
+        return scale * response_->of(a, b) *
+               cosines_over_square(line.a, first.outward, line.b, second.outward);
+    }
     return scale *
            cosines_over_square(at_a.front_centre_mm, at_a.outward, at_b.front_centre_mm, at_b.outward);
 }

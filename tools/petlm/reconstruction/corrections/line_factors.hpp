@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "config/depth_of_interaction.hpp"
+#include "tools/geometry/pair_response.hpp"
 #include "tools/normalisation/normalisation.hpp"
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
+#include "tools/petlm/reconstruction/corrections/axial_columns.hpp"
 
 namespace petacq::corrections {
 
@@ -35,10 +37,14 @@ class LineFactors {
 
     /// scale * cos * cos / distance^2, with the angles at which the line meets the front faces and the
     /// distance between these (mm): the chance that a pair of photons flies along the line is in this
-    /// proportion.
+    /// proportion. In the long form, where crystals may differ, this is multiplied by
+    /// geometry::PairResponse, and the distance is that of the ends of the line.
     [[nodiscard]] double solid_angle(std::uint32_t a, std::uint32_t b, double scale = 1) const;
-    /// solid_angle() divided by the same of the ends of the line, which are further apart: weighs lines
-    /// through the ends as those through the front faces.
+    /// What solid_angle() with the scale 1 is multiplied by, mm^4: the square of the area that all front
+    /// faces of a ring have. In the long form 1, as solid_angle() has the areas.
+    [[nodiscard]] double face_squared() const { return face_squared_; }
+    /// Of a ring. solid_angle() divided by the same of the ends of the line, which are further apart: weighs
+    /// lines through the ends as those through the front faces.
     [[nodiscard]] double face_share(std::uint32_t a, std::uint32_t b) const;
     /// How well the pair is found, relative to the mean of all pairs; 1 if unknown, 0: one of them is dead.
     [[nodiscard]] double normalisation(std::uint32_t a, std::uint32_t b) const {
@@ -60,12 +66,15 @@ class LineFactors {
     [[nodiscard]] const AttenuatingObject& object() const { return object_; }
     [[nodiscard]] config::LineEnds ends(std::uint32_t a, std::uint32_t b) const { return lines_.ends(a, b); }
     [[nodiscard]] const config::LineGeometry& geometry() const { return lines_; }
-    [[nodiscard]] std::uint32_t crystals_in_ring() const { return geometry_.crystals_in_ring(); }
+    [[nodiscard]] const AxialColumns& columns() const { return columns_; }
     [[nodiscard]] const config::DepthOfInteraction& depth() const { return lines_.depth; }
 
   private:
     config::Geometry geometry_;
     config::LineGeometry lines_;
+    AxialColumns columns_;
+    std::optional<geometry::PairResponse> response_;  ///< of the long form
+    double face_squared_;
     std::optional<normalisation::Normalisation> normalisation_;
     AttenuatingObject object_;
 };

@@ -31,7 +31,10 @@ ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
       min_ticks_(min_ticks),
       open_(none()),
       prompts_(modules_ * modules_),
+      exists_(modules_ * units_),
       has_singles_(modules_ * units_) {
+    for (const std::uint32_t unit : unit_of_)
+        exists_[unit] = true;
     // A module that no board lists, or several, is one of its own.
     std::vector<std::size_t> boards(modules_);
     for (std::size_t board = 0; board < scanner.sources.size(); ++board) {
@@ -112,9 +115,9 @@ void ModuleLosses::divide_dead_time() {
         Singles& board = of_board[board_[m]];
         for (std::size_t u = m * units_; u < (m + 1) * units_; ++u) {
             board.sum += open_.unit_seen[u];
+            board.units += exists_[u] ? 1 : 0;
             if (open_.unit_seen[u] > 0) has_singles_[u] = true;
         }
-        board.units += units_;
     }
     for (std::size_t m = 0; m < modules_; ++m) {
         const Singles& board = of_board[board_[m]];
@@ -371,8 +374,9 @@ std::vector<std::uint32_t> units_of_crystals(const config::Geometry& geometry) {
     std::vector<std::uint32_t> units(geometry.crystal_count());
     for (std::uint32_t bdm = 0; bdm < geometry.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < geometry.du_count; ++du) {
-            for (std::uint32_t local = 0; local < geometry.crystals_per_du(); ++local)
-                units[geometry.crystal(bdm, du, local)] = bdm * geometry.du_count + du;
+            const std::uint32_t unit = bdm * geometry.du_count + du;
+            for (std::uint32_t local = 0; local < geometry.crystals_of_unit(unit); ++local)
+                units[geometry.crystal(bdm, du, local)] = unit;
         }
     }
     return units;

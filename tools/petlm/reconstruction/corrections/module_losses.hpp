@@ -120,6 +120,7 @@ class ModuleLosses {
     std::vector<LossMoment> moments_;
     std::size_t run_start_ = 0;
     std::vector<double> prompts_;    ///< [m * modules + n], m <= n
+    std::vector<bool> exists_;       ///< [module * units_ + unit] whether it has crystals
     std::vector<bool> has_singles_;  ///< [module * units_ + unit]
 };
 

@@ -15,8 +15,6 @@ namespace petacq::corrections {
 namespace {
 
 constexpr std::size_t pieces = 8;        // of the annihilations, whatever the number of threads
-constexpr double across_in_radius = 12;  // nodes around the ring: what misses the object falls steeply
-constexpr double along_in_radius = 6;
 constexpr double least_accepted = 1e-4;  // a photon that the window accepts less often is lost
 constexpr int tries = 50;                // to draw a point of a voxel inside the object
 
@@ -208,46 +206,16 @@ class Histories {
 
 }  // namespace
 
-std::vector<std::uint32_t> ScatterSimulation::nodes_among(std::uint32_t crystals, double pitch_mm,
-                                                          double apart_mm) {
-    const auto spaces =
-        std::min(crystals - 1, static_cast<std::uint32_t>(std::ceil((crystals - 1) * pitch_mm / apart_mm)));
-    std::vector<std::uint32_t> out = {0};
-    for (std::uint32_t i = 1; i <= spaces; ++i)
-        out.push_back(i * (crystals - 1) / spaces);
-    return out;
-}
-
-std::vector<ScatterSimulation::Between> ScatterSimulation::between(const std::vector<std::uint32_t>& nodes) {
-    std::vector<Between> out = {{0, 0, 0}};
-    for (std::uint32_t i = 1; i < nodes.size(); ++i) {
-        for (std::uint32_t crystal = nodes[i - 1] + 1; crystal <= nodes[i]; ++crystal) {
-            const double share = static_cast<double>(crystal - nodes[i - 1]) / (nodes[i] - nodes[i - 1]);
-            out.push_back({i - 1, i, static_cast<float>(share)});
-        }
-    }
-    return out;
-}
-
 ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
                                      const Activity& activity, const Detection& detection,
                                      std::size_t annihilations, net::WorkerPool& pool)
-    : in_ring_(scanner.geometry.crystals_in_ring()), in_module_(scanner.geometry.crystals_per_module_y()) {
-    const config::Dimensions& d = scanner.dimensions;
-    const auto columns = nodes_among(in_module_, d.crystal_pitch_y_mm, d.ring_radius_mm / across_in_radius);
-    const auto rings =
-        nodes_among(scanner.geometry.rings(), d.crystal_pitch_z_mm, d.ring_radius_mm / along_in_radius);
-    across_ = between(columns);
-    along_ = between(rings);
-    columns_ = static_cast<std::uint32_t>(columns.size());
-    node_ring_ = in_ring_ / in_module_ * columns_;
-    nodes_ = node_ring_ * static_cast<std::uint32_t>(rings.size());
-    values_.resize(std::size_t{nodes_} * nodes_);
+    : nodes_(scanner), values_(std::size_t{nodes_.count()} * nodes_.count()), of_class_(nodes_.classes(), 1) {
     const Histories histories(scanner, object, activity, detection);
     if (!histories.any()) return;
     std::vector<Sums> sums(pieces);
     std::vector<std::vector<float>> values(pieces);
     std::vector<std::vector<double>> unscattered(pieces);
+    std::vector<std::vector<double>> classes(pieces, std::vector<double>(nodes_.classes()));
     image::for_each_on(pool, pieces, [&](std::size_t piece) {
         values[piece].resize(values_.size());
         unscattered[piece].resize(detection.bins);
@@ -258,12 +226,16 @@ ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const Atten
                 if (detection.bins > 0) unscattered[piece][detection.bin_of(a, b)] += weight * found;
             },
             [&](std::uint32_t a, std::uint32_t b, double weight, double) {
-                const auto of_a = corners(a);
-                const auto of_b = corners(b);
-                for (const Corner& u : of_a) {
-                    for (const Corner& v : of_b)
-                        values[piece][std::size_t{u.node} * nodes_ + v.node] +=
+                const auto of_a = nodes_.corners(a);
+                const auto of_b = nodes_.corners(b);
+                for (const ScatterNodes::Corner& u : of_a) {
+                    for (const ScatterNodes::Corner& v : of_b)
+                        values[piece][std::size_t{u.node} * nodes_.count() + v.node] +=
                             static_cast<float>(weight) * u.share * v.share;
+                }
+                if (nodes_.classes() > 1) {
+                    classes[piece][nodes_.class_of(a)] += weight;
+                    classes[piece][nodes_.class_of(b)] += weight;
                 }
             });
     });
@@ -277,46 +249,56 @@ ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const Atten
         for (std::size_t i = 0; i < values_.size(); ++i)
             values_[i] += values[piece][i];
     }
+    if (nodes_.classes() > 1) find_classes(classes);
     per_pair();
 }
 
-void ScatterSimulation::per_pair() {
-    std::vector<double> crystals(nodes_);
-    for (std::uint32_t crystal = 0; crystal < in_ring_ * along_.size(); ++crystal) {
-        for (const Corner& corner : corners(crystal))
-            crystals[corner.node] += static_cast<double>(corner.share);
+void ScatterSimulation::find_classes(const std::vector<std::vector<double>>& hits) {
+    std::vector<double> crystals(nodes_.classes());
+    for (std::uint32_t crystal = 0; crystal < nodes_.crystals(); ++crystal)
+        ++crystals[nodes_.class_of(crystal)];
+    double all = 0;
+    for (std::size_t i = 0; i < of_class_.size(); ++i) {
+        of_class_[i] = 0;
+        for (const auto& piece : hits)
+            of_class_[i] += piece[i];
+        all += of_class_[i];
+        of_class_[i] /= std::max(crystals[i], 1.0);
     }
-    for (std::size_t a = 0; a < nodes_; ++a) {
+    for (double& share : of_class_)
+        share = all > 0 ? share * nodes_.crystals() / all : 1;
+}
+
+void ScatterSimulation::per_pair() {
+    const std::uint32_t nodes = nodes_.count();
+    std::vector<double> crystals(nodes);
+    for (std::uint32_t crystal = 0; crystal < nodes_.crystals(); ++crystal) {
+        const double weight = of_class_[nodes_.class_of(crystal)];
+        for (const ScatterNodes::Corner& corner : nodes_.corners(crystal))
+            crystals[corner.node] += weight * static_cast<double>(corner.share);
+    }
+    for (std::size_t a = 0; a < nodes; ++a) {
         for (std::size_t b = 0; b <= a; ++b) {
-            float& one = values_[a * nodes_ + b];
-            float& other = values_[b * nodes_ + a];
+            float& one = values_[a * nodes + b];
+            float& other = values_[b * nodes + a];
             const double both = a == b ? 2 * static_cast<double>(one) : static_cast<double>(one + other);
-            one = other = static_cast<float>(both / (crystals[a] * crystals[b]));
+            const double pairs = crystals[a] * crystals[b];
+            one = other = pairs > 0 ? static_cast<float>(both / pairs) : 0;
         }
     }
 }
 
-std::array<ScatterSimulation::Corner, 4> ScatterSimulation::corners(std::uint32_t crystal) const {
-    const std::uint32_t around = crystal % in_ring_;
-    const Between& c = across_[around % in_module_];
-    const Between& r = along_[crystal / in_ring_];
-    const std::uint32_t first = around / in_module_ * columns_;
-    return {{{r.below * node_ring_ + first + c.below, (1 - r.share) * (1 - c.share)},
-             {r.below * node_ring_ + first + c.above, (1 - r.share) * c.share},
-             {r.above * node_ring_ + first + c.below, r.share * (1 - c.share)},
-             {r.above * node_ring_ + first + c.above, r.share * c.share}}};
-}
-
 double ScatterSimulation::counts(std::uint32_t a, std::uint32_t b) const {
-    const auto of_a = corners(std::min(a, b));
-    const auto of_b = corners(std::max(a, b));
+    const auto of_a = nodes_.corners(std::min(a, b));
+    const auto of_b = nodes_.corners(std::max(a, b));
     double sum = 0;
-    for (const Corner& u : of_a) {
+    for (const ScatterNodes::Corner& u : of_a) {
         float partners = 0;
-        for (const Corner& v : of_b)
-            partners += v.share * values_[std::size_t{u.node} * nodes_ + v.node];
+        for (const ScatterNodes::Corner& v : of_b)
+            partners += v.share * values_[std::size_t{u.node} * nodes_.count() + v.node];
         sum += static_cast<double>(u.share * partners);
     }
+    if (nodes_.classes() > 1) sum *= of_class_[nodes_.class_of(a)] * of_class_[nodes_.class_of(b)];
     return sum;
 }
 

@@ -1,7 +1,6 @@
 // The pairs of which a photon has scattered in an object, once or more often, for each pair of crystals.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +12,7 @@
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
 #include "tools/petlm/reconstruction/corrections/crystal_hits.hpp"
 #include "tools/petlm/reconstruction/corrections/energy_window.hpp"
+#include "tools/petlm/reconstruction/corrections/scatter_nodes.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"
 
 namespace petacq::corrections {
@@ -45,8 +45,9 @@ struct Detection {
 /// electrons: petsim/physics/compton.hpp). They are absorbed in the crystals by their path and energy, and
 /// count with the chance that the energy window accepts them. The same annihilations without the scatter are
 /// the true pairs: the ratio of both is what an estimate needs, as it is the same whatever the sensitivity.
-/// The pairs are counted at nodes, crystals a sixth of the radius of the ring apart, between which counts()
-/// interpolates along both sides of the modules. Thread-safe once made, and the same for any number of
+/// The pairs are counted at nodes, between which counts() interpolates (ScatterNodes); crystals of the same
+/// place in layers or types that absorb differently share them as all of their kind share the hits.
+/// Thread-safe once made, and the same for any number of
 /// threads.
 class ScatterSimulation {
   public:
@@ -73,32 +74,15 @@ class ScatterSimulation {
     [[nodiscard]] double low_share() const { return sums_.low / (sums_.trues + sums_.scattered); }
 
   private:
-    /// Between two nodes of one direction: the share of the upper one.
-    struct Between {
-        std::uint32_t below;
-        std::uint32_t above;
-        float share;
-    };
-    struct Corner {
-        std::uint32_t node;
-        float share;
-    };
-    /// Those of a row of crystals that are nodes; the first and the last one included.
-    static std::vector<std::uint32_t> nodes_among(std::uint32_t crystals, double pitch_mm, double apart_mm);
-    /// [crystal of the row]
-    static std::vector<Between> between(const std::vector<std::uint32_t>& nodes);
-    [[nodiscard]] std::array<Corner, 4> corners(std::uint32_t crystal) const;
+    /// How many hits a crystal of each class has, relative to the mean of all crystals. `hits`:
+    /// [piece][class]
+    void find_classes(const std::vector<std::vector<double>>& hits);
     /// Divides what the nodes hold by the number of pairs of crystals that share it.
     void per_pair();
 
-    std::uint32_t in_ring_;
-    std::uint32_t in_module_;
-    std::uint32_t columns_ = 0;    ///< of nodes in a module
-    std::uint32_t node_ring_ = 0;  ///< nodes in a ring
-    std::uint32_t nodes_ = 0;      ///< all
-    std::vector<Between> across_;  ///< [crystal of a module across]
-    std::vector<Between> along_;   ///< [ring]
-    std::vector<float> values_;    ///< [node a][node b]
+    ScatterNodes nodes_;
+    std::vector<float> values_;     ///< [node a][node b]
+    std::vector<double> of_class_;  ///< [ScatterNodes::class_of]
     std::vector<double> unscattered_;
     Sums sums_;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tools/geometry/bore.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
 
 namespace petacq::corrections {
@@ -21,6 +22,12 @@ std::size_t cell(double share, std::size_t count) {
     return std::min(static_cast<std::size_t>(std::max(share, 0.0) * static_cast<double>(count)), count - 1);
 }
 
+/// To the middle of the last crystals; of one ring, to its end.
+double half_length_of_bins(const config::Scanner& scanner) {
+    const geometry::Bore bore = geometry::bore_of(scanner);
+    return std::max(bore.last_centre_mm, bore.half_length_mm - bore.last_centre_mm);
+}
+
 }  // namespace
 
 ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule,
@@ -31,12 +38,10 @@ ScatterTails::ScatterTails(const config::Scanner& scanner, const gpu::PairRule& 
       found_(std::move(found)),
       crystals_(scanner.geometry.crystal_count()),
       max_pairs_(max_pairs),
-      radius_mm_(scanner.dimensions.ring_radius_mm),
-      half_length_mm_(scanner.dimensions.crystal_pitch_z_mm / 2),
-      margin_mm_(4 * std::max(scanner.dimensions.crystal_pitch_y_mm, scanner.dimensions.crystal_pitch_z_mm)),
+      radius_mm_(geometry::bore_of(scanner).furthest_mm),
+      half_length_mm_(half_length_of_bins(scanner)),
+      margin_mm_(4 * geometry::bore_of(scanner).coarsest_mm),
       bins_(bins) {
-    for (const config::CrystalPlace& place : lines.geometry().places)
-        half_length_mm_ = std::max(half_length_mm_, std::abs(place.front_centre_mm[2]));
     sample(pool, &Bin::randoms, [&](std::uint32_t a, std::uint32_t b, Bin& bin) {
         if (!bin.object) {
             const config::LineEnds ends = lines_.ends(a, b);

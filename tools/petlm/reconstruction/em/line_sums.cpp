@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 
 #include "tools/petlm/reconstruction/em/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
@@ -15,7 +17,10 @@ namespace {
 constexpr std::size_t shares = 8;
 constexpr std::size_t max_voxels_of_sums = std::size_t{1} << 21U;  // 128 MiB for all shares
 constexpr double max_steps_of_sums = 3e9;
-constexpr double lines_through_voxel = 2000;  // of an even sample, before its mirror images
+constexpr double lines_through_voxel = 2000;     // of an even sample, before its mirror images
+constexpr double sampled_through_voxel = 4000;   // of one that has no mirror images
+constexpr std::uint64_t first_sample = 100'000;  // tells which share of the pairs has a line in the grid
+constexpr std::uint64_t most_drawn = 4'000'000'000;
 
 /// Turns and mirror images that map crystals to crystals and voxels to voxels: quarters or halves of a turn,
 /// as the modules allow, mirror images of them, and of all these along the axis.
@@ -86,7 +91,7 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
                                 net::WorkerPool& pool) {
     const std::uint32_t crystals = scanner.geometry.crystal_count();
     const Box box = Box::of(grid);
-    const double scale = weight_scale(scanner.dimensions, grid);
+    const double scale = weight_scale(factors, grid);
     // Each share of the lines has sums of its own, which are added in a fixed order.
     std::array<std::vector<double>, shares> sums;
     for_each_on(pool, shares, [&](std::size_t share) {
@@ -113,6 +118,61 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
         out[voxel] = static_cast<float>(sum);
     }
     return out;
+}
+
+std::vector<float> sampled_sum_of_lines(const corrections::LineFactors& factors, const Grid& grid,
+                                        const gpu::PairRule& rule, const OfPair& chance,
+                                        net::WorkerPool& pool) {
+    const std::size_t crystals = factors.geometry().places.size();
+    const Box box = Box::of(grid);
+    // Pair i of the sample in both orders; the line of a pair that is not good, or has none in the grid, is
+    // empty.
+    const auto draw = [&](std::uint64_t i) {
+        return Pair{static_cast<std::uint32_t>(even_share(i, 0) * static_cast<double>(crystals)),
+                    static_cast<std::uint32_t>(even_share(i, 1) * static_cast<double>(crystals))};
+    };
+    const auto counts = [&](Pair pair) {
+        return rule.good(pair.a, pair.b) && meet(box, lines_of(factors.geometry(), pair, grid.voxel_mm));
+    };
+    std::vector<std::uint64_t> met(shares);
+    for_each_on(pool, shares, [&](std::size_t share) {
+        for (std::uint64_t i = share; i < first_sample; i += shares)
+            met[share] += counts(draw(i)) ? 1 : 0;
+    });
+    const double of_first = static_cast<double>(std::accumulate(met.begin(), met.end(), std::uint64_t{0}));
+    const double steps = (grid.n[0] + grid.n[1] + grid.n[2]) / 3.0;
+    const double wanted = sampled_through_voxel * static_cast<double>(grid.voxels()) / steps;
+    const auto drawn = static_cast<std::uint64_t>(
+        std::min(wanted * static_cast<double>(first_sample) / std::max(of_first, 1.0),
+                 static_cast<double>(most_drawn)));
+    const bool all = drawn / crystals >= crystals;
+    const std::uint64_t count = all ? crystals * crystals : drawn;
+    // Each pair occurs in both orders.
+    const double scale = weight_scale(factors, grid) * static_cast<double>(crystals) *
+                         static_cast<double>(crystals) / static_cast<double>(count) / 2;
+    const std::size_t parts = grid.voxels() <= max_voxels_of_sums ? shares : shares / 2;
+    std::vector<std::vector<float>> sums(parts);
+    for_each_on(pool, parts, [&](std::size_t part) {
+        std::vector<float>& sum = sums[part];
+        sum.resize(grid.voxels());
+        Trace trace(box);
+        for (std::uint64_t i = part; i < count; i += parts) {
+            const Pair pair =
+                all ? Pair{static_cast<std::uint32_t>(i / crystals), static_cast<std::uint32_t>(i % crystals)}
+                    : draw(i);
+            if (!counts(pair)) continue;
+            const auto weight =
+                static_cast<float>(factors.solid_angle(pair.a, pair.b, scale) * (chance ? chance(pair) : 1));
+            if (!(weight > 0)) continue;
+            trace.follow(box, lines_of(factors.geometry(), pair, grid.voxel_mm));
+            trace.each([&](std::size_t voxel, float mm) { sum[voxel] += weight * mm; });
+        }
+    });
+    for (std::size_t part = 1; part < parts; ++part) {
+        for (std::size_t voxel = 0; voxel < grid.voxels(); ++voxel)
+            sums[0][voxel] += sums[part][voxel];
+    }
+    return std::move(sums[0]);
 }
 
 std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
@@ -146,7 +206,7 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
     const Box box = Box::of(grid);
     // Every line is met from both of its ends.
     const double scale =
-        weight_scale(scanner.dimensions, grid) * static_cast<double>(one_in) / (2.0 * symmetries.count());
+        weight_scale(factors, grid) * static_cast<double>(one_in) / (2.0 * symmetries.count());
     const std::size_t parts = grid.voxels() <= max_voxels_of_sums ? shares : 1;
     std::vector<std::vector<float>> sums(parts);
     for_each_on(pool, parts, [&](std::size_t part) {

@@ -22,7 +22,13 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
                                 const Grid& grid, const gpu::PairRule& rule, const OfPair& chance,
                                 net::WorkerPool& pool);
 
-/// The same without `chance`, for scanners of any size whose modules and crystals are all alike: the lines of
+/// The same from an even sample of the lines, for scanners of any size and arrangement: so many that 4000 or
+/// more pass through a voxel, a noise of about 2 %, unless there are fewer lines in all.
+std::vector<float> sampled_sum_of_lines(const corrections::LineFactors& factors, const Grid& grid,
+                                        const gpu::PairRule& rule, const OfPair& chance,
+                                        net::WorkerPool& pool);
+
+/// The same without `chance`, for rings of any size, whose modules and crystals are all alike: the lines of
 /// one crystal of each 16 (8 or 4 if the modules do not go round in fours), and their mirror images. Of large
 /// scanners a hash chooses an even sample, so that 16,000 lines or more pass through a voxel: a noise of less
 /// than 1 %. The grid is as wide as high.

@@ -5,8 +5,14 @@
 #include <numbers>
 #include <numeric>
 
+#include "tools/petlm/reconstruction/em/mixed.hpp"
+
 namespace petacq::image {
 namespace {
+
+constexpr std::size_t most_groups = 100'000'000;  // that are counted one by one
+constexpr std::size_t most_modules = 512;         // among which the delayeds of a channel map are shared
+constexpr double pairs_counted = 1e8;             // of crystals, to find how many are good
 
 /// Number of pairs of rings, one from each of two rows of modules, that are at most `most` apart.
 double ring_pairs(std::uint32_t row_a, std::uint32_t row_b, std::uint32_t rings, std::uint32_t most) {
@@ -21,13 +27,22 @@ double ring_pairs(std::uint32_t row_a, std::uint32_t row_b, std::uint32_t rings,
 /// The indices first, first + step, ... of pairs, those of the same two columns of crystals (along the axis)
 /// next to each other: seen along the axis, their lines are one, and cross the same voxels.
 std::vector<std::uint32_t> by_columns(std::span<const Pair> pairs, std::size_t first, std::size_t step,
-                                      std::uint32_t columns) {
+                                      const corrections::AxialColumns& columns) {
     const auto group = [&](Pair pair) {
-        const std::uint32_t a = pair.a % columns;
-        const std::uint32_t b = pair.b % columns;
-        return std::size_t{std::min(a, b)} * columns + std::max(a, b);
+        const std::uint32_t a = columns.of(pair.a);
+        const std::uint32_t b = columns.of(pair.b);
+        return std::size_t{std::min(a, b)} * columns.count() + std::max(a, b);
     };
-    std::vector<std::uint32_t> next(std::size_t{columns} * columns + 1);  // [group] place, once added up
+    const std::size_t groups = std::size_t{columns.count()} * columns.count();
+    if (groups > most_groups) {
+        std::vector<std::uint32_t> out;
+        for (std::size_t i = first; i < pairs.size(); i += step)
+            out.push_back(static_cast<std::uint32_t>(i));
+        std::stable_sort(out.begin(), out.end(),
+                         [&](std::uint32_t i, std::uint32_t k) { return group(pairs[i]) < group(pairs[k]); });
+        return out;
+    }
+    std::vector<std::uint32_t> next(groups + 1);  // [group] place, once added up
     for (std::size_t i = first; i < pairs.size(); i += step)
         ++next[group(pairs[i]) + 1];
     std::partial_sum(next.begin(), next.end(), next.begin());
@@ -40,10 +55,19 @@ std::vector<std::uint32_t> by_columns(std::span<const Pair> pairs, std::size_t f
 }  // namespace
 
 RandomsByModules::RandomsByModules(const config::Geometry& g, const gpu::PairRule& rule)
-    : modules_(std::size_t{g.modules_in_ring()} * g.modules.z),
+    : modules_(g.is_ring() ? std::size_t{g.modules_in_ring()} * g.modules.z
+                           : std::min<std::size_t>(g.bdm_count, most_modules)),
       module_of_(g.crystal_count()),
       delayeds_(modules_ * modules_),
       good_pairs_(modules_ * modules_) {
+    if (g.is_ring()) {
+        use_ring(g, rule);
+    } else {
+        use_channel_map(g, rule);
+    }
+}
+
+void RandomsByModules::use_ring(const config::Geometry& g, const gpu::PairRule& rule) {
     const std::uint32_t rings = g.blocks.z * g.crystals.z;  // in a module
     const std::uint32_t across = g.crystals_per_module_y();
     for (std::uint32_t crystal = 0; crystal < g.crystal_count(); ++crystal) {
@@ -70,14 +94,47 @@ RandomsByModules::RandomsByModules(const config::Geometry& g, const gpu::PairRul
     }
 }
 
+void RandomsByModules::use_channel_map(const config::Geometry& g, const gpu::PairRule& rule) {
+    std::vector<std::vector<std::uint32_t>> crystals(modules_);
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+        const std::uint32_t bdm = unit / g.du_count;
+        const std::size_t module = std::size_t{bdm} * modules_ / g.bdm_count;
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
+            const std::uint32_t crystal = g.crystal(bdm, unit % g.du_count, local);
+            module_of_[crystal] = static_cast<std::uint16_t>(module);
+            crystals[module].push_back(crystal);
+        }
+    }
+    const auto most = static_cast<std::size_t>(pairs_counted / static_cast<double>(modules_ * modules_));
+    for (std::size_t m = 0; m < modules_; ++m) {
+        for (std::size_t n = m; n < modules_; ++n) {
+            const std::size_t all = crystals[m].size() * crystals[n].size();
+            const std::size_t count = std::min(all, most);
+            std::size_t good = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                std::size_t a = i / crystals[n].size();
+                std::size_t b = i % crystals[n].size();
+                if (count < all) {
+                    a = static_cast<std::size_t>(even_share(i, 0) * static_cast<double>(crystals[m].size()));
+                    b = static_cast<std::size_t>(even_share(i, 1) * static_cast<double>(crystals[n].size()));
+                }
+                good += rule.good(crystals[m][a], crystals[n][b]) ? 1 : 0;
+            }
+            if (good == 0) continue;
+            const double pairs =
+                static_cast<double>(good) / static_cast<double>(count) * static_cast<double>(all);
+            good_pairs_[cell(m, n)] = m == n ? pairs / 2 : pairs;
+        }
+    }
+}
+
 double RandomsByModules::expected(Pair pair) const {
     const std::size_t at = cell(module_of_[pair.a], module_of_[pair.b]);
     return good_pairs_[at] > 0 ? static_cast<double>(delayeds_[at]) / good_pairs_[at] : 0;
 }
 
-double weight_scale(const config::Dimensions& dimensions, const Grid& grid) {
-    const double face = dimensions.crystal_pitch_y_mm * dimensions.crystal_pitch_z_mm;
-    return face * face / (2 * std::numbers::pi * std::pow(grid.voxel_mm, 3));
+double weight_scale(const corrections::LineFactors& factors, const Grid& grid) {
+    return factors.face_squared() / (2 * std::numbers::pi * std::pow(grid.voxel_mm, 3));
 }
 
 double share_of_scatter(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
@@ -99,9 +156,9 @@ double share_of_scatter(const corrections::LineFactors& factors, Pair pair, cons
     return tof.mean_chance(middle - half * length / across, middle + half * length / across);
 }
 
-Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
-                 const Grid& grid, const MeasuredPairs& counts, const LineModel& model, std::size_t subsets) {
-    const double scale = weight_scale(dimensions, grid);
+Lines make_lines(const corrections::LineFactors& factors, const Grid& grid, const MeasuredPairs& counts,
+                 const LineModel& model, std::size_t subsets) {
+    const double scale = weight_scale(factors, grid);
     const std::size_t rows = counts.pairs.size();
     Lines lines;
     lines.tof = counts.tof;
@@ -111,7 +168,7 @@ Lines make_lines(const corrections::LineFactors& factors, const config::Dimensio
     lines.bins.reserve(counts.bins.size());
     for (std::size_t subset = 0; subset < subsets; ++subset) {
         lines.subset_start.push_back(lines.pairs.size());
-        for (const std::uint32_t i : by_columns(counts.pairs, subset, subsets, factors.crystals_in_ring())) {
+        for (const std::uint32_t i : by_columns(counts.pairs, subset, subsets, factors.columns())) {
             const Pair pair = counts.pairs[i];
             const double factor = model.factor ? model.factor(pair) : 1;
             if (!(factor > 0)) continue;

@@ -23,7 +23,9 @@ struct LineModel {
     OfPair scatter;     ///< expected as well, from along the object; empty: none
 };
 
-/// Delayed coincidences by pair of modules. The pairs of crystals of two modules share them evenly.
+/// Delayed coincidences by pair of modules. The pairs of crystals of two modules share them evenly. In the
+/// long form the crystals of a BDM are those of a module; of more than some hundred BDMs, neighbours count
+/// together. How many of their pairs are good is then known from a sample of some hundred or more.
 class RandomsByModules {
   public:
     RandomsByModules(const config::Geometry& geometry, const gpu::PairRule& rule);
@@ -36,6 +38,8 @@ class RandomsByModules {
     [[nodiscard]] std::uint64_t total() const { return total_; }
 
   private:
+    void use_ring(const config::Geometry& geometry, const gpu::PairRule& rule);
+    void use_channel_map(const config::Geometry& geometry, const gpu::PairRule& rule);
     [[nodiscard]] std::size_t cell(std::size_t m, std::size_t n) const {
         return m < n ? m * modules_ + n : n * modules_ + m;
     }
@@ -62,7 +66,7 @@ struct Lines {
 };
 
 /// What solid_angle() is multiplied by to make the weight of a line in this grid (make_lines).
-double weight_scale(const config::Dimensions& dimensions, const Grid& grid);
+double weight_scale(const corrections::LineFactors& factors, const Grid& grid);
 
 /// The share of the scatter of a pair whose time difference is in the bin: it comes evenly from the chord of
 /// the line in the object; of lines that miss the object or touch it, from half of its width around the
@@ -75,13 +79,14 @@ double share_of_scatter(const corrections::LineFactors& factors, Pair pair, cons
 /// is the probability that the photons of a decay in a voxel fly along the line, per mm of it in the voxel,
 ///     face^2 * cos * cos / (2 pi * distance^2 * voxel^3),
 /// with the area of the front faces, the angles at which the line meets them, and the distance between them.
-/// The value of a voxel is then its number of decays if every photon that meets a crystal is detected, or
-/// with that chance which the factor of the model says: it multiplies the weight. Lines with a factor of 0,
+/// The value of a voxel is then its number of decays if every photon that meets a crystal is detected; in the
+/// long form, if crystals detect the photons that they absorb (geometry::PairResponse); or with that chance
+/// which the factor of the model says: it multiplies the weight. Lines with a factor of 0,
 /// of dead crystals, are left out. With the time of flight, the background of a pair is shared evenly among
 /// the time differences in the window, and its scatter among those from along the object, as if it came
 /// evenly from the chord of the line in it; of lines that miss the object or touch it, from half of its
 /// width.
-Lines make_lines(const corrections::LineFactors& factors, const config::Dimensions& dimensions,
-                 const Grid& grid, const MeasuredPairs& counts, const LineModel& model, std::size_t subsets);
+Lines make_lines(const corrections::LineFactors& factors, const Grid& grid, const MeasuredPairs& counts,
+                 const LineModel& model, std::size_t subsets);
 
 }  // namespace petacq::image

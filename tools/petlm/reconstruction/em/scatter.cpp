@@ -8,7 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "tools/petlm/reconstruction/em/line_sums.hpp"
+#include "tools/geometry/bore.hpp"
 #include "tools/petlm/reconstruction/em/mlem.hpp"
 #include "tools/petlm/reconstruction/em/sensitivity.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
@@ -26,10 +26,9 @@ using config::Vector3;
 
 /// The whole bore, and the length of the scanner.
 Grid bore(const config::Scanner& scanner) {
-    const std::uint32_t last = scanner.geometry.crystal_count() - 1;
-    const double length =
-        2 * config::crystal_place(scanner, last).front_centre_mm[2] + scanner.dimensions.crystal_pitch_z_mm;
-    const double width = 2 * scanner.dimensions.ring_radius_mm;
+    const geometry::Bore room = geometry::bore_of(scanner);
+    const double length = 2 * room.half_length_mm;
+    const double width = 2 * room.furthest_mm;
     Grid grid;
     grid.voxel_mm = width / std::ceil(width / voxel_mm);
     const auto voxels = [&](double mm) {
@@ -76,8 +75,8 @@ corrections::Activity continued(const Grid& grid, const std::vector<float>& imag
         grid.n[2] - 1 -
         static_cast<std::size_t>(std::find_if(seen.rbegin(), seen.rend(), well_seen) - seen.rbegin());
     const auto extent = object.extent();
-    const double far =
-        std::min(std::max(-extent.low[2], extent.high[2]), -grid.low(2) + scanner.dimensions.ring_radius_mm);
+    const double far = std::min(std::max(-extent.low[2], extent.high[2]),
+                                -grid.low(2) + geometry::bore_of(scanner).furthest_mm);
     const auto more =
         static_cast<std::uint32_t>(std::max(0.0, std::ceil((far + grid.low(2)) / grid.voxel_mm)));
     corrections::Activity out{grid, {}};
@@ -114,8 +113,7 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
     detection.multiples = data_.multiples;
     detection.bins = corrections::ScatterTails::bins;
     detection.bin_of = [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); };
-    if (data_.lines.depth().typical_mm() > 0)
-        detection.crystals.material = config::crystal_material(data_.scanner.dimensions);
+    detection.crystals.deep = data_.lines.depth().typical_mm() > 0;
     for (const std::size_t annihilations : annihilations_by_round) {
         simulation_ = simulate(detection, annihilations, pool);
         const double simulated = simulation_->trues() + simulation_->scattered();
@@ -139,7 +137,7 @@ std::unique_ptr<corrections::ScatterSimulation> Scatter::simulate(corrections::D
                                                                 detection, annihilations, pool);
     };
     auto out = follow();
-    if (simulation_ || !detection.crystals.material || !data_.window.low_share) return out;
+    if (simulation_ || !detection.crystals.deep || !data_.window.low_share) return out;
     detection.crystals.scatters = false;
     auto absorbed = follow();
     const double low = *data_.window.low_share;
@@ -162,14 +160,13 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool) const {
     model.background = [this](Pair p) {
         return data_.randoms(p.a, p.b) + (simulation_ ? unscaled(p.a, p.b) : 0);
     };
-    std::vector<float> sensitive =
-        few_lines(data_.scanner.geometry, grid)
-            ? sum_of_lines(data_.lines, data_.scanner, grid, data_.rule, model.factor, pool)
-            : sensitivity(data_.lines, data_.scanner, data_.rule, grid, pool,
-                          [this](const Entrance& a, const Entrance& b) {
-                              const double chance = data_.found(a.crystal, b.crystal);
-                              return chance > 0 ? chance * data_.lines.attenuation(a.at, b.at) : 0;
-                          });
+    std::vector<float> sensitive = sensitivity_of(
+        data_.lines, data_.scanner, data_.rule, grid, model.factor,
+        [this](const Entrance& a, const Entrance& b) {
+            const double chance = data_.found(a.crystal, b.crystal);
+            return chance > 0 ? chance * data_.lines.attenuation(a.at, b.at) : 0;
+        },
+        pool);
     clear_air(grid, data_.lines.object(), sensitive);
     // A part of the lines is enough.
     const std::size_t one_in = data_.pairs.pairs().size() / max_lines + 1;
@@ -179,8 +176,7 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool) const {
         pairs.push_back(data_.pairs.pairs()[i]);
         counts.push_back(data_.pairs.counts()[i]);
     }
-    const Lines lines =
-        make_lines(data_.lines, data_.scanner.dimensions, grid, {pairs, counts}, model, subsets);
+    const Lines lines = make_lines(data_.lines, grid, {pairs, counts}, model, subsets);
     EmOptions options;
     options.iterations = iterations;
     options.share = data_.pairs.share() / static_cast<double>(one_in);
@@ -199,7 +195,7 @@ std::string Scatter::sentence() const {
         "{:.4g} "
         "to {:.4g} keV and a resolution of {:.3g} %, and in crystals {}",
         total_, share_of_prompts(), data_.window.lower, data_.window.upper, 100 * data_.window.resolution,
-        !crystals_.material  ? "that absorb them at the front"
+        !crystals_.deep      ? "that absorb them at the front"
         : crystals_.scatters ? "between which they scatter"
                              : "that absorb them where they interact");
     if (!std::isfinite(scale_.error)) return text + "; no lines miss the object, which could confirm it.";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/geometry/bore.hpp"
 #include "tools/petlm/base/status.hpp"
 
 namespace petacq::image {
@@ -12,25 +13,18 @@ namespace {
 
 constexpr double max_by_default = 256;
 
-double length_of(const config::Scanner& scanner) {
-    const auto last = scanner.geometry.crystal_count() - 1;
-    return 2 * config::crystal_place(scanner, last).front_centre_mm[2] +
-           scanner.dimensions.crystal_pitch_z_mm;
-}
-
 }  // namespace
 
 Grid choose_grid(const config::Scanner& scanner, const petlm::ImageOptions& options) {
-    const auto& d = scanner.dimensions;
-    const double bore = 2 * d.ring_radius_mm;
-    const double length = length_of(scanner);
-    const double width = options.fov_mm.value_or(bore);
-    if (!(width > 0 && width <= bore)) {
+    const geometry::Bore bore = geometry::bore_of(scanner);
+    const double widest = 2 * bore.furthest_mm;
+    const double length = 2 * bore.half_length_mm;
+    const double width = options.fov_mm.value_or(2 * bore.radius_mm);
+    if (!(width > 0 && width <= widest)) {
         throw petlm::UsageError(
-            fmt::format("--fov-mm: expected more than 0 and up to {} (the bore), found {}", bore, width));
+            fmt::format("--fov-mm: expected more than 0 and up to {} (the bore), found {}", widest, width));
     }
-    double voxel = std::max(std::min(d.crystal_pitch_y_mm, d.crystal_pitch_z_mm),
-                            std::max(width, length) / max_by_default);
+    double voxel = std::max(bore.finest_mm, std::max(width, length) / max_by_default);
     if (options.voxel_mm) {
         voxel = *options.voxel_mm;
         if (!(voxel > 0 && voxel <= width)) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "config/base/seconds_since.hpp"
-#include "tools/petlm/reconstruction/em/line_sums.hpp"
 #include "tools/petlm/reconstruction/image/sensitivity_cache.hpp"
 #include "tools/petlm/reconstruction/projector/backend.hpp"
 #include "tools/petlm/reconstruction/projector/gaussian.hpp"
@@ -51,9 +50,7 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     check_memory(options, counts.pairs().size());
     auto start = Clock::now();
     const auto compute = [&] {
-        return few_lines(scanner.geometry, options.grid)
-                   ? sum_of_lines(factors, scanner, options.grid, rule, model.line.factor, pool)
-                   : sensitivity(factors, scanner, rule, options.grid, pool, model.ray);
+        return sensitivity_of(factors, scanner, rule, options.grid, model.line.factor, model.ray, pool);
     };
     if (!known.empty()) {
         look.sensitivity = std::move(known);
@@ -69,8 +66,7 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     look.sensitivity_s = seconds_since(start);
 
     start = Clock::now();
-    const Lines lines =
-        make_lines(factors, scanner.dimensions, options.grid, counts.measured(), model.line, options.subsets);
+    const Lines lines = make_lines(factors, options.grid, counts.measured(), model.line, options.subsets);
     EmOptions em;
     em.iterations = options.iterations;
     em.share = counts.share();

@@ -92,7 +92,9 @@ std::string sensitivity_key(const config::Scanner& scanner, const gpu::PairRule&
     add_text(config::sha256_of_file("/proc/self/exe"));
     add_text(daemon::scanner_sha256(scanner));
     add_text(digest);
-    key.add_value(rule);
+    // The rest of the rule follows from the scanner.
+    key.add_value(rule.min_module_difference);
+    key.add_value(rule.max_ring_difference);
     key.add_value(grid.n);
     key.add_value(grid.voxel_mm);
     factors.add_to(key);

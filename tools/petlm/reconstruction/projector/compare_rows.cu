@@ -11,7 +11,7 @@ unsigned blocks_of(std::size_t count) {
 }
 
 __device__ Compared compare_row(const DeviceRows& rows, std::size_t row, bool back) {
-    const LinesOfPair lines = lines_of(rows.places, rows.depth, rows.pairs[row], rows.box.voxel);
+    const LinesOfPair lines = lines_of(rows.places, rows.depths, rows.pairs[row], rows.box.voxel);
     const std::int16_t bin = rows.bins == nullptr ? std::int16_t{0} : rows.bins[row];
     float along = 0;
     walk_row(rows.box, lines, rows.tof, bin,

@@ -14,7 +14,7 @@ struct DeviceRows {
     Box box;
     TofWeights tof;
     const config::CrystalPlace* places;
-    config::DepthOfInteraction depth = config::DepthOfInteraction::fixed(0);
+    config::DepthOfEach depths = {config::DepthOfInteraction::fixed(0)};
     const Pair* pairs;
     const std::int16_t* bins;  ///< null: none
     const float* prompts;

@@ -94,17 +94,17 @@ struct LinesOfPair {
     }
     static constexpr std::size_t most = 4;
 };
-PETACQ_HD inline LinesOfPair lines_of(const config::CrystalPlace* places,
-                                      const config::DepthOfInteraction& depth, Pair pair, double voxel_mm) {
+PETACQ_HD inline LinesOfPair lines_of(const config::CrystalPlace* places, const config::DepthOfEach& depths,
+                                      Pair pair, double voxel_mm) {
     const config::CrystalPlace& a = places[pair.a];
     const config::CrystalPlace& b = places[pair.b];
     const double apart_mm = std::sqrt(config::square_of_distance(a, b));
     const config::Cosines cosines = config::cosines_of(a, b, apart_mm);
-    return {depths_of(a, depth, cosines.a, apart_mm, voxel_mm),
-            depths_of(b, depth, cosines.b, apart_mm, voxel_mm)};
+    return {depths_of(a, depths.of(pair.a), cosines.a, apart_mm, voxel_mm),
+            depths_of(b, depths.of(pair.b), cosines.b, apart_mm, voxel_mm)};
 }
 inline LinesOfPair lines_of(const config::LineGeometry& geometry, Pair pair, double voxel_mm) {
-    return lines_of(geometry.places.data(), geometry.depth, pair, voxel_mm);
+    return lines_of(geometry.places.data(), geometry.depths(), pair, voxel_mm);
 }
 
 }  // namespace petacq::image

@@ -28,7 +28,11 @@ class CudaProjector final : public Projector {
         : voxels_(grid.voxels()), memory_(Memory::Purpose::use) {
         rows_.box = Box::of(grid);
         rows_.places = memory_.copy_of(std::span(geometry.places));
-        rows_.depth = geometry.depth;
+        rows_.depths = {geometry.kinds.front()};
+        if (!geometry.kind_of_crystal.empty()) {
+            rows_.depths.kinds = memory_.copy_of(std::span(geometry.kinds));
+            rows_.depths.kind_of_crystal = memory_.copy_of(std::span(geometry.kind_of_crystal));
+        }
         rows_.image = image_ = memory_.device<float>(voxels_);
         rows_.sums = memory_.device<std::uint64_t>(voxels_);
         back_ = memory_.device<float>(voxels_);

@@ -158,8 +158,7 @@ TEST_CASE("corrections: simulated scatter is that of photons followed one by one
     corrections::Detection detection;
     detection.window = {300, 650, 0.15, {}};
     detection.found = [](std::uint32_t a, std::uint32_t b) { return accepted_pair(a, b) ? 1 : 0; };
-    if (crystals != sim::CrystalModel::surface)
-        detection.crystals.material = config::crystal_material(scanner.dimensions);
+    detection.crystals.deep = crystals != sim::CrystalModel::surface;
     detection.crystals.scatters = crystals == sim::CrystalModel::scatter;
     net::WorkerPool two(2);
     const auto simulate = [&](net::WorkerPool& pool) {

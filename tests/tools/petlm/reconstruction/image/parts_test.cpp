@@ -242,8 +242,8 @@ TEST_CASE("image: EM takes factors and backgrounds of lines as a slow step does"
     };
     const auto background = [](image::Pair pair) { return 0.25 + pair.b % 3; };
     const std::vector<std::uint32_t> counts(pairs.size(), 4);
-    const image::Lines lines = image::make_lines(factors, input.scanner.dimensions, input.grid,
-                                                 {pairs, counts}, {background, factor, {}}, 1);
+    const image::Lines lines =
+        image::make_lines(factors, input.grid, {pairs, counts}, {background, factor, {}}, 1);
     std::size_t dead = 0;
     for (const image::Pair pair : pairs)
         dead += pair.b % 9 == 0 ? 1 : 0;

@@ -163,8 +163,7 @@ struct EmInput {
         for (const auto& c : of_kind(records, gpu::Kind::delayed))
             randoms.add(c.crystal_a, c.crystal_b);
         const auto expected = [&](image::Pair pair) { return randoms.expected(pair); };
-        lines = image::make_lines(factors, scanner.dimensions, grid, counts.measured(), {expected, {}, {}},
-                                  subsets);
+        lines = image::make_lines(factors, grid, counts.measured(), {expected, {}, {}}, subsets);
     }
     /// Computed once: it is the same for all inputs.
     static const std::vector<float>& once(EmInput& of) {

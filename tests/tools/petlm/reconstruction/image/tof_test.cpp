@@ -184,7 +184,7 @@ TEST_CASE("image: with and without the time of flight, an image has the same mea
         image::PairCounts counts(scanner.geometry.crystal_count(), 1U << 20U, pool, bins);
         counts.add(records);
         counts.finish();
-        const image::Lines lines = image::make_lines(factors, scanner.dimensions, grid, counts.measured(),
+        const image::Lines lines = image::make_lines(factors, grid, counts.measured(),
                                                      {[&](image::Pair) { return of_pair; }, {}, {}}, 4);
         image::EmOptions options;
         options.iterations = 6;
@@ -233,10 +233,10 @@ TEST_CASE("image: randoms and scatter of a pair are shared among its bins, and n
     }
     const auto sums_of = [&](double randoms, double scatter) {
         const image::Lines made = image::make_lines(
-            factors, scanner.dimensions, grid, {pairs, counts, at, bins},
+            factors, grid, {pairs, counts, at, bins},
             {[&](image::Pair) { return randoms; }, {}, [&](image::Pair) { return scatter; }}, 1);
         std::vector<double> sums;
-        const double scale = image::weight_scale(scanner.dimensions, grid);
+        const double scale = image::weight_scale(factors, grid);
         for (const image::Pair pair : lines) {
             double sum = 0;
             double middle = 0;

@@ -1,0 +1,25 @@
+// Where the modules (BDMs) of a scanner are, as far as the search for those out of step needs it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "config/scanner.hpp"
+
+namespace petacq::daemon {
+
+/// The mean over the crystals of a module.
+struct ModulePlace {
+    config::Vector3 middle_mm{};  ///< of the far ends of its crystals
+    double length_mm = 0;         ///< along the axis
+    /// Modules of one row are at the same z and as far from the axis; those of one line have the same place
+    /// across the axis. Numbered from 0.
+    std::uint32_t row = 0;
+    std::uint32_t line = 0;
+    bool exists = false;  ///< else the channel map has no such module, and the rest means nothing
+};
+
+/// [bdm]
+std::vector<ModulePlace> module_places(const config::Scanner& scanner);
+
+}  // namespace petacq::daemon
