@@ -11,6 +11,7 @@
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/odd_scanner.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -73,6 +74,36 @@ config::Vector3 point_of(const config::Scanner& scanner, const petacq::gpu::Reco
     return {sum[0][3] / sum[0][0], sum[1][3] / sum[1][1], sum[2][3] / sum[2][2]};
 }
 
+/// A run of the daemon over a simulated stream: every frame has its fate, and every pair is expected. What
+/// petsim compare says.
+json run_and_compare(const Site& site, const std::vector<std::string>& arguments) {
+    json summary;
+    {
+        Daemon daemon(site);
+        daemon.start("r");
+        std::vector<std::string> all = arguments;
+        all.insert(all.end(), {"--to", daemon.address(), "--flush-us", "10000", "--skew-us", "1000"});
+        summary = simulate(site, all);
+        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        CHECK(daemon.stop()["ledger_closed"] == true);
+        CHECK(daemon.terminate() == 0);
+    }
+    const std::string truth = (site.directory() / "petsim.truth").string();
+    const std::string run = site.run("r").string();
+    check_ledger(site.run_json("r")["ledger"], summary, count_truth(truth));
+    const Outcome verify = run_program(PETLM_PROGRAM, {"verify", run});
+    INFO(verify.out << verify.err);
+    CHECK(verify.status == 0);
+    const Outcome compare =
+        run_program(PETSIM_PROGRAM, {"compare", "--truth", truth, "--run", run, "--json"});
+    INFO(compare.out << compare.err);
+    REQUIRE(compare.status == 0);
+    return json::parse(compare.out);
+}
+
+const json any_modules = {{"coincidence", {{"min_module_difference", nullptr}}},
+                          {"sources", {{"accept_any", true}}}};
+
 }  // namespace
 
 TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode", "[e2e][arrangements]") {
@@ -81,39 +112,50 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
                             Case{"phoswich", {6, -4, 3}, 0.2}, Case{"two-heads", {2, -3, 4}, 0.3},
                             Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
     INFO(c.scanner);
-    const Site site(json{{"coincidence", {{"min_module_difference", nullptr}}}},
-                    std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" / "scanners" /
-                        (c.scanner + ".scanner.json"));
-    const config::Scanner scanner = config::load_scanner(site.scanner());
-    json summary;
-    {
-        Daemon daemon(site);
-        daemon.start("r");
-        const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
-                               std::to_string(c.point_mm[2]);
-        summary = simulate(
-            site, {"--to", daemon.address(), "--point", at + ",1", "--duration-s", "0.1", "--crystals",
-                   "depth", "--efficiency", "1", "--scatter", "0", "--dark-hz", "100"});
-        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
-        CHECK(daemon.stop()["ledger_closed"] == true);
-        CHECK(daemon.terminate() == 0);
-    }
-    check_ledger(site.run_json("r")["ledger"], summary, count_truth(site.directory() / "petsim.truth"));
-    const Outcome verify = run_program(PETLM_PROGRAM, {"verify", site.run("r").string()});
-    INFO(verify.out << verify.err);
-    CHECK(verify.status == 0);
-    const Outcome compare = run_program(
-        PETSIM_PROGRAM,
-        {"compare", (site.directory() / "petsim.truth").string(), site.run("r").string(), "--json"});
-    INFO(compare.out << compare.err);
-    REQUIRE(compare.status == 0);
-    const json compared = json::parse(compare.out);
+    const Site site(any_modules, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
+                                     "scanners" / (c.scanner + ".scanner.json"));
+    const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
+                           std::to_string(c.point_mm[2]);
+    const json compared =
+        run_and_compare(site, {"--point", at + ",1", "--duration-s", "0.1", "--crystals", "depth",
+                               "--efficiency", "1", "--scatter", "0", "--dark-hz", "100"});
     CHECK(compared["prompts"] > 500);
     CHECK(compared["prompts_expected"] == compared["prompts"]);
     CHECK(compared["delayeds"] > 0);
 
+    const config::Scanner scanner = config::load_scanner(site.scanner());
     const auto pairs = coincidences_of(site.run("r") / "coincidences.plm");
     const auto found = point_of(scanner, pairs, c.point_mm);
     for (std::size_t i = 0; i < 3; ++i)
         CHECK(found[i] == Approx(c.point_mm[i]).margin(c.max_offset_mm));
+}
+
+TEST_CASE("a scanner with units that do not exist: every fault is counted as the simulator expects",
+          "[e2e][arrangements][faults]") {
+    const TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "odd.scanner.json";
+    write_file(file, odd_description().dump());
+    const Site site(any_modules, file);
+    std::vector<std::string> arguments{"--point",
+                                       "1,2,3,2",
+                                       "--duration-s",
+                                       "0.2",
+                                       "--crystals",
+                                       "scatter",
+                                       "--intrinsic-hz",
+                                       "200",
+                                       "--intrinsic-cascade",
+                                       "--loss",
+                                       "0.02",
+                                       "--duplicate",
+                                       "0.02",
+                                       "--reorder",
+                                       "0.03",
+                                       "--silent-unit",
+                                       "7.1@0.05-0.1"};
+    for (const char* field : {"marker", "bdm", "du", "x", "energy", "magic", "length"})
+        arguments.insert(arguments.end(), {"--corrupt", std::string(field) + ":0.03"});
+    const json compared = run_and_compare(site, arguments);
+    CHECK(compared["prompts"] > 500);
+    CHECK(compared["prompts_expected"] == compared["prompts"]);
 }

@@ -34,7 +34,7 @@ double Temperatures::celsius(std::size_t unit, double second) const {
     const double turn = second / period_s + units_[unit].phase;
     const double wave = 4 * std::abs(turn - std::floor(turn) - 0.5) - 1;
     double sum = mean_c_ + units_[unit].spread + swing * wave;
-    for (const Step& step : steps_) {
+    for (const UnitStep& step : steps_) {
         if (unit >= step.first && unit <= step.last && second >= step.from_s) sum += step.degrees;
     }
     return sum;
@@ -42,7 +42,7 @@ double Temperatures::celsius(std::size_t unit, double second) const {
 
 double Temperatures::furthest_from(double reference) const {
     double most = std::abs(mean_c_ - reference) + max_spread + swing;
-    for (const Step& step : steps_)
+    for (const UnitStep& step : steps_)
         most += std::abs(step.degrees);
     return most;
 }

@@ -31,14 +31,14 @@ class Temperatures {
         double spread;
         double phase;
     };
-    struct Step {
+    struct UnitStep {
         std::size_t first;  // of its units
         std::size_t last;
         double from_s;
         double degrees;
     };
     double mean_c_;
-    std::vector<Step> steps_;
+    std::vector<UnitStep> steps_;
     std::vector<Unit> units_;
 };
 
