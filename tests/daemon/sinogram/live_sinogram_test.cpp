@@ -79,7 +79,7 @@ TEST_CASE("live sinogram: a point is at its place in any scanner", "[sinogram]")
         const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
         LiveSinogram sinogram(scanner, rule);
         const double pitch = config::extent_of(scanner).transaxial_pitch_mm;
-        for (const auto& [x, y] : {std::pair{0.0, 0.0}, {6.0, -3.0}}) {
+        for (const auto& [x, y] : {std::pair{6.0, -3.0}}) {
             CAPTURE(name, x, y);
             sinogram.clear();
             const auto pairs = pairs_through(scanner, rule, {x, y, 3}, pitch / 2);
