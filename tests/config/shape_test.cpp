@@ -40,7 +40,7 @@ bool covers(const config::MapRectangle& a, const config::MapRectangle& b) {
 
 TEST_CASE("shape: the extent is that of the crystals") {
     const auto box = config::extent_of(example_of("box"));
-    CHECK(box.bore_radius_mm == Approx(28));
+    CHECK(box.bore_radius_mm == Approx(std::hypot(28, 0.2)));  // the modules of a panel are 0.4 mm apart
     CHECK(box.transaxial_pitch_mm == Approx(1.5));
     CHECK(box.axial_pitch_mm == Approx(1.5));
     // Panels of two modules of 24 mm, 24.4 mm apart, at 30 and 28 mm.
@@ -173,7 +173,8 @@ TEST_CASE("shape: modules in any position have a place on the map of their own")
     // A turned module has its rows around the axis.
     CHECK(map.module(2).right - map.module(2).left == Approx(6));
     CHECK(map.module(2).top - map.module(2).bottom == Approx(8));
-    CHECK(config::extent_of(s).bore_radius_mm == Approx(30));
+    // The lower edge of the one at an angle is nearer than its middle.
+    CHECK(config::extent_of(s).bore_radius_mm == Approx(30 - 3 * 0.5 / std::hypot(1, 0.5)));
 }
 
 }  // namespace petacq::test
