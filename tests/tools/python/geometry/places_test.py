@@ -8,9 +8,8 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-import support
-
 import petacq
+import support
 from petacq.scanner import command
 from petacq.scanner.crystal_files import read_castor, read_stir_map
 
