@@ -7,8 +7,9 @@ import json
 import unittest
 
 import numpy as np
-import petacq
 import support
+
+import petacq
 from petacq import optional
 from petacq import petsird as tool
 from petacq.layout import COINCIDENCE

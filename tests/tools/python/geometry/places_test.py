@@ -8,8 +8,9 @@ import unittest
 from pathlib import Path
 
 import numpy as np
-import petacq
 import support
+
+import petacq
 from petacq.scanner import command
 from petacq.scanner.crystal_files import read_castor, read_stir_map
 
