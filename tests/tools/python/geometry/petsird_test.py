@@ -12,12 +12,12 @@ import support
 import petacq
 from petacq import optional
 from petacq import petsird as tool
-from petacq.scanner import command
-from petacq.scanner.petsird_types import types_of
 from petacq.layout import COINCIDENCE
 from petacq.petsird_blocks import Extras, Second
 from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
+from petacq.scanner import command
+from petacq.scanner.petsird_types import types_of
 
 try:
     petsird = optional.petsird_package()

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import CalibrationError
-from petacq.scanner.arrangement import Integers
 from petacq.scanner import Scanner
+from petacq.scanner.arrangement import Integers
 
 ADC_PER_BIN = 10
 

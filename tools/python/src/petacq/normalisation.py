@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from petacq.calibration import _read
 from petacq.errors import CalibrationError
-from petacq.scanner.arrangement import Integers
 from petacq.scanner import Scanner
+from petacq.scanner.arrangement import Integers
 
 
 @dataclass(frozen=True)

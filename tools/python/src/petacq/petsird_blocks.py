@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from petacq.coverage_1_0 import joined
 from petacq.errors import PetacqError
-from petacq.scanner.arrangement import Integers
 from petacq.layout import Records
 from petacq.petsird_events import Bins, Options, ceil_ms, floor_ms
 from petacq.run import Run
+from petacq.scanner.arrangement import Integers
 
 TRIGGER, GATE, POSITION, DEAD_TIME, CLOCK = range(5)
 _NAMES = {TRIGGER: "trigger", GATE: "gate, 1 open", POSITION: "position, mm", CLOCK: "clock"}

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import PetacqError
-from petacq.scanner.arrangement import Integers
 from petacq.optional import petsird_package
 from petacq.petsird_blocks import Extras, blocks, extras_of
 from petacq.petsird_events import DEFAULTS, Events, Options, bins_of, count_of, intervals
 from petacq.petsird_header import Report, has_delayeds, header_of
 from petacq.run import Run
+from petacq.scanner.arrangement import Integers
 
 
 def compare(

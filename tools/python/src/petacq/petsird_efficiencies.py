@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from petacq.scanner.arranged_scanner import ArrangedScanner
-from petacq.scanner.good_pairs import modules_pair
-from petacq.scanner.petsird_types import PetsirdType
 from petacq.normalisation import Normalisation
 from petacq.petsird_events import Bins
 from petacq.scanner import Scanner
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.good_pairs import modules_pair
+from petacq.scanner.petsird_types import PetsirdType
 
 #: In all tables of a normalisation together; more make the header too long.
 MOST_PAIR_EFFICIENCIES = 1 << 22

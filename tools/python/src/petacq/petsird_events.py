@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import PetacqError
-from petacq.scanner.arrangement import Integers
-from petacq.scanner.petsird_types import PetsirdType, elements_of, types_of
 from petacq.layout import DELAYED, PROMPT, Records
 from petacq.normalisation import Normalisation
 from petacq.run import Run
+from petacq.scanner.arrangement import Integers
+from petacq.scanner.petsird_types import PetsirdType, elements_of, types_of
 
 MOST_TOF_BINS = 65535
 MOST_MS = (1 << 32) - 1

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from petacq.scanner.arranged_scanner import ArrangedScanner
-from petacq.scanner.petsird_types import PetsirdType, turned_about_z
 from petacq.normalisation import Normalisation
 from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.petsird_blocks import Extras
@@ -20,6 +18,8 @@ from petacq.petsird_efficiencies import MOST_PAIR_EFFICIENCIES, of_bins, pairs_o
 from petacq.petsird_events import Bins, Options
 from petacq.run import Run
 from petacq.scanner import Scanner
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.petsird_types import PetsirdType, turned_about_z
 
 HALF_LIGHT_MM_PER_PS = 0.299792458 / 2
 
