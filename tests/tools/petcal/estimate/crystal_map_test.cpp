@@ -54,8 +54,8 @@ double loss(const Truth& truth, std::size_t unit, double counts, const petcal::U
 petcal::UnitMap map_of(const Truth& truth, std::size_t unit, double counts,
                        const std::vector<petcal::KnownSpot>& known = {}) {
     const auto& g = mouse().geometry;
-    return derive_unit_map(petcal::flood_shape(mouse(), 0), flood_of(g, flood_frames(g, truth.detector, unit, counts)),
-                           known);
+    return derive_unit_map(petcal::flood_shape(mouse(), 0),
+                           flood_of(g, flood_frames(g, truth.detector, unit, counts)), known);
 }
 
 /// Kills crystals of the first unit.
