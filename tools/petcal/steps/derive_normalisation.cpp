@@ -28,6 +28,7 @@
 #include "tools/petcal/steps/source_check.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/corrections/fits.hpp"
+#include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
 #include "tools/petlm/records/source.hpp"
 
@@ -239,8 +240,10 @@ ModelOfScan model_of(const config::Scanner& scanner, const estimate::CylinderSca
                      const gpu::CoincidenceRules& rules) {
     if (scanner.is_ring()) return {std::make_unique<estimate::FanModel>(scanner, scan)};
     const auto rule = gpu::PairRule::of(scanner.geometry, rules);
+    const auto lines = std::make_shared<const corrections::LineFactors>(scanner, scan.depth);
     auto model = std::make_unique<estimate::ArrangementModel>(
-        scanner, scan, [rule](std::uint32_t a, std::uint32_t b) { return rule.good(a, b); });
+        scanner, scan, [rule](std::uint32_t a, std::uint32_t b) { return rule.good(a, b); },
+        [lines](std::uint32_t a, std::uint32_t b) { return lines->solid_angle(a, b); });
     ModelOfScan out{nullptr, model->classes(), "none: the scanner has too many modules, or crystals in them"};
     if (out.classes)
         out.about = fmt::format("{} symmetries of the scanner, {} classes of pairs of modules",

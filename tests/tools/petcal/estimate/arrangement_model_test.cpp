@@ -29,6 +29,22 @@ bool any_pair(std::uint32_t a, std::uint32_t b) {
     return a != b;
 }
 
+/// Of front faces that detect all photons.
+estimate::ArrangementModel::SolidAngle faces_of(const config::Scanner& scanner) {
+    return [arrangement = scanner.arrangement](std::uint32_t a, std::uint32_t b) {
+        const auto area = [&](std::uint32_t crystal) {
+            const config::CrystalAddress at = arrangement->address(crystal);
+            const config::CrystalLayer& layer = arrangement->layer_of(crystal);
+            return layer.y.sizes[at.column] * layer.z.sizes[at.row];
+        };
+        const config::CrystalPlace p = arrangement->place(a);
+        const config::CrystalPlace q = arrangement->place(b);
+        const double square = square_of_distance(p, q);
+        const config::Cosines cosines = cosines_of(p, q, std::sqrt(square));
+        return area(a) * area(b) * cosines.a * cosines.b / square;
+    };
+}
+
 estimate::NormalisationFitOptions few_counts() {
     estimate::NormalisationFitOptions options;
     options.efficiencies.min_counts = 10;
@@ -64,7 +80,7 @@ void check_drawn_pairs(const std::string& name, double radius, double length, in
     INFO(name);
     const config::Scanner scanner = test::example_of_long_form(name);
     const config::Arrangement& arrangement = *scanner.arrangement;
-    const estimate::ArrangementModel model(scanner, scan_of(radius, length), any_pair);
+    const estimate::ArrangementModel model(scanner, scan_of(radius, length), any_pair, faces_of(scanner));
     test::DrawnPairs pairs(scanner, 3);
     // Front layers, and inserts, leave half of the photons to what lies behind them.
     for (std::uint32_t i = 0; i < arrangement.crystal_count(); ++i)
@@ -104,7 +120,7 @@ struct ModelCase {
 
 TEST_CASE("arrangement model: each pair that counts is in the sums once") {
     const config::Scanner scanner = test::example_of_long_form("two-heads");
-    const estimate::ArrangementModel model(scanner, scan_of(12, 40), any_pair);
+    const estimate::ArrangementModel model(scanner, scan_of(12, 40), any_pair, faces_of(scanner));
     const std::uint32_t crystals = scanner.geometry.crystal_count();
     std::vector<double> weights(crystals);
     for (std::uint32_t i = 0; i < crystals; ++i)
@@ -149,7 +165,7 @@ TEST_CASE("arrangement model: each pair that counts is in the sums once") {
 
 TEST_CASE("arrangement model: exact counts give the factor of every pair") {
     const config::Scanner scanner = test::example_of_long_form("two-heads");
-    const estimate::ArrangementModel model(scanner, scan_of(25, 60), any_pair);
+    const estimate::ArrangementModel model(scanner, scan_of(25, 60), any_pair, faces_of(scanner));
     std::vector<double> efficiency;
     for (std::uint32_t i = 0; i < scanner.geometry.crystal_count(); ++i)
         efficiency.push_back(0.8 + 0.1 * (i * 7 % 5));
@@ -191,15 +207,20 @@ TEST_CASE("arrangement model: drawn pairs give the efficiencies of the crystals"
 TEST_CASE("arrangement model: a source that no line meets is refused") {
     const config::Scanner scanner = test::example_of_long_form("two-heads");
     CHECK_THAT(test::complaint([&] {
-                   const estimate::ArrangementModel model(scanner, scan_of(5, 20),
-                                                          [](std::uint32_t, std::uint32_t) { return false; });
+                   const estimate::ArrangementModel model(
+                       scanner, scan_of(5, 20), [](std::uint32_t, std::uint32_t) { return false; },
+                       faces_of(scanner));
                }),
                test::contains("no line between two crystals meets the cylinder"));
     estimate::CylinderScan scan = scan_of(5, 20);
     scan.centre_mm = {0, 0, 300};
-    CHECK_THAT(test::complaint([&] { const estimate::ArrangementModel model(scanner, scan, any_pair); }),
+    CHECK_THAT(test::complaint([&] {
+                   const estimate::ArrangementModel model(scanner, scan, any_pair, faces_of(scanner));
+               }),
                test::contains("no line between two crystals meets the cylinder"));
-    CHECK_THAT(
-        test::complaint([&] { const estimate::ArrangementModel model(scanner, scan_of(0, 20), any_pair); }),
-        test::contains("expected both above 0"));
+    CHECK_THAT(test::complaint([&] {
+                   const estimate::ArrangementModel model(scanner, scan_of(0, 20), any_pair,
+                                                          faces_of(scanner));
+               }),
+               test::contains("expected both above 0"));
 }

@@ -225,7 +225,7 @@ TEST_CASE("derive time: modules of the long form that no pair joins are named") 
     std::set<std::uint32_t> along_x;
     for (std::uint32_t module = 0; module < scanner.arrangement->modules().size(); ++module)
         if (is_x(scanner.arrangement->modules()[module].first_crystal)) along_x.insert(module);
-    const std::string text = groups_text(g, found.offsets);
+    const std::string text = petcal::groups_text(g, found.offsets);
     CAPTURE(text);
     CHECK(std::count(text.begin(), text.end(), ';') == 1);
     for (const std::uint32_t module : along_x)

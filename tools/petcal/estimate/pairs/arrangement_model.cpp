@@ -53,9 +53,11 @@ struct ArrangementModel::Work {
     std::vector<double> parts;
 };
 
-ArrangementModel::ArrangementModel(const config::Scanner& scanner, const CylinderScan& scan, GoodPair good)
+ArrangementModel::ArrangementModel(const config::Scanner& scanner, const CylinderScan& scan, GoodPair good,
+                                   SolidAngle solid_angle)
     : ScanModel(scanner, scan),
       good_(std::move(good)),
+      solid_angle_(std::move(solid_angle)),
       arrangement_(config::arrangement_of(scanner)),
       lines_(scanner, scan.depth) {
     const config::Arrangement& a = *arrangement_;
@@ -63,7 +65,6 @@ ArrangementModel::ArrangementModel(const config::Scanner& scanner, const Cylinde
         const config::CrystalAddress at = a.address(i);
         const config::CrystalLayer& layer = a.layer_of(i);
         faces_.push_back({layer.y.sizes[at.column], layer.z.sizes[at.row]});
-        mean_area_ += faces_.back().y * faces_.back().z / a.crystal_count();
         reach_mm_ = std::max(reach_mm_, std::abs(lines_.places[i].front_centre_mm[2]));
     }
     const auto modules = static_cast<std::uint32_t>(a.modules().size());
@@ -188,12 +189,7 @@ double ArrangementModel::expected(std::uint32_t a, std::uint32_t b) const {
     const double way = std::hypot(p->across_mm, ends.b[2] - ends.a[2]);
     const double chord =
         way * std::max(std::min(inside.high, to_b + half) - std::max(inside.low, to_b - half), 0.0);
-    const config::CrystalPlace& place_a = lines_.places[a];
-    const config::CrystalPlace& place_b = lines_.places[b];
-    const double square = square_of_distance(place_a, place_b);
-    const config::Cosines cosines = cosines_of(place_a, place_b, std::sqrt(square));
-    const double areas = faces_[a].y * faces_[a].z * faces_[b].y * faces_[b].z / (mean_area_ * mean_area_);
-    return areas * cosines.a * cosines.b * chord * std::exp(-s.attenuation_per_mm * chord) / square;
+    return solid_angle_(a, b) * chord * std::exp(-s.attenuation_per_mm * chord);
 }
 
 bool ArrangementModel::counts(std::uint32_t a, std::uint32_t b) const {

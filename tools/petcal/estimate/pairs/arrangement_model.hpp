@@ -1,6 +1,7 @@
 // The expected coincidences of a cylinder in a scanner of the long form.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -16,9 +17,13 @@ namespace petacq::estimate {
 class ArrangementModel : public ScanModel {
   public:
     using GoodPair = std::function<bool(std::uint32_t a, std::uint32_t b)>;
-    /// `good`: whether the daemon takes two crystals as a pair, in either order. Throws config::Error when
-    /// the cylinder has no volume, or no line between two crystals meets it.
-    ArrangementModel(const config::Scanner& scanner, const CylinderScan& scan, GoodPair good);
+    using SolidAngle = std::function<double(std::uint32_t a, std::uint32_t b)>;
+    /// `good`: whether the daemon takes two crystals as a pair, in either order. `solid_angle`: the chance
+    /// that the photons of a pair fly along their line and are detected, of any unit: what images take it to
+    /// be, since the normalisation is relative to that. Both are called by several threads. Throws
+    /// config::Error when the cylinder has no volume, or no line between two crystals meets it.
+    ArrangementModel(const config::Scanner& scanner, const CylinderScan& scan, GoodPair good,
+                     SolidAngle solid_angle);
 
     [[nodiscard]] PairSums sums(std::span<const double> weights, const GeometricFactors& factors,
                                 unsigned threads) const override;
@@ -73,10 +78,10 @@ class ArrangementModel : public ScanModel {
     void mark_accepted();
 
     GoodPair good_;
+    SolidAngle solid_angle_;
     std::shared_ptr<const config::Arrangement> arrangement_;
     config::LineGeometry lines_;
     std::vector<FaceSize> faces_;  // [crystal]
-    double mean_area_ = 0;
     std::shared_ptr<const normalisation::PairClasses> classes_;
     std::size_t symmetries_ = 0;
     std::vector<std::uint32_t> part_of_;

@@ -9,7 +9,7 @@
 
 namespace petacq::estimate {
 
-/// The model of a scan with a ring. Without the area of the faces, which all crystals have in common. The
+/// The model of a scan with a ring. The
 /// detections that the mean line stands for lie evenly over the width of the faces and, with a depth, from
 /// the front to twice that depth. For each pair of columns (crystals with the same place around the ring) the
 /// part of the line in the circle is found once; all pairs of rings follow from it, so that memory does not

@@ -60,12 +60,12 @@ struct PairSums {
 };
 
 /// The expected number of pairs, up to a common factor, is e_i e_j transaxial axial g_ij with
-///     g_ij = chord / distance^2 * cos_i * cos_j * exp(-attenuation * chord)
-/// times the area of both front faces: distance and angles between the centres of these, as in
-/// tools/petlm/reconstruction/em/lines.hpp, and the chord between the points at the mean depth. The chord is
-/// that of the mean line over the width of the faces and the depths of detections, so that lines near the
-/// edge of the cylinder have the right number. Overlap and blocking of crystals are left out: that is what
-/// the factors are for. Thread-safe.
+///     g_ij = solid angle * chord * exp(-attenuation * chord).
+/// The solid angle is that of images (tools/petlm/reconstruction/corrections/line_factors.hpp); in a ring
+/// cos_i cos_j / distance^2, between the centres of the front faces. The chord is between the points at the
+/// mean depth, that of the mean line over the width of the faces and the depths of detections, so that lines
+/// near the edge of the cylinder have the right number. Overlap and blocking of crystals are left to the
+/// factors. Thread-safe.
 class ScanModel {
   public:
     virtual ~ScanModel() = default;
