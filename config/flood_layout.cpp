@@ -45,14 +45,14 @@ const FloodLayout::Layer& FloodLayout::layer_of(std::uint32_t local) const {
              1);
 }
 
-std::optional<FloodLayout::Field> FloodLayout::Field::of(double u, std::uint32_t count) {
+std::optional<FloodLayout::FloodField> FloodLayout::FloodField::of(double u, std::uint32_t count) {
     const double place = (u + 1) / 2 * count;
     const double whole = std::floor(place);
     if (whole < 0 || whole >= count) return std::nullopt;
-    return Field{static_cast<std::uint32_t>(whole), place - whole};
+    return FloodField{static_cast<std::uint32_t>(whole), place - whole};
 }
 
-std::optional<std::uint32_t> FloodLayout::Field::part(double inside, std::uint32_t count, double gap) {
+std::optional<std::uint32_t> FloodLayout::FloodField::part(double inside, std::uint32_t count, double gap) {
     const double place = inside * count;
     const double whole = std::floor(place);
     if (whole < 0 || whole >= count) return std::nullopt;

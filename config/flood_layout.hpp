@@ -27,14 +27,14 @@ class FloodLayout {
     /// of a column or row, by their number in the whole map.
     template <class Gap>
     [[nodiscard]] std::optional<std::uint32_t> crystal_at(FloodPoint point, Gap gap) const {
-        const auto field_u = Field::of(point.u, across_);
-        const auto field_v = Field::of(point.v, down_);
+        const auto field_u = FloodField::of(point.u, across_);
+        const auto field_v = FloodField::of(point.v, down_);
         if (!field_u || !field_v) return std::nullopt;
         const std::size_t number = field_v->number * std::size_t{across_} + field_u->number;
         if (number >= layers_.size()) return std::nullopt;
         const Layer& layer = layers_[number];
-        const auto column = Field::part(field_u->inside, layer.columns, gap(across_ * layer.columns));
-        const auto row = Field::part(field_v->inside, layer.rows, gap(down_ * layer.rows));
+        const auto column = FloodField::part(field_u->inside, layer.columns, gap(across_ * layer.columns));
+        const auto row = FloodField::part(field_v->inside, layer.rows, gap(down_ * layer.rows));
         if (!column || !row) return std::nullopt;
         return layer.first + (layer.rows - 1 - *row) * layer.columns + *column;
     }
@@ -54,10 +54,10 @@ class FloodLayout {
     [[nodiscard]] std::uint32_t fields_down() const { return down_; }
 
   private:
-    struct Field {
+    struct FloodField {
         std::uint32_t number;
         double inside;  ///< 0 to 1
-        static std::optional<Field> of(double u, std::uint32_t count);
+        static std::optional<FloodField> of(double u, std::uint32_t count);
         static std::optional<std::uint32_t> part(double inside, std::uint32_t count, double gap);
     };
     [[nodiscard]] const Layer& layer_of(std::uint32_t local) const;

@@ -47,7 +47,7 @@ std::uint32_t LutetiumCrystals::draw(Random& random) const {
     if (parts_.empty()) return random.below(count_);
     const double place = random.uniform() * parts_.back().upto;
     const auto part = std::upper_bound(parts_.begin(), parts_.end() - 1, place,
-                                       [](double v, const Part& p) { return v < p.upto; });
+                                       [](double v, const LutetiumLayer& p) { return v < p.upto; });
     const config::Module& module = arrangement_->modules()[part->module];
     const config::CrystalLayer& layer = arrangement_->type_of(module).layers[part->layer];
     const std::uint32_t column = draw_by_size(layer.y, random);

@@ -26,7 +26,7 @@ class LutetiumCrystals {
 
   private:
     /// A layer of a module.
-    struct Part {
+    struct LutetiumLayer {
         double upto;  ///< the volume of this part and those before it
         std::uint32_t module;
         std::uint32_t layer;
@@ -34,7 +34,7 @@ class LutetiumCrystals {
     const config::Scanner& scanner_;
     std::shared_ptr<const config::Arrangement> arrangement_;
     std::uint32_t count_ = 0;
-    std::vector<Part> parts_;  ///< empty: all crystals of the scanner contain it, and are equal
+    std::vector<LutetiumLayer> parts_;  ///< empty: all crystals of the scanner contain it, and are equal
 };
 
 }  // namespace petacq::sim
