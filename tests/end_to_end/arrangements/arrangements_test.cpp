@@ -137,11 +137,13 @@ TEST_CASE("a scanner with units that do not exist: every fault is counted as the
     write_file(file, odd_description().dump());
     const Site site(any_modules, file);
     std::vector<std::string> arguments{"--point",
-                                       "1,2,3,2",
+                                       "1,2,3,4",
                                        "--duration-s",
                                        "0.2",
                                        "--crystals",
                                        "scatter",
+                                       "--efficiency",
+                                       "1",
                                        "--intrinsic-hz",
                                        "200",
                                        "--intrinsic-cascade",
