@@ -57,7 +57,8 @@ ArrangementModel::ArrangementModel(const config::Scanner& scanner, const Cylinde
     : ScanModel(scanner, scan),
       good_(std::move(good)),
       arrangement_(config::arrangement_of(scanner)),
-      lines_(scanner, scan.depth) {
+      lines_(scanner, scan.depth),
+      response_(arrangement_, scan.depth.typical_mm() > 0) {
     const config::Arrangement& a = *arrangement_;
     for (std::uint32_t i = 0; i < a.crystal_count(); ++i) {
         const config::CrystalAddress at = a.address(i);
@@ -188,12 +189,13 @@ double ArrangementModel::expected(std::uint32_t a, std::uint32_t b) const {
     const double way = std::hypot(p->across_mm, ends.b[2] - ends.a[2]);
     const double chord =
         way * std::max(std::min(inside.high, to_b + half) - std::max(inside.low, to_b - half), 0.0);
-    const config::CrystalPlace& place_a = lines_.places[a];
-    const config::CrystalPlace& place_b = lines_.places[b];
-    const double square = square_of_distance(place_a, place_b);
-    const config::Cosines cosines = cosines_of(place_a, place_b, std::sqrt(square));
-    const double areas = faces_[a].y * faces_[a].z * faces_[b].y * faces_[b].z / (mean_area_ * mean_area_);
-    return areas * cosines.a * cosines.b * chord * std::exp(-s.attenuation_per_mm * chord) / square;
+    // As corrections::LineFactors::solid_angle(): images take what the normalisation leaves out.
+    const config::CrystalPlace end_a = {ends.a, lines_.places[a].outward};
+    const config::CrystalPlace end_b = {ends.b, lines_.places[b].outward};
+    const double square = square_of_distance(end_a, end_b);
+    const config::Cosines cosines = cosines_of(end_a, end_b, std::sqrt(square));
+    const double response = response_.of(a, b) / (mean_area_ * mean_area_);
+    return response * cosines.a * cosines.b * chord * std::exp(-s.attenuation_per_mm * chord) / square;
 }
 
 bool ArrangementModel::counts(std::uint32_t a, std::uint32_t b) const {

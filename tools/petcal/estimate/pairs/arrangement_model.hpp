@@ -5,12 +5,15 @@
 #include <optional>
 #include <vector>
 
+#include "tools/geometry/pair_response.hpp"
 #include "tools/normalisation/pair_classes.hpp"
 #include "tools/petcal/estimate/pairs/scan_model.hpp"
 
 namespace petacq::estimate {
 
-/// The model of a scan with any arrangement of crystals. Detections spread evenly over the faces, and behind
+/// The model of a scan with any arrangement of crystals. What absorption in the crystals, layers and modules
+/// on the way makes of a pair is in geometry::PairResponse, so that efficiencies and factors hold the rest.
+/// Detections spread evenly over the faces, and behind
 /// them as with a ring. The lines of each crystal are found once; of scanners with more than max_lines pairs
 /// an even share, so that memory is bounded: every share-th crystal is a partner, others for each crystal.
 class ArrangementModel : public ScanModel {
@@ -75,6 +78,7 @@ class ArrangementModel : public ScanModel {
     GoodPair good_;
     std::shared_ptr<const config::Arrangement> arrangement_;
     config::LineGeometry lines_;
+    geometry::PairResponse response_;
     std::vector<FaceSize> faces_;  // [crystal]
     double mean_area_ = 0;
     std::shared_ptr<const normalisation::PairClasses> classes_;
