@@ -115,11 +115,11 @@ void PairResponse::find_in_the_way() {
 }
 
 double PairResponse::area(std::uint32_t crystal) const {
-    const CrystalPart& part = parts_[crystal];
+    const CrystalFace& part = parts_[crystal];
     return 4 * double{part.half_y} * double{part.half_z};
 }
 
-Vector3 PairResponse::node(const CrystalPart& part, int index) const {
+Vector3 PairResponse::node(const CrystalFace& part, int index) const {
     const config::Module& module = arrangement_->modules()[part.module];
     const double front = slabs_[module.type][part.layer].low[0];
     const double y = double{part.y} + (index % 2 == 0 ? -1 : 1) * double{part.half_y} / std::numbers::sqrt3;
@@ -138,7 +138,7 @@ Vector3 PairResponse::in_module(const config::Module& module, const Vector3& poi
             dot(from_front, module.along_z)};
 }
 
-double PairResponse::thickness_before(const CrystalPart& part, const Vector3& from, const Vector3& to) const {
+double PairResponse::thickness_before(const CrystalFace& part, const Vector3& from, const Vector3& to) const {
     const config::Module& module = arrangement_->modules()[part.module];
     const std::vector<Slab>& slabs = slabs_[module.type];
     const Vector3 a = in_module(module, from);
@@ -174,14 +174,14 @@ double PairResponse::of(std::uint32_t a, std::uint32_t b) const {
     if (!deep_) return area(a) * area(b);
     const std::uint32_t first = std::min(a, b);
     const std::uint32_t second = std::max(a, b);
-    const CrystalPart& one = parts_[first];
-    const CrystalPart& other = parts_[second];
+    const CrystalFace& one = parts_[first];
+    const CrystalFace& other = parts_[second];
     const Vector3 from = arrangement_->place(first).front_centre_mm;
     const Vector3 to = arrangement_->place(second).front_centre_mm;
     const Vector3 along = minus(to, from);
     const double apart = std::sqrt(dot(along, along));
     double response = area(a) * area(b);
-    for (const CrystalPart* part : {&one, &other}) {
+    for (const CrystalFace* part : {&one, &other}) {
         const config::Module& module = arrangement_->modules()[part->module];
         const Slab& slab = slabs_[module.type][part->layer];
         const double cosine = std::max(std::abs(dot(along, module.outward)) / apart, min_cosine);

@@ -39,7 +39,7 @@ class PairResponse {
         Vector3 high;
         double per_mm;
     };
-    struct CrystalPart {
+    struct CrystalFace {
         std::uint32_t module;
         std::uint32_t layer;
         float y;  ///< middle and half sides of the front face, in the axes of the module
@@ -52,9 +52,9 @@ class PairResponse {
         Vector3 middle;
         double radius;  ///< of a sphere around the middle that holds it
     };
-    [[nodiscard]] Vector3 node(const CrystalPart& part, int index) const;
+    [[nodiscard]] Vector3 node(const CrystalFace& part, int index) const;
     [[nodiscard]] Vector3 in_module(const config::Module& module, const Vector3& point) const;
-    [[nodiscard]] double thickness_before(const CrystalPart& part, const Vector3& from,
+    [[nodiscard]] double thickness_before(const CrystalFace& part, const Vector3& from,
                                           const Vector3& to) const;
     /// Of one module.
     [[nodiscard]] double thickness_in(const InTheWay& one, const Vector3& from, const Vector3& to) const;
@@ -65,7 +65,7 @@ class PairResponse {
     std::shared_ptr<const config::Arrangement> arrangement_;
     bool deep_;
     std::vector<std::vector<Slab>> slabs_;  ///< [type][layer]
-    std::vector<CrystalPart> parts_;        ///< [crystal]
+    std::vector<CrystalFace> parts_;        ///< [crystal]
     std::vector<InTheWay> in_the_way_;
 };
 
