@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/make_calibration.hpp"
+#include "config/scanner/crystal_material.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tests/physics/phantoms.hpp"
 #include "tests/physics/scanners.hpp"

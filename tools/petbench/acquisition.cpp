@@ -20,7 +20,10 @@ constexpr std::uint32_t frames_per_datagram = 91;  // 1472 bytes
 constexpr std::size_t datagram_bytes = 1472;
 constexpr std::uint64_t ticks_per_ms = 1'000'000;  // ticks of a nanosecond
 /// 48 modules of 900 crystals.
-constexpr config::Geometry geometry{6, {.y = 2, .z = 4}, {.y = 2, .z = 2}, {.y = 15, .z = 15}, 48, 4, 256};
+constexpr std::uint32_t modules = 48;
+config::Geometry mouse_geometry() {
+    return {6, {.y = 2, .z = 4}, {.y = 2, .z = 2}, {.y = 15, .z = 15}, modules, 4, 256};
+}
 
 /// Gives back every slice at once, without results.
 class NoPipeline final : public gpu::Pipeline {
@@ -47,7 +50,7 @@ class NoPipeline final : public gpu::Pipeline {
         std::uint64_t id;
         bool ends_interval;
     };
-    const gpu::IntervalSums none_ = gpu::IntervalSums::none(geometry);
+    const gpu::IntervalSums none_ = gpu::IntervalSums::none(mouse_geometry());
     std::deque<Submitted> slices_;
 };
 
@@ -101,7 +104,7 @@ class Boards {
             d.bytes = datagram_bytes;
             d.address = 0x0A000001 + static_cast<std::uint32_t>(source);
             d.source = static_cast<std::uint16_t>(source + 1);
-            d.first_bdm = d.last_bdm = static_cast<std::uint16_t>(source % geometry.bdm_count);
+            d.first_bdm = d.last_bdm = static_cast<std::uint16_t>(source % modules);
             write_frame(d, d.first_time, batch->data + d.offset);
             write_frame(d, d.last_time,
                         batch->data + d.offset + (frames_per_datagram - 1) * net::frame_bytes);
@@ -139,10 +142,10 @@ double measure(const AcquisitionSuite& suite) {
     net::BatchQueue queue(suite.sockets, suite.batch_count);
     const net::ReceiverCounters counters;
     daemon::AcquisitionOptions options;
-    options.geometry = geometry;
-    options.frames.bdm_count = geometry.bdm_count;
-    options.frames.du_count = geometry.du_count;
-    options.frames.position_size = geometry.position_size;
+    options.geometry = mouse_geometry();
+    options.frames.bdm_count = options.geometry.bdm_count;
+    options.frames.du_count = static_cast<std::uint16_t>(options.geometry.du_count);
+    options.frames.position_size = static_cast<std::uint16_t>(options.geometry.position_size);
     options.slice_frames = suite.slice_frames;
     options.slice_interval = std::chrono::milliseconds(20);
     daemon::TrackerOptions tracker;

@@ -179,7 +179,7 @@ TEST_CASE("spectra that cannot be saved fail the run and close nothing else", "[
 }
 
 TEST_CASE("spectra of a unit can be seen while the run is in progress", "[e2e][spectra]") {
-    const Site site({{"spectra", {{"enabled", true}}}, {"http", {{"listen", "127.0.0.1:0"}}}});
+    const Site site(json{{"spectra", {{"enabled", true}}}, {"http", {{"listen", "127.0.0.1:0"}}}});
     Daemon daemon(site);
     daemon.start("seen");
     const json summary = simulate(site, short_stream(daemon));
