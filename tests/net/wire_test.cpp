@@ -281,15 +281,21 @@ TEST_CASE("the example in the manual is correct") {
     // Lines of the form "0010  a3 11 ..." in docs/reference/wire-format.md.
     std::ifstream manual(PETACQ_SOURCE_DIR "/docs/reference/wire-format.md");
     REQUIRE(manual);
-    std::vector<std::byte> bytes;
+    std::vector<std::vector<std::byte>> examples;
     for (std::string line; std::getline(manual, line);) {
         if (line.size() != 53 || line.substr(4, 2) != "  ") continue;
         if (line.find_first_not_of("0123456789abcdef ") != std::string::npos) continue;
-        CHECK(std::stoul(line.substr(0, 4), nullptr, 16) == bytes.size());
+        const std::size_t offset = std::stoul(line.substr(0, 4), nullptr, 16);
+        if (offset == 0) examples.emplace_back();
+        REQUIRE_FALSE(examples.empty());
+        std::vector<std::byte>& bytes = examples.back();
+        CHECK(offset == bytes.size());
         for (std::size_t i = 6; i < line.size(); i += 3) {
             bytes.push_back(static_cast<std::byte>(std::stoul(line.substr(i, 2), nullptr, 16)));
         }
     }
+    REQUIRE(examples.size() == 2);
+    const std::vector<std::byte>& bytes = examples[0];
     REQUIRE(bytes.size() == 48);
     DatagramHeader header;
     REQUIRE(parse_datagram(Framing::sequenced, FrameVersion::one, bytes.data(), bytes.size(), header) ==
@@ -301,6 +307,13 @@ TEST_CASE("the example in the manual is correct") {
                 Frame{0xA, 3, 17, 4886718345, 33, 12, 500, 36 * 16 + 8, 0x5}));
     CHECK(equal(decode_frame(&bytes[32], FrameVersion::one),
                 Frame{0xA, 11, 5, 4886718400, 250, 0, 1311, -8, 0x5}));
+    REQUIRE(examples[1].size() == 16);
+    const Frame of_version_2 = decode_frame(examples[1].data(), FrameVersion::two);
+    CHECK(of_version_2.du == 3);
+    CHECK(of_version_2.bdm == 4113);
+    CHECK(of_version_2.time == 4886718345);
+    CHECK((of_version_2.x == 33 && of_version_2.y == 12 && of_version_2.energy == 500));
+    CHECK(of_version_2.temperature_16ths == 36 * 16);
 }
 
 TEST_CASE("endpoints as text") {

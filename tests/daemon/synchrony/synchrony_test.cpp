@@ -268,7 +268,7 @@ std::vector<TimedSingle> hits_of(const std::vector<daemon::ModulePlace>& places,
             const config::Vector3& q = places[b].middle_mm;
             const double across = p[0] * q[0] + p[1] * q[1];
             const double lengths = std::hypot(p[0], p[1]) * std::hypot(q[0], q[1]);
-            if (places[a].exists && places[b].exists && across < -0.7 * lengths) partners.emplace_back(a, b);
+            if (places[a].exists && places[b].exists && across < -0.4 * lengths) partners.emplace_back(a, b);
         }
     }
     std::vector<TimedSingle> hits;
