@@ -139,7 +139,7 @@ void SynchronyWatch::convert_frames(const Sample& sample) {
             if (!gpu::markers_match<version>(w, t)) continue;
             const std::uint32_t cell = gpu::frame_cell<version>(w, t);
             if (cell == gpu::no_cell) continue;
-            const std::uint32_t local = gpu::local_of<version>(cell, t);
+            const std::uint32_t local = gpu::local_of(cell, t);
             if (local >= t.crystals_per_du) continue;
             const std::uint32_t slot = gpu::frame_unit<version>(w, t) * t.crystals_per_du + local;
             const float energy = gpu::frame_energy(net::adc_of(w), slot, t);

@@ -121,9 +121,7 @@ void find_addresses(FrameBlock& b, std::uint64_t watermark, const ConversionTabl
             b.without_address[without_address++] = k;
             continue;
         }
-        if constexpr (version == net::FrameVersion::one) {
-            __builtin_prefetch(t.position + cell);
-        } else if (t.position != nullptr) {
+        if (t.position != nullptr) {
             __builtin_prefetch(t.position + cell);
         } else {
             __builtin_prefetch(t.wide_position + cell);
@@ -259,7 +257,7 @@ void count(const FrameBlock& b, const Counting& counting) {
     if (full) counting.lists.flush_full();
 }
 
-/// `counting`: a Counting, or nullptr if nothing counts in spectra. `wide`: only with version 2.
+/// `counting`: a Counting, or nullptr if nothing counts in spectra.
 template <net::FrameVersion version, bool wide, bool restricted, bool one_bin, class Spectra>
 std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
                     const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
@@ -305,10 +303,12 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
                           : convert<version, wide, false, false, Spectra>;
     };
     using net::FrameVersion;
-    const auto function =
-        t.version == FrameVersion::one ? choose.template operator()<FrameVersion::one, false>()
-        : t.wide_position == nullptr   ? choose.template operator()<FrameVersion::two, false>()
-                                       : choose.template operator()<FrameVersion::two, true>();
+    const bool wide = t.wide_position != nullptr;
+    const auto function = t.version == FrameVersion::one
+                              ? wide ? choose.template operator()<FrameVersion::one, true>()
+                                     : choose.template operator()<FrameVersion::one, false>()
+                          : wide ? choose.template operator()<FrameVersion::two, true>()
+                                 : choose.template operator()<FrameVersion::two, false>();
     return function(cursor, frames, watermark, tables, to, histograms, out, counting);
 }
 

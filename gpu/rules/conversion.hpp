@@ -96,15 +96,13 @@ PETACQ_HD std::uint32_t frame_cell(net::FrameWords w, const ConversionTables& t)
     return inside ? cell : no_cell;
 }
 
-/// The local crystal of a cell. Only units that send frames of version 2 have wide entries.
-template <net::FrameVersion version>
-PETACQ_HD std::uint32_t local_of(std::uint32_t cell, const ConversionTables& t) {
-    const bool narrow = version == net::FrameVersion::one || t.position != nullptr;
+/// The local crystal of a cell.
+PETACQ_HD inline std::uint32_t local_of(std::uint32_t cell, const ConversionTables& t) {
 #ifdef __CUDA_ARCH__
-    if (narrow) return __ldg(t.position + cell);
+    if (t.position != nullptr) return __ldg(t.position + cell);
     return __ldg(t.wide_position + cell);
 #else
-    return narrow ? t.position[cell] : t.wide_position[cell];
+    return t.position != nullptr ? t.position[cell] : t.wide_position[cell];
 #endif
 }
 

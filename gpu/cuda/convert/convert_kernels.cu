@@ -217,8 +217,7 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
         bool inside[per_thread];
 #pragma unroll
         for (std::uint32_t k = 0; k < per_thread; ++k) {
-            const std::uint32_t local =
-                cell[k] != no_cell ? local_of<version>(cell[k], t) : t.crystals_per_du;
+            const std::uint32_t local = cell[k] != no_cell ? local_of(cell[k], t) : t.crystals_per_du;
             const std::uint32_t unit = frame_unit<version>(words[k], t);
             inside[k] = local < t.crystals_per_du;
             slot[k] = unit * t.crystals_per_du + local;

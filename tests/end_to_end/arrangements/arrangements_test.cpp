@@ -108,8 +108,9 @@ const json any_modules = {{"coincidence", {{"min_module_difference", nullptr}}},
 
 TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode", "[e2e][arrangements]") {
     const Case c = GENERATE(Case{"box", {5, -8, 6}, 0.3}, Case{"hexagon", {4, 3, -5}, 0.3},
-                            Case{"insert", {3, -2, 2}, 0.3}, Case{"partial-ring", {0, 0, 3}, 0.3},
-                            Case{"phoswich", {6, -4, 3}, 0.2}, Case{"two-heads", {2, -3, 4}, 0.3},
+                            Case{"insert", {3, -2, 2}, 0.3}, Case{"monolithic", {4, -6, 3}, 0.2},
+                            Case{"partial-ring", {0, 0, 3}, 0.3}, Case{"phoswich", {6, -4, 3}, 0.2},
+                            Case{"total-body", {20, -30, 10}, 0.4}, Case{"two-heads", {2, -3, 4}, 0.3},
                             Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
     INFO(c.scanner);
     const Site site(any_modules, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
