@@ -296,7 +296,7 @@ TEST_CASE("a layout with modules of 16 bits needs frames of version 2", "[foreig
     json layout = counted_format();
     layout["frame"]["bdm"] = {{"offset", 1}, {"bytes", 2}};  // with x
     CHECK_THROWS_WITH(format_of(layout, counted_tick_ps),
-                      Catch::Contains("/frame/bdm/bits: expected at most 8 bits without a table, found 16"));
+                      test::contains("/frame/bdm/bits: expected at most 8 bits without a table, found 16"));
     const net::FrameCheck scanner{.bdm_count = 300, .version = net::FrameVersion::two};
     net::Translator translator(format_of(layout, counted_tick_ps, scanner));
     const Bytes datagram = counted_datagram(1, 0, {100});
@@ -306,7 +306,7 @@ TEST_CASE("a layout with modules of 16 bits needs frames of version 2", "[foreig
     CHECK(frame.time % (1 << 24) == 100);
     CHECK(frame.head_marker == net::default_head_marker);
     layout["frame"]["bdm"] = 65'536;
-    CHECK_THROWS_WITH(format_of(layout, counted_tick_ps, scanner), Catch::Contains("/frame/bdm: expected"));
+    CHECK_THROWS_WITH(format_of(layout, counted_tick_ps, scanner), test::contains("/frame/bdm: expected"));
 }
 
 TEST_CASE("a tag of a layout becomes one of version 2", "[foreign]") {
