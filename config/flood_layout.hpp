@@ -38,7 +38,7 @@ class FloodLayout {
         if (!column || !row) return std::nullopt;
         return layer.first + (layer.rows - 1 - *row) * layer.columns + *column;
     }
-    /// As many columns (or rows) of a crystal's size would fill the whole map.
+    /// The number of columns, or rows, that would fill the whole map if all were as wide as this crystal's.
     [[nodiscard]] std::uint32_t columns(std::uint32_t local) const {
         return across_ * layer_of(local).columns;
     }

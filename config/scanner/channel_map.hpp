@@ -38,7 +38,7 @@ struct PairGeometry {
         std::int32_t y_um = 0;
         std::int32_t z_um = 0;
     };
-    /// What modules of a group have in common.
+    /// The place around the ring that all modules of a group share.
     struct PairGroup {
         std::uint32_t around = 0;     ///< place around the ring
         std::uint32_t around_of = 0;  ///< how many places there are; 0: its modules form no ring

@@ -58,7 +58,7 @@ struct Geometry {
         return is_ring() ? modules_in_ring() : pairs->places_around();
     }
 
-    // Of a ring. REQUIRES: is_ring().
+    // These describe a ring. REQUIRES: is_ring().
     [[nodiscard]] std::uint32_t modules_in_ring() const { return channels * modules.y; }
     [[nodiscard]] std::uint32_t crystals_per_module_y() const { return blocks.y * crystals.y; }
     [[nodiscard]] std::uint32_t crystals_in_ring() const {

@@ -24,23 +24,25 @@ std::array<Vector3, 8> ModuleBox::corners() const {
     return corners;
 }
 
-ModuleBox box_of(const Module& m, const ModuleType& type) {
-    double y_low = 0;
-    double y_high = 0;
-    double z_low = 0;
-    double z_high = 0;
+FaceExtent face_of(const ModuleType& type) {
+    FaceExtent face;
     for (const CrystalLayer& layer : type.layers) {
-        y_low = std::min(y_low, layer.y.low());
-        y_high = std::max(y_high, layer.y.high());
-        z_low = std::min(z_low, layer.z.low());
-        z_high = std::max(z_high, layer.z.high());
+        face.y_low = std::min(face.y_low, layer.y.low());
+        face.y_high = std::max(face.y_high, layer.y.high());
+        face.z_low = std::min(face.z_low, layer.z.low());
+        face.z_high = std::max(face.z_high, layer.z.high());
     }
+    return face;
+}
+
+ModuleBox box_of(const Module& m, const ModuleType& type) {
+    const FaceExtent face = face_of(type);
     ModuleBox box;
     box.axes = {m.along_y, m.along_z, m.outward};
-    box.half = {(y_high - y_low) / 2, (z_high - z_low) / 2, type.length_mm() / 2};
+    box.half = {(face.y_high - face.y_low) / 2, (face.z_high - face.z_low) / 2, type.length_mm() / 2};
     for (std::size_t i = 0; i < 3; ++i) {
-        box.middle[i] = m.front_mm[i] + (y_high + y_low) / 2 * m.along_y[i] +
-                        (z_high + z_low) / 2 * m.along_z[i] + type.length_mm() / 2 * m.outward[i];
+        box.middle[i] = m.front_mm[i] + (face.y_high + face.y_low) / 2 * m.along_y[i] +
+                        (face.z_high + face.z_low) / 2 * m.along_z[i] + type.length_mm() / 2 * m.outward[i];
     }
     return box;
 }

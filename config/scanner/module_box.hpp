@@ -17,6 +17,15 @@ struct ModuleBox {
     [[nodiscard]] std::array<Vector3, 8> corners() const;
 };
 
+/// The rectangle that holds the front faces of all layers, mm from the middle of the module.
+struct FaceExtent {
+    double y_low = 0;
+    double y_high = 0;
+    double z_low = 0;
+    double z_high = 0;
+};
+FaceExtent face_of(const ModuleType& type);
+
 ModuleBox box_of(const Module& module, const ModuleType& type);
 
 /// How near it comes to the axis of the scanner; 0 if the axis passes through it.

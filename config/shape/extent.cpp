@@ -10,7 +10,7 @@ namespace petacq::config {
 namespace {
 
 constexpr double unknown = std::numeric_limits<double>::infinity();
-/// Of the angle between two directions that are more across than along.
+/// The cosine of 45 degrees: a direction with a smaller one to an axis lies more across it than along it.
 constexpr double half_way = 0.7071067811865476;
 
 double pitch_of(const CrystalRow& row) {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "config/scanner/module_box.hpp"
 #include "config/shape/extent.hpp"
 
 namespace petacq::config {
@@ -59,17 +60,8 @@ MapRectangle rectangle(const UnrolledMap::ModuleOnMap& m, double y_low, double y
 }
 
 MapRectangle all_layers(const UnrolledMap::ModuleOnMap& m, const ModuleType& type) {
-    double y_low = 0;
-    double y_high = 0;
-    double z_low = 0;
-    double z_high = 0;
-    for (const CrystalLayer& layer : type.layers) {
-        y_low = std::min(y_low, layer.y.low());
-        y_high = std::max(y_high, layer.y.high());
-        z_low = std::min(z_low, layer.z.low());
-        z_high = std::max(z_high, layer.z.high());
-    }
-    return rectangle(m, y_low, y_high, z_low, z_high);
+    const FaceExtent face = face_of(type);
+    return rectangle(m, face.y_low, face.y_high, face.z_low, face.z_high);
 }
 
 /// Its place within its direction, as if all directions were at x = 0.

@@ -127,7 +127,7 @@ void SynchronyWatch::convert(const Sample& sample) {
     }
 }
 
-/// As the pipeline does, but for the modules of a source.
+/// Converts frames as the pipeline does, but does not check that a module belongs to its source.
 template <net::FrameVersion version>
 void SynchronyWatch::convert_frames(const Sample& sample) {
     const gpu::ConversionTables& t = sample.tables->view();

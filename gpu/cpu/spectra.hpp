@@ -137,9 +137,10 @@ class FrameLists {
     UnitCounts& counts_;
     const std::uint32_t max_frames_;  // of a unit, before a block
     const std::size_t stride_;
-    net::HugeVector<CountedFrame> frames_;   // [unit][stride]
-    std::vector<std::uint8_t> energy_high_;  // likewise, if units have more than 256 crystals
-    std::vector<std::uint32_t> sizes_;       // [unit]
+    net::HugeVector<CountedFrame> frames_;  // [unit][stride]
+    std::vector<std::uint8_t>
+        energy_high_;  // [unit][stride] bits of the energies beyond 16; empty: there are none
+    std::vector<std::uint32_t> sizes_;  // [unit]
 };
 
 class HostSpectra {

@@ -62,7 +62,8 @@ class GoodPairs {
     [[nodiscard]] bool can_join(std::uint32_t cell_a, std::uint32_t cell_b) const {
         return cells_.can_join(cells_.side_of(cell_a), cells_.side_of(cell_b));
     }
-    /// Of a crystal of this bin, the values that it can pair with in a cell, itself included.
+    /// The sum of the values in a cell with which a crystal of this bin can pair. It includes the crystal
+    /// itself.
     [[nodiscard]] double near(std::size_t kind, std::uint32_t bin, std::uint32_t cell) const {
         return bins_.weighted() ? near_[kind][std::size_t{bin} * cells_.count() + cell]
                                 : near_[kind][std::size_t{cell} * bins_.rows() + bins_.row_of(bin)];

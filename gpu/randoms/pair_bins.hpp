@@ -34,8 +34,8 @@ struct PairSides {
 /// Immutable once built, so threads may share it.
 class PairBins {
   public:
-    /// In the long form at most so many bins have weights one by one, and at most so many places along the
-    /// axis are told apart.
+    /// Limits of the long form: bins with a weight for each pair of them, and places along the axis that have
+    /// a row of their own.
     static constexpr std::uint32_t max_weighted = 1024;
     static constexpr std::uint32_t max_rows = 1024;
 

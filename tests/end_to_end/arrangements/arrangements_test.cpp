@@ -25,6 +25,7 @@ struct Case {
     std::string scanner;
     std::array<double, 3> point_mm;  ///< of the activity
     double max_offset_mm;            ///< of the point that is found
+    const char* mbq = "1";
 };
 
 /// The middle of a crystal.
@@ -110,7 +111,7 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
     const Case c = GENERATE(Case{"box", {5, -8, 6}, 0.3}, Case{"hexagon", {4, 3, -5}, 0.3},
                             Case{"insert", {3, -2, 2}, 0.3}, Case{"monolithic", {4, -6, 3}, 0.2},
                             Case{"partial-ring", {0, 0, 3}, 0.3}, Case{"phoswich", {6, -4, 3}, 0.2},
-                            Case{"total-body", {20, -30, 10}, 0.4}, Case{"two-heads", {2, -3, 4}, 0.3},
+                            Case{"total-body", {20, -30, 10}, 0.4}, Case{"two-heads", {2, -3, 4}, 0.3, "6"},
                             Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
     INFO(c.scanner);
     const Site site(any_modules, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
@@ -118,10 +119,11 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
     const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
                            std::to_string(c.point_mm[2]);
     const json compared =
-        run_and_compare(site, {"--point", at + ",1", "--duration-s", "0.1", "--crystals", "depth",
+        run_and_compare(site, {"--point", at + "," + c.mbq, "--duration-s", "0.1", "--crystals", "depth",
                                "--efficiency", "1", "--scatter", "0", "--dark-hz", "100"});
     CHECK(compared["prompts"] > 500);
     CHECK(compared["prompts_expected"] == compared["prompts"]);
+    CHECK(compared["delayeds"] > 0);
 
     const config::Scanner scanner = config::load_scanner(site.scanner());
     const auto pairs = coincidences_of(site.run("r") / "coincidences.plm");
