@@ -111,6 +111,7 @@ void run(const PipelineSuite& o) {
     const config::Calibration calibration = config::make_calibration(scanner, model);
     gpu::PipelineOptions options;
     options.geometry = scanner.geometry;
+    options.frame_version = scanner.frame_version;
     options.energy = {true, 350, 650};
     options.rules.window = static_cast<std::uint32_t>(o.window_ns * 1e3 / scanner.tick_ps);
     if (scanner.geometry.modules_around() >= 4) options.rules.min_module_difference = 2;

@@ -76,6 +76,18 @@ TEST_CASE("petbench pipeline measures by any rules", "[petbench]") {
     CHECK(petbench("pipeline" + small_scanner + few_frames + "--mode both").status == 64);
 }
 
+TEST_CASE("petbench pipeline takes any scanner", "[petbench]") {
+    for (const char* name : {"insert", "total-body"}) {
+        const Outcome outcome = petbench("pipeline --repeat 1 --frames 65536 --threads 1 --scanner " +
+                                         std::string("'" PETACQ_SOURCE_DIR "/config/examples/scanners/") +
+                                         name + ".scanner.json'");
+        INFO(outcome.out);
+        CHECK(outcome.status == 0);
+        CHECK_FALSE(contains(outcome.out, "accepted 0.0 %"));
+        CHECK_FALSE(contains(outcome.out, "prompts 0,"));
+    }
+}
+
 TEST_CASE("petbench refuses what needs a GPU where there is none", "[petbench]") {
     const std::string on_gpu = "pipeline --backend cuda --repeat 1 --frames 1000" + small_scanner;
     const Outcome sort = petbench("sort --from 1024 --to 1024 --repeat 1");
