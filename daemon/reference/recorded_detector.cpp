@@ -86,18 +86,19 @@ std::shared_ptr<const Second> RecordedDetector::next() {
 
 void check_comparable(const std::filesystem::path& directory, const RecordedDetector& recorded,
                       const config::Configuration& configuration, const config::Scanner& scanner) {
-    json found = config::meaning_of_records(recorded.scanner());
-    json expected = config::meaning_of_records(scanner);
-    found["name"] = recorded.scanner().name;
-    expected["name"] = scanner.name;
+    const auto differs = [&](const std::string& key, const std::string& how) {
+        fail(directory, "a run of another scanner: its " + key + " is " + how);
+    };
+    const std::string& name = recorded.scanner().name;
+    if (name != scanner.name) differs("name", json(name).dump() + ", expected " + json(scanner.name).dump());
+    const json found = config::meaning_of_records(recorded.scanner());
+    const json expected = config::meaning_of_records(scanner);
     for (const auto& [key, ours] : expected.items()) {
         const json theirs = found.value(key, json());
         // Modules, units and crystals are compared by their numbers, wherever they are.
         if (theirs == ours || key == "dimensions") continue;
         const bool brief = ours.is_primitive() || scanner.is_ring();
-        fail(directory, "a run of another scanner: its " + key + " is " +
-                            (brief ? theirs.dump() + ", expected " + ours.dump()
-                                   : std::string("not that of the description")));
+        differs(key, brief ? theirs.dump() + ", expected " + ours.dump() : "not that of the description");
     }
     check_same(directory, recorded.configuration(), configuration);
 }
