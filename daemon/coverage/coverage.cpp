@@ -10,6 +10,7 @@
 #include <span>
 
 #include "config/base/sha256.hpp"
+#include "config/scanner/meaning_of_records.hpp"
 
 namespace petacq::daemon {
 
@@ -229,11 +230,7 @@ Coverage with_rules(Coverage of_singles, const config::Coincidence& coincidence,
 }
 
 std::string scanner_sha256(const config::Scanner& scanner) {
-    const json all = config::to_json(scanner);
-    json meaning;
-    for (const char* key : {"geometry", "dimensions", "tick_ps"})
-        if (all.contains(key)) meaning[key] = all.at(key);
-    const std::string text = meaning.dump();
+    const std::string text = config::meaning_of_records(scanner).dump();
     config::Sha256 hash;
     hash.add(std::as_bytes(std::span(text)));
     return hash.text();

@@ -148,7 +148,7 @@ Coverage coverage_of(const nlohmann::json& description, const nlohmann::json& ru
 /// That of a run by its run.json. Throws as coverage_from_json() does.
 Coverage coverage_of_run(const nlohmann::json& run);
 
-/// SHA-256 of what gives crystals and ticks their meaning: geometry, dimensions and tick.
+/// SHA-256 of what gives crystals and ticks their meaning: config::meaning_of_records().
 std::string scanner_sha256(const config::Scanner& scanner);
 
 }  // namespace petacq::daemon

@@ -6,6 +6,7 @@
 
 #include "config/base/error.hpp"
 #include "config/base/json_file.hpp"
+#include "config/scanner/meaning_of_records.hpp"
 #include "daemon/backend/pipeline_options.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/run/directory.hpp"
@@ -85,12 +86,19 @@ std::shared_ptr<const Second> RecordedDetector::next() {
 
 void check_comparable(const std::filesystem::path& directory, const RecordedDetector& recorded,
                       const config::Configuration& configuration, const config::Scanner& scanner) {
-    const json found = config::to_json(recorded.scanner());
-    const json expected = config::to_json(scanner);
-    for (const char* key : {"name", "geometry", "tick_ps"}) {
-        if (found.at(key) == expected.at(key)) continue;
-        fail(directory, std::string("a run of another scanner: its ") + key + " is " + found.at(key).dump() +
-                            ", expected " + expected.at(key).dump());
+    const auto differs = [&](const std::string& key, const std::string& how) {
+        fail(directory, "a run of another scanner: its " + key + " is " + how);
+    };
+    const std::string& name = recorded.scanner().name;
+    if (name != scanner.name) differs("name", json(name).dump() + ", expected " + json(scanner.name).dump());
+    const json found = config::meaning_of_records(recorded.scanner());
+    const json expected = config::meaning_of_records(scanner);
+    for (const auto& [key, ours] : expected.items()) {
+        const json theirs = found.value(key, json());
+        // Modules, units and crystals are compared by their numbers, wherever they are.
+        if (theirs == ours || key == "dimensions") continue;
+        const bool brief = ours.is_primitive() || scanner.is_ring();
+        differs(key, brief ? theirs.dump() + ", expected " + ours.dump() : "not that of the description");
     }
     check_same(directory, recorded.configuration(), configuration);
 }

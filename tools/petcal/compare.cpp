@@ -35,18 +35,20 @@ json compare_maps(const config::Geometry& g, const config::Calibration& a, const
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     json by_unit = json::array();
     std::size_t differing = 0;
+    std::size_t compared = 0;
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         for (std::uint32_t du = 0; du < g.du_count; ++du) {
+            if (g.crystals_of_unit(bdm * g.du_count + du) == 0) continue;
             const std::size_t first = (std::size_t{bdm} * g.du_count + du) * positions;
             const std::size_t here = differing_positions(g, a, b, first);
             const double share = static_cast<double>(here) / static_cast<double>(positions);
             by_unit.push_back({{"bdm", bdm}, {"du", du}, {"differing_fraction", share}});
             differing += here;
+            compared += positions;
         }
     }
-    return {
-        {"differing_fraction", static_cast<double>(differing) / static_cast<double>(a.position_table.size())},
-        {"units", by_unit}};
+    return {{"differing_fraction", static_cast<double>(differing) / static_cast<double>(compared)},
+            {"units", by_unit}};
 }
 
 float factor_at(const config::Calibration& c, std::size_t crystal, std::uint32_t adc) {

@@ -14,35 +14,50 @@ namespace {
 
 using nlohmann::json;
 
-/// The number of positions that map to each (unit, local crystal).
-std::vector<std::uint32_t> positions_per_crystal(const config::Geometry& g, const config::Calibration& c,
-                                                 std::uint64_t& outside) {
+// Tables have room for the largest unit in every (BDM, DU); what no crystal has does not count.
+
+struct PositionFigures {
+    std::uint64_t outside = 0;  ///< positions of units that belong to no crystal
+    std::uint64_t positions = 0;
+    std::uint64_t crystals_without = 0;
+};
+
+PositionFigures position_figures(const config::Geometry& g, const config::Calibration& c) {
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
-    // Of crystals that the unit does not have, no table can name one.
-    std::vector<std::uint32_t> count(std::size_t{g.unit_count()} * g.crystals_per_du(), 1);
-    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit)
-        std::fill_n(count.begin() + static_cast<std::ptrdiff_t>(std::size_t{unit} * g.crystals_per_du()),
-                    g.crystals_of_unit(unit), 0U);
-    for (std::size_t i = 0; i < c.position_table.size(); ++i) {
-        const std::uint32_t origin = c.position_table[i];
-        if (origin < g.crystals_of_unit(static_cast<std::uint32_t>(i / positions))) {
-            ++count[i / positions * g.crystals_per_du() + g.local_of_origin(origin)];
-        } else {
-            ++outside;
+    PositionFigures figures;
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+        const std::uint32_t crystals = g.crystals_of_unit(unit);
+        if (crystals == 0) continue;
+        std::vector<bool> named(crystals);
+        for (std::size_t i = 0; i < positions; ++i) {
+            const std::uint32_t origin = c.position_table[unit * positions + i];
+            if (origin < crystals) {
+                named[origin] = true;
+            } else {
+                ++figures.outside;
+            }
         }
+        figures.positions += positions;
+        figures.crystals_without += static_cast<std::uint64_t>(std::count(named.begin(), named.end(), false));
     }
-    return count;
+    return figures;
 }
 
-json factor_figures(const config::Calibration& c) {
-    const auto [low, high] = std::minmax_element(c.energy_factor.begin(), c.energy_factor.end());
-    std::uint64_t zero = 0;
+json factor_figures(const config::Geometry& g, const config::Calibration& c) {
+    std::vector<float> factors;
     std::uint64_t differing = 0;
-    for (std::size_t i = 0; i < c.energy_factor.size(); ++i) {
-        if (c.energy_factor[i] == 0) ++zero;
-        if (c.energy_factor[i] != c.energy_factor[i / c.bins * c.bins]) ++differing;
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
+            const float* const of_crystal =
+                &c.energy_factor[(std::size_t{unit} * g.crystals_per_du() + local) * c.bins];
+            factors.insert(factors.end(), of_crystal, of_crystal + c.bins);
+            differing += static_cast<std::uint64_t>(
+                std::count_if(of_crystal, of_crystal + c.bins, [&](float f) { return f != *of_crystal; }));
+        }
     }
-    return {{"min_keV_per_adc", *low},  {"median_keV_per_adc", config::median(c.energy_factor)},
+    const auto [low, high] = std::minmax_element(factors.begin(), factors.end());
+    const auto zero = std::count(factors.begin(), factors.end(), 0.0F);
+    return {{"min_keV_per_adc", *low},  {"median_keV_per_adc", config::median(factors)},
             {"max_keV_per_adc", *high}, {"zero", zero},
             {"bins", c.bins},           {"bins_unlike_first", differing}};
 }
@@ -50,8 +65,7 @@ json factor_figures(const config::Calibration& c) {
 }  // namespace
 
 json inspect(const config::Geometry& g, const config::Calibration& c) {
-    std::uint64_t outside = 0;
-    const auto count = positions_per_crystal(g, c, outside);
+    const PositionFigures found = position_figures(g, c);
     json figures;
     figures["sha256"] = c.sha256;
     figures["origin"] = json::object();
@@ -61,9 +75,9 @@ json inspect(const config::Geometry& g, const config::Calibration& c) {
     figures["position_table"] = {
         {"type", config::has_wide_positions(g) ? "u16" : "u8"},
         {"shape", {g.bdm_count, g.du_count, positions}},
-        {"outside_fraction", static_cast<double>(outside) / static_cast<double>(c.position_table.size())},
-        {"crystals_without_position", std::count(count.begin(), count.end(), 0U)}};
-    figures["energy_factor"] = factor_figures(c);
+        {"outside_fraction", static_cast<double>(found.outside) / static_cast<double>(found.positions)},
+        {"crystals_without_position", found.crystals_without}};
+    figures["energy_factor"] = factor_figures(g, c);
     figures["energy_factor"]["shape"] = {g.bdm_count, g.du_count, g.crystals_per_du(), c.bins};
     figures["time_offset"] = nullptr;
     if (!c.time_offset.empty()) {

@@ -96,8 +96,9 @@ CLI::App* add_import(CLI::App& app, CommandOptions& o) {
         app.add_subcommand("import", "Imports raw tables: row-major, little-endian, no header");
     import->add_option("--scanner", o.scanner, "Scanner description")->required();
     import
-        ->add_option("--position-table", o.raw.position_table,
-                     "u8 [bdm][du][position_size^2]; u16 if a unit has more than 256 crystals")
+        ->add_option(
+            "--position-table", o.raw.position_table,
+            "u8 [bdm][du][position_size^2]; u16 if a unit has more than 255 crystals (short form: 256)")
         ->required();
     import->add_option("--energy-factor", o.raw.energy_factor, "f32 [bdm][du][crystal][bins]")->required();
     import->add_option("--time-offset", o.raw.time_offset, "i32 [crystal], ticks");

@@ -14,6 +14,7 @@
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
 #include "config/configuration.hpp"
+#include "config/scanner/meaning_of_records.hpp"
 #include "daemon/backend/pipeline_options.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/run/directory.hpp"
@@ -41,21 +42,15 @@ using nlohmann::json;
 constexpr double min_share = 0.25;   // of the prompts, on lines through the source
 constexpr double max_randoms = 0.5;  // of the prompts used
 
-/// What says where crystals are and which frames are theirs.
-std::vector<std::string> keys_of_arrangement(const config::Scanner& scanner) {
-    if (scanner.is_ring()) return {"geometry", "dimensions", "tick_ps"};
-    return {"module_types", "modules", "channel_map", "position_size", "tick_ps"};
-}
-
 /// Throws unless the run was taken with this scanner.
 void check_scanner(const config::Scanner& scanner, const petlm::ExportSource& source) {
-    const json ours = to_json(scanner);
-    for (const std::string& key : keys_of_arrangement(scanner)) {
+    const json meaning = config::meaning_of_records(scanner);
+    for (const auto& [key, ours] : meaning.items()) {
         const json taken = source.run().value(json::json_pointer("/scanner/" + key), json());
-        if (taken == ours.at(key)) continue;
-        const std::string what =
-            scanner.is_ring() ? ": expected " + key + " " + ours.at(key).dump() + ", found " + taken.dump()
-                              : ": " + key + " is not that of its description";
+        if (taken == ours) continue;
+        const std::string what = scanner.is_ring()
+                                     ? ": expected " + key + " " + ours.dump() + ", found " + taken.dump()
+                                     : ": " + key + " is not that of its description";
         throw config::Error(source.target().string() + ": taken with another scanner" + what);
     }
 }

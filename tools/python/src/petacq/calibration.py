@@ -24,7 +24,7 @@ class Calibration:
 
     scanner: Scanner
     #: ``[bdm][du][x + y * position_size]``: origin of the crystal; ``crystals_per_du`` or more: outside any crystal.
-    #: u8; u16 in a scanner with more than 256 crystals in a block.
+    #: u8; u16 if a block has more than 256 crystals, in the long form a unit more than 255.
     position_table: npt.NDArray[np.unsignedinteger[Any]]
     #: ``[bdm][du][local][bin]``: keV per ADC count.
     energy_factor: npt.NDArray[np.float32]
