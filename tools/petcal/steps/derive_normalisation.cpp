@@ -49,9 +49,14 @@ std::vector<std::string> keys_of_arrangement(const config::Scanner& scanner) {
 
 /// Throws unless the run was taken with this scanner.
 void check_scanner(const config::Scanner& scanner, const petlm::ExportSource& source) {
+    if (!source.run().is_object() || !source.run().contains("scanner")) {
+        throw config::Error(source.target().string() +
+                            ": expected a run.json beside it that says with which scanner it was taken");
+    }
     const json ours = to_json(scanner);
+    const json of_run = to_json(source.scanner(std::nullopt));
     for (const std::string& key : keys_of_arrangement(scanner)) {
-        const json taken = source.run().value(json::json_pointer("/scanner/" + key), json());
+        const json taken = of_run.value(key, json());
         if (taken == ours.at(key)) continue;
         const std::string what =
             scanner.is_ring() ? ": expected " + key + " " + ours.at(key).dump() + ", found " + taken.dump()
