@@ -1,5 +1,7 @@
 """Normalisations of scanners in the long form: weights and factors of every line are those of petlm."""
 
+import contextlib
+import io
 import json
 import struct
 import unittest
@@ -15,6 +17,7 @@ from petacq.layout import COINCIDENCE
 from petacq.normalisation import Normalisation, PairWeights
 from petacq.petsird_efficiencies import pairs_of
 from petacq.petsird_events import DEFAULTS, bins_of
+from petacq.scanner import command
 from petacq.scanner.good_pairs import modules_pair
 
 try:
@@ -165,6 +168,22 @@ class Weights(unittest.TestCase):
             self.assertEqual(len(a), np.count_nonzero(pairs))
         return int(facing.sum())
 
+    def check_import(self, site: Path, scanner: petacq.Scanner) -> None:
+        """petacq-geometry finds every crystal of the table of CASToR."""
+        document, numbers = site / "found.json", site / "numbers.csv"
+        options = ("--castor", site / "out" / "random.hscan", "--tick-ps", "10", "-o", document, "--numbers", numbers)
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(command.main([*map(str, options)]), 0)
+        found = petacq.Scanner.load(document)
+        order = np.loadtxt(site / "out" / "crystals.csv", delimiter=",", skiprows=1, usecols=0, ndmin=1).astype(int)
+        crystal = order[np.loadtxt(numbers, int, delimiter=",", skiprows=1, ndmin=2)[:, 1]]
+        np.testing.assert_array_equal(np.sort(crystal), np.arange(scanner.crystal_count))
+        # Numbers of 32 bits; sizes as far as these tell them.
+        apart = np.linalg.norm(found.positions_mm() - scanner.positions_mm()[crystal], axis=1)
+        self.assertLess(apart.max(), 2e-7 * np.abs(scanner.positions_mm()).max())
+        np.testing.assert_allclose(found.sizes_mm(), scanner.sizes_mm()[crystal], atol=1e-4)
+        np.testing.assert_allclose(found.outward(), scanner.outward()[crystal], atol=1e-6)
+
     def test_random_scanners(self) -> None:
         seen = 0
         for seed in range(16):
@@ -174,7 +193,10 @@ class Weights(unittest.TestCase):
                 if petacq.Scanner.from_json(document).crystal_count > 250:
                     continue
                 found = lines_of(support.scratch() / f"random{seed}", document, rng)
-                if found is not None and self.check(found) > 0:
+                if found is None:
+                    continue
+                self.check_import(support.scratch() / f"random{seed}", found[0])
+                if self.check(found) > 0:
                     seen += 1
         self.assertGreater(seen, 5)
 
