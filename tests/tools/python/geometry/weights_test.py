@@ -220,6 +220,13 @@ class Weights(unittest.TestCase):
                 found = lines_of(site, THROUGH_AN_INSERT, np.random.default_rng(3), **depth)
                 self.assertGreater(self.check(found), 5000)
 
+    def test_petcal_refuses_records_of_an_unknown_scanner(self) -> None:
+        site = support.scratch() / "unknown"
+        lines_of(site, THROUGH_AN_INSERT, np.random.default_rng(3), depth_mm="0")
+        records = ("--run", site / "pair.plm", "--scanner", site / "scanner.json", "--cylinder", 0, 0, 0, 5, 9)
+        support.call("petcal", "derive", "normalisation", *records, "-o", site / "no.h5", status=78)
+        self.assertFalse((site / "no.h5").exists())
+
     def test_efficiencies_of_petsird_are_those_of_every_pair(self) -> None:
         run, normalisation = derived(support.scratch())
         self.assertGreater(len(np.unique(normalisation.classes.pair_turn)), 5)
