@@ -17,7 +17,7 @@ struct FloodShape {
     std::uint32_t size = 0;
     std::uint32_t columns = 0;
     std::uint32_t rows = 0;
-    std::uint16_t outside = 255;  ///< config::outside_crystals() of the scanner
+    std::uint16_t outside = config::outside_crystals({});  ///< of the scanner; as given: of small units
 
     [[nodiscard]] std::size_t positions() const { return std::size_t{size} * size; }
     [[nodiscard]] std::uint32_t crystals() const { return columns * rows; }

@@ -44,9 +44,14 @@ constexpr double max_randoms = 0.5;  // of the prompts used
 
 /// Throws unless the run was taken with this scanner.
 void check_scanner(const config::Scanner& scanner, const petlm::ExportSource& source) {
+    if (!source.run().is_object() || !source.run().contains("scanner")) {
+        throw config::Error(source.target().string() +
+                            ": expected a run.json beside it that says with which scanner it was taken");
+    }
     const json meaning = config::meaning_of_records(scanner);
+    const json of_run = config::meaning_of_records(source.scanner(std::nullopt));
     for (const auto& [key, ours] : meaning.items()) {
-        const json taken = source.run().value(json::json_pointer("/scanner/" + key), json());
+        const json taken = of_run.value(key, json());
         if (taken == ours) continue;
         const std::string what = scanner.is_ring()
                                      ? ": expected " + key + " " + ours.dump() + ", found " + taken.dump()

@@ -11,6 +11,7 @@
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/estimate/drawn_pairs.hpp"
+#include "tests/tools/petcal/estimate/exact_counts.hpp"
 #include "tools/petcal/estimate/pairs/normalise.hpp"
 
 using namespace petacq;
@@ -50,30 +51,6 @@ estimate::NormalisationFitOptions few_counts() {
     options.efficiencies.min_counts = 10;
     options.rounds = 2;
     return options;
-}
-
-/// As the model expects, so many in all.
-estimate::LineCounts exact_counts(const estimate::ArrangementModel& model,
-                                  const std::vector<double>& efficiency,
-                                  const estimate::GeometricFactors& factors, double total) {
-    const estimate::PairSums sums = model.sums(efficiency, factors, 2);
-    estimate::LineCounts counts(model);
-    double all = 0;
-    for (const double sum : sums.transaxial)
-        all += sum;
-    counts.total = total;
-    const auto take = [&](estimate::NetCounts& to, const std::vector<double>& from) {
-        for (std::size_t i = 0; i < from.size(); ++i)
-            to.net[i] = to.variance[i] = total / all * from[i];
-    };
-    take(counts.transaxial, sums.transaxial);
-    take(counts.axial, sums.axial);
-    take(counts.parts, sums.parts);
-    std::vector<double> fans = sums.fans;
-    for (std::size_t i = 0; i < fans.size(); ++i)
-        fans[i] *= efficiency[i];
-    take(counts.crystals, fans);
-    return counts;
 }
 
 void check_drawn_pairs(const std::string& name, double radius, double length, int annihilations) {
@@ -176,7 +153,7 @@ TEST_CASE("arrangement model: exact counts give the factor of every pair") {
     estimate::NormalisationFitOptions options;
     options.rounds = 6;
     options.efficiencies.max_steps = 200;
-    const auto fit = fit_normalisation(model, exact_counts(model, efficiency, factors, 1e9), options);
+    const auto fit = fit_normalisation(model, test::exact_counts(model, efficiency, factors, 1e9), options);
     CHECK(fit.crystals.dead == std::vector<std::uint32_t>{77});
     CHECK(fit.excess < 0.01);
     config::Moments ratio;

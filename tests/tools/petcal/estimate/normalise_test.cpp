@@ -7,6 +7,7 @@
 
 #include "config/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/tools/petcal/estimate/exact_counts.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/normalisation/normalisation.hpp"
 
@@ -54,28 +55,6 @@ Normalisation found(const estimate::NormalisationFit& fit) {
     return t.normalisation();
 }
 
-/// As expected, so many in all.
-estimate::LineCounts exact_counts(const estimate::FanModel& model, const Truth& truth, double total) {
-    const estimate::PairSums sums = model.sums(truth.efficiency, truth.factors, 2);
-    estimate::LineCounts counts(model);
-    double all = 0;
-    for (const double sum : sums.transaxial)
-        all += sum;
-    counts.total = total;
-    const auto take = [&](estimate::NetCounts& to, const std::vector<double>& from) {
-        for (std::size_t i = 0; i < from.size(); ++i)
-            to.net[i] = to.variance[i] = total / all * from[i];
-    };
-    take(counts.transaxial, sums.transaxial);
-    take(counts.axial, sums.axial);
-    take(counts.parts, sums.parts);
-    std::vector<double> fans = sums.fans;
-    for (std::size_t i = 0; i < fans.size(); ++i)
-        fans[i] *= truth.efficiency[i];
-    take(counts.crystals, fans);
-    return counts;
-}
-
 estimate::NormalisationFitOptions two_threads() {
     estimate::NormalisationFitOptions options;
     options.threads = 2;
@@ -90,7 +69,8 @@ TEST_CASE("normalise: exact counts give the factor of every pair that counts") {
     const estimate::FanModel model(
         scanner, {{1, -2, 3}, 18, 50, 0.0096, config::DepthOfInteraction::fixed(4), 2, 2, UINT32_MAX});
     const Truth truth(g);
-    const auto fit = fit_normalisation(model, exact_counts(model, truth, 1e9), two_threads());
+    const auto fit = fit_normalisation(model, test::exact_counts(model, truth.efficiency, truth.factors, 1e9),
+                                       two_threads());
     CHECK(fit.crystals.dead == std::vector<std::uint32_t>{77});
     CHECK(fit.axial.unseen == 0);
     CHECK(fit.transaxial.all == 5 * 100);
@@ -129,7 +109,7 @@ TEST_CASE("normalise: counts of an even scanner give factors near 1, whatever th
     Truth even(g);
     even.efficiency.assign(g.crystal_count(), 1);
     even.factors = estimate::GeometricFactors::even(g);
-    estimate::LineCounts counts = exact_counts(model, even, 3e5);
+    estimate::LineCounts counts = test::exact_counts(model, even.efficiency, even.factors, 3e5);
     std::mt19937 random(6);
     for (estimate::NetCounts* c : {&counts.transaxial, &counts.axial}) {
         for (double& net : c->net) {
@@ -159,7 +139,8 @@ TEST_CASE("normalise: crystals that detect more on one side are told") {
         truth.efficiency[i] = 1 + 0.1 * out[1];
     }
     truth.factors = estimate::GeometricFactors::even(g);
-    const auto fit = fit_normalisation(model, exact_counts(model, truth, 1e8), two_threads());
+    const auto fit = fit_normalisation(model, test::exact_counts(model, truth.efficiency, truth.factors, 1e8),
+                                       two_threads());
     CHECK(fit.one_sided[0] == Approx(0).margin(0.01));
     CHECK(fit.one_sided[1] == Approx(0.2).margin(0.02));
     CHECK(fit.one_sided[2] == Approx(0).margin(0.01));

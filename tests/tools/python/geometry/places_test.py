@@ -11,6 +11,8 @@ import numpy as np
 import support
 
 import petacq
+from petacq import histograms
+from petacq.layout import COINCIDENCE
 from petacq.scanner import command
 from petacq.scanner.crystal_files import read_castor, read_stir_map
 
@@ -85,6 +87,33 @@ class Places(unittest.TestCase):
         places = np.column_stack([expected[key] for key in "xyz"])
         np.testing.assert_allclose(s.positions_mm(), places, rtol=0, atol=1e-9)
         self.assertGreater(np.abs(s.outward()[:, 2]).max(), 0.2)
+
+    def test_sinograms_have_every_line_where_its_crystals_are(self):
+        for name in ("phoswich", "insert", "box"):
+            with self.subTest(name):
+                s, rng = example(name), np.random.default_rng(2)
+                pairs = np.zeros(200, COINCIDENCE)
+                pairs["crystal_a"], pairs["crystal_b"] = rng.integers(0, s.crystal_count, (2, 200))
+                places = s.positions_mm(2.5)
+                for k in range(0, 200, 10):
+                    found = histograms.sinogram(pairs[k : k + 1], s, depth_mm=2.5)
+                    a, b = places[pairs["crystal_a"][k]], places[pairs["crystal_b"][k]]
+                    ((plane, angle, radial),) = np.argwhere(found.counts)
+                    fronts = s.positions_mm()[[pairs["crystal_a"][k], pairs["crystal_b"][k]]]
+                    step = np.diff(found.planes_mm)[0]
+                    self.assertLessEqual(abs(found.planes_mm[plane] - fronts[:, 2].mean()), step / 2 + 1e-6)
+                    phi, beside = found.angles[angle], found.radial_mm[radial]
+                    normal = np.array([-(b - a)[1], (b - a)[0]]) / np.hypot(*(b - a)[:2])
+                    normal *= -1 if normal[1] < 0 else 1
+                    apart = np.degrees(np.arccos(np.clip(normal @ (np.cos(phi), np.sin(phi)), -1, 1)))
+                    self.assertLessEqual(apart, 90 / len(found.angles) + 1e-6)
+                    self.assertLessEqual(abs(normal @ a[:2] - beside), np.diff(found.radial_mm)[0] / 2 + 1e-6)
+                np.testing.assert_array_equal(
+                    histograms.crystal_map(pairs, s),
+                    np.bincount(np.concatenate([pairs["crystal_a"], pairs["crystal_b"]]), minlength=s.crystal_count),
+                )
+                with self.assertRaisesRegex(petacq.ScannerError, name):
+                    histograms.michelogram(pairs, s)
 
     def test_both_forms_have_the_same_interface(self):
         ring = petacq.Scanner.load(support.SOURCE / "config" / "examples" / "small.scanner.json")

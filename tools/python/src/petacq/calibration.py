@@ -46,11 +46,11 @@ class Calibration:
         entry = np.uint16 if scanner.crystals_per_du > 256 else np.uint8
         try:
             with h5py.File(path, "r") as file:
-                positions = _read(file, "position_table", entry, (*units, scanner.position_size**2))
-                factors = _read(file, "energy_factor", np.float32, (*units, scanner.crystals_per_du, None))
+                positions = read_table(file, "position_table", entry, (*units, scanner.position_size**2))
+                factors = read_table(file, "energy_factor", np.float32, (*units, scanner.crystals_per_du, None))
                 offsets = None
                 if "time_offset" in file:
-                    offsets = _read(file, "time_offset", np.int32, (scanner.crystal_count,))
+                    offsets = read_table(file, "time_offset", np.int32, (scanner.crystal_count,))
         except CalibrationError as error:
             raise CalibrationError(f"{path}: {error}") from error
         except (OSError, RuntimeError) as error:
@@ -81,7 +81,8 @@ class Calibration:
         return np.asarray(counts.astype(np.float32) * factor)
 
 
-def _read(file: Any, name: str, kind: type[Any], shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
+def read_table(file: Any, name: str, kind: type[Any], shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
+    """A data set of an HDF5 file of petacqd. ``shape``: None: any length. Raises CalibrationError if it is missing or different."""
     import h5py
 
     expected = f"{np.dtype(kind)}{[n if n is not None else 'bins' for n in shape]}"

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -65,12 +65,12 @@ def energy_spectrum(
 
 def crystal_map(source: Source, scanner: Scanner, kind: Kind = "prompt") -> Counts:
     """``[ring][in_ring]``: how often each crystal was hit: the ring unrolled, as seen from outside with z upwards
-    when row 0 is drawn at the bottom. For pairs, both crystals count."""
+    when row 0 is drawn at the bottom. Of the long form ``[crystal]``. For pairs, both crystals count."""
     counts = np.zeros(scanner.crystal_count, np.int64)
     for block in _blocks(source, kind):
         for name in ("crystal_a", "crystal_b") if block.dtype == COINCIDENCE else ("crystal",):
             counts += np.bincount(block[name], minlength=scanner.crystal_count)
-    return counts.reshape(scanner.rings, scanner.crystals_in_ring)
+    return counts.reshape(scanner.rings, scanner.crystals_in_ring) if scanner.is_ring else counts
 
 
 def time_differences(pairs: Source, window_ticks: int, kind: Kind = "prompt") -> tuple[npt.NDArray[np.int64], Counts]:
@@ -105,7 +105,8 @@ def rates(source: Source, tick_ps: float, interval_s: float, begin_ticks: int, e
 
 def michelogram(pairs: Source, scanner: Scanner, kind: Kind = "prompt") -> Counts:
     """``[ring][ring]``: pairs by the rings of the two crystals, first the one with the smaller place around the ring:
-    lines on opposite sides of the diagonal are tilted in opposite directions."""
+    lines on opposite sides of the diagonal are tilted in opposite directions. Raises ScannerError for the long form, which has
+    no rings."""
     n, rings = scanner.crystals_in_ring, scanner.rings
     counts = np.zeros(rings * rings, np.int64)
     for block in _blocks(pairs, kind, with_singles=False):
@@ -128,47 +129,91 @@ def sinogram(
     """Single-slice rebinned: a pair counts in the plane half way between its rings, ring_a + ring_b of
     2 * ``rings`` - 1, at the angle phi and the distance s of its line: s = x cos phi + y sin phi for every point of
     it, 0 <= phi < pi. By default half as many angles as crystals in the ring, and bins of s half a crystal wide out
-    to the ring. Lines end ``depth_mm`` behind the front faces. Pairs further out than ``radius_mm`` are left out."""
-    n = scanner.crystals_in_ring
-    angles = angles or n // 2
-    radius = radius_mm or scanner.ring_radius_mm
-    radial = radial or max(1, round(2 * radius / (scanner.crystal_pitch_y_mm / 2)))
-    planes = 2 * scanner.rings - 1
-    bin_of_pair = _line_bins(scanner, angles, radial, radius, depth_mm)
-    counts = np.zeros(planes * angles * radial, np.int32)
+    to the ring. Lines end ``depth_mm`` behind the front faces. Pairs further out than ``radius_mm`` are left out.
+
+    Of the long form planes are half of the shortest crystal apart along the axis, and a pair counts in that nearest to the
+    middle of its line; angles and bins of s are as fine as the narrowest crystal, out to the furthest front face."""
+    planes = _planes(scanner)
+    radius = radius_mm or _radius_mm(scanner)
+    pitch = scanner.crystal_pitch_y_mm if scanner.is_ring else float(scanner.sizes_mm()[:, 1].min())
+    angles = angles or (scanner.crystals_in_ring // 2 if scanner.is_ring else max(1, round(np.pi * radius / pitch)))
+    radial = radial or max(1, round(2 * radius / (pitch / 2)))
+    bins = _LineBins(scanner, angles, radial, radius, depth_mm)
+    counts = np.zeros(len(planes.mm) * angles * radial, np.int32)
     for block in _blocks(pairs, kind, with_singles=False):
         a, b = block["crystal_a"].astype(np.int64), block["crystal_b"].astype(np.int64)
-        line = bin_of_pair[a % n, b % n]
-        place = (a // n + b // n) * (angles * radial) + line
+        line = bins.of(a, b)
+        place = planes.of(a, b) * (angles * radial) + line
         found, times = np.unique(place[line >= 0], return_counts=True)
         counts[found] += times.astype(np.int32)
     step = 2 * radius / radial
-    z = scanner.axial_mm
-    both = z[:, None] + z[None, :]
-    # Gaps between blocks make the ring pairs of one plane differ slightly: takes the mean of the most direct ones.
-    planes_mm = np.array([both[p // 2, p - p // 2] / 2 for p in range(planes)])
     return Sinogram(
-        counts.reshape(planes, angles, radial),
+        counts.reshape(-1, angles, radial),
         (np.arange(angles) + 0.5) * np.pi / angles,
         (np.arange(radial) + 0.5) * step - radius,
-        planes_mm,
+        planes.mm,
     )
 
 
-def _line_bins(scanner: Scanner, angles: int, radial: int, radius: float, depth_mm: float) -> npt.NDArray[np.int32]:
-    """``[in_ring][in_ring]``: angle * radial + radial bin of the line; -1 outside."""
-    xy = scanner.positions_mm(depth_mm)[: scanner.crystals_in_ring, :2]
-    x, y = xy[:, 0], xy[:, 1]
-    phi = np.arctan2(x[:, None] - x[None, :], y[None, :] - y[:, None])  # of the normal: (-dy, dx) turned upwards
-    phi = np.where(phi < 0, phi + np.pi, phi)
-    phi = np.where(phi >= np.pi - _EDGE, phi - np.pi, phi)
-    s = x[:, None] * np.cos(phi) + y[:, None] * np.sin(phi)
-    angle = np.minimum((phi * (angles / np.pi) + _EDGE).astype(np.int32), angles - 1)
-    column = np.floor((s + radius) * (radial / (2 * radius)) + _EDGE).astype(np.int32)
-    inside = (column >= 0) & (column < radial) & ~np.eye(len(x), dtype=bool)
-    bins = np.where(inside, angle * radial + column, -1)
-    # Rounding must not decide which crystal comes first.
-    return np.asarray(np.triu(bins) + np.triu(bins, 1).T, np.int32)
+def _radius_mm(scanner: Scanner) -> float:
+    if scanner.is_ring:
+        return scanner.ring_radius_mm
+    return float(np.hypot(*scanner.positions_mm()[:, :2].T).max())
+
+
+class _Planes(NamedTuple):
+    mm: Floats  #: z of each
+    of: Callable[[Counts, Counts], Counts]  #: the plane of pairs of crystals
+
+
+def _planes(scanner: Scanner) -> _Planes:
+    if scanner.is_ring:
+        n, z = scanner.crystals_in_ring, scanner.axial_mm
+        both = z[:, None] + z[None, :]
+        # Gaps between blocks make the ring pairs of one plane differ slightly: takes the mean of the most direct ones.
+        mm = np.array([both[p // 2, p - p // 2] / 2 for p in range(2 * scanner.rings - 1)])
+        return _Planes(mm, lambda a, b: a // n + b // n)
+    at = scanner.positions_mm()[:, 2]
+    low, step = float(at.min()), float(scanner.sizes_mm()[:, 2].min()) / 2
+    count = 1 + round((float(at.max()) - low) / step)
+
+    def plane(a: Counts, b: Counts) -> Counts:
+        nearest = np.floor(((at[a] + at[b]) / 2 - low) / step + 0.5 + _EDGE)
+        return np.minimum(nearest.astype(np.int64), count - 1)
+
+    return _Planes(low + step * np.arange(count), plane)
+
+
+class _LineBins:
+    """Angle * radial + radial bin of the line of two crystals; -1 outside."""
+
+    def __init__(self, scanner: Scanner, angles: int, radial: int, radius: float, depth_mm: float) -> None:
+        self._angles, self._radial, self._radius = angles, radial, radius
+        self._xy = scanner.positions_mm(depth_mm)[:, :2]
+        self._columns = scanner.crystals_in_ring if scanner.is_ring else None
+        # In a ring the lines of two columns of crystals are alike.
+        self._table: npt.NDArray[np.int32] | None = None
+        if self._columns is not None:
+            column = np.arange(self._columns)
+            self._table = self._find(column[:, None], column[None, :])
+
+    def of(self, a: Counts, b: Counts) -> npt.NDArray[np.int32]:
+        if self._table is not None and self._columns is not None:
+            return np.asarray(self._table[a % self._columns, b % self._columns])
+        return self._find(a, b)
+
+    def _find(self, a: Counts, b: Counts) -> npt.NDArray[np.int32]:
+        # Rounding must not decide which crystal comes first.
+        first, second = self._xy[np.minimum(a, b)], self._xy[np.maximum(a, b)]
+        x, y = first[..., 0], first[..., 1]
+        phi = np.arctan2(x - second[..., 0], second[..., 1] - y)  # of the normal: (-dy, dx) turned upwards
+        phi = np.where(phi < 0, phi + np.pi, phi)
+        phi = np.where(phi >= np.pi - _EDGE, phi - np.pi, phi)
+        s = x * np.cos(phi) + y * np.sin(phi)
+        angle = np.minimum((phi * (self._angles / np.pi) + _EDGE).astype(np.int32), self._angles - 1)
+        column = np.floor((s + self._radius) * (self._radial / (2 * self._radius)) + _EDGE).astype(np.int32)
+        inside = (column >= 0) & (column < self._radial) & (a != b)
+        return np.asarray(np.where(inside, angle * self._radial + column, -1), np.int32)
 
 
 def _check_positive(**numbers: float) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from petacq.normalisation import Normalisation
+from petacq.normalisation import Normalisation, PairWeights
 from petacq.petsird_events import Bins
 from petacq.scanner import Scanner
 from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.arrangement import Integers
 from petacq.scanner.good_pairs import modules_pair
 from petacq.scanner.petsird_types import PetsirdType
 
@@ -34,19 +34,47 @@ class Pairs:
 
 
 def pairs_of(scanner: Scanner, least: int, normalisation: Normalisation | None, bins: Bins) -> Pairs:
-    """Those of the normalisation if they fit into a header, otherwise one group for all pairs in coincidence. Pairs of
-    modules of the long form are one group."""
-    if isinstance(scanner, ArrangedScanner):
-        return _pairs_of_arrangement(scanner, least, bins)
-    (of,) = bins.types
-    size = of.elements * bins.energies
+    """Those of the normalisation if they fit into a header, otherwise one group for all pairs in coincidence."""
     if normalisation is not None:
-        table = module_pairs(scanner, least, True)
-        if size**2 * (int(table.max()) + 1) <= MOST_PAIR_EFFICIENCIES:
-            groups = of_module_pairs(normalisation, table, bins)
-            return Pairs(lambda a, b: table, lambda a, b: groups, True)
-    plain = module_pairs(scanner, least, False)
-    return Pairs(lambda a, b: plain, _ones(bins), False)
+        of_normalisation = _of_normalisation(scanner, least, normalisation, bins)
+        if of_normalisation is not None:
+            return of_normalisation
+
+    def table(a: PetsirdType, b: PetsirdType) -> npt.NDArray[np.int32]:
+        return np.where(_good(scanner, least, a, b), 0, -1).astype(np.int32)
+
+    few = scanner.is_ring or sum(of.modules for of in bins.types) ** 2 <= _MOST_ONES
+    return Pairs(table, _ones(bins) if few else None, False)
+
+
+def _of_normalisation(scanner: Scanner, least: int, normalisation: Normalisation, bins: Bins) -> Pairs | None:
+    """For the integral of positrons per mm^3 over mm: PairWeights times the factors of the pair. None if they are too many."""
+
+    def table(a: PetsirdType, b: PetsirdType) -> npt.NDArray[np.int32]:
+        good = _good(scanner, least, a, b)
+        out = np.full(good.shape, -1, np.int32)
+        out[good] = np.unique(_alike(scanner, normalisation, a, b)[good], return_inverse=True)[1]
+        return out
+
+    numbers = 0
+    for first, second in bins.pairs_of_types:
+        a, b = bins.types[first], bins.types[second]
+        numbers += (int(table(a, b).max()) + 1) * a.elements * b.elements * bins.energies**2
+        if numbers > MOST_PAIR_EFFICIENCIES:
+            return None
+    weights = PairWeights(scanner, normalisation.depth_mm)
+
+    def groups(a: PetsirdType, b: PetsirdType) -> list[npt.NDArray[np.float32]]:
+        of_pairs = table(a, b)
+        _, firsts = np.unique(of_pairs, return_index=True)
+        out = []
+        for module_a, module_b in zip(*np.unravel_index(firsts[-1 - int(of_pairs.max()) :], of_pairs.shape)):
+            pair = a.crystals[module_a][:, None], b.crystals[module_b][None, :]
+            values = weights.of(*pair) * normalisation.of_lines(*pair)
+            out.append(np.repeat(np.repeat(values, bins.energies, 0), bins.energies, 1).astype(np.float32))
+        return out
+
+    return Pairs(table, groups, True)
 
 
 def _ones(bins: Bins) -> Callable[[PetsirdType, PetsirdType], Sequence[npt.NDArray[np.float32]]] | None:
@@ -60,15 +88,6 @@ def _ones(bins: Bins) -> Callable[[PetsirdType, PetsirdType], Sequence[npt.NDArr
         return [np.broadcast_to(row, (a.elements * bins.energies, len(row)))]
 
     return ones
-
-
-def _pairs_of_arrangement(scanner: ArrangedScanner, least: int, bins: Bins) -> Pairs:
-    def table(a: PetsirdType, b: PetsirdType) -> npt.NDArray[np.int32]:
-        first, second = (scanner.module(of.crystals[:, 0]) for of in (a, b))
-        return np.where(modules_pair(scanner, first, second, least), 0, -1).astype(np.int32)
-
-    modules = sum(of.modules for of in bins.types)
-    return Pairs(table, _ones(bins) if modules**2 <= _MOST_ONES else None, False)
 
 
 def rows_of(values: npt.NDArray[np.float32]) -> list[list[float]]:
@@ -85,41 +104,27 @@ def of_bins(normalisation: Normalisation | None, bins: Bins) -> list[npt.NDArray
     return [np.repeat(of, bins.energies) for of in bins.by_type(values)]
 
 
-def module_pairs(scanner: Scanner, least: int, by_rows: bool) -> npt.NDArray[np.int32]:
-    """[module][module]: the group of a pair; -1: not in coincidence, as the modules are too near. All pairs form one
-    group, or with ``by_rows`` one for each number of modules from one to the other and each pair of rows."""
-    rows = scanner.modules_z
-    place, row = np.divmod(np.arange(scanner.bdm_count), rows)
-    up = (place[None, :] - place[:, None]) % scanner.modules_in_ring
-    apart = np.minimum(up, scanner.modules_in_ring - up)
+def _good(scanner: Scanner, least: int, a: PetsirdType, b: PetsirdType) -> npt.NDArray[np.bool_]:
+    """``[module][module]``: whether they are in coincidence."""
+    first, second = (of.crystals[:, 0] for of in (a, b))
+    if isinstance(scanner, ArrangedScanner):
+        return modules_pair(scanner, scanner.module(first), scanner.module(second), least)
+    up = (scanner.module(second) - scanner.module(first)[:, None]) % scanner.modules_in_ring
+    return np.asarray(np.minimum(up, scanner.modules_in_ring - up) >= least)
+
+
+def _alike(scanner: Scanner, normalisation: Normalisation, a: PetsirdType, b: PetsirdType) -> Integers:
+    """``[module][module]``: the same number for pairs of modules whose crystals have the same weights and factors."""
+    first, second = a.crystals[:, 0], b.crystals[:, 0]
+    if normalisation.classes is not None:
+        of = normalisation.classes
+        return of.pair_groups()[of.module[first]][:, of.module[second]]
+    if not scanner.is_ring:
+        return np.arange(a.modules * b.modules).reshape(a.modules, b.modules)
+    # In a ring the number of modules from one to the other, and their rows.
+    place_a, place_b = scanner.module(first)[:, None], scanner.module(second)
+    row_a, row_b = (scanner.bdm(of) // scanner.modules_in_ring for of in (first, second))
+    up = (place_b - place_a) % scanner.modules_in_ring
     # The factors of opposite modules depend on which of them has the lower number.
-    half = 2 * up == scanner.modules_in_ring
-    turn = np.where(half & (place[:, None] > place[None, :]), scanner.modules_in_ring, up)
-    group = (turn * rows + row[:, None]) * rows + row[None, :] if by_rows else np.zeros_like(up)
-    return np.where(apart >= least, group, -1).astype(np.int32)
-
-
-def of_module_pairs(
-    normalisation: Normalisation, table: npt.NDArray[np.int32], bins: Bins
-) -> list[npt.NDArray[np.float32]]:
-    """[group]: efficiencies of the pairs of bins of two modules, for the integral of positrons per mm^3 over mm:
-    face^2 cos cos / (2 pi distance^2), times the normalisation. A group without modules has the values 0."""
-    s = normalisation.scanner
-    (of,) = bins.types
-    in_module, crystal_of = of.elements, of.crystals
-    front, outward = s.positions_mm(), s.outward()
-    scale = (s.crystal_pitch_y_mm * s.crystal_pitch_z_mm) ** 2 / (2 * math.pi)
-    tables = []
-    for group in range(int(table.max()) + 1):
-        members = np.argwhere(table == group)
-        if len(members) == 0:
-            tables.append(np.zeros((in_module * bins.energies,) * 2, np.float32))
-            continue
-        a, b = crystal_of[members[0][0]][:, None], crystal_of[members[0][1]][None, :]
-        line = front[a] - front[b]
-        squares = np.maximum((line**2).sum(-1), 1e-12)
-        cosines = (line * outward[a]).sum(-1) * -(line * outward[b]).sum(-1) / squares
-        # Crystals side by side in one module do not see each other.
-        values = scale * np.maximum(cosines, 1e-6) / squares * normalisation.of_lines(a, b)
-        tables.append(np.repeat(np.repeat(values, bins.energies, 0), bins.energies, 1).astype(np.float32))
-    return tables
+    turn = np.where((2 * up == scanner.modules_in_ring) & (place_a > place_b), scanner.modules_in_ring, up)
+    return np.asarray((turn * scanner.modules_z + row_a[:, None]) * scanner.modules_z + row_b)

@@ -198,9 +198,10 @@ def _type_of(part: Part) -> ModuleType:
     at = 0.0
     for of in part.parts("layers"):
         y, z, length = row_of(of.part("y")), row_of(of.part("z")), of.number("length_mm")
+        attenuation = of.number("attenuation_per_cm") if of.has("attenuation_per_cm") else None
         for _ in range(of.count("count", 1, most=64)):
             at += of.number("gap_mm", 0.0)
-            layers.append(Layer(y, z, at, length, of.text("material", "LYSO")))
+            layers.append(Layer(y, z, at, length, of.text("material", "LYSO"), attenuation))
             at += length
     if not layers:
         raise ScannerError(f"{part.path}/layers: expected at least one")

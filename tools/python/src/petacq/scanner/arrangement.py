@@ -41,6 +41,7 @@ class Layer:
     front_mm: float  #: of its crystals, behind the front face of the module
     length_mm: float
     material: str = "LYSO"
+    attenuation_per_cm: float | None = None  #: at 511 keV; None: that of the material
 
     @property
     def crystal_count(self) -> int:

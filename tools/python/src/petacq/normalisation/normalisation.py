@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,25 +11,31 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from petacq.calibration import _read
+from petacq.calibration import read_table
 from petacq.errors import CalibrationError
+from petacq.normalisation.pair_classes import PairClasses
 from petacq.scanner import Scanner
 from petacq.scanner.arrangement import Integers
 
 
 @dataclass(frozen=True)
 class Normalisation:
-    """The chance that a pair of crystals finds a pair of photons, relative to that of the solid angle of their front
-    faces, is ``efficiency[a] * efficiency[b] * transaxial[...] * axial[...]``."""
+    """The chance that a pair of crystals finds a pair of photons, relative to PairWeights, is
+    ``efficiency[a] * efficiency[b] * transaxial[...] * axial[...]``."""
 
     scanner: Scanner
     efficiency: npt.NDArray[np.float32]  #: ``[crystal]``; 0: dead
-    transaxial: npt.NDArray[np.float32]  #: ``[modules apart][column][column]``
-    axial: npt.NDArray[np.float32]  #: ``[ring][ring]``
+    #: ``[modules apart][column][column]``; of the long form those of ``classes``, one after the other
+    transaxial: npt.NDArray[np.float32]
+    axial: npt.NDArray[np.float32]  #: ``[ring][ring]``; of the long form those of ``classes``
     #: Turns the activity concentration of an image, as if each photon in a crystal were detected with chance 1, into
     #: the true one; None until a source of known activity was measured.
     activity_factor: float | None
     sha256: str
+    #: Of the long form; None there: the file has no geometric factors, and both tables are empty.
+    classes: PairClasses | None = None
+    #: At which photons interact in the weights that these factors are relative to; None: as crystals absorb them.
+    depth_mm: float | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], scanner: Scanner) -> Normalisation:
@@ -39,18 +46,17 @@ class Normalisation:
         except ImportError as error:
             raise ImportError("petacq: normalisations are HDF5: install h5py (pip install petacq[hdf5])") from error
         content = Path(path).read_bytes()  # raises OSError; also for the SHA-256
-        if not scanner.is_ring:
-            raise CalibrationError(f"{path}: expected a scanner that is a ring; the factors of pairs are read for rings")
-        columns = scanner.crystals_per_module_y
-        rings = scanner.crystal_count // scanner.crystals_in_ring
         try:
             with h5py.File(path, "r") as file:
-                efficiency = _read(file, "efficiency", np.float32, (scanner.crystal_count,))
-                transaxial = _read(
-                    file, "transaxial", np.float32, (scanner.modules_in_ring // 2 + 1, columns, columns)
+                efficiency = read_table(file, "efficiency", np.float32, (scanner.crystal_count,))
+                classes = None if scanner.is_ring else PairClasses.read(file, scanner)
+                shapes = _shapes(scanner, classes)
+                transaxial, axial = (
+                    np.ones(0, np.float32) if shape is None else read_table(file, name, np.float32, shape)
+                    for name, shape in zip(("transaxial", "axial"), shapes)
                 )
-                axial = _read(file, "axial", np.float32, (rings, rings))
                 factor = file.attrs.get("activity_factor")
+                depth_mm = _depth_mm(file.attrs.get("depth_mm"))
         except CalibrationError as error:
             raise CalibrationError(f"{path}: {error}") from error
         except (OSError, RuntimeError) as error:
@@ -61,15 +67,22 @@ class Normalisation:
         if factor is not None and not (np.isfinite(factor) and factor > 0):
             raise CalibrationError(f"{path}: activity_factor: expected a number above 0, found {factor}")
         known = None if factor is None else float(factor)
-        return cls(scanner, efficiency, transaxial, axial, known, hashlib.sha256(content).hexdigest())
+        sha256 = hashlib.sha256(content).hexdigest()
+        return cls(scanner, efficiency, transaxial, axial, known, sha256, classes, depth_mm)
 
     def of_lines(self, a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """The factors of pairs of crystals without the efficiencies of the crystals. Takes arrays."""
-        s = self.scanner
         first, second = np.broadcast_arrays(np.asarray(a, np.int64), np.asarray(b, np.int64))
-        place_a, place_b = first % s.crystals_in_ring, second % s.crystals_in_ring
-        across = self.transaxial[self._classes(place_a, place_b)]
-        along = self.axial[first // s.crystals_in_ring, second // s.crystals_in_ring]
+        s = self.scanner
+        if s.is_ring:
+            place_a, place_b = first % s.crystals_in_ring, second % s.crystals_in_ring
+            across = self.transaxial[self._classes(place_a, place_b)]
+            along = self.axial[first // s.crystals_in_ring, second // s.crystals_in_ring]
+        elif self.classes is None:
+            return np.ones(first.shape)
+        else:
+            at_transaxial, at_axial = self.classes.entries(first, second)
+            across, along = self.transaxial[at_transaxial], self.axial[at_axial]
         return np.asarray(across.astype(float) * along)
 
     def _classes(self, a: Integers, b: Integers) -> tuple[Integers, Integers, Integers]:
@@ -79,3 +92,20 @@ class Normalisation:
         forwards = np.where((up == 0) | (2 * up == modules), a < b, 2 * up < modules)
         first, second = np.where(forwards, a, b) % columns, np.where(forwards, b, a) % columns
         return np.minimum(up, modules - up), first, second
+
+
+def _shapes(scanner: Scanner, classes: PairClasses | None) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """Of the tables transaxial and axial; None: there is none."""
+    if not scanner.is_ring:
+        return ((classes.counts[0],), (classes.counts[1],)) if classes is not None else (None, None)
+    columns = scanner.crystals_per_module_y
+    return (scanner.modules_in_ring // 2 + 1, columns, columns), (scanner.rings, scanner.rings)
+
+
+def _depth_mm(said: object) -> float | None:
+    text = said.decode() if isinstance(said, bytes) else said
+    try:
+        depth = float(str(text))
+    except ValueError:  # "absorption at 0.83 per cm", or nothing
+        return None
+    return depth if math.isfinite(depth) and depth >= 0 else None
