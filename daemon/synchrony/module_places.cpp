@@ -32,18 +32,18 @@ std::vector<ModulePlace> module_places(const config::Scanner& scanner) {
     const auto arrangement = config::arrangement_of(scanner);
     const double pitch = config::extent_of(scanner).axial_pitch_mm;
     const gpu::Sectors sectors = compared_modules(g);
-    struct Crystals {
+    struct CrystalExtent {
         double count = 0;
         double low = std::numeric_limits<double>::infinity();
         double high = -std::numeric_limits<double>::infinity();
     };
-    std::vector<Crystals> crystals(sectors.count());
+    std::vector<CrystalExtent> crystals(sectors.count());
     std::vector<ModulePlace> places(sectors.count());
     std::map<std::tuple<std::int64_t, std::int64_t>, std::uint32_t> rows;
     std::map<std::tuple<std::int64_t, std::int64_t>, std::uint32_t> lines;
     for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
         const std::uint32_t bdm = unit / g.du_count;
-        Crystals& all = crystals[sectors.of_module(bdm)];
+        CrystalExtent& all = crystals[sectors.of_module(bdm)];
         for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
             const std::uint32_t crystal = g.crystal(bdm, unit % g.du_count, local);
             const config::Vector3 end =

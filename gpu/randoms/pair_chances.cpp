@@ -236,19 +236,19 @@ class ChanceFinder {
     }
 
     /// Where in a window a single may come that does not open it, in ticks after the opener.
-    struct Stretch {
+    struct PartOfWindow {
         double from;
         double to;
     };
     /// Of a single whose partner is in the window, or that has none.
-    [[nodiscard]] Stretch whole(std::size_t kind) const {
+    [[nodiscard]] PartOfWindow whole(std::size_t kind) const {
         return {kind == later_single ? apart_ : 0, kind == earlier_single ? end_ - apart_ : end_};
     }
     /// Of an earlier single that the end of the window separates from its partner.
-    [[nodiscard]] Stretch parted_earlier() const { return {end_ - apart_, end_}; }
+    [[nodiscard]] PartOfWindow parted_earlier() const { return {end_ - apart_, end_}; }
     /// The mean time between a single that comes anywhere in the stretch and one of the annihilation that
     /// opens the window.
-    [[nodiscard]] double from_opener(std::size_t kind, const Stretch& other) const {
+    [[nodiscard]] double from_opener(std::size_t kind, const PartOfWindow& other) const {
         const double at = kind == later_single ? apart_ : 0;
         if (at <= other.from) return (other.from + other.to) / 2 - at;
         const double before = at - other.from;
