@@ -14,7 +14,7 @@ namespace petacq::gpu {
 
 /// Sums over pairs of modules (BDMs) are kept by pair of sectors, so that they stay small with any number of
 /// modules. A sector is a range of consecutive modules: a single one in a scanner of at most max_count
-/// modules, else as many as make at most max_count sectors, always a power of two. Only the last sector may
+/// modules, else as many as make at most that many sectors, always a power of two. Only the last sector may
 /// have fewer.
 struct Sectors {
     static constexpr std::uint32_t max_count = 256;
@@ -22,8 +22,8 @@ struct Sectors {
     std::uint32_t shift = 0;  ///< a sector has 2^shift modules
     std::uint32_t bdm_count = 0;
 
-    static Sectors of(const config::Geometry& geometry) {
-        const std::uint32_t modules = (geometry.bdm_count + max_count - 1) / max_count;
+    static Sectors of(const config::Geometry& geometry, std::uint32_t most = max_count) {
+        const std::uint32_t modules = (geometry.bdm_count + most - 1) / most;
         return {static_cast<std::uint32_t>(std::bit_width(std::max(modules, 1U) - 1U)), geometry.bdm_count};
     }
 

@@ -51,8 +51,6 @@ class SynchronyJudge {
     SynchronyReport run() {
         SynchronyReport report;
         report.modules.resize(modules_);
-        for (std::size_t m = 0; m < std::min(options_.sources.size(), report.modules.size()); ++m)
-            report.modules[m].source = options_.sources[m];
         report.singles = hits_.size();
         report.min_ticks = least_;
         report.window_ticks = options_.window;

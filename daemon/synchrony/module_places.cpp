@@ -31,31 +31,37 @@ std::vector<ModulePlace> module_places(const config::Scanner& scanner) {
     const config::Geometry& g = scanner.geometry;
     const auto arrangement = config::arrangement_of(scanner);
     const double pitch = config::extent_of(scanner).axial_pitch_mm;
-    std::vector<ModulePlace> places(g.bdm_count);
-    std::map<std::tuple<std::int64_t, std::int64_t>, std::uint32_t> rows;
-    std::map<std::tuple<std::int64_t, std::int64_t>, std::uint32_t> lines;
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
-        ModulePlace& place = places[bdm];
+    const gpu::Sectors sectors = compared_modules(g);
+    struct CrystalExtent {
         double count = 0;
         double low = std::numeric_limits<double>::infinity();
-        double high = -low;
-        for (std::uint32_t du = 0; du < g.du_count; ++du) {
-            for (std::uint32_t local = 0; local < g.crystals_of_unit(bdm * g.du_count + du); ++local) {
-                const std::uint32_t crystal = g.crystal(bdm, du, local);
-                const config::Vector3 end = config::point_at_depth(arrangement->place(crystal),
-                                                                   arrangement->layer_of(crystal).length_mm);
-                for (std::size_t axis = 0; axis < 3; ++axis)
-                    place.middle_mm.at(axis) += end.at(axis);
-                low = std::min(low, end[2]);
-                high = std::max(high, end[2]);
-                ++count;
-            }
+        double high = -std::numeric_limits<double>::infinity();
+    };
+    std::vector<CrystalExtent> crystals(sectors.count());
+    std::vector<ModulePlace> places(sectors.count());
+    std::map<std::tuple<std::int64_t, std::int64_t>, std::uint32_t> rows;
+    std::map<std::tuple<std::int64_t, std::int64_t>, std::uint32_t> lines;
+    for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit) {
+        const std::uint32_t bdm = unit / g.du_count;
+        CrystalExtent& all = crystals[sectors.of_module(bdm)];
+        for (std::uint32_t local = 0; local < g.crystals_of_unit(unit); ++local) {
+            const std::uint32_t crystal = g.crystal(bdm, unit % g.du_count, local);
+            const config::Vector3 end =
+                config::point_at_depth(arrangement->place(crystal), arrangement->layer_of(crystal).length_mm);
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                places[sectors.of_module(bdm)].middle_mm.at(axis) += end.at(axis);
+            all.low = std::min(all.low, end[2]);
+            all.high = std::max(all.high, end[2]);
+            ++all.count;
         }
-        if (count == 0) continue;
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        ModulePlace& place = places[i];
+        if (crystals[i].count == 0) continue;
         place.exists = true;
         for (double& mm : place.middle_mm)
-            mm /= count;
-        place.length_mm = high - low + pitch;
+            mm /= crystals[i].count;
+        place.length_mm = crystals[i].high - crystals[i].low + pitch;
         const auto& [x, y, z] = place.middle_mm;
         place.row = number_of(rows, std::tuple(rounded(z), rounded(std::hypot(x, y))));
         place.line = number_of(lines, std::tuple(rounded(x), rounded(y)));

@@ -5,10 +5,19 @@
 #include <vector>
 
 #include "config/scanner/scanner.hpp"
+#include "gpu/sectors.hpp"
 
 namespace petacq::daemon {
 
-/// The mean over the crystals of a module.
+/// Above so many modules, those in a row are compared together, as one: the work grows with the square of
+/// their number, and a sample has too few singles of each.
+inline constexpr std::uint32_t max_compared = 1024;
+/// The modules that are compared as one.
+inline gpu::Sectors compared_modules(const config::Geometry& geometry) {
+    return gpu::Sectors::of(geometry, max_compared);
+}
+
+/// The mean over the crystals of modules that are compared as one.
 struct ModulePlace {
     config::Vector3 middle_mm{};  ///< of the far ends of its crystals
     double length_mm = 0;         ///< along the axis
@@ -19,7 +28,7 @@ struct ModulePlace {
     bool exists = false;  ///< else the channel map has no such module, and the rest means nothing
 };
 
-/// [bdm]
+/// By compared_modules().
 std::vector<ModulePlace> module_places(const config::Scanner& scanner);
 
 }  // namespace petacq::daemon

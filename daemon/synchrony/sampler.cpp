@@ -16,6 +16,17 @@ constexpr std::size_t max_hits = 8 * sample_frames;
 /// At low rates as many seconds are judged together.
 constexpr std::size_t max_samples = 64;
 
+/// [bdm] what is known of those that were compared as one, with their boards.
+std::vector<ModuleSynchrony> of_modules(const std::vector<ModuleSynchrony>& compared,
+                                        const gpu::Sectors& sectors, const SynchronyOptions& options) {
+    std::vector<ModuleSynchrony> modules;
+    for (std::uint32_t bdm = 0; bdm < sectors.bdm_count; ++bdm) {
+        ModuleSynchrony& module = modules.emplace_back(compared[sectors.of_module(bdm)]);
+        if (!options.sources.empty()) module.source = options.sources[bdm];
+    }
+    return modules;
+}
+
 }  // namespace
 
 SynchronyWatch::SynchronyWatch(const gpu::PipelineOptions& pipeline, const config::Calibration& calibration,
@@ -23,6 +34,7 @@ SynchronyWatch::SynchronyWatch(const gpu::PipelineOptions& pipeline, const confi
     : pipeline_(pipeline),
       options_(options),
       second_(second),
+      compared_(compared_modules(pipeline.geometry)),
       tables_(std::make_shared<gpu::OwnedTables>(pipeline, calibration)) {
     if (!threaded) return;
     constexpr int lowest = 19;
@@ -147,7 +159,7 @@ void SynchronyWatch::convert_frames(const Sample& sample) {
             bool bad = false;
             const std::uint64_t time = gpu::corrected_time(raw, t.crystals[slot].time_offset, bad);
             if (bad || guard.refuses(raw) || energy < t.lower || energy > t.upper) continue;
-            hits_.push_back({time, net::bdm_of<version>(w)});
+            hits_.push_back({time, compared_.of_module(net::bdm_of<version>(w))});
         }
     }
 }
@@ -155,7 +167,9 @@ void SynchronyWatch::convert_frames(const Sample& sample) {
 void SynchronyWatch::judge() {
     std::sort(hits_.begin(), hits_.end(),
               [](const TimedSingle& a, const TimedSingle& b) { return a.time < b.time; });
-    auto report = std::make_shared<const SynchronyReport>(judge_synchrony(hits_, options_));
+    SynchronyReport found = judge_synchrony(hits_, options_);
+    found.modules = of_modules(found.modules, compared_, options_);
+    auto report = std::make_shared<const SynchronyReport>(std::move(found));
     const bool over = report->complete || hits_.size() >= max_hits || samples_ >= max_samples;
     // The first seconds of the next samples say less than all of the latest did.
     if (over || report->known() >= known_) {

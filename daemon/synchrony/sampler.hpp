@@ -60,6 +60,7 @@ class SynchronyWatch {
     const gpu::PipelineOptions pipeline_;
     const SynchronyOptions options_;
     const std::uint64_t second_;
+    const gpu::Sectors compared_;
 
     // Of the acquisition thread.
     std::shared_ptr<const gpu::OwnedTables> tables_;

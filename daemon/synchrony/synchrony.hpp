@@ -45,11 +45,11 @@ struct SynchronyReport {
 
 /// What is known of the scanner. Times are in ticks.
 struct SynchronyOptions {
-    std::vector<ModulePlace> places;  ///< [bdm]
+    std::vector<ModulePlace> places;  ///< by compared_modules()
     double tick_ns = 1;
     std::uint32_t window = 0;  ///< of coincidences
     double diameter_mm = 0;    ///< of the scanner, crystals included
-    /// [bdm]; empty: none is known.
+    /// [bdm]; empty: none is known. SynchronyWatch puts them into the report.
     std::vector<std::optional<std::uint16_t>> sources;
     /// To either side. The narrow one is cut where rates are high, the wide one is for those without a peak
     /// in it.
@@ -57,7 +57,7 @@ struct SynchronyOptions {
     static constexpr double wide_ns = 1e6;
 };
 
-/// REQUIRES: `hits` are in the order of time.
+/// By compared_modules(), as the modules of the hits. REQUIRES: `hits` are in the order of time.
 SynchronyReport judge_synchrony(std::span<const TimedSingle> hits, const SynchronyOptions& options);
 
 }  // namespace petacq::daemon

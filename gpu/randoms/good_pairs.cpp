@@ -100,6 +100,17 @@ double GoodPairs::total(std::span<const PairChances> chances) const {
     return sum;
 }
 
+double GoodPairs::abs_dt(std::span<const PairChances> chances) const {
+    double sum = 0;
+    for (std::uint32_t a = 0; a < cells_.count(); ++a) {
+        for (std::uint32_t b = a; b < cells_.count(); ++b) {
+            const std::size_t place = std::size_t{a} * cells_.count() + b;
+            sum += sum_of_products(chances[place].abs_dt, joined_[place]);
+        }
+    }
+    return sum;
+}
+
 std::vector<double> GoodPairs::refused(const PairChances::ByKinds& c) const {
     const std::size_t sides = cells_.sides;
     PairChances::ByKinds turned{};

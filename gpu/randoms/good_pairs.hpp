@@ -47,6 +47,8 @@ class GoodPairs {
     void use(const CrystalValues& values);
     /// `chances`: c [a * cells + b], of i in a and j in b.
     [[nodiscard]] double total(std::span<const PairChances> chances) const;
+    /// The sum of |dt| over the same pairs, in ticks.
+    [[nodiscard]] double abs_dt(std::span<const PairChances> chances) const;
     void products(std::span<const PairChances> chances, PairProducts& out);
     /// [side] the part of the ends in it that come first, of pairs between sides; 1/2 if there are none.
     [[nodiscard]] std::vector<double> first_ends(std::span<const PairChances> chances) const;

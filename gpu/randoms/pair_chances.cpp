@@ -86,7 +86,9 @@ class ChanceFinder {
           contents_(contents),
           cells_(cells.count()),
           most_(std::min(rules.max_multiplicity, max_singles)),
-          parted_(contents.abs_dt / window_width(rules)) {
+          parted_(contents.abs_dt / window_width(rules)),
+          end_(2.0 * rules.window * (rules.window + 1.0) / (2.0 * rules.window + 1)),
+          apart_(std::min(contents.abs_dt, end_ / 2)) {
         const double paired = 1 - contents.lone;
         const double load = contents.load * (kind == Kind::delayed ? 2 : 1);
         // In mode "every" a window may hold the second single without the first.
@@ -233,6 +235,32 @@ class ChanceFinder {
         return sums;
     }
 
+    /// Where in a window a single may come that does not open it, in ticks after the opener.
+    struct PartOfWindow {
+        double from;
+        double to;
+    };
+    /// Of a single whose partner is in the window, or that has none.
+    [[nodiscard]] PartOfWindow whole(std::size_t kind) const {
+        return {kind == later_single ? apart_ : 0, kind == earlier_single ? end_ - apart_ : end_};
+    }
+    /// Of an earlier single that the end of the window separates from its partner.
+    [[nodiscard]] PartOfWindow parted_earlier() const { return {end_ - apart_, end_}; }
+    /// The mean time between a single that comes anywhere in the stretch and one of the annihilation that
+    /// opens the window.
+    [[nodiscard]] double from_opener(std::size_t kind, const PartOfWindow& other) const {
+        const double at = kind == later_single ? apart_ : 0;
+        if (at <= other.from) return (other.from + other.to) / 2 - at;
+        const double before = at - other.from;
+        const double after = other.to - at;
+        return (before * before + after * after) / (2 * (other.to - other.from));
+    }
+    /// The same of two that come anywhere; each later single keeps them closer.
+    [[nodiscard]] double within(std::size_t x, std::size_t y) const {
+        const double later = (x == later_single ? 0.5 : 0) + (y == later_single ? 0.5 : 0);
+        return (end_ - later * apart_) / 3;
+    }
+
     /// A group of n annihilations begins L (1 - G w) P(n) times per tick: P(n) is that n - 1 follow the
     /// opener. It has n - 1 pairs with the opener's annihilation, which is never parted, and (n - 1) (n - 2)
     /// / 2 others. Of each later single, the end of an earlier window makes G |dt| openers.
@@ -275,17 +303,32 @@ class ChanceFinder {
                                                            : (y == lone_single ? with_a : with_both);
                     const Sums& only_a = x == lone_single ? none : with_a;
                     const Sums& only_b = y == lone_single ? none : with_b;
-                    const double a_opens = whole_b * a_and_b.windows + parted_b * only_a.windows;
-                    const double b_opens = whole_a * a_and_b.windows + parted_a * only_b.windows;
-                    double sum = a_opens + b_opens;
-                    sum += whole_a * (whole_b * a_and_b.others + parted_b * only_a.others) +
-                           parted_a * (whole_b * only_b.others + parted_b * none.others);
-                    if (x == later_single)
-                        sum += opens_later * (whole_b * only_b.windows + parted_b * none.windows);
-                    if (y == later_single)
-                        sum += opens_later * (whole_a * only_a.windows + parted_a * none.windows);
+                    double sum = 0;
+                    double abs_dt = 0;
+                    const auto add = [&](double windows, double apart) {
+                        sum += windows;
+                        abs_dt += windows * apart;
+                    };
+                    add(whole_b * a_and_b.windows, from_opener(x, whole(y)));
+                    add(parted_b * only_a.windows, from_opener(x, parted_earlier()));
+                    add(whole_a * a_and_b.windows, from_opener(y, whole(x)));
+                    add(parted_a * only_b.windows, from_opener(y, parted_earlier()));
+                    add(whole_a * (whole_b * a_and_b.others + parted_b * only_a.others) +
+                            parted_a * (whole_b * only_b.others + parted_b * none.others),
+                        within(x, y));
+                    if (x == later_single) {
+                        add(opens_later * whole_b * only_b.windows, from_opener(lone_single, whole(y)));
+                        add(opens_later * parted_b * none.windows,
+                            from_opener(lone_single, parted_earlier()));
+                    }
+                    if (y == later_single) {
+                        add(opens_later * whole_a * only_a.windows, from_opener(lone_single, whole(x)));
+                        add(opens_later * parted_a * none.windows,
+                            from_opener(lone_single, parted_earlier()));
+                    }
                     chances.of[x][y] += sum;
                     chances.first[x][y] += sum / 2;
+                    chances.abs_dt[x][y] += abs_dt;
                 }
             }
         }
@@ -336,8 +379,10 @@ class ChanceFinder {
         chances.first = opened(a, b);
         const PairChances::ByKinds second = opened(b, a);
         for (std::size_t x = 0; x < single_kinds; ++x) {
-            for (std::size_t y = 0; y < single_kinds; ++y)
+            for (std::size_t y = 0; y < single_kinds; ++y) {
                 chances.of[x][y] = chances.first[x][y] + second[y][x];
+                chances.abs_dt[x][y] = chances.of[x][y] * (end_ / 2);
+            }
         }
         const std::span<const Node> nodes = nodes_of(rules_.policy);
         for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -351,6 +396,8 @@ class ChanceFinder {
     const std::uint32_t cells_;
     const std::uint32_t most_;
     const double parted_;  ///< s
+    const double end_;     ///< twice the mean time from the opener to a single that comes anywhere
+    const double apart_;   ///< ticks between the two singles of an annihilation
     double empty_;         ///< that no other annihilation falls into the window, or both
     double one_;           ///< annihilations of which one single is in the window, or in both
     double both_;          ///< those of which both are
@@ -385,6 +432,7 @@ std::vector<PairChances> pair_chances(const CoincidenceRules& rules, const PairC
                 for (std::size_t y = 0; y < single_kinds; ++y) {
                     turned.of[x][y] = chances.of[y][x];
                     turned.first[x][y] = chances.of[y][x] - chances.first[y][x];
+                    turned.abs_dt[x][y] = chances.abs_dt[y][x];
                 }
             }
         }

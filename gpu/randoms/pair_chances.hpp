@@ -45,6 +45,7 @@ struct PairChances {
     using ByKinds = std::array<std::array<double, single_kinds>, single_kinds>;
     ByKinds of{};
     ByKinds first{};      ///< the part of it in which i comes before j
+    ByKinds abs_dt{};     ///< the sum times the mean time between i and j; in ticks^2
     double partners = 0;  ///< probability that a true, good pair becomes a prompt
 };
 /// [a * cells + b]. `kind`: delayed for the delayeds of shifted groups, as if none of the groups fell

@@ -9,6 +9,7 @@
 #include "config/base/sum.hpp"
 #include "gpu/randoms/axial_partners.hpp"
 #include "gpu/randoms/pair_cells.hpp"
+#include "gpu/randoms/time_apart.hpp"
 #include "gpu/randoms/window_load.hpp"
 
 namespace petacq::gpu {
@@ -17,17 +18,9 @@ namespace {
 
 using config::sum_of;
 
-/// The mean |dt| of the trues. That of randoms, whose dt is equally often any of -tau to tau, is
-/// tau (tau + 1) / (2 tau + 1).
-double mean_abs_dt(const IntervalSums& sums, const CoincidenceRules& rules, double randoms) {
-    double abs_dt = 0;  // of both ends
-    for (const PromptEnds& module : sums.modules)
-        abs_dt += static_cast<double>(module.abs_dt);
-    const double tau = rules.window;
-    const double trues = static_cast<double>(sums.counts.prompts) - randoms;
-    if (trues <= 0) return 0;
-    return std::clamp((abs_dt / 2 - randoms * tau * (tau + 1) / (2 * tau + 1)) / trues, 0.0, tau);
-}
+/// Passes go on until the randoms change by less than this part of them.
+constexpr double settled_part = 5e-4;
+constexpr unsigned max_passes = 12;
 
 /// The part that `counts` are of `all` true pairs, whose variance is that of the pairs from which the randoms
 /// were subtracted. A guess, right to a tenth, takes over as the noise of that grows.
@@ -536,12 +529,18 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     const std::vector<double> none(std::size_t{pairs_.cells().sides} * pairs_.cells().sides);
     TruePairs trues{none, none, none};
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
-    // first, and with zones which partners make good pairs.
-    const unsigned passes = pairs_.cells().partners_refused ? 4 : rules_.mode == WindowMode::single ? 2 : 3;
-    for (unsigned pass = 0; pass < passes; ++pass) {
+    // first, how far the two of a pair are apart, and with zones which partners make good pairs.
+    const unsigned min_passes = pairs_.cells().partners_refused     ? 4
+                                : rules_.mode == WindowMode::single ? 2
+                                                                    : 3;
+    FixedPoint abs_dt;
+    bool settled = false;
+    for (unsigned pass = 0; pass < min_passes || (!settled && pass < max_passes); ++pass) {
         const bool again = pass > 0;
         if (again) {
-            contents.abs_dt = mean_abs_dt(sums, rules_, randoms.total);
+            abs_dt.next(
+                mean_abs_dt(sums, rules_, randoms.total, by_pair_.ticks * pairs_.abs_dt(by_pair_.chances)));
+            contents.abs_dt = abs_dt.x();
             trues = true_pairs(sums, randoms, refused, contents);
         }
         const double parted = (1 - contents.lone) * contents.abs_dt / window_width(rules_);
@@ -557,8 +556,10 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
         ExpectedRandoms per_tick;
         pairs_.products(by_pair_.chances, per_tick);
+        const double before = randoms.total;
         randoms = {};
         randoms.add(per_tick, by_pair_.ticks);
+        settled = std::abs(randoms.total - before) <= settled_part * randoms.total;
         refused = find_refused(sums, contents);
     }
     out = std::move(randoms);

@@ -311,6 +311,24 @@ TEST_CASE("modules out of step are found in any arrangement", "[synchrony]") {
     }
 }
 
+TEST_CASE("modules: beyond a thousand, those in a row are compared as one", "[synchrony]") {
+    const config::Scanner scanner = config::scanner_from_json(nlohmann::json::parse(R"({
+        "name": "many", "tick_ps": 10, "position_size": 4, "frame_version": 2,
+        "module_types": [{"name": "block", "layers": [{"y": {"count": 1, "pitch_mm": 4}, "z": {"count": 1, "pitch_mm": 4}, "length_mm": 10}]}],
+        "modules": [{"type": "block", "ring": {"count": 128, "radius_mm": 120}, "along_z": {"count": 17, "pitch_mm": 5}}]})"));
+    REQUIRE(scanner.geometry.bdm_count == 2176);
+    daemon::SynchronyOptions options;
+    options.places = daemon::module_places(scanner);
+    REQUIRE(options.places.size() == 544);
+    CHECK(daemon::compared_modules(scanner.geometry).of_module(2175) == 543);
+    CHECK(options.places[543].middle_mm[2] == Approx(40));
+    CHECK(options.places[543].row == 16);
+    options.tick_ns = tick_ns;
+    options.window = static_cast<std::uint32_t>(5 / tick_ns);
+    options.diameter_mm = 300;
+    CHECK(judge_synchrony(hits_of(options.places, {}), options).modules.size() == 544);
+}
+
 TEST_CASE("places of modules: rows along the axis, lines across it, and gaps between numbers",
           "[synchrony]") {
     const config::Scanner ring =

@@ -7,11 +7,8 @@
 
 namespace petacq::test {
 
-namespace {
-
 using Crystal = config::PairGeometry::Crystal;
 
-// Whether the line between two crystals passes the cylinder, which lies between them.
 bool passes(const Crystal& a, const Crystal& b, double radius, double half_length) {
     const double off = radius / 2;
     const double ux = b.x_um - a.x_um;
@@ -24,8 +21,6 @@ bool passes(const Crystal& a, const Crystal& b, double radius, double half_lengt
     const double z = a.z_um + t * (b.z_um - a.z_um);
     return t > 0 && t < 1 && x * x + y * y < radius * radius && std::abs(z) < half_length;
 }
-
-}  // namespace
 
 Annihilations annihilations(const config::PairGeometry& pairs, double radius_mm, double half_length_mm,
                             std::size_t count, double mean_gap, double scattered, Rng& rng) {

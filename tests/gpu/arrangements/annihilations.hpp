@@ -26,9 +26,14 @@ struct Annihilations {
     }
 };
 
-/// Of a cylinder on the axis, radius and half of its length in mm, off the axis by half of its radius. Of
-/// each annihilation one crystal or two find a photon. The crystals differ in how well they do. `scattered`:
-/// the part of the pairs that have any two crystals.
+/// Whether the line between two crystals meets a cylinder that lies between them, off the axis by half of its
+/// radius. In micrometres.
+bool passes(const config::PairGeometry::Crystal& a, const config::PairGeometry::Crystal& b, double radius,
+            double half_length);
+
+/// Of such a cylinder, radius and half of its length in mm. Of each annihilation one crystal or two find a
+/// photon. The crystals differ in how well they do. `scattered`: the part of the pairs that have any two
+/// crystals.
 Annihilations annihilations(const config::PairGeometry& crystals, double radius_mm, double half_length_mm,
                             std::size_t count, double mean_gap, double scattered, Rng& rng);
 

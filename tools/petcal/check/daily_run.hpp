@@ -12,6 +12,9 @@
 
 namespace petacq::petcal {
 
+/// Modules of a scanner that can be checked: the true pairs of each two of them are kept.
+inline constexpr std::uint32_t max_checked = 4096;
+
 struct DailyRun {
     std::filesystem::path directory;
     std::string started;  ///< UTC; empty: unknown

@@ -31,7 +31,7 @@ ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
       told_(modules_),
       min_ticks_(min_ticks),
       open_(none()),
-      prompts_(modules_ * modules_),
+      prompts_(modules_ > max_modules ? 0 : modules_ * modules_),
       exists_(modules_ * units_),
       has_singles_(modules_ * units_) {
     for (const std::uint32_t unit : unit_of_)
@@ -59,6 +59,7 @@ ModuleLosses::LossMoment ModuleLosses::none() const {
 
 void ModuleLosses::add(const daemon::SecondsReader& seconds, double ticks, double share, double trues,
                        const std::vector<std::uint32_t>& module_pairs) {
+    if (modules_ > max_modules) return;
     const auto field_of = [&](const char* name) {
         const daemon::SecondField* const field = seconds.find(name);
         return field != nullptr && field->count == modules_ ? field : nullptr;
@@ -225,6 +226,8 @@ std::vector<double> ModuleLosses::all_trues() const {
 }
 
 void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
+    loss.too_many_modules = modules_ > max_modules;
+    if (loss.too_many_modules) return;
     if (!dead_time_known_) {
         for (LossMoment& moment : moments_)
             std::fill(moment.seen.begin(), moment.seen.end(), 1);
@@ -312,6 +315,10 @@ void ModuleLosses::find_units(RunDeadTime& dead_time, const std::vector<double>&
 }
 
 std::string sentence_of(const RunLoss& loss) {
+    if (loss.too_many_modules) {
+        return fmt::format("Loss: not corrected, as it is found for scanners of at most {} modules (BDMs).",
+                           ModuleLosses::max_modules);
+    }
     if (loss.arrived.empty())
         return "Loss: not corrected, as the seconds of the run do not tell which data did not arrive.";
     std::string text = loss.unknown_modules ? "Loss: all data of the boards of which it is known arrived."

@@ -61,11 +61,15 @@ struct RunLoss {
     /// Of some, in some seconds, it is not known; they are taken as if all of their data had arrived, and
     /// what is said to be lost is the least.
     bool unknown_modules = false;
+    bool too_many_modules = false;  ///< for the shares of all pairs; nothing is known
 };
 
 /// One thread at a time.
 class ModuleLosses {
   public:
+    /// The shares of all pairs of modules of a larger scanner would not fit into memory: nothing is found.
+    static constexpr std::size_t max_modules = 4096;
+
     /// Boards tell their dead time now and then: seconds shorter than `min_ticks` belong to the next one,
     /// or at the end of a run to the one before.
     ModuleLosses(const config::Scanner& scanner, double min_ticks);
