@@ -121,7 +121,7 @@ void NumberWatch::add_collision(const NumberedDatagram& datagram, const Sequence
     from_others_ += static_cast<std::uint32_t>(from_other);
     if (collisions_ < collisions_of_block) return;
     const std::uint64_t among = numbers.counts().accepted - collisions_from_;
-    const bool often = among <= std::uint64_t{16} * collisions_of_block;
+    const bool often = among <= datagrams_of_collisions;
     if (from_others_ >= collisions_of_block / 4 && often && from_other) {
         NumberPattern found{NumberFault::two_boards, 0, {datagram.sender_before, datagram.sender}};
         if (pattern_.fault == NumberFault::two_boards) found.senders = pattern_.senders;
@@ -175,7 +175,7 @@ std::uint64_t NumberWatch::lost(const SequenceTracker& numbers) const {
 
 std::uint64_t NumberWatch::unnumbered(const SequenceTracker& numbers) const {
     if (!pattern_) return unnumbered_;
-    return unnumbered_ + std::min(numbers.counts().accepted, latest_ + healthy) - from_;
+    return unnumbered_ + std::min(numbers.counts().accepted, latest_ + ends_after()) - from_;
 }
 
 }  // namespace petacq::daemon

@@ -7,10 +7,11 @@
 // order and copies are none. Nothing is done about a pattern: the numbers are used as they are.
 //
 // While there is a pattern, nobody knows what was lost. It ends after `healthy` datagrams that are in order,
-// and loss is counted from there on.
+// and loss is counted from there on. Two boards with one id are recognised by their addresses; since many
+// datagrams of one may come before the next of the other, theirs ends after `healthy_turns`.
 //
 // Limits. Where exactly every second datagram is lost, the numbers look like those of a board that counts by
-// two. Two boards with one id are recognised by their addresses.
+// two. Two boards of which more than about 180 datagrams come at a time are not recognised.
 //
 // Not thread-safe.
 #pragma once
@@ -61,6 +62,7 @@ class NumberWatch {
   public:
     static constexpr std::uint32_t block = 64;
     static constexpr std::uint64_t healthy = 128;
+    static constexpr std::uint64_t healthy_turns = 1024;
 
     /// A datagram that is not a copy and does not simply follow the one before. `numbers` has counted it.
     /// Returns by how much lost() has grown.
@@ -68,7 +70,7 @@ class NumberWatch {
 
     /// As of the datagrams that `numbers` has counted.
     [[nodiscard]] bool meaningless(const SequenceTracker& numbers) const {
-        return pattern_ && numbers.counts().accepted - latest_ < healthy;
+        return pattern_ && numbers.counts().accepted - latest_ < ends_after();
     }
     [[nodiscard]] NumberPattern pattern(const SequenceTracker& numbers) const {
         return meaningless(numbers) ? pattern_ : NumberPattern{};
@@ -83,6 +85,13 @@ class NumberWatch {
   private:
     static constexpr std::uint32_t few = 16;  ///< steps that are enough where chance makes none of them
     static constexpr std::uint32_t collisions_of_block = 32;
+    /// Datagrams among which so many collisions are no chance: each turn of a board has up to three.
+    static constexpr std::uint64_t datagrams_of_collisions = 4096;
+
+    /// Datagrams in order that end the pattern.
+    [[nodiscard]] std::uint64_t ends_after() const {
+        return pattern_.fault == NumberFault::two_boards ? healthy_turns : healthy;
+    }
 
     void judge(const NumberedDatagram& datagram, const SequenceTracker& numbers);
     void end_pattern(const SequenceTracker& numbers);

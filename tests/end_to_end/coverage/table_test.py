@@ -16,6 +16,10 @@ import tempfile
 
 import reference
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+
+from drawing import petlm_draws  # noqa: E402
+
 SCANNER = {
     "name": "ring of twelve", "tick_ps": 15.625,
     "geometry": {"channels": 6, "modules": {"y": 2, "z": 2}, "blocks": {"y": 2, "z": 1}, "crystals": {"y": 5, "z": 4},
@@ -218,6 +222,8 @@ class Consumers:
         self.compare("nema", duration=float(row["duration_s"]), decay=1 / float(row["activity_MBq"]), tolerance=1e-5)
 
     def plot(self):
+        if not petlm_draws(self.table.programs):
+            return
         self.table.petlm("plot", self.target, "-o", "plot", "--force", "--png-width", 200)
         with open(self.table.file("plot", "report.html"), encoding="utf-8") as file:
             text = file.read()

@@ -10,6 +10,10 @@ import sys
 
 from acquisition import ProgramFailed
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+
+from drawing import petlm_draws  # noqa: E402
+
 # What names the run or the time of day, how long a program took, and the share of the data that arrived, which is not known of
 # the parts of a run.
 NAMES = re.compile(r"""\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\ UTC)?|^Made\ by\ .*|^Seconds:\ .*|^of\ run\ .*
@@ -49,6 +53,7 @@ def shortened(value, other):
 class Tools:
     def __init__(self, site, run):
         self.site, self.run = site, run
+        self.draws = petlm_draws(site.programs)
         # Of singles alone, the tools for coincidences take what petlm resort makes of them.
         self.target = run.directory if run.has_coincidences else os.path.join(run.name, "resorted")
 
@@ -212,7 +217,9 @@ class Tools:
         commands = []
         if not self.run.has_coincidences:
             commands = [("dump",), ("cut", "-o", "none"), ("gate", "--channel", 1), ("image", "-o", "none"),
-                        ("plot", "-o", "none"), ("export", "--format", "csv", "-o", "none")]
+                        ("export", "--format", "csv", "-o", "none")]
+            if self.draws:
+                commands.append(("plot", "-o", "none"))
         elif not self.run.has_singles:
             commands = [("cut", "--singles", "-o", "none.plm"), ("resort", "-o", "none")]
         for name, *options in commands:
@@ -261,6 +268,8 @@ class Tools:
         self.of_both("image", "image", "--depth-mm", 0, "--voxel-mm", 8, "--backend", "cpu", "--threads", 1)
 
     def plot(self):
+        if not self.draws:
+            return
         # Pictures of what spectra and histograms hold are made where there are any; these count in time of the host.
         self.of_both("plot", "plot", "--png-width", 200,
                      some=tuple("plot/" + name for name in ("energy-singles", "singles-map", "temperature", "energy-modules")))

@@ -188,10 +188,10 @@ def rows():
               (("from", "source id 256 is 1 with its bytes swapped"),), ("!source_silent", "unknown_source"), finding="C9")
     yield Row("one id at two boards", other(source=0), ("sequence_meaningless", "source_silent"), ("RECORDING",),
               (("from", "send as source 0"),), ("!sequence_meaningless", "!source_silent"),
-              allowed=("invalid_frames", "source_stepped_back", "late_frames"), finding="C1")
+              allowed=("invalid_frames", "source_restarted", "source_stepped_back", "late_frames"), finding="C1")
     yield Row("one id and the same modules at two boards", (Board(), Board()), listed=1, health=("sequence_meaningless",),
               strip=("RECORDING",), doctor=(("from", "send as source 0"),), verdict=("!sequence_meaningless",),
-              allowed=("source_stepped_back", "late_frames"), finding="C1")
+              allowed=("source_restarted", "source_stepped_back", "late_frames"), finding="C1")
     yield Row("sequence number that counts frames", board(number=lambda count, frames: frames), finding="C1",
               doctor=(("numbers", "counts frames"),), **MEANINGLESS)
     yield Row("a standing sequence number hides loss", board(number=lambda count, frames: 0, sent=chance(0.3)), finding="C1",
