@@ -231,7 +231,8 @@ Coverage with_rules(Coverage of_singles, const config::Coincidence& coincidence,
 std::string scanner_sha256(const config::Scanner& scanner) {
     const json all = config::to_json(scanner);
     json meaning;
-    for (const char* key : {"geometry", "dimensions", "tick_ps"})
+    for (const char* key : {"geometry", "dimensions", "tick_ps", "module_types", "modules", "channel_map",
+                            "good_pairs", "rotation"})
         if (all.contains(key)) meaning[key] = all.at(key);
     const std::string text = meaning.dump();
     config::Sha256 hash;
