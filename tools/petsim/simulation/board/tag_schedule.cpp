@@ -30,7 +30,7 @@ void add_angles(const Movement& movement, const RunClock& clock, double length, 
         for (double start = 0; start < length; start += step) {
             const double angle = movement.scanner_angle(start + step / 2);
             at(start, angle);
-            at(std::min(std::ceil(start + step), length) - 1, angle);
+            at(std::ceil(start + step) - 1, angle);  // not after the last stay
         }
         return;
     }
@@ -38,7 +38,6 @@ void add_angles(const Movement& movement, const RunClock& clock, double length, 
     const double interval = per_tick > 0 ? 2 * std::numbers::pi / per_tick / turn_tags : length;
     for (double i = 0; i * interval < length; ++i)
         at(std::floor(i * interval), movement.scanner_angle(std::floor(i * interval)));
-    at(length - 1, movement.scanner_angle(length - 1));
 }
 
 }  // namespace
