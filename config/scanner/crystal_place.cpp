@@ -43,6 +43,10 @@ CrystalPlace crystal_place(const Scanner& scanner, std::uint32_t crystal) {
     return place;
 }
 
+CrystalPlace turned(const CrystalPlace& place, double radians) {
+    return {turned(place.front_centre_mm, radians), turned(place.outward, radians)};
+}
+
 Vector3 point_at_depth(const CrystalPlace& place, double depth_mm) {
     Vector3 point = place.front_centre_mm;
     for (std::size_t i = 0; i < point.size(); ++i)

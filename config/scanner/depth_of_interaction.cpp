@@ -120,4 +120,17 @@ LineGeometry::LineGeometry(const Scanner& scanner, const DepthOfInteraction& dep
     if (kinds.size() == 1) kind_of_crystal.clear();
 }
 
+void LineGeometry::turn_to(const std::vector<double>& radians) {
+    const std::vector<CrystalPlace> still = std::move(places);
+    const std::vector<std::uint16_t> kind = kind_of_crystal;
+    places.clear();
+    places.reserve(still.size() * radians.size());
+    kind_of_crystal.clear();
+    for (const double angle : radians) {
+        for (const CrystalPlace& place : still)
+            places.push_back(turned(place, angle));
+        kind_of_crystal.insert(kind_of_crystal.end(), kind.begin(), kind.end());
+    }
+}
+
 }  // namespace petacq::config

@@ -182,6 +182,9 @@ struct LineGeometry {
 
     /// A fixed depth is that of all crystals.
     LineGeometry(const Scanner& scanner, const DepthOfInteraction& depth);
+    /// Puts the crystals at each of these angles, one after the other: crystal c at angle i becomes i times
+    /// the number of crystals, plus c.
+    void turn_to(const std::vector<double>& radians);
     [[nodiscard]] DepthOfEach depths() const {
         return {kinds.front(), kinds.data(), kind_of_crystal.empty() ? nullptr : kind_of_crystal.data()};
     }

@@ -399,6 +399,13 @@ std::shared_ptr<const PairGeometry> pairs_of(const json& j, const Arrangement& a
     return pairs;
 }
 
+std::optional<Rotation> rotation_of(const json& j) {
+    if (j.is_null()) return std::nullopt;
+    const auto counts = j.at("counts_per_turn").get<double>();
+    if (counts == 0) throw Error("/rotation/counts_per_turn: expected a number other than 0");
+    return Rotation{j.at("tag_channel").get<std::uint8_t>(), counts, j.at("count_at_zero").get<double>()};
+}
+
 }  // namespace
 
 bool is_long_form(const json& document) {
@@ -449,6 +456,7 @@ Scanner scanner_of_long_form(json& document) {
     }
     scanner.geometry.pairs = pairs_of(document.at("good_pairs"), *arrangement);
     scanner.arrangement = arrangement;
+    scanner.rotation = rotation_of(document.at("rotation"));
     return scanner;
 }
 

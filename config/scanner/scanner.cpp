@@ -223,6 +223,7 @@ json to_json(const Scanner& scanner) {
     }
     if (scanner.sources.empty()) document.erase("sources");
     if (scanner.frame_version == FrameVersion::one) document.erase("frame_version");
+    if (!scanner.rotation) document.erase("rotation");
     return document;
 }
 

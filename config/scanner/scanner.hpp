@@ -12,6 +12,7 @@
 
 #include "config/scanner/frame_version.hpp"
 #include "config/scanner/geometry.hpp"
+#include "config/scanner/rotation.hpp"
 
 namespace petacq::config {
 
@@ -50,6 +51,7 @@ struct Scanner {
     std::vector<Source> sources;  ///< all with an id, or none; empty: the description does not list them
     std::shared_ptr<const Arrangement> arrangement{};   ///< of the long form
     std::shared_ptr<const nlohmann::json> long_form{};  ///< the description, with its defaults
+    std::optional<Rotation> rotation{};                 ///< of the long form; absent: it stands still
 
     [[nodiscard]] bool is_ring() const { return !arrangement; }
 };
@@ -62,16 +64,16 @@ nlohmann::json to_json(const Scanner& scanner);
 /// Ticks in `seconds` of detector time, rounded to the nearest; at most 2^63.
 std::uint64_t ticks_of(double seconds, const Scanner& scanner);
 
-using Vector3 = std::array<double, 3>;
-
 /// Where a crystal is (docs/reference/geometry.md has the drawing). The axis of the scanner is z, its centre
 /// the origin; crystal 0's module (module 0 of the ring) has its centre on +x, and module numbers rise
-/// counter-clockwise seen from +z. Simulator, exports and images take every position from here.
+/// counter-clockwise seen from +z. Simulator, exports and images take every position from here. A scanner
+/// that turns is at an angle of 0; turned() has the place at another.
 struct CrystalPlace {
     Vector3 front_centre_mm;  ///< centre of the front face
     Vector3 outward;          ///< unit vector along the crystal, away from the axis
 };
 CrystalPlace crystal_place(const Scanner& scanner, std::uint32_t crystal);
+CrystalPlace turned(const CrystalPlace& place, double radians);
 /// The point inside the crystal, `depth_mm` behind the middle of its front face.
 Vector3 point_at_depth(const CrystalPlace& place, double depth_mm);
 

@@ -76,6 +76,11 @@ std::uint32_t LineBins::radial_of(const config::Scanner& scanner, double width_m
     return static_cast<std::uint32_t>(std::clamp(columns, 1.0, most));
 }
 
+std::uint32_t LineBins::rows_turned(double radians) const {
+    const auto rows = std::llround(config::within_turn(radians) / std::numbers::pi * angles_);
+    return static_cast<std::uint32_t>(rows) % rows_of_turn();
+}
+
 std::uint32_t LineBins::line(std::uint32_t a, std::uint32_t b) const {
     if (a == b) return outside;
     if (a > b) std::swap(a, b);  // rounding must not depend on which comes first

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "config/scanner/depth_of_interaction.hpp"
@@ -46,6 +47,25 @@ class LineBins {
     [[nodiscard]] std::uint32_t column_of(std::uint32_t crystal) const { return column_of_[crystal]; }
     [[nodiscard]] std::uint32_t of_columns(std::uint32_t a, std::uint32_t b) const {
         return table_.empty() ? line(a, b) : table_[std::size_t{a} * middles_.size() + b];
+    }
+
+    /// By how many rows the lines of a scanner move that turns by this angle about its axis: rounded, less
+    /// than rows_of_turn().
+    [[nodiscard]] std::uint32_t rows_turned(double radians) const;
+    [[nodiscard]] std::uint32_t rows_of_turn() const { return 2 * angles_; }
+    /// Where the bin of a line is after it has moved by so many rows. Not of `outside`.
+    [[nodiscard]] std::uint32_t moved(std::uint32_t bin, std::uint32_t rows) const {
+        const std::uint32_t row = bin / radial_ + rows;
+        const std::uint32_t column = bin % radial_;
+        // After half a turn a line has the other sign of s.
+        const bool other_side = row / angles_ % 2 != 0;
+        return row % angles_ * radial_ + (other_side ? radial_ - 1 - column : column);
+    }
+    /// Adds to `to` the values of all bins of a sinogram, times `share`, moved by so many rows.
+    void add_moved(std::span<const double> values, std::uint32_t rows, double share,
+                   std::span<double> to) const {
+        for (std::uint32_t bin = 0; bin < values.size(); ++bin)
+            to[moved(bin, rows)] += share * values[bin];
     }
 
   private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "config/shape/extent.hpp"
 #include "daemon/sinogram/back_projection.hpp"
@@ -49,17 +50,45 @@ LiveSinogram::LiveSinogram(const config::Scanner& scanner, const gpu::PairRule& 
 void LiveSinogram::clear() {
     std::fill(counts_.begin(), counts_.end(), 0);
     std::fill(delayed_counts_.begin(), delayed_counts_.end(), 0);
+    ticks_at_.clear();
     prompts_ = 0;
     delayeds_ = 0;
 }
 
+void LiveSinogram::count(const gpu::Coincidence& c, std::uint32_t rows) {
+    const bool delayed = c.kind == gpu::Kind::delayed;
+    ++(delayed ? delayeds_ : prompts_);
+    const std::uint32_t bin = lines_.of(c.crystal_a, c.crystal_b);
+    if (bin == LineBins::outside) return;
+    ++(delayed ? delayed_counts_ : counts_)[rows == 0 ? bin : lines_.moved(bin, rows)];
+}
+
 void LiveSinogram::add(std::span<const gpu::Coincidence> records) {
+    for (const gpu::Coincidence& c : records)
+        count(c, 0);
+}
+
+void LiveSinogram::add(std::span<const gpu::Coincidence> records, const config::AngleOverTime& angle) {
     for (const gpu::Coincidence& c : records) {
-        const bool delayed = c.kind == gpu::Kind::delayed;
-        ++(delayed ? delayeds_ : prompts_);
-        const std::uint32_t bin = lines_.of(c.crystal_a, c.crystal_b);
-        if (bin != LineBins::outside) ++(delayed ? delayed_counts_ : counts_)[bin];
+        const std::uint32_t rows = lines_.rows_turned(angle.at(c.time));
+        if (ticks_at_.empty()) {
+            ticks_at_.resize(lines_.rows_of_turn());
+            last_time_ = c.time;
+        }
+        if (c.time > last_time_) ticks_at_[rows] += static_cast<double>(c.time - last_time_);
+        last_time_ = c.time;
+        count(c, rows);
     }
+}
+
+/// The lines of each bin, in a scanner that turns their mean over time.
+std::vector<double> LiveSinogram::lines_in_time() const {
+    if (ticks_at_.empty()) return lines_of_bin_;
+    std::vector<double> sum(lines_of_bin_.size());
+    const double all = std::accumulate(ticks_at_.begin(), ticks_at_.end(), 0.0);
+    for (std::uint32_t rows = 0; rows < ticks_at_.size(); ++rows)
+        if (ticks_at_[rows] > 0) lines_.add_moved(lines_of_bin_, rows, ticks_at_[rows] / all, sum);
+    return sum;
 }
 
 TransverseImage LiveSinogram::image() const {
@@ -67,7 +96,7 @@ TransverseImage LiveSinogram::image() const {
     std::transform(counts_.begin(), counts_.end(), delayed_counts_.begin(), net.begin(),
                    [](double prompts, double delayeds) { return prompts - delayeds; });
     Projections projections =
-        normalised(lines_.angles(), lines_.radial(), lines_.width_mm(), net, lines_of_bin_);
+        normalised(lines_.angles(), lines_.radial(), lines_.width_mm(), net, lines_in_time());
     smooth(projections);
     return {size_, step_mm_, back_project(projections, {0, 0, 0, step_mm_, size_})};
 }

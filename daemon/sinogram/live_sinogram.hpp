@@ -33,6 +33,8 @@ class LiveSinogram {
 
     void clear();
     void add(std::span<const gpu::Coincidence> records);
+    /// The same of a scanner that turns; records are in order of time. REQUIRES: angle.known().
+    void add(std::span<const gpu::Coincidence> records, const config::AngleOverTime& angle);
 
     [[nodiscard]] const LineBins& lines() const { return lines_; }
     [[nodiscard]] std::uint64_t prompts() const { return prompts_; }
@@ -44,10 +46,16 @@ class LiveSinogram {
     [[nodiscard]] TransverseImage image() const;
 
   private:
+    void count(const gpu::Coincidence& c, std::uint32_t rows);
+    [[nodiscard]] std::vector<double> lines_in_time() const;
+
     LineBins lines_;
     double step_mm_;
     std::size_t size_;
     std::vector<double> lines_of_bin_;
+    /// Of a scanner that turns: [rows by which lines have moved] ticks; empty until then.
+    std::vector<double> ticks_at_;
+    std::uint64_t last_time_ = 0;
     std::vector<std::uint32_t> counts_;
     std::vector<std::uint32_t> delayed_counts_;
     std::uint64_t prompts_ = 0;

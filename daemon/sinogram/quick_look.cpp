@@ -73,7 +73,9 @@ QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRu
       rule_(rule),
       interval_(interval),
       subscription_(tap.subscribe(RecordKind::coincidences, 1, false)),
-      buffer_(TapSubscription::piece_bytes) {
+      tags_(scanner.rotation ? tap.subscribe(RecordKind::tags, 1, false) : nullptr),
+      buffer_(TapSubscription::piece_bytes),
+      tag_buffer_(tags_ ? TapSubscription::piece_bytes : 0) {
     thread_ = background_thread("quick look", niceness, [this](const std::stop_token& stopping) {
         try {
             loop(stopping);
@@ -81,6 +83,7 @@ QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRu
             log_error("quick look: it ends: {}", error.what());
         }
         tap_.unsubscribe(subscription_);
+        if (tags_) tap_.unsubscribe(tags_);
     });
 }
 
@@ -109,6 +112,7 @@ void QuickLook::loop(const std::stop_token& stopping) {
         if (!run_ || latest->number > run_->number) {
             run_ = latest;
             dropped_before_run_ = dropped_ = subscription_->dropped();
+            without_angle_ = 0;
             sinogram->clear();
             news = true;
         }
@@ -131,17 +135,45 @@ bool QuickLook::take(sinogram::LiveSinogram& sinogram) {
         if (piece.run != run_) {
             run_ = piece.run;
             dropped_before_run_ = piece.dropped;
+            without_angle_ = 0;
             sinogram.clear();
         }
         dropped_ = piece.dropped;
         const auto* const records = reinterpret_cast<const gpu::Coincidence*>(buffer_.data());
-        sinogram.add({records, piece.records});
+        if (!tags_) {
+            sinogram.add({records, piece.records});
+            continue;
+        }
+        take_angles();
+        if (angle_ && run_of_angle_ == run_) {
+            sinogram.add({records, piece.records}, *angle_);
+            if (piece.records > 0) angle_->forget_before(records[piece.records - 1].time);
+        } else {
+            without_angle_ += piece.records;
+        }
     }
     return taken != 0;
 }
 
+/// The tags of a slice are there when its coincidences are.
+void QuickLook::take_angles() {
+    for (;;) {
+        const TapPiece piece = tags_->take(tag_buffer_);
+        if (piece.records == 0) return;
+        const auto* const tags = reinterpret_cast<const gpu::Tag*>(tag_buffer_.data());
+        for (const gpu::Tag& tag : std::span(tags, piece.records)) {
+            if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::position) ||
+                tag.channel != scanner_.rotation->tag_channel)
+                continue;
+            if (!angle_ || piece.run != run_of_angle_) angle_.emplace(*scanner_.rotation);
+            run_of_angle_ = piece.run;
+            angle_->add(tag.time, static_cast<std::int32_t>(tag.value));
+        }
+    }
+}
+
 void QuickLook::show(const sinogram::LiveSinogram& sinogram, bool running) {
-    const std::string start = head(*run_, running, sinogram, dropped_ - dropped_before_run_);
+    const std::string start = head(*run_, running, sinogram, dropped_ - dropped_before_run_ + without_angle_);
     auto documents = std::make_shared<const QuickLookDocuments>(
         QuickLookDocuments{sinogram_text(start, sinogram), image_text(start, sinogram.image())});
     const net::MutexLock lock(mutex_);

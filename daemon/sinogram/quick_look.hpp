@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -38,6 +39,7 @@ class QuickLook {
     void loop(const std::stop_token& stopping);
     /// Takes what the tap has. False if that was nothing.
     bool take(sinogram::LiveSinogram& sinogram);
+    void take_angles();
     void show(const sinogram::LiveSinogram& sinogram, bool running);
 
     Tap& tap_;
@@ -45,9 +47,14 @@ class QuickLook {
     const gpu::PairRule rule_;
     const std::chrono::milliseconds interval_;
     const std::shared_ptr<TapSubscription> subscription_;
+    const std::shared_ptr<TapSubscription> tags_;  ///< null: the scanner does not turn
     // Of the thread:
     std::vector<std::byte> buffer_;
-    std::shared_ptr<const TapRun> run_;  ///< of the sinogram
+    std::vector<std::byte> tag_buffer_;
+    std::shared_ptr<const TapRun> run_of_angle_;
+    std::optional<config::AngleOverTime> angle_;  ///< of the scanner, in this run
+    std::uint64_t without_angle_ = 0;             ///< coincidences of the run
+    std::shared_ptr<const TapRun> run_;           ///< of the sinogram
     std::uint64_t dropped_before_run_ = 0;
     std::uint64_t dropped_ = 0;
 

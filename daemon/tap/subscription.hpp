@@ -43,8 +43,8 @@ class TapSubscription {
     /// Most bytes that take() gives at once.
     static constexpr std::size_t piece_bytes = 131'072;
 
-    /// Chooses the records of the kind (coincidences or singles) whose numbers are multiples of `prescale`,
-    /// at least 1. Allocates all memory.
+    /// Chooses the records of the kind (coincidences, singles or tags) whose numbers are multiples of
+    /// `prescale`, at least 1. Allocates all memory.
     TapSubscription(RecordKind kind, std::uint64_t prescale);
     TapSubscription(const TapSubscription&) = delete;
     TapSubscription& operator=(const TapSubscription&) = delete;

@@ -9,6 +9,7 @@ namespace petacq::daemon {
 void Tap::begin_run(const std::string& id) {
     coincidences_ = 0;
     singles_ = 0;
+    tags_ = 0;
     run_ = std::make_shared<TapRun>(run_ ? run_->number + 1 : 1, id);
     const net::MutexLock lock(mutex_);
     latest_ = run_;
@@ -24,8 +25,10 @@ void Tap::end_run() {
 void Tap::offer(const gpu::SliceResult& slice) {
     const std::uint64_t first_coincidence = coincidences_;
     const std::uint64_t first_single = singles_;
+    const std::uint64_t first_tag = tags_;
     coincidences_ += slice.coincidences.size();
     singles_ += slice.singles.size();
+    tags_ += slice.tags.size();
     if (const std::uint64_t latest = version_.load(std::memory_order_relaxed); latest != seen_version_) {
         // If another thread holds the lock, the readers before will do for this slice.
         if (mutex_.try_lock()) {
@@ -36,11 +39,14 @@ void Tap::offer(const gpu::SliceResult& slice) {
     }
     if (!seen_) return;
     for (const Reader& reader : *seen_) {
-        const bool pairs = reader.subscription->kind() == RecordKind::coincidences;
-        const std::uint64_t dropped =
-            pairs ? reader.subscription->offer(run_, first_coincidence,
-                                               std::as_bytes(std::span(slice.coincidences)))
-                  : reader.subscription->offer(run_, first_single, std::as_bytes(std::span(slice.singles)));
+        const auto offer = [&](std::uint64_t first, const auto& records) {
+            return reader.subscription->offer(run_, first, std::as_bytes(std::span(records)));
+        };
+        const RecordKind kind = reader.subscription->kind();
+        const std::uint64_t dropped = kind == RecordKind::coincidences
+                                          ? offer(first_coincidence, slice.coincidences)
+                                      : kind == RecordKind::tags ? offer(first_tag, slice.tags)
+                                                                 : offer(first_single, slice.singles);
         if (reader.counted && dropped != 0) dropped_.add(dropped);
     }
 }

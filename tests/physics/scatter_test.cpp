@@ -184,12 +184,16 @@ Result compare(const Scan& scan) {
     }
     const corrections::LineFactors lines(scanner, config::DepthOfInteraction::fixed(deep ? depth_mm : 0),
                                          options);
-    const image::Scatter scatter(
-        {scanner, rule, lines, [&](std::uint32_t a, std::uint32_t b) { return lines.normalisation(a, b); },
-         [](std::uint32_t, std::uint32_t) { return 0.0; }, pairs,
-         width.window(
-             config::Energy{true, static_cast<float>(scan.lower_keV), static_cast<float>(scan.upper_keV)})},
-        pool);
+    const image::Scatter scatter({scanner,
+                                  rule,
+                                  lines,
+                                  {},
+                                  [&](std::uint32_t a, std::uint32_t b) { return lines.normalisation(a, b); },
+                                  [](std::uint32_t, std::uint32_t) { return 0.0; },
+                                  pairs,
+                                  width.window(config::Energy{true, static_cast<float>(scan.lower_keV),
+                                                              static_cast<float>(scan.upper_keV)})},
+                                 pool);
 
     Result out;
     out.sentence = scatter.sentence();

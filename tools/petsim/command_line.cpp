@@ -59,6 +59,10 @@ void add_movement(CLI::App& app, Command& c) {
     option("--motion", c.motion,
            "AXIS,MM[,SHAPE]: sources on the command line move with the cycle; sine, triangle or breath");
     option("--bed-steps", c.bed_steps, "MM,SECONDS: the bed moves along z by MM every SECONDS");
+    option("--rotation", c.options.turning.turns_per_minute,
+           "TURNS: the scanner turns evenly, so often per minute");
+    option("--rotation-steps", c.rotation_steps,
+           "DEGREES,SECONDS: the scanner turns by DEGREES every SECONDS");
 }
 
 void add_tags(CLI::App& app, Command& c) {
@@ -221,7 +225,9 @@ std::optional<int> parse(int argc, char** argv, CommandLine& commands) {
     const CLI::App* const compare = add_compare(app, commands.compare);
     const CLI::App* const make = add_make_detector(app, commands.make_detector);
     const config::CommandLineStyle style{
-        "petsim", {}, {"--temperature-c", "--clock-drift-ps-per-c", "--gain-drift-percent-per-c"}};
+        "petsim",
+        {},
+        {"--temperature-c", "--clock-drift-ps-per-c", "--gain-drift-percent-per-c", "--rotation"}};
     if (const auto status = config::parse_command_line(app, style, argc, argv)) return status;
     commands.compare.given = compare->parsed();
     commands.make_detector.given = make->parsed();

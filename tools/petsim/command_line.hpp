@@ -30,6 +30,7 @@ struct Command {
     std::string cycle;
     std::string motion;
     std::string bed_steps;
+    std::string rotation_steps;
     std::vector<std::string> gates;
     std::string dead_time_tags;
     std::string clock_tags;

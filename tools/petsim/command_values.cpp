@@ -83,9 +83,15 @@ void read_cycle(Command& command) {
     } else if (!command.cycle.empty() && !read_whole(std::string_view(command.cycle), cycle.period_s)) {
         refuse("--cycle", command.cycle, "SECONDS[,SPREAD]");
     }
-    if (command.bed_steps.empty()) return;
-    const auto v = numbers("--bed-steps", command.bed_steps, 2, "MM,SECONDS");
-    command.options.bed = {v[0], v[1]};
+    if (!command.bed_steps.empty()) {
+        const auto v = numbers("--bed-steps", command.bed_steps, 2, "MM,SECONDS");
+        command.options.bed = {v[0], v[1]};
+    }
+    if (!command.rotation_steps.empty()) {
+        const auto v = numbers("--rotation-steps", command.rotation_steps, 2, "DEGREES,SECONDS");
+        command.options.turning.step_deg = v[0];
+        command.options.turning.interval_s = v[1];
+    }
 }
 
 std::optional<RegularTags> regular_tags(const char* option, const std::string& text) {

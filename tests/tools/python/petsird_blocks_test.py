@@ -22,19 +22,20 @@ except petacq.PetacqError as error:
 TICK_PER_MS = 64_000_000
 
 
-def made_run(name, tags=(), intervals_ms=((0, 30),), start_ticks=0, **operator):
+def made_run(name, tags=(), intervals_ms=((0, 30),), start_ticks=0, scanner=None, **operator):
     """A run of some pairs in 30 ms, with tags as (ms, kind, channel, value). It covers these intervals from its start."""
     folder = support.scratch() / name
     folder.mkdir()
-    scanner = json.loads((support.SOURCE / "config" / "examples" / "small.scanner.json").read_text())
+    crystals = 1024 if scanner else 2880
+    scanner = scanner or json.loads((support.SOURCE / "config" / "examples" / "small.scanner.json").read_text())
     random = np.random.default_rng(7)
     records = np.zeros(5000, COINCIDENCE)
     covered = [(start_ticks + round(b * TICK_PER_MS), start_ticks + round(e * TICK_PER_MS)) for b, e in intervals_ms]
     within = [np.sort(random.integers(b, e, 5000 // len(covered))) for b, e in covered]
     records["time"][-sum(map(len, within)) :] = np.concatenate(within)
     records["time"] = np.maximum(records["time"], covered[0][0])
-    records["crystal_a"] = random.integers(0, 2880, len(records))
-    records["crystal_b"] = (records["crystal_a"] + random.integers(1, 2880, len(records))) % 2880
+    records["crystal_a"] = random.integers(0, crystals, len(records))
+    records["crystal_b"] = (records["crystal_a"] + random.integers(1, crystals, len(records))) % crystals
     records["dt"] = random.integers(0, 321, len(records))
     records["kind"] = random.integers(0, 4, len(records)) == 0
     records["energy_a"] = records["energy_b"] = 511
@@ -119,6 +120,34 @@ class OtherBlocks(unittest.TestCase):
             np.testing.assert_allclose(block.transform.matrix, [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, z]], rtol=1e-6)
         starts = [block.value.time_interval.start for block in blocks]
         self.assertEqual(starts, sorted(starts))
+
+    def test_a_scanner_that_turns_has_its_angles(self):
+        example = support.SOURCE / "config" / "examples" / "scanners" / "two-heads.scanner.json"
+        rotation = {"tag_channel": 1, "counts_per_turn": -1000, "count_at_zero": 0}
+        scanner = {**json.loads(example.read_text()), "tick_ps": 15.625, "rotation": rotation}
+        # By 0.2 turns in 10 ms, then at once to 0.1 turns on the other side of 0.
+        tags = [(0, 2, 1, 0), (10, 2, 1, 200), (10.001, 2, 1, 900), (20, 2, 1, 900)]
+        run = made_run("turning", tags, scanner=scanner)
+        _, blocks, _ = self.converted(run)
+        gantry = self.of_type(blocks, "GantryMovementTimeBlock")
+        self.assertEqual(self.of_type(blocks, "BedMovementTimeBlock"), [])
+        times = [(b.time_interval.start, b.time_interval.stop) for b in gantry]
+        self.assertEqual((times[0][0], times[-1][1]), (0, 30))
+        self.assertEqual([begin for begin, _ in times[1:]], [end for _, end in times[:-1]])
+        self.assertGreater(len(gantry), 5)
+        for block, (begin, end) in zip(gantry, times):
+            middle = (begin + end) / 2
+            angle = 2 * np.pi * (-0.02 * middle if middle < 10 else 0.1)
+            (transform,) = block.transforms
+            expected = [[np.cos(angle), -np.sin(angle), 0, 0], [np.sin(angle), np.cos(angle), 0, 0], [0, 0, 1, 0]]
+            np.testing.assert_allclose(transform.matrix, expected, atol=2e-3)
+
+    def test_a_scanner_that_turns_without_tags_is_refused(self):
+        example = support.SOURCE / "config" / "examples" / "scanners" / "two-heads.scanner.json"
+        scanner = {**json.loads(example.read_text()), "tick_ps": 15.625, "rotation": {"tag_channel": 1, "counts_per_turn": 1000}}
+        run = made_run("unknown", [(0, 2, 2, 0)], scanner=scanner)
+        with self.assertRaisesRegex(petacq.PetacqError, "no tag of position on channel 1: the angle"):
+            self.converted(run)
 
     def test_only_events(self):
         run = made_run("only", [(2.5, 0, 1, 7)], bed_mm=3.0)

@@ -75,6 +75,7 @@ estimate::CylinderScan scan_of(const config::Scanner& scanner, const DeriveNorma
     }
     estimate::CylinderScan scan;
     scan.centre_mm = {o.cylinder.at(0), o.cylinder.at(1), o.cylinder.at(2)};
+    check_on_axis(scanner, scan.centre_mm[0], scan.centre_mm[1], "--cylinder");
     scan.radius_mm = o.cylinder.at(3);
     scan.length_mm = o.cylinder.at(4);
     if (!(scan.radius_mm > 0) || !(scan.length_mm > 0))

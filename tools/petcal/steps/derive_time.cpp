@@ -50,10 +50,12 @@ estimate::KnownSource source_of(const config::Scanner& scanner, const DeriveTime
     if (o.cylinder.empty() == o.point.empty()) throw config::Error("expected --cylinder or --point");
     if (!o.point.empty()) {
         const config::Vector3 place{o.point.at(0), o.point.at(1), o.point.at(2)};
+        check_on_axis(scanner, place[0], place[1], "--point");
         return {place, place, estimate::size_of(scanner).pitch_y_mm};
     }
     const double x = o.cylinder.at(0);
     const double y = o.cylinder.at(1);
+    check_on_axis(scanner, x, y, "--cylinder");
     const double z = o.cylinder.at(2);
     const double radius = o.cylinder.at(3);
     const double length = o.cylinder.at(4);

@@ -25,6 +25,15 @@ estimate::KnownSource moved(estimate::KnownSource source, const config::Vector3&
 
 }  // namespace
 
+void check_on_axis(const config::Scanner& scanner, double x_mm, double y_mm, const char* option) {
+    if (!scanner.rotation || (x_mm == 0 && y_mm == 0)) return;
+    throw config::Error(
+        fmt::format("{}: the scanner turns, and crystals are compared by what they see at all angles; "
+                    "expected a source on the "
+                    "axis, with x and y of 0, found {:g} and {:g} mm",
+                    option, x_mm, y_mm));
+}
+
 void check_source(const config::Scanner& scanner, std::span<const estimate::Line> lines,
                   const SourceCheck& check) {
     constexpr std::uint64_t enough = 2000;

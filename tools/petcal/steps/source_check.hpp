@@ -32,4 +32,8 @@ void check_source(const config::Scanner& scanner, std::span<const estimate::Line
 void check_rings(const config::Scanner& scanner, std::span<const double> counts,
                  std::span<const double> expected, const SourceCheck& check);
 
+/// The crystals of a scanner that turns see only a source around the axis as if they stood still. Throws
+/// config::Error for another. `option`: that says where it is.
+void check_on_axis(const config::Scanner& scanner, double x_mm, double y_mm, const char* option);
+
 }  // namespace petacq::petcal

@@ -34,13 +34,15 @@ struct Format {
     bool randoms;    ///< can hold randoms by pairs of crystals
     /// Of the scanner, before anything is read; null: any will do.
     void (*check)(const ExportSource&, const ExportOptions&) = nullptr;
+    bool lines = false;  ///< describes the lines of pairs, which must not move
 };
 
-constexpr std::array<Format, 5> formats = {{{"castor", export_castor, false, false, true, true},
-                                            {"stir", export_stir, false, false, true, true, check_stir},
-                                            {"coinstruct", export_coinstruct, false, false, false, false},
-                                            {"csv", export_csv, true, true, false, false},
-                                            {"hdf5", export_hdf5, true, false, false, false}}};
+constexpr std::array<Format, 5> formats = {
+    {{"castor", export_castor, false, false, true, true, nullptr, true},
+     {"stir", export_stir, false, false, true, true, check_stir, true},
+     {"coinstruct", export_coinstruct, false, false, false, false},
+     {"csv", export_csv, true, true, false, false},
+     {"hdf5", export_hdf5, true, false, false, false}}};
 
 const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {
@@ -181,14 +183,14 @@ std::string add_randoms(const ExportSource& source, ExportOptions& options) {
 
 /// What users must know of the records, whatever the format.
 void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, bool loss_corrected,
-                  Exported& exported) {
+                  const std::optional<config::Rotation>& rotation, Exported& exported) {
     for (const auto& what : coverage.unknown)
         exported.lost.push_back(source.target().string() + " does not tell " + what + ".");
     if (!loss_corrected && coverage.loss.live && *coverage.loss.live < 1) {
         exported.lost.push_back(data_that_lack(source.target(), coverage) +
                                 "; the files are not corrected for that.");
     }
-    const corrections::BedMovement bed = corrections::bed_movement(source);
+    const corrections::BedMovement bed = corrections::bed_movement(source, rotation);
     if (bed.moved()) exported.lost.push_back(bed.text() + "; the files do not have its positions.");
     if (const std::string unknown = bed.unknown_text(); !unknown.empty()) exported.lost.push_back(unknown);
 }
@@ -220,6 +222,14 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
         options.depth_mm =
             corrections::depth_of_normalisation(options.lines, source.scanner(options.scanner));
     }
+    const bool turns = source.rotation(options.scanner).has_value();
+    if (turns && format.lines) {
+        throw UsageError(
+            fmt::format("{}: the scanner turns, and the format {} has one place for each crystal; petlm "
+                        "image and petlm frames "
+                        "make images of it, petacq.petsird writes its angles",
+                        source.target().string(), options.format));
+    }
     if (format.check != nullptr) format.check(source, options);
     Outputs outputs(options.force);
     if (format.directory) outputs.make_directory(options.output);
@@ -235,7 +245,13 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     if (!options.has_randoms() && !no_randoms.empty())
         exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
     add_crystals(source, options, crystals_file, exported);
-    add_warnings(source, coverage, options.corrects_lines(), exported);
+    if (turns && source.kind() != daemon::RecordKind::tags) {
+        exported.lost.push_back(
+            "The scanner turns, and the records do not have its angle: the position tags of the run tell it "
+            "(petlm "
+            "export csv of its tags.plm). Places of crystals are those at an angle of 0.");
+    }
+    add_warnings(source, coverage, options.corrects_lines(), source.rotation(options.scanner), exported);
     const auto state = source.run().find("state");
     if (!source.run().is_null() && state != source.run().end() && *state != "complete") {
         exported.lost.push_back("The run's state is " + state->dump() + ", not complete: run.json says why.");

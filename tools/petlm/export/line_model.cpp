@@ -115,8 +115,13 @@ void LineModel::use_scatter(const ExportSource& source, const config::Scanner& s
         pairs.finish();
         scatter_ = std::make_unique<image::Scatter>(
             image::ScatterData{
-                scanner, rule_, lines_, [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
-                [this](std::uint32_t a, std::uint32_t b) { return randoms(a, b); }, pairs,
+                scanner,
+                rule_,
+                lines_,
+                {},
+                [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
+                [this](std::uint32_t a, std::uint32_t b) { return randoms(a, b); },
+                pairs,
                 photopeak.window(source.coverage().rules.energy),
                 source.coverage().rules.coincidence.value_or(config::Coincidence{}).multiples_policy},
             pool);

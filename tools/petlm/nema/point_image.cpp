@@ -113,7 +113,10 @@ PointImage::PointImage(const NemaRun& run, const config::DepthOfInteraction& dep
 void PointImage::count_lines(const NemaRun& run) {
     const config::Geometry& geometry = run.scanner().geometry;
     const gpu::PairRule rule = petlm::pair_rule(run.source(), geometry);
-    if (!geometry.is_ring()) return count_each_line(rule, geometry.crystal_count());
+    if (!geometry.is_ring()) {
+        count_each_line(rule, geometry.crystal_count());
+        return turn_lines(run);
+    }
     // All rings are alike: the lines of a bin in a slice are those between crystals of one ring, times the
     // pairs of rings of the slice.
     lines_of_bin_ = sinogram::lines_per_bin(bins_.lines(), geometry, rule);
@@ -143,6 +146,19 @@ void PointImage::count_each_line(const gpu::PairRule& rule, std::uint32_t crysta
             const std::size_t bin = bins_.of(a, b);
             if (bin != SliceBins::outside) ++lines_[bin];
         }
+    }
+}
+
+/// Of a scanner that turns: their mean over time.
+void PointImage::turn_lines(const NemaRun& run) {
+    const std::vector<double> shares = run.shares_of_rows(bins_);
+    if (shares.size() == 1) return;
+    const std::vector<double> still = std::move(lines_);
+    lines_.assign(still.size(), 0);
+    for (std::uint32_t rows = 0; rows < shares.size(); ++rows) {
+        if (!(shares[rows] > 0)) continue;
+        for (std::size_t bin = 0; bin < still.size(); ++bin)
+            lines_[bins_.moved(bin, rows)] += shares[rows] * still[bin];
     }
 }
 

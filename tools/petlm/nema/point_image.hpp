@@ -54,6 +54,7 @@ class PointImage {
     void find_source(const Sinograms& sinograms);
     void count_lines(const NemaRun& run);
     void count_each_line(const gpu::PairRule& rule, std::uint32_t crystals);
+    void turn_lines(const NemaRun& run);
     /// [bin] of slices from `from` up to `to`; in a ring those of any, since they differ by a factor.
     [[nodiscard]] std::vector<double> lines_of(std::size_t from, std::size_t to) const;
 

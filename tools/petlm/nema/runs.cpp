@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -79,7 +80,24 @@ NemaRun::NemaRun(const RunOptions& options, std::size_t number)
     : source_(options.runs.at(number)),
       coverage_(petlm::completed_coverage(checked(source_))),
       scanner_(source_.scanner(options.scanner)),
-      activity_(activity_of(options, source_, number)) {}
+      activity_(activity_of(options, source_, number)) {
+    if (scanner_.rotation) angle_.emplace(source_.target(), coverage_, *scanner_.rotation);
+}
+
+std::uint32_t NemaRun::rows_at(std::uint64_t time, const SliceBins& bins) const {
+    return angle_ ? bins.lines().rows_turned(angle_->at(time)) : 0;
+}
+
+std::vector<double> NemaRun::shares_of_rows(const SliceBins& bins) const {
+    if (!angle_ || !coverage_.intervals) return {1};
+    std::vector<double> shares(bins.lines().rows_of_turn());
+    const double most = std::numbers::pi / bins.lines().angles() / 4;
+    const auto all = static_cast<double>(coverage_.intervals->ticks());
+    angle_->for_each_range(*coverage_.intervals, most, [&](const gpu::TickRange& range) {
+        shares[rows_at(range.start + range.ticks() / 2, bins)] += static_cast<double>(range.ticks()) / all;
+    });
+    return shares;
+}
 
 daemon::Coverage NemaRun::part(const petlm::Interval& interval) const {
     return daemon::part_of(coverage_, gpu::TickRange{interval.from, interval.to});
@@ -187,7 +205,7 @@ void NemaRun::for_each(const std::vector<petlm::Interval>& intervals, const Slic
                 if (current == intervals.size()) return;
                 if (pair.time < intervals[current].from) continue;
                 if (pair.kind == gpu::Kind::prompt) {
-                    sinograms.add(bins, pair);
+                    sinograms.add(bins, pair, rows_at(pair.time, bins));
                 } else if (delayed) {
                     delayed(pair);
                 }
@@ -209,7 +227,9 @@ std::vector<std::unique_ptr<NemaRun>> runs_of(const RunOptions& options, bool be
         runs.push_back(std::make_unique<NemaRun>(options, i));
         check_alike(*runs.front(), *runs.back());
         if (bed_may_move) continue;
-        if (const auto bed = corrections::bed_movement(runs.back()->source()); bed.moved()) {
+        if (const auto bed =
+                corrections::bed_movement(runs.back()->source(), runs.back()->scanner().rotation);
+            bed.moved()) {
             throw petlm::BadInput(options.runs[i].string() + ": " + bed.text() +
                                   "; expected a bed that stood still: petlm cut takes a part of the run, and "
                                   "petlm nema sensitivity --by-position every position");
@@ -231,7 +251,7 @@ std::unique_ptr<NemaRun> background_of(const std::filesystem::path& target, cons
 void add_warnings(const NemaRun& run, std::vector<std::string>& warnings) {
     for (const std::string& what : run.source().coverage().unknown)
         warnings.push_back(fmt::format("{}: not known: {}.", run.name(), what));
-    const std::string bed = corrections::bed_movement(run.source()).unknown_text();
+    const std::string bed = corrections::bed_movement(run.source(), run.scanner().rotation).unknown_text();
     if (!bed.empty()) warnings.push_back(fmt::format("{}: {}", run.name(), bed));
 }
 

@@ -13,6 +13,7 @@
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/slices.hpp"
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
+#include "tools/petlm/records/scanner_angle.hpp"
 #include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 
@@ -76,10 +77,17 @@ class NemaRun {
                   const std::function<void(std::size_t, const Sinograms&)>& use,
                   const std::function<void(const gpu::Coincidence&)>& delayed = {}) const;
 
+    /// By how many rows the scanner has moved its lines at a time; 0 if it does not turn.
+    [[nodiscard]] std::uint32_t rows_at(std::uint64_t time, const SliceBins& bins) const;
+    /// [rows] the share of the recorded time at which they had moved by so many; one share if it does not
+    /// turn.
+    [[nodiscard]] std::vector<double> shares_of_rows(const SliceBins& bins) const;
+
   private:
     petlm::ExportSource source_;
     daemon::Coverage coverage_;
     config::Scanner scanner_;
+    std::optional<petlm::ScannerAngle> angle_;
     RunActivity activity_;
 };
 

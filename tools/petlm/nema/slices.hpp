@@ -59,6 +59,13 @@ class SliceBins {
         return slice_of(crystal_a, crystal_b) * in_slice() + line;
     }
 
+    /// Where a bin is after its lines have moved by so many rows (LineBins::moved); `outside` stays there.
+    [[nodiscard]] std::size_t moved(std::size_t bin, std::uint32_t rows) const {
+        if (rows == 0 || bin == outside) return bin;
+        return bin / in_slice() * in_slice() +
+               lines_.moved(static_cast<std::uint32_t>(bin % in_slice()), rows);
+    }
+
   private:
     sinogram::LineBins lines_;
     std::uint32_t max_ring_difference_;
@@ -75,8 +82,9 @@ struct Sinograms {
     std::uint64_t outside = 0;
 
     explicit Sinograms(const SliceBins& bins) : counts(bins.bins()) {}
-    void add(const SliceBins& bins, const gpu::Coincidence& pair) {
-        const std::size_t bin = bins.of(pair.crystal_a, pair.crystal_b);
+    /// `rows`: by which its line has moved, as the scanner turned.
+    void add(const SliceBins& bins, const gpu::Coincidence& pair, std::uint32_t rows = 0) {
+        const std::size_t bin = bins.moved(bins.of(pair.crystal_a, pair.crystal_b), rows);
         if (bin == SliceBins::outside) {
             ++outside;
         } else {

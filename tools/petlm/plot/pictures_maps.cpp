@@ -206,6 +206,7 @@ Picture sinogram(const PictureData& data) {
         "interact {}; counts are as they are, without correction for the number of crystal "
         "pairs in a bin, which is uneven.",
         data.delayeds() ? "Prompts less delayeds" : "Prompts", data.depth.text());
+    if (data.scanner.rotation) p.caption += " The scanner turns: lines are those in its own frame.";
     if (beyond != 0) p.caption += fmt::format(" {} pairs are beyond its edge.", grouped(beyond));
     p.alt =
         "Sinogram: counts over the distance of a line from the axis in millimetres and its angle in degrees.";

@@ -144,6 +144,12 @@ config::Scanner ExportSource::scanner(const std::optional<std::filesystem::path>
     return scanner;
 }
 
+std::optional<config::Rotation> ExportSource::rotation(
+    const std::optional<std::filesystem::path>& file) const {
+    if (!file && !value_of(*run_, "scanner").is_object()) return std::nullopt;
+    return scanner(file).rotation;
+}
+
 void ExportSource::for_each_block(std::uint64_t crystals,
                                   const std::function<void(const daemon::ListModeReader&)>& use,
                                   const char* activity) const {

@@ -49,6 +49,10 @@ class ExportSource {
     /// BadInput when its ticks or crystals are not those of the records, config::Error.
     [[nodiscard]] config::Scanner scanner(const std::optional<std::filesystem::path>& file) const;
 
+    /// That of the same scanner; none if it stands still, or there is no description. Throws likewise.
+    [[nodiscard]] std::optional<config::Rotation> rotation(
+        const std::optional<std::filesystem::path>& file) const;
+
     /// Calls `use` with the reader at every block, in order, and shows progress that begins with `activity`
     /// on a terminal. Throws BadInput at the first defect: a damaged block, a record out of time order, a
     /// crystal of `crystals` or above, a coincidence that is neither prompt nor delayed.

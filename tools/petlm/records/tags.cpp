@@ -59,14 +59,17 @@ bool wrote_tags(const std::filesystem::path& run) {
     return document.contains(written) && document[written].is_number() && document[written] > 0;
 }
 
-std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run) {
+namespace {
+
+std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run, TagUse use) {
     if (!has_tags(run)) return {};
     std::map<unsigned, std::vector<gpu::Tag>> by_channel;
     RecordSource source(run, daemon::RecordKind::tags);
     while (source.next()) {
         for (const gpu::Tag& tag : source.reader().tags()) {
-            if (is(tag, gpu::TagKind::trigger) || is(tag, gpu::TagKind::gate))
-                by_channel[tag.channel].push_back(tag);
+            const bool position = is(tag, gpu::TagKind::position);
+            const bool of_cycle = is(tag, gpu::TagKind::trigger) || is(tag, gpu::TagKind::gate);
+            if (use == TagUse::positions ? position : of_cycle) by_channel[tag.channel].push_back(tag);
         }
     }
     std::vector<ChannelTags> out;
@@ -75,8 +78,14 @@ std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run) {
     return out;
 }
 
+}  // namespace
+
+std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run) {
+    return tags_by_channel(run, TagUse::cycles);
+}
+
 std::vector<TagsOverTime> tags_of(const std::filesystem::path& target, const daemon::Coverage& coverage,
-                                  unsigned channel) {
+                                  unsigned channel, TagUse use) {
     std::vector<TagsOverTime> all;
     std::string lost;
     std::vector<RunPlace> places = places_of_runs(target, coverage);
@@ -88,12 +97,17 @@ std::vector<TagsOverTime> tags_of(const std::filesystem::path& target, const dae
         throw BadInput(fmt::format("{}: its tags are not known{}", target.string(), lost));
     if (!lost.empty() || places.empty()) places = {{"", beside, {}, gpu::TickRange{0, UINT64_MAX}}};
     for (const RunPlace& place : places) {
-        for (ChannelTags& found : tags_by_channel(place.directory)) {
+        for (ChannelTags& found : tags_by_channel(place.directory, use)) {
             if (found.channel != channel) continue;
             const auto times = RecordSource(place.directory, daemon::RecordKind::tags).coverage().intervals;
             all.push_back({std::move(found.tags),
                            times.value_or(gpu::TickRange{0, UINT64_MAX}).intersect(place.times)});
         }
+    }
+    if (all.empty() && use == TagUse::positions) {
+        throw BadInput(
+            fmt::format("{}: no tag of position on channel {}: the angle of the scanner is unknown{}",
+                        places.front().directory.string(), channel, lost));
     }
     if (all.empty()) {
         throw BadInput(fmt::format("{}: no triggers and no gates of channel {}{}",

@@ -33,6 +33,12 @@ struct ChannelTags {
 /// Those of all channels of a run that have any; empty when the run has no tags. Throws as RecordSource does.
 std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run);
 
+/// Which tags of a channel are taken.
+enum class TagUse : std::uint8_t {
+    cycles,     ///< triggers and gates
+    positions,  ///< of the bed or the scanner
+};
+
 /// The tags of one channel, and the times in which they could have been.
 struct TagsOverTime {
     std::vector<gpu::Tag> tags;
@@ -42,7 +48,7 @@ struct TagsOverTime {
 /// runs of the same time as one. Throws BadInput when there are none or a run is not found, and as
 /// RecordSource does.
 std::vector<TagsOverTime> tags_of(const std::filesystem::path& target, const daemon::Coverage& coverage,
-                                  unsigned channel);
+                                  unsigned channel, TagUse use = TagUse::cycles);
 
 /// The times at which the gate of a channel is open. A gate that its first tag closes was open before it.
 /// Throws BadInput when no tag is that of a gate.

@@ -146,7 +146,7 @@ TEST_CASE("any arrangement: photons are absorbed by what is on their way", "[pet
         for (int k = 0; k < photons; ++k) {
             std::vector<sim::Deposit> deposits;
             sim::Photon photon{ray, 511};
-            tracker.follow(photon, 0, random, deposits);
+            tracker.follow(photon, {}, random, deposits);
             REQUIRE(deposits.size() <= 1);
             if (deposits.empty()) continue;
             ++found;
@@ -176,7 +176,7 @@ TEST_CASE("any arrangement: an object lies in front of a module that closes the 
     for (int i = 0; i < n; ++i) {
         std::vector<sim::Deposit> deposits;
         sim::Photon photon{{{0.5, -1, 0}, {0, 0, 1}}, 511};
-        tracker.follow(photon, 0, random, deposits);
+        tracker.follow(photon, {}, random, deposits);
         if (!deposits.empty() && deposits[0].object_scatters == 0) {
             ++straight;
             REQUIRE(deposits[0].path_mm >= 25);

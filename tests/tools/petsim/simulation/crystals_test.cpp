@@ -22,7 +22,7 @@ std::size_t unit_of(const config::Geometry& g, std::uint32_t crystal) {
 std::vector<sim::Deposit> follow(const sim::Tracker& tracker, const sim::Ray& ray, sim::Random& random) {
     std::vector<sim::Deposit> deposits;
     sim::Photon photon{ray, 511};
-    tracker.follow(photon, 0, random, deposits);
+    tracker.follow(photon, {}, random, deposits);
     return deposits;
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("a photon that flies back through the bore scatters in the object", "[
         std::vector<sim::Deposit> deposits;
         sim::Photon photon{{config::point_at_depth(place, 0.01), {-place.outward[0], -place.outward[1], 0}},
                            511};
-        tracker.follow(photon, 0, random, deposits);
+        tracker.follow(photon, {}, random, deposits);
         scattered += photon.object_scatters > 0 ? 1 : 0;
     }
     CHECK(scattered > 980);
@@ -167,7 +167,7 @@ TEST_CASE("what a photon leaves before it flies back into the object is not scat
     for (int i = 0; i < 5000; ++i) {
         std::vector<sim::Deposit> deposits;
         sim::Photon photon{{config::point_at_depth(place, -1), place.outward}, 511};
-        tracker.follow(photon, 0, random, deposits);
+        tracker.follow(photon, {}, random, deposits);
         if (deposits.empty()) continue;
         REQUIRE(deposits.front().object_scatters == 0);
         REQUIRE(deposits.back().object_scatters <= photon.object_scatters);

@@ -39,8 +39,8 @@ TEST_CASE("a line through the middle of a cylinder is attenuated by exp(-mu d)",
         sim::Photon one{{{0, 0, 0}, {a.c, a.s, 0}}, 511};
         sim::Photon other{{{0, 0, 0}, {-a.c, -a.s, 0}}, 511};
         deposits.clear();
-        tracker.follow(one, 0, random, deposits);
-        tracker.follow(other, 0, random, deposits);
+        tracker.follow(one, {}, random, deposits);
+        tracker.follow(other, {}, random, deposits);
         straight += one.object_scatters + other.object_scatters == 0 ? 1 : 0;
         REQUIRE((one.object_scatters == 0) == (one.energy == 511));
     }

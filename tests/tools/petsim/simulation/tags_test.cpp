@@ -288,3 +288,50 @@ TEST_CASE("movement and tags that make no sense are refused", "[petsim][tags]") 
     CHECK_THROWS_WITH(motion(R"({"axis": "r"})"), test::contains("/sources/0/motion/axis"));
     CHECK_THROWS_WITH(motion(R"({"speed": 1})"), test::contains("unknown key"));
 }
+
+TEST_CASE("a scanner that turns sends the counts of its encoder", "[petsim][tags][rotation]") {
+    auto scanner = config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/scanners/two-heads.scanner.json");
+    config::CalibrationModel model;
+    const auto calibration = config::make_calibration(scanner, model);
+    auto options = test::point_options(0.5, 0.1);
+    const auto angles = [&] {
+        std::vector<std::pair<double, std::int32_t>> out;
+        const auto run = test::record(scanner, calibration, options);
+        for (const auto& tag : of_channel(tags_of(run.datagrams), 1)) {
+            CHECK(tag.kind == static_cast<std::uint8_t>(gpu::TagKind::position));
+            out.emplace_back(static_cast<double>(tag.time) * scanner.tick_ps * 1e-12,
+                             static_cast<std::int32_t>(tag.value));
+        }
+        REQUIRE_FALSE(out.empty());
+        for (auto& [s, count] : out)
+            s -= out.front().first;
+        return out;
+    };
+    // It stands still.
+    for (const auto& [s, count] : angles())
+        CHECK(count == 0);
+    // Half a turn.
+    options.turning.turns_per_minute = -300;
+    const auto even = angles();
+    CHECK(even.size() >= 60);
+    for (const auto& [s, count] : even)
+        CHECK(count == Approx(-3'600'000 * 5 * s).margin(2));
+    CHECK(even.back().first > 0.098);
+    // Before and after each step.
+    options.turning = {0, 15, 0.04};
+    const auto steps = angles();
+    REQUIRE(steps.size() == 5);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        CHECK(steps[i].second == 150'000 * static_cast<int>(i / 2));
+        const double at = 0.04 * static_cast<double>((i + 1) / 2);
+        CHECK(steps[i].first == Approx(at).margin(1e-9));
+    }
+
+    options.tags.position = 1;
+    CHECK_THROWS_WITH(sim::check(options, scanner), contains("another channel than that of the rotation"));
+    options.tags.position.reset();
+    options.turning.turns_per_minute = 1;
+    CHECK_THROWS_WITH(sim::check(options, scanner), contains("found both"));
+    scanner.rotation.reset();
+    CHECK_THROWS_WITH(sim::check(options, scanner), contains("the key rotation"));
+}

@@ -23,11 +23,12 @@ struct BedStep {
 /// [source << 8 | channel]
 using Steps = std::map<std::uint32_t, std::vector<BedStep>>;
 
-Steps steps_in(petlm::RecordSource& tags) {
+Steps steps_in(petlm::RecordSource& tags, const std::optional<config::Rotation>& rotation) {
     Steps steps;
     while (tags.next()) {
         for (const gpu::Tag& tag : tags.reader().tags()) {
             if (tag.kind != static_cast<std::uint8_t>(gpu::TagKind::position)) continue;
+            if (rotation && tag.channel == rotation->tag_channel) continue;
             const double mm = static_cast<std::int32_t>(tag.value) * 1e-3;
             std::vector<BedStep>& of_channel = steps[std::uint32_t{tag.source} << 8U | tag.channel];
             if (of_channel.empty() || std::abs(of_channel.back().mm - mm) > BedMovement::min_step_mm)
@@ -95,7 +96,7 @@ std::string BedMovement::text() const {
                               100 * still_share);
 }
 
-BedMovement bed_movement(const petlm::ExportSource& source) {
+BedMovement bed_movement(const petlm::ExportSource& source, const std::optional<config::Rotation>& rotation) {
     const daemon::Coverage& coverage = source.coverage();
     const daemon::Intervals covered =
         coverage.intervals.value_or(daemon::Intervals(gpu::TickRange{0, UINT64_MAX}));
@@ -116,7 +117,7 @@ BedMovement bed_movement(const petlm::ExportSource& source) {
         // A file of an earlier version does not say which of its runs has which times.
         if (coverage.origin.runs.size() > 1)
             times = times.intersect(tags.coverage().intervals.value_or(covered));
-        for (const auto& [channel, steps] : steps_in(tags))
+        for (const auto& [channel, steps] : steps_in(tags, rotation))
             for (Stay& stay : stays_of(steps, times, coverage.tick_ps))
                 stays[channel].push_back(std::move(stay));
     }

@@ -47,8 +47,9 @@ struct BedMovement {
     [[nodiscard]] std::string unknown_text() const;
 };
 
-/// Reads the tags of the runs of `source`. Until the first tag of a channel, its bed is taken to be where
-/// that says. Throws as RecordSource does.
-BedMovement bed_movement(const petlm::ExportSource& source);
+/// Reads the tags of the runs of `source`; those of `rotation` are of the scanner, not of a bed. Until the
+/// first tag of a channel, its bed is taken to be where that says. Throws as RecordSource does.
+BedMovement bed_movement(const petlm::ExportSource& source,
+                         const std::optional<config::Rotation>& rotation = {});
 
 }  // namespace petacq::corrections

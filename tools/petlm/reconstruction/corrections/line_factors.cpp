@@ -25,6 +25,11 @@ double cosines_over_square(const Vector3& a, const Vector3& outward_a, const Vec
     return cosines / squares;
 }
 
+config::LineGeometry turned(config::LineGeometry geometry, const std::vector<double>& radians) {
+    geometry.turn_to(radians);
+    return geometry;
+}
+
 double face_of_ring(const config::Scanner& scanner) {
     return scanner.dimensions.crystal_pitch_y_mm * scanner.dimensions.crystal_pitch_z_mm;
 }
@@ -39,9 +44,11 @@ void check_scatter(const std::optional<std::string>& scatter, const LineOptions&
 }
 
 LineFactors::LineFactors(const config::Scanner& scanner, const config::DepthOfInteraction& depth,
-                         const LineOptions& options)
+                         const LineOptions& options, const std::vector<double>& radians)
     : geometry_(scanner.geometry),
-      lines_(scanner, depth),
+      crystals_(scanner.geometry.crystal_count()),
+      lines_(radians.empty() ? config::LineGeometry(scanner, depth)
+                             : turned(config::LineGeometry(scanner, depth), radians)),
       columns_(scanner, lines_.places),
       face_squared_(scanner.arrangement ? 1 : face_of_ring(scanner) * face_of_ring(scanner)),
       object_(AttenuatingObject::of(options.attenuation)) {
@@ -57,7 +64,7 @@ double LineFactors::solid_angle(std::uint32_t a, std::uint32_t b, double scale) 
         const config::LineEnds line = ends(std::min(a, b), std::max(a, b));
         const config::CrystalPlace& first = lines_.places[std::min(a, b)];
         const config::CrystalPlace& second = lines_.places[std::max(a, b)];
-        return scale * response_->of(a, b) *
+        return scale * response_->of(crystal(a), crystal(b)) *
                cosines_over_square(line.a, first.outward, line.b, second.outward);
     }
     return scale *

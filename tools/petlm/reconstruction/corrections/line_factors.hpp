@@ -31,9 +31,20 @@ void check_scatter(const std::optional<std::string>& scatter, const LineOptions&
 /// where the weight goes with solid_angle(). No function depends on the order of the crystals. Thread-safe.
 class LineFactors {
   public:
-    /// Throws as normalisation::load and AttenuatingObject::of do.
+    /// `radians`: the angles of a scanner that turns. Its crystals then have numbers, those of each angle
+    /// after those of the one before (config::LineGeometry::turn_to), and functions of two crystals take
+    /// numbers of one angle. Empty: it stands still, and the numbers are those of the crystals. Throws as
+    /// normalisation::load and AttenuatingObject::of do.
     LineFactors(const config::Scanner& scanner, const config::DepthOfInteraction& depth,
-                const LineOptions& options = {});
+                const LineOptions& options = {}, const std::vector<double>& radians = {});
+
+    /// The crystal with this number.
+    [[nodiscard]] std::uint32_t crystal(std::uint32_t number) const { return number % crystals_; }
+    [[nodiscard]] std::uint32_t crystals() const { return crystals_; }
+    /// At how many angles the crystals are.
+    [[nodiscard]] std::uint32_t angles() const {
+        return static_cast<std::uint32_t>(lines_.places.size()) / crystals_;
+    }
 
     /// scale * cos * cos / distance^2, with the angles at which the line meets the front faces and the
     /// distance between these (mm): the chance that a pair of photons flies along the line is in this
@@ -48,7 +59,8 @@ class LineFactors {
     [[nodiscard]] double face_share(std::uint32_t a, std::uint32_t b) const;
     /// How well the pair is found, relative to the mean of all pairs; 1 if unknown, 0: one of them is dead.
     [[nodiscard]] double normalisation(std::uint32_t a, std::uint32_t b) const {
-        return normalisation_ ? normalisation::factor_of(geometry_, *normalisation_, a, b) : 1;
+        return normalisation_ ? normalisation::factor_of(geometry_, *normalisation_, crystal(a), crystal(b))
+                              : 1;
     }
     /// The share of pairs that leave the object without interaction; 1 without an object.
     [[nodiscard]] double attenuation(std::uint32_t a, std::uint32_t b) const {
@@ -71,6 +83,7 @@ class LineFactors {
 
   private:
     config::Geometry geometry_;
+    std::uint32_t crystals_;
     config::LineGeometry lines_;
     AxialColumns columns_;
     std::optional<geometry::PairResponse> response_;  ///< of the long form

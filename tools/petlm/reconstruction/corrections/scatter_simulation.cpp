@@ -70,15 +70,19 @@ class Histories {
           detection_(detection),
           of_energy_(detection.window),
           lost_of_three_(1 - taken_of_three(detection.multiples)),
+          of_angle_(scanner.geometry.crystal_count()),
           until_(activity.of_voxel.size()) {
         double sum = 0;
         for (std::size_t i = 0; i < until_.size(); ++i)
             until_[i] = sum += static_cast<double>(activity.of_voxel[i]);
+        double shares = 0;
+        for (const double share : detection.angles.shares)
+            until_angle_.push_back(shares += share);
     }
     [[nodiscard]] bool any() const { return !object_.empty() && !until_.empty() && until_.back() > 0; }
 
     /// Those from `begin` to `end` of `count`; calls one of both functions with (a, b, weight, chance that it
-    /// is found) for each pair.
+    /// is found) for each pair; a and b are numbers of crystals at an angle.
     template <class Unscattered, class Scattered>
     ScatterSimulation::Sums follow(std::size_t begin, std::size_t end, std::size_t count, sim::Random random,
                                    Unscattered&& unscattered, Scattered&& scattered_pair) const {
@@ -95,6 +99,7 @@ class Histories {
             }
             while (voxel + 1 < until_.size() && until_[voxel] <= place)
                 ++voxel;
+            arrived.angle = draw_angle(random);
             Photon photons[2];  // NOLINT(modernize-avoid-c-arrays)
             photons[0].ray = {point_in(std::min(voxel, until_.size() - 1), random), sim::isotropic(random)};
             photons[1].ray = photons[0].ray;
@@ -120,6 +125,18 @@ class Histories {
     }
 
   private:
+    [[nodiscard]] std::size_t draw_angle(sim::Random& random) const {
+        if (until_angle_.size() == 1) return 0;
+        const auto next = std::upper_bound(until_angle_.begin(), until_angle_.end() - 1,
+                                           random.uniform() * until_angle_.back());
+        return static_cast<std::size_t>(next - until_angle_.begin());
+    }
+    /// In the frame of the scanner, in which its crystals stand still.
+    [[nodiscard]] sim::Ray of_scanner(const sim::Ray& ray, std::size_t angle) const {
+        const double radians = detection_.angles.radians[angle];
+        if (radians == 0) return ray;
+        return {config::turned(ray.at, -radians), config::turned(ray.direction, -radians)};
+    }
     [[nodiscard]] Vector3 point_in(std::size_t voxel, sim::Random& random) const {
         const image::Grid& grid = activity_.grid;
         const std::array<std::size_t, 3> cell = {voxel % grid.n[0], voxel / grid.n[0] % grid.n[1],
@@ -152,6 +169,7 @@ class Histories {
     }
     /// What the crystals find of both photons.
     struct Arrived {
+        std::size_t angle = 0;
         Crystals::Deposits deposits;
         std::vector<CrystalHit> hits;
     };
@@ -159,10 +177,12 @@ class Histories {
     void detect(const Photon (&photons)[2], double weight, double& sum, double& low, sim::Random& random,
                 Arrived& arrived, Use&& use) const {
         arrived.deposits.clear();
-        crystals_.follow(photons[0].ray, photons[0].energy, random, arrived.deposits);
+        crystals_.follow(of_scanner(photons[0].ray, arrived.angle), photons[0].energy, random,
+                         arrived.deposits);
         const std::size_t of_first = arrived.deposits.size();
         if (of_first == 0) return;
-        crystals_.follow(photons[1].ray, photons[1].energy, random, arrived.deposits);
+        crystals_.follow(of_scanner(photons[1].ray, arrived.angle), photons[1].energy, random,
+                         arrived.deposits);
         crystals_.hits(arrived.deposits, arrived.hits);
         for (std::size_t i = 1; i < arrived.hits.size(); ++i) {
             const CrystalHit& one = arrived.hits[i];
@@ -173,8 +193,9 @@ class Histories {
                 const double both = weight * of_energy_.accepted[of_one] * of_energy_.accepted[of_other] *
                                     taken_beside(arrived.hits, i, j);
                 if (!(both > least_accepted * least_accepted)) continue;
-                const std::uint32_t a = std::min(one.crystal, other.crystal);
-                const std::uint32_t b = std::max(one.crystal, other.crystal);
+                const auto first = static_cast<std::uint32_t>(arrived.angle) * of_angle_;
+                const std::uint32_t a = first + std::min(one.crystal, other.crystal);
+                const std::uint32_t b = first + std::max(one.crystal, other.crystal);
                 const double found = detection_.found(a, b);
                 // Neighbours that share a photon are no good pair. They must not weigh on those beside them.
                 if (!(found > 0) && (i < of_first) == (j < of_first)) continue;
@@ -201,7 +222,9 @@ class Histories {
     const Detection& detection_;
     OfEnergy of_energy_;
     double lost_of_three_;
-    std::vector<double> until_;  ///< [voxel] sum of the activity up to its end
+    std::uint32_t of_angle_;           ///< numbers of crystals
+    std::vector<double> until_;        ///< [voxel] sum of the activity up to its end
+    std::vector<double> until_angle_;  ///< [angle] likewise of the shares
 };
 
 }  // namespace
@@ -225,7 +248,9 @@ ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const Atten
             [&](std::uint32_t a, std::uint32_t b, double weight, double found) {
                 if (detection.bins > 0) unscattered[piece][detection.bin_of(a, b)] += weight * found;
             },
-            [&](std::uint32_t a, std::uint32_t b, double weight, double) {
+            [&](std::uint32_t number_a, std::uint32_t number_b, double weight, double) {
+                const std::uint32_t a = number_a % nodes_.crystals();
+                const std::uint32_t b = number_b % nodes_.crystals();
                 const auto of_a = nodes_.corners(a);
                 const auto of_b = nodes_.corners(b);
                 for (const ScatterNodes::Corner& u : of_a) {
@@ -288,7 +313,9 @@ void ScatterSimulation::per_pair() {
     }
 }
 
-double ScatterSimulation::counts(std::uint32_t a, std::uint32_t b) const {
+double ScatterSimulation::counts(std::uint32_t number_a, std::uint32_t number_b) const {
+    const std::uint32_t a = number_a % nodes_.crystals();
+    const std::uint32_t b = number_b % nodes_.crystals();
     const auto of_a = nodes_.corners(std::min(a, b));
     const auto of_b = nodes_.corners(std::max(a, b));
     double sum = 0;

@@ -26,8 +26,16 @@ struct Activity {
     std::vector<float> of_voxel;  ///< annihilations, in any unit
 };
 
-/// What the crystals detect.
+/// The angles at which a scanner is that turns, and the share of the annihilations at each; one of a scanner
+/// that stands still.
+struct AnglesInTime {
+    std::vector<double> radians = {0};
+    std::vector<double> shares = {1};
+};
+
+/// What the crystals detect. Crystals have the numbers of LineFactors.
 struct Detection {
+    AnglesInTime angles;
     EnergyWindow window;
     CrystalModel crystals;
     /// Chance that a pair which the crystals absorb is found, relative to that of others; 0: never.
@@ -47,8 +55,8 @@ struct Detection {
 /// the true pairs: the ratio of both is what an estimate needs, as it is the same whatever the sensitivity.
 /// The pairs are counted at nodes, between which counts() interpolates (ScatterNodes); crystals of the same
 /// place in layers or types that absorb differently share them as all of their kind share the hits.
-/// Thread-safe once made, and the same for any number of
-/// threads.
+/// Where the scanner turns, each annihilation has an angle, as often as its share says, and nodes turn with
+/// the scanner. Thread-safe once made, and the same for any number of threads.
 class ScatterSimulation {
   public:
     struct Sums {
@@ -62,7 +70,7 @@ class ScatterSimulation {
                       net::WorkerPool& pool);
 
     /// Scattered pairs that the crystals absorb and the window accepts, in the unit of scattered() and
-    /// trues(). The order of the crystals does not matter.
+    /// trues(), at all angles together. The order of the crystals does not matter.
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const;
     /// The sum over all pairs of counts() times found().
     [[nodiscard]] double scattered() const { return sums_.scattered; }

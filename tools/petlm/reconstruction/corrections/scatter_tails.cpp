@@ -6,6 +6,7 @@
 
 #include "tools/geometry/bore.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
+#include "tools/petlm/reconstruction/projector/mixed.hpp"
 
 namespace petacq::corrections {
 namespace {
@@ -73,27 +74,31 @@ std::size_t ScatterTails::bin_of(const Line& line) {
 
 template <class Use>
 void ScatterTails::sample(net::WorkerPool& pool, double Bin::*of, Use&& use) {
-    const std::uint64_t pairs = crystals_ * crystals_;
-    const bool all = pairs <= 2 * std::uint64_t{max_pairs_};
-    const std::uint64_t count = all ? pairs : 2 * std::uint64_t{max_pairs_};
+    const std::uint64_t pairs = crystals_ * crystals_;  // at one angle
+    const std::uint64_t turns = lines_.angles();
+    const bool all = pairs * turns <= 2 * std::uint64_t{max_pairs_};
+    const std::uint64_t count = all ? pairs * turns : 2 * std::uint64_t{max_pairs_};
     // Each pair occurs in both orders.
-    const double stands_for = static_cast<double>(pairs) / static_cast<double>(count) / 2;
+    const double stands_for = static_cast<double>(pairs * turns) / static_cast<double>(count) / 2;
     const double drawn = all ? 0 : 1;
     std::vector<std::vector<Bin>> parts(slices, std::vector<Bin>(bins));
     image::for_each_on(pool, slices, [&](std::size_t slice) {
         for (std::uint64_t i = count * slice / slices; i < count * (slice + 1) / slices; ++i) {
-            std::uint64_t a = i / crystals_;
+            std::uint64_t a = i % pairs / crystals_;
             std::uint64_t b = i % crystals_;
+            std::uint64_t angle = i / pairs;
             if (!all) {
                 // Roberts' additive sequence for two dimensions, in 64 bits: even over all pairs.
                 a = static_cast<std::uint64_t>((i * 0xC13FA9A902A6328FU >> 32U) * crystals_ >> 32U);
                 b = static_cast<std::uint64_t>((i * 0x91E10DA5C79E7B1DU >> 32U) * crystals_ >> 32U);
+                angle = turns > 1 ? image::mixed(i) % turns : 0;
             }
-            const auto crystal_a = static_cast<std::uint32_t>(a);
-            const auto crystal_b = static_cast<std::uint32_t>(b);
-            if (a == b || !rule_.good(crystal_a, crystal_b) || !(found_(crystal_a, crystal_b) > 0)) continue;
-            Bin& bin = parts[slice][bin_of(line(crystal_a, crystal_b))];
-            const double value = stands_for * use(crystal_a, crystal_b, bin);
+            if (a == b || !rule_.good(static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b))) continue;
+            const auto number_a = static_cast<std::uint32_t>(angle * crystals_ + a);
+            const auto number_b = static_cast<std::uint32_t>(angle * crystals_ + b);
+            if (!(found_(number_a, number_b) > 0)) continue;
+            Bin& bin = parts[slice][bin_of(line(number_a, number_b))];
+            const double value = stands_for * use(number_a, number_b, bin);
             bin.*of += value;
             bin.sampling += drawn * value * value;
         }
@@ -108,7 +113,8 @@ void ScatterTails::sample(net::WorkerPool& pool, double Bin::*of, Use&& use) {
 }
 
 void ScatterTails::add(std::uint32_t a, std::uint32_t b, double prompts) {
-    if (rule_.good(a, b) && found_(a, b) > 0) bins_[bin_of(line(a, b))].prompts += prompts;
+    if (rule_.good(lines_.crystal(a), lines_.crystal(b)) && found_(a, b) > 0)
+        bins_[bin_of(line(a, b))].prompts += prompts;
 }
 
 std::vector<std::size_t> ScatterTails::tails() const {

@@ -39,8 +39,9 @@ class ScatterTails {
     static constexpr std::size_t groups = 4;
     static constexpr std::size_t bins = angles * distances * places * groups;
 
-    /// `lines` has the object. Sums are those of all pairs if there are at most `max_pairs`, else of an even
-    /// sample of `max_pairs`. `found`: whether prompts of the pair are possible. All must outlive it.
+    /// Crystals are those of the numbers of `lines` (LineFactors), which has the object. Sums are those of
+    /// all pairs if there are at most `max_pairs`, else of an even sample of `max_pairs`. `found`: whether
+    /// prompts of the pair are possible. All must outlive it.
     ScatterTails(const config::Scanner& scanner, const gpu::PairRule& rule, const LineFactors& lines,
                  OfPair found, OfPair randoms, net::WorkerPool& pool, std::size_t max_pairs = 8'000'000);
 

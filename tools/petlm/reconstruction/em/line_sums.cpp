@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
-#include "tools/petlm/reconstruction/em/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
+#include "tools/petlm/reconstruction/projector/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/trace.hpp"
 
 namespace petacq::image {
@@ -80,16 +80,17 @@ bool meet(const Box& box, const LinesOfPair& lines) {
 
 }  // namespace
 
-bool few_lines(const config::Geometry& geometry, const Grid& grid) {
-    const double crystals = geometry.crystal_count();
-    const double steps = crystals * crystals / 2 * (double{1} * grid.n[0] + grid.n[1] + grid.n[2]);
+bool few_lines(const corrections::LineFactors& factors, const Grid& grid) {
+    const double crystals = factors.crystals();
+    const double steps =
+        crystals * crystals / 2 * factors.angles() * (double{1} * grid.n[0] + grid.n[1] + grid.n[2]);
     return steps <= max_steps_of_sums && grid.voxels() <= max_voxels_of_sums;
 }
 
-std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
-                                const Grid& grid, const gpu::PairRule& rule, const OfPair& chance,
-                                net::WorkerPool& pool) {
-    const std::uint32_t crystals = scanner.geometry.crystal_count();
+std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const Grid& grid,
+                                const gpu::PairRule& rule, const OfPair& chance, net::WorkerPool& pool) {
+    const std::uint32_t crystals = factors.crystals();
+    const std::uint32_t numbers = crystals * factors.angles();
     const Box box = Box::of(grid);
     const double scale = weight_scale(factors, grid);
     // Each share of the lines has sums of its own, which are added in a fixed order.
@@ -98,9 +99,10 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
         std::vector<double>& sum = sums[share];
         sum.resize(grid.voxels());
         Trace trace(box);
-        for (auto a = static_cast<std::uint32_t>(share); a < crystals; a += shares) {
-            for (std::uint32_t b = a + 1; b < crystals; ++b) {
-                if (!rule.good(a, b)) continue;
+        for (auto a = static_cast<std::uint32_t>(share); a < numbers; a += shares) {
+            const std::uint32_t end = (a / crystals + 1) * crystals;  // of its angle
+            for (std::uint32_t b = a + 1; b < end; ++b) {
+                if (!rule.good(factors.crystal(a), factors.crystal(b))) continue;
                 const LinesOfPair lines = lines_of(factors.geometry(), {a, b}, grid.voxel_mm);
                 if (!meet(box, lines)) continue;
                 const double weight = factors.solid_angle(a, b, scale) * (chance ? chance({a, b}) : 1);
@@ -123,16 +125,22 @@ std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const c
 std::vector<float> sampled_sum_of_lines(const corrections::LineFactors& factors, const Grid& grid,
                                         const gpu::PairRule& rule, const OfPair& chance,
                                         net::WorkerPool& pool) {
-    const std::size_t crystals = factors.geometry().places.size();
+    const std::size_t crystals = factors.crystals();
+    const std::size_t angles = factors.angles();
     const Box box = Box::of(grid);
     // Pair i of the sample in both orders; the line of a pair that is not good, or has none in the grid, is
     // empty.
     const auto draw = [&](std::uint64_t i) {
-        return Pair{static_cast<std::uint32_t>(even_share(i, 0) * static_cast<double>(crystals)),
-                    static_cast<std::uint32_t>(even_share(i, 1) * static_cast<double>(crystals))};
+        const std::size_t first = angles > 1 ? mixed(i) % angles * crystals : 0;
+        const auto crystal = [&](int which) {
+            const double place = even_share(i, which) * static_cast<double>(crystals);
+            return static_cast<std::uint32_t>(first + static_cast<std::size_t>(place));
+        };
+        return Pair{crystal(0), crystal(1)};
     };
     const auto counts = [&](Pair pair) {
-        return rule.good(pair.a, pair.b) && meet(box, lines_of(factors.geometry(), pair, grid.voxel_mm));
+        return rule.good(factors.crystal(pair.a), factors.crystal(pair.b)) &&
+               meet(box, lines_of(factors.geometry(), pair, grid.voxel_mm));
     };
     std::vector<std::uint64_t> met(shares);
     for_each_on(pool, shares, [&](std::size_t share) {
@@ -145,11 +153,12 @@ std::vector<float> sampled_sum_of_lines(const corrections::LineFactors& factors,
     const auto drawn = static_cast<std::uint64_t>(
         std::min(wanted * static_cast<double>(first_sample) / std::max(of_first, 1.0),
                  static_cast<double>(most_drawn)));
-    const bool all = drawn / crystals >= crystals;
-    const std::uint64_t count = all ? crystals * crystals : drawn;
+    const bool all = drawn / crystals / angles >= crystals;
+    const std::uint64_t pairs = crystals * crystals;
+    const std::uint64_t count = all ? pairs * angles : drawn;
     // Each pair occurs in both orders.
-    const double scale = weight_scale(factors, grid) * static_cast<double>(crystals) *
-                         static_cast<double>(crystals) / static_cast<double>(count) / 2;
+    const double scale =
+        weight_scale(factors, grid) * static_cast<double>(pairs * angles) / static_cast<double>(count) / 2;
     const std::size_t parts = grid.voxels() <= max_voxels_of_sums ? shares : shares / 2;
     std::vector<std::vector<float>> sums(parts);
     for_each_on(pool, parts, [&](std::size_t part) {
@@ -157,9 +166,10 @@ std::vector<float> sampled_sum_of_lines(const corrections::LineFactors& factors,
         sum.resize(grid.voxels());
         Trace trace(box);
         for (std::uint64_t i = part; i < count; i += parts) {
-            const Pair pair =
-                all ? Pair{static_cast<std::uint32_t>(i / crystals), static_cast<std::uint32_t>(i % crystals)}
-                    : draw(i);
+            const std::uint64_t first = i / pairs * crystals;  // of its angle
+            const Pair pair = all ? Pair{static_cast<std::uint32_t>(first + i % pairs / crystals),
+                                         static_cast<std::uint32_t>(first + i % crystals)}
+                                  : draw(i);
             if (!counts(pair)) continue;
             const auto weight =
                 static_cast<float>(factors.solid_angle(pair.a, pair.b, scale) * (chance ? chance(pair) : 1));

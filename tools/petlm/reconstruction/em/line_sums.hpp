@@ -12,15 +12,15 @@
 
 namespace petacq::image {
 
-/// Whether all lines can be summed in seconds: for scanners of up to some thousand crystals.
-bool few_lines(const config::Geometry& geometry, const Grid& grid);
+/// Whether all lines, at all angles, can be summed in seconds: for scanners of up to some thousand crystals
+/// that stand still.
+bool few_lines(const corrections::LineFactors& factors, const Grid& grid);
 
-/// [voxel] The sum over all good pairs of weight * chance * length in the voxel (lines.hpp): exactly what EM
-/// divides by. The result does not depend on the
-/// number of threads. Needs a few copies of the image.
-std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const config::Scanner& scanner,
-                                const Grid& grid, const gpu::PairRule& rule, const OfPair& chance,
-                                net::WorkerPool& pool);
+/// [voxel] The sum over all good pairs at all angles of weight * chance * length in the voxel (lines.hpp):
+/// exactly what EM divides by. `chance` takes numbers (corrections::LineFactors). The result does not depend
+/// on the number of threads. Needs a few copies of the image.
+std::vector<float> sum_of_lines(const corrections::LineFactors& factors, const Grid& grid,
+                                const gpu::PairRule& rule, const OfPair& chance, net::WorkerPool& pool);
 
 /// The same from an even sample of the lines, for scanners of any size and arrangement: so many that 4000 or
 /// more pass through a voxel, a noise of about 2 %, unless there are fewer lines in all.

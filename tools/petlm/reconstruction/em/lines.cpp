@@ -5,7 +5,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "tools/petlm/reconstruction/em/mixed.hpp"
+#include "tools/petlm/reconstruction/projector/mixed.hpp"
 
 namespace petacq::image {
 namespace {

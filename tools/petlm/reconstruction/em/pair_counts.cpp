@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/petlm/reconstruction/em/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
+#include "tools/petlm/reconstruction/projector/mixed.hpp"
 
 namespace petacq::image {
 namespace {

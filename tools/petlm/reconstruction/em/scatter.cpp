@@ -106,9 +106,10 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
     }
     const double trues = std::max(tails.trues(data_.pairs.share()), 0.0);
     corrections::Detection detection;
+    detection.angles = data_.angles;
     detection.window = data_.window;
     detection.found = [this](std::uint32_t a, std::uint32_t b) {
-        return data_.rule.good(a, b) ? found(a, b) : 0;
+        return data_.rule.good(data_.lines.crystal(a), data_.lines.crystal(b)) ? found(a, b) : 0;
     };
     detection.multiples = data_.multiples;
     detection.bins = corrections::ScatterTails::bins;
@@ -150,13 +151,16 @@ double Scatter::found(std::uint32_t a, std::uint32_t b) const {
     const double chance = data_.found(a, b);
     if (!(chance > 0) || !data_.lines.normalised()) return chance;
     const auto& efficiency = data_.lines.file().efficiency;
-    return chance * double{efficiency[a]} * efficiency[b] / data_.lines.normalisation(a, b);
+    return chance * double{efficiency[data_.lines.crystal(a)]} * efficiency[data_.lines.crystal(b)] /
+           data_.lines.normalisation(a, b);
 }
 
 corrections::Activity Scatter::activity(net::WorkerPool& pool) const {
     const Grid grid = bore(data_.scanner);
     LineModel model;
-    model.factor = [this](Pair p) { return data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b); };
+    model.factor = [this](Pair p) {
+        return share(p.a) * data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b);
+    };
     model.background = [this](Pair p) {
         return data_.randoms(p.a, p.b) + (simulation_ ? unscaled(p.a, p.b) : 0);
     };

@@ -21,8 +21,11 @@ struct ScatterData {
     const config::Scanner& scanner;
     const gpu::PairRule& rule;
     const corrections::LineFactors& lines;  ///< with an object
-    corrections::OfPair found;              ///< chance that a pair towards the two crystals is found; 0: dead
-    corrections::OfPair randoms;            ///< expected among the prompts
+    /// Of a scanner that turns, those of the lines.
+    corrections::AnglesInTime angles;
+    /// Chance that a pair towards the two crystals is found, while they are at this angle; 0: dead.
+    corrections::OfPair found;
+    corrections::OfPair randoms;  ///< expected among the prompts
     const PairCounts& pairs;
     corrections::EnergyWindow window;
     config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
@@ -32,7 +35,8 @@ struct ScatterData {
 /// scanner, and in its outermost planes, where it sees little, the activity goes on as it is there, as far as
 /// the object does. A simulation (corrections::ScatterSimulation) tells how many scattered pairs there are
 /// for each true one, and on which lines. The image is then made again with this scatter in its model, and so
-/// is the simulation. The lines that miss the object tell whether it is right (corrections::ScatterTails).
+/// is the simulation. Where the scanner turns, the scatter of two crystals is its mean over all angles. The
+/// lines that miss the object tell whether it is right (corrections::ScatterTails).
 /// Deterministic, also with other numbers of threads. Thread-safe once made.
 class Scatter {
   public:
@@ -54,7 +58,11 @@ class Scatter {
 
   private:
     [[nodiscard]] double unscaled(std::uint32_t a, std::uint32_t b) const {
-        return per_simulated_ * found(a, b) * simulation_->counts(a, b);
+        return per_simulated_ * share(a) * found(a, b) * simulation_->counts(a, b);
+    }
+    /// Of the decays, at the angle of the crystal.
+    [[nodiscard]] double share(std::uint32_t a) const {
+        return data_.angles.shares[a / data_.lines.crystals()];
     }
     /// The chance of a pair that reaches the two crystals, whatever the way of its photons. The factors of
     /// the normalisation by place belong to pairs that fly along the line.

@@ -159,7 +159,7 @@ std::vector<float> mean_chance(const config::Scanner& scanner, const gpu::PairRu
 std::vector<float> sensitivity_of(const corrections::LineFactors& lines, const config::Scanner& scanner,
                                   const gpu::PairRule& rule, const Grid& grid, const OfPair& chance,
                                   const FactorOfRay& of_ray, net::WorkerPool& pool) {
-    if (few_lines(scanner.geometry, grid)) return sum_of_lines(lines, scanner, grid, rule, chance, pool);
+    if (few_lines(lines, grid)) return sum_of_lines(lines, grid, rule, chance, pool);
     if (!scanner.geometry.is_ring()) return sampled_sum_of_lines(lines, grid, rule, chance, pool);
     return sensitivity(lines, scanner, rule, grid, pool, of_ray);
 }

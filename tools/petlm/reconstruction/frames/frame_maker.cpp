@@ -102,8 +102,8 @@ void FrameMaker::share_memory(std::size_t open) {
 image::ImageCounts& FrameMaker::counts_of(std::size_t share) {
     auto& counts = counts_[share];
     if (!counts) {
-        counts = std::make_unique<image::ImageCounts>(setup_.scanner.geometry, setup_.rule, capacity_,
-                                                      setup_.pool, setup_.tof.bins);
+        counts = std::make_unique<image::ImageCounts>(setup_.scanner.geometry, setup_.angles, setup_.rule,
+                                                      capacity_, setup_.pool, setup_.tof.bins);
     }
     return *counts;
 }

@@ -76,7 +76,7 @@ int frames(const FrameOptions& options) {
     image::Setup setup(options);
     const daemon::Coverage& coverage = setup.source.coverage();
     const frames::FramePlan plan = frames::plan_of(options, setup.source, setup.scanner.tick_ps);
-    const image::Parts bed = image::parts_of(setup.source, options.bed);
+    const image::Parts bed = image::parts_of(setup.source, setup.scanner.rotation, options.bed);
     const image::Grid grid = image::CombinedImage(setup.how.grid, bed.list).grid();
     const std::vector<frames::Region> regions = frames::regions_of(options.regions, grid);
     const nlohmann::json stated = frames::stated_keys(options.bids);

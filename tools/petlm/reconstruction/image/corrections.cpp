@@ -40,11 +40,13 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
 
 Corrections::Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                          const config::Scanner& scanner, const gpu::PairRule& rule,
-                         const corrections::LineFactors& lines, const RandomsByModules& delayeds,
-                         const PairCounts& pairs, const corrections::EnergyWindow& window,
-                         const petlm::ImageOptions& options, const QuickLookOptions& how,
-                         net::WorkerPool& pool)
-    : lines_(lines) {
+                         const corrections::LineFactors& lines, const Angles& angles,
+                         const RandomsByModules& delayeds, const PairCounts& pairs,
+                         const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
+                         const QuickLookOptions& how, net::WorkerPool& pool)
+    : lines_(lines), angles_(angles) {
+    const auto activity = corrections::nuclide_of(coverage, options);
+    shares_ = angles.shares(coverage, activity ? activity->half_life_s : 0);
     report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
     std::string no_losses;  // why not
@@ -73,7 +75,10 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
 }
 
 void Corrections::use_seconds() {
-    randoms_ = [this](Pair pair) { return of_run_->sum(pair.a, pair.b); };
+    randoms_ = [this](Pair pair) {
+        const Pair crystals = crystals_of(pair);
+        return share(pair.a) * of_run_->sum(crystals.a, crystals.b);
+    };
     randoms_made_.made = true;
     randoms_made_.figures["expected"] = of_run_->total();
     report_.errors.randoms = of_run_->total();
@@ -104,8 +109,8 @@ void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsB
         return;
     }
     const auto weight = petlm::mean_weight_of_delayeds(source);
-    randoms_ = [factor = weight.value_or(1), &delayeds](Pair pair) {
-        return factor * delayeds.expected(pair);
+    randoms_ = [this, factor = weight.value_or(1), &delayeds](Pair pair) {
+        return share(pair.a) * factor * delayeds.expected(crystals_of(pair));
     };
     randoms_made_.made = true;
     report_.errors.delayeds = static_cast<double>(delayeds.total());
@@ -200,12 +205,17 @@ void Corrections::use_scatter(const daemon::Coverage& coverage, const config::Sc
         out.sentence = "Scatter: none, as there are no prompts.";
     } else if (!lines_.object().empty() && options.scatter != "none") {
         scatter_ = std::make_unique<Scatter>(
-            ScatterData{
-                scanner, rule, lines_, [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
-                [this](std::uint32_t a, std::uint32_t b) {
-                    return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
-                },
-                pairs, window, coverage.rules.coincidence.value_or(config::Coincidence{}).multiples_policy},
+            ScatterData{scanner,
+                        rule,
+                        lines_,
+                        {angles_.radians(), shares_},
+                        [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
+                        [this](std::uint32_t a, std::uint32_t b) {
+                            return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
+                        },
+                        pairs,
+                        window,
+                        coverage.rules.coincidence.value_or(config::Coincidence{}).multiples_policy},
             pool);
         out.made = true;
         report_.errors.scatter = scatter_->total();
@@ -284,6 +294,7 @@ QuickLookModel Corrections::model() const {
     out.line.background = randoms_;
     if (scatter_) out.line.scatter = [this](Pair pair) { return scatter_->counts(pair.a, pair.b); };
     config::Sha256 digest;
+    digest.add_values(shares_);
     digest.add_value(report_.asked || loss_made_);
     if (report_.asked || loss_made_) {
         lines_.add_to(digest);
@@ -291,9 +302,12 @@ QuickLookModel Corrections::model() const {
         if (losses_) losses_->add_to(digest);
     }
     out.digest = digest.text();
-    if (!report_.asked && !loss_made_) return out;
+    if (!report_.asked && !loss_made_) {
+        if (turns()) out.line.factor = [this](Pair pair) { return share(pair.a); };
+        return out;
+    }
     out.line.factor = [this](Pair pair) {
-        return found(pair.a, pair.b) * lines_.attenuation(pair.a, pair.b);
+        return share(pair.a) * found(pair.a, pair.b) * lines_.attenuation(pair.a, pair.b);
     };
     out.ray = [this](const Entrance& a, const Entrance& b) {
         const double chance = found(a.crystal, b.crystal);

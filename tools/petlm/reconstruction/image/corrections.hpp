@@ -7,6 +7,7 @@
 #include "config/scanner/scanner.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
+#include "tools/petlm/reconstruction/em/angles.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
 #include "tools/petlm/reconstruction/image/quick_look.hpp"
@@ -23,7 +24,7 @@ class Corrections {
     /// `coverage`: that of the records counted, of all in the source or of a part.
     Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                 const config::Scanner& scanner, const gpu::PairRule& rule,
-                const corrections::LineFactors& lines, const RandomsByModules& delayeds,
+                const corrections::LineFactors& lines, const Angles& angles, const RandomsByModules& delayeds,
                 const PairCounts& pairs, const corrections::EnergyWindow& window,
                 const petlm::ImageOptions& options, const QuickLookOptions& how, net::WorkerPool& pool);
     Corrections(const Corrections&) = delete;
@@ -48,14 +49,25 @@ class Corrections {
                      const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                      net::WorkerPool& pool);
     void use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options, double voxel_mm);
+    /// While the crystals are at the angle of these numbers.
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const {
         if (!losses_) return lines_.normalisation(a, b);
-        return lines_.normalisation(a, b) * losses_->arrived(a, b) *
-               (report_.asked ? losses_->seen(a, b) : 1);
+        const std::uint32_t crystal_a = lines_.crystal(a);
+        const std::uint32_t crystal_b = lines_.crystal(b);
+        return lines_.normalisation(a, b) * losses_->arrived(crystal_a, crystal_b) *
+               (report_.asked ? losses_->seen(crystal_a, crystal_b) : 1);
+    }
+    [[nodiscard]] bool turns() const { return lines_.angles() > 1; }
+    /// Of the decays, at the angle of this number of a crystal.
+    [[nodiscard]] double share(std::uint32_t a) const { return shares_[a / lines_.crystals()]; }
+    [[nodiscard]] Pair crystals_of(Pair pair) const {
+        return {lines_.crystal(pair.a), lines_.crystal(pair.b)};
     }
 
     const corrections::LineFactors& lines_;
-    bool loss_made_ = false;  ///< and there is some
+    const Angles& angles_;
+    std::vector<double> shares_;  ///< [angle]
+    bool loss_made_ = false;      ///< and there is some
     std::shared_ptr<petlm::RunRandoms> of_run_;
     std::shared_ptr<petlm::PairLosses> losses_;  ///< likewise of other rules
     std::unique_ptr<Scatter> scatter_;

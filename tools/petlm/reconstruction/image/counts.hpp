@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/energy_window.hpp"
+#include "tools/petlm/reconstruction/em/angles.hpp"
 #include "tools/petlm/reconstruction/em/lines.hpp"
 #include "tools/petlm/reconstruction/em/pair_counts.hpp"
 
@@ -22,15 +24,20 @@ struct ImageCounts {
     corrections::PhotopeakWidth photopeak;
     std::uint64_t prompts = 0;  ///< all, whether or not they are used
 
-    /// `capacity`: of the pairs.
-    ImageCounts(const config::Geometry& geometry, const gpu::PairRule& rule, std::size_t capacity,
-                net::WorkerPool& pool, const TofBins& tof)
-        : pairs(geometry.crystal_count(), capacity, pool, tof), delayeds(geometry, rule) {}
+    /// `angles`: of the scanner; must outlive it. The pairs have the numbers of its crystals. `capacity`: of
+    /// the pairs.
+    ImageCounts(const config::Geometry& geometry, const Angles& angles, const gpu::PairRule& rule,
+                std::size_t capacity, net::WorkerPool& pool, const TofBins& tof)
+        : pairs(angles.numbers(), capacity, pool, tof), delayeds(geometry, rule), angles_(angles) {}
 
     /// However the records are divided among calls, the counts are the same.
     void add(std::span<const gpu::Coincidence> records);
     /// Must be called once, after the last add().
     void finish() { pairs.finish(); }
+
+  private:
+    const Angles& angles_;
+    std::vector<gpu::Coincidence> numbered_;
 };
 
 }  // namespace petacq::image

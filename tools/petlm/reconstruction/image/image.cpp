@@ -57,7 +57,7 @@ void write_nifti(const std::filesystem::path& file, const image::Grid& grid, std
 int image(const ImageOptions& options) {
     image::Setup setup(options);
     const ExportSource& source = setup.source;
-    const image::Parts parts = image::parts_of(source, options.bed);
+    const image::Parts parts = image::parts_of(source, setup.scanner.rotation, options.bed);
     image::CombinedImage combined(setup.how.grid, parts.list);
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
@@ -71,7 +71,7 @@ int image(const ImageOptions& options) {
     const bool whole = parts.list.size() == 1;
     for (const image::Part& part : parts.list) {
         const image::PartLines lines(setup, part);
-        image::ImageCounts counts(setup.scanner.geometry, setup.rule,
+        image::ImageCounts counts(setup.scanner.geometry, setup.angles, setup.rule,
                                   image::pair_capacity(setup.how.max_memory), setup.pool, setup.tof.bins);
         const auto start = std::chrono::steady_clock::now();
         read(setup, whole ? std::nullopt : part.coverage.intervals, counts);

@@ -20,12 +20,14 @@ corrections::LineOptions line_options(const Setup& setup, const Part& part) {
 }
 
 std::vector<std::string> sentences_about(const ImageCounts& counts, const Report& report,
-                                         const QuickLook& look) {
+                                         const QuickLook& look, std::uint32_t angles) {
     std::vector<std::string> lines;
     lines.push_back(fmt::format("{} prompts on {} pairs of crystals{}, {} delayeds.", counts.prompts,
                                 counts.pairs.pairs().size(),
                                 counts.pairs.measured().tof.used() ? " and bins of the time of flight" : "",
                                 counts.delayeds.total()));
+    if (angles > 1)
+        lines.push_back(fmt::format("The scanner turned: its lines were taken at {} angles.", angles));
     if (counts.pairs.share() < 1) {
         lines.push_back(fmt::format(
             "Only 1 of {} pairs of crystals was used, with {} prompts: more did not fit into half "
@@ -46,7 +48,8 @@ std::vector<std::string> sentences_about(const ImageCounts& counts, const Report
 }  // namespace
 
 PartLines::PartLines(const Setup& setup, const Part& part)
-    : factors_(setup.scanner, setup.depth, line_options(setup, part)) {
+    : factors_(setup.scanner, setup.depth, line_options(setup, part),
+               setup.angles.turns() ? setup.angles.radians() : std::vector<double>()) {
     if (factors_.normalised())
         sentences_ = check_fit(factors_, *setup.options.lines.normalisation, part.coverage, setup.scanner);
 }
@@ -60,7 +63,7 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
     std::optional<PairCounts> without_tof;
     if (setup.tof.bins.used()) without_tof.emplace(counts.pairs.without_tof());
     const Corrections corrections(setup.source, part.coverage, setup.scanner, setup.rule, lines.factors(),
-                                  counts.delayeds, without_tof ? *without_tof : counts.pairs,
+                                  setup.angles, counts.delayeds, without_tof ? *without_tof : counts.pairs,
                                   counts.photopeak.window(part.coverage.rules.energy), setup.options, how,
                                   setup.pool);
     out.report = corrections.report();
@@ -83,7 +86,7 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
                     fmt::format("{}, replicate {} of {}", what, i, replicates.count), out.look.sensitivity);
         replicates.use(replicate, out.scale);
     }
-    const auto about = sentences_about(counts, out.report, out.look);
+    const auto about = sentences_about(counts, out.report, out.look, setup.angles.count());
     out.sentences.insert(out.sentences.end(), about.begin(), about.end());
     return out;
 }

@@ -12,9 +12,10 @@
 
 namespace petacq::image {
 
-Parts parts_of(const petlm::ExportSource& source, const std::string& bed) {
+Parts parts_of(const petlm::ExportSource& source, const std::optional<config::Rotation>& rotation,
+               const std::string& bed) {
     Parts out;
-    const corrections::BedMovement movement = corrections::bed_movement(source);
+    const corrections::BedMovement movement = corrections::bed_movement(source, rotation);
     if (!movement.moved() || bed == "ignore") {
         out.list.push_back({source.coverage()});
         out.sentence = movement.moved()

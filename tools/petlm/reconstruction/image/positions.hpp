@@ -27,9 +27,10 @@ struct Parts {
     std::string sentence;    ///< about the bed; empty: it is known not to have moved
 };
 
-/// `bed`: combine, or ignore, as if it had not moved. Throws BadInput if the bed moved other
-/// than in steps, unless that is ignored.
-Parts parts_of(const petlm::ExportSource& source, const std::string& bed);
+/// `rotation`: of the scanner. `bed`: combine, or ignore, as if it had not moved. Throws BadInput if the bed
+/// moved other than in steps, unless that is ignored.
+Parts parts_of(const petlm::ExportSource& source, const std::optional<config::Rotation>& rotation,
+               const std::string& bed);
 
 /// "Bed at +10 mm from its middle: ..."
 std::string at_position(const Part& part, const std::string& sentence);

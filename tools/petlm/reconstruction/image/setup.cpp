@@ -118,6 +118,7 @@ Setup::Setup(const petlm::ImageOptions& given)
       how(how_to_make(given, scanner)),
       tof(choose_tof(given.tof, source, scanner, object_width(given, how.grid))),
       rule(petlm::pair_rule(source, scanner.geometry)),
+      angles(source, scanner, how.grid),
       pool(given.threads != 0 ? given.threads : std::max(1U, std::thread::hardware_concurrency())) {}
 
 /// Sentences about problems of the run, and about what the file does not tell.

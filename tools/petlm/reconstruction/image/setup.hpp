@@ -10,6 +10,7 @@
 #include "gpu/rules/pair_rule.hpp"
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/em/angles.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
 #include "tools/petlm/reconstruction/image/quick_look.hpp"
 #include "tools/petlm/reconstruction/image/tof_choice.hpp"
@@ -28,6 +29,7 @@ struct Setup {
     QuickLookOptions how;
     TofChoice tof;
     gpu::PairRule rule;
+    Angles angles;
     net::WorkerPool pool;
 };
 

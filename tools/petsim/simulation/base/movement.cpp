@@ -29,6 +29,9 @@ double displacement_mm(const Motion& motion, double phase) {
 Movement::Movement(const Options& options, const config::Scanner& scanner)
     : bed_step_mm_(options.bed.step_mm),
       bed_interval_(options.bed.interval_s * 1e12 / scanner.tick_ps),
+      turn_per_tick_(2 * std::numbers::pi * options.turning.turns_per_minute / 60 * scanner.tick_ps * 1e-12),
+      turn_step_(options.turning.step_deg * std::numbers::pi / 180),
+      turn_interval_(options.turning.interval_s * 1e12 / scanner.tick_ps),
       length_(options.duration_s * 1e12 / scanner.tick_ps) {
     const double period = options.cycle.period_s * 1e12 / scanner.tick_ps;
     if (period <= 0) return;
@@ -51,6 +54,10 @@ double Movement::phase(double ticks) const {
 
 double Movement::bed_mm(double ticks) const {
     return bed_interval_ > 0 ? bed_step_mm_ * std::floor(ticks / bed_interval_) : 0.0;
+}
+
+double Movement::scanner_angle(double ticks) const {
+    return turn_interval_ > 0 ? turn_step_ * std::floor(ticks / turn_interval_) : turn_per_tick_ * ticks;
 }
 
 Vector3 Movement::shift(const Motion& motion, double ticks) const {

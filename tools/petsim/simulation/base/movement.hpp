@@ -1,4 +1,5 @@
-// Where the sources are at a time: each follows the cycle, and all lie on the bed.
+// Where the sources and the scanner are at a time: each source follows the cycle, all lie on the bed, and the
+// scanner may turn about them.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,12 @@ class Movement {
     [[nodiscard]] double bed_interval() const { return bed_interval_; }
     [[nodiscard]] double bed_mm(double ticks) const;
 
+    /// The angle of the scanner, radians from +x to +y, of any number of turns; 0 at the start.
+    [[nodiscard]] double scanner_angle(double ticks) const;
+    /// Ticks from one step of the scanner to the next; 0: it stands still or turns evenly.
+    [[nodiscard]] double turn_interval() const { return turn_interval_; }
+    [[nodiscard]] bool turns() const { return turn_step_ != 0 || turn_per_tick_ != 0; }
+
     /// Added to every point of a source.
     [[nodiscard]] Vector3 shift(const Motion& motion, double ticks) const;
     /// The smallest and the largest z that shift() can give.
@@ -46,6 +53,9 @@ class Movement {
     std::vector<double> cycles_;
     double bed_step_mm_;
     double bed_interval_;
+    double turn_per_tick_;  ///< radians
+    double turn_step_;      ///< radians
+    double turn_interval_;
     double length_;  ///< of the simulation
 };
 

@@ -240,8 +240,8 @@ void check(const Options& options, const config::Scanner& scanner) {
     within("the head marker", w.head_marker, 0, 15);
     within("the tail marker", w.tail_marker, 0, 15);
     within("the tag marker", w.tag_marker, 0, 15);
-    check_movement(options);
-    check_tags(options, wire_sources(options, scanner).size(), scanner.tick_ps);
+    check_movement(options, scanner);
+    check_tags(options, wire_sources(options, scanner).size(), scanner);
     within("--threads", options.threads, 1, 1024);
     check_faults(options, scanner);
 }
@@ -260,6 +260,9 @@ nlohmann::json to_json(const Options& o) {
     for (const auto& a : o.activity)
         j["sources"].push_back(to_json(a));
     // Only where they have an effect.
+    if (o.turning.turns_per_minute != 0) j["rotation"] = {{"turns_per_minute", o.turning.turns_per_minute}};
+    if (o.turning.step_deg != 0)
+        j["rotation"] = {{"step_deg", o.turning.step_deg}, {"interval_s", o.turning.interval_s}};
     if (o.object) j["object"] = to_json(*o.object);
     if (o.crystals.model != CrystalModel::surface) {
         nlohmann::json& crystals = j["crystals"];

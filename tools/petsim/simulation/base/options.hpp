@@ -72,6 +72,16 @@ struct Bed {
     double interval_s = 0;  ///< 0: it rests
 };
 
+/// The scanner turns about its axis, from +x to +y; negative: the other way.
+struct Turning {
+    double turns_per_minute = 0;  ///< evenly
+    double step_deg = 0;          ///< or by this angle, at once, again and again
+    double interval_s = 0;        ///< from one step to the next
+    [[nodiscard]] bool turns() const { return turns_per_minute != 0 || step_deg != 0; }
+};
+
+inline constexpr double turn_tags = 120;  ///< of a scanner that turns evenly, in each turn
+
 /// Open in the part of each cycle from phase `from` to phase `to`.
 struct GateTags {
     std::uint8_t channel = 0;
@@ -211,6 +221,7 @@ struct Options {
     double activity_scale = 1;  ///< multiplies every activity
     Cycle cycle;
     Bed bed;
+    Turning turning;  ///< only of a scanner whose description has a rotation
     Physics physics;
     std::optional<ScatteringObject> object;  ///< without effect: physics.scatter
     Crystals crystals;

@@ -14,8 +14,8 @@ void within(const char* what, double v, double low, double high);
 std::string text(double v);
 
 void check_activity(const Options& options, const config::Scanner& scanner);
-void check_movement(const Options& options);
-void check_tags(const Options& options, std::size_t sources, double tick_ps);
+void check_movement(const Options& options, const config::Scanner& scanner);
+void check_tags(const Options& options, std::size_t sources, const config::Scanner& scanner);
 
 nlohmann::json to_json(const ActivitySource& source);
 nlohmann::json to_json(const ScatteringObject& object);

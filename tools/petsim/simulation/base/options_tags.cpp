@@ -1,6 +1,7 @@
 // Checks and JSON of what moves and of tags.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -47,7 +48,7 @@ std::uint8_t axis_from_name(const std::string& name) {
     return index_of(axis_names, name, "x, y or z");
 }
 
-void check_movement(const Options& options) {
+void check_movement(const Options& options, const config::Scanner& scanner) {
     const Cycle& cycle = options.cycle;
     if (cycle.period_s != 0) check_number("--cycle", cycle.period_s, options);
     within("the spread of --cycle", cycle.spread, 0, 0.3);
@@ -58,9 +59,22 @@ void check_movement(const Options& options) {
     }
     if (options.bed.interval_s != 0) check_number("--bed-steps", options.bed.interval_s, options);
     within("the step of --bed-steps (mm)", options.bed.step_mm, -1e5, 1e5);
+    const Turning& turning = options.turning;
+    if (turning.turns() && !scanner.rotation) {
+        throw std::invalid_argument(
+            "--rotation, --rotation-steps: expected a scanner whose description has the key rotation");
+    }
+    if (turning.turns_per_minute != 0 && turning.step_deg != 0)
+        throw std::invalid_argument("expected --rotation or --rotation-steps, found both");
+    within("--rotation (turns per minute)", turning.turns_per_minute, -6000, 6000);
+    if (turning.turns_per_minute != 0)
+        check_number("--rotation", 60 / std::abs(turning.turns_per_minute) / turn_tags, options);
+    // Half a turn has no short way around.
+    within("the step of --rotation-steps (degrees)", turning.step_deg, -179, 179);
+    if (turning.step_deg != 0) check_number("--rotation-steps", turning.interval_s, options);
 }
 
-void check_tags(const Options& options, std::size_t sources, double tick_ps) {
+void check_tags(const Options& options, std::size_t sources, const config::Scanner& scanner) {
     const Tags& tags = options.tags;
     if (tags.source >= sources)
         refuse("--tag-source", std::to_string(tags.source), "less than " + std::to_string(sources));
@@ -74,6 +88,10 @@ void check_tags(const Options& options, std::size_t sources, double tick_ps) {
         if (!(gate.from < gate.to)) refuse("the end of --tag-gate", text(gate.to), "later than its start");
     }
     if (tags.position) check_channel("--tag-position", *tags.position);
+    if (tags.position && scanner.rotation && *tags.position == scanner.rotation->tag_channel) {
+        refuse("--tag-position", std::to_string(*tags.position),
+               "another channel than that of the rotation of the scanner");
+    }
     if (tags.clock) {
         check_channel("the channel of --tag-clock", tags.clock->channel);
         check_number("the interval of --tag-clock", tags.clock->interval_s, options);
@@ -82,7 +100,7 @@ void check_tags(const Options& options, std::size_t sources, double tick_ps) {
         check_channel("the channel of --tag-dead-time", tags.dead_time->channel);
         const double interval_s = tags.dead_time->interval_s;
         check_number("the interval of --tag-dead-time", interval_s, options);
-        const double longest_s = 0x1p32 * tick_ps * 1e-12;  // so that the value fits
+        const double longest_s = 0x1p32 * scanner.tick_ps * 1e-12;  // so that the value fits
         if (interval_s > longest_s)
             refuse("the interval of --tag-dead-time", text(interval_s) + " s",
                    "at most " + text(longest_s) + " s");

@@ -2,11 +2,45 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <tuple>
 
 #include "gpu/base/records.hpp"
 
 namespace petacq::sim {
+
+namespace {
+
+/// Of a scanner that turns in steps, there is one at the start and one at the end of each stay: between two
+/// tags the angle changes evenly.
+template <class Add>
+void add_angles(const Movement& movement, const RunClock& clock, double length, Add&& add) {
+    const auto& rotation = clock.scanner.rotation;
+    if (!rotation) return;
+    const double turn = std::abs(rotation->counts_per_turn);
+    const auto at = [&](double ticks, double radians) {
+        // An encoder counts within one turn or beyond it; of the two this one stays within 32 bits.
+        double count = rotation->count(radians);
+        if (std::abs(count) > 0x7FFFFFFF) count = std::remainder(count, turn);
+        add(ticks, rotation->tag_channel, gpu::TagKind::position,
+            static_cast<std::uint32_t>(static_cast<std::int32_t>(count)));
+    };
+    const double step = movement.turn_interval();
+    if (step > 0) {
+        for (double start = 0; start < length; start += step) {
+            const double angle = movement.scanner_angle(start + step / 2);
+            at(start, angle);
+            at(std::ceil(start + step) - 1, angle);  // not after the last stay
+        }
+        return;
+    }
+    const double per_tick = std::abs(movement.scanner_angle(1));
+    const double interval = per_tick > 0 ? 2 * std::numbers::pi / per_tick / turn_tags : length;
+    for (double i = 0; i * interval < length; ++i)
+        at(std::floor(i * interval), movement.scanner_angle(std::floor(i * interval)));
+}
+
+}  // namespace
 
 TagSchedule::TagSchedule(std::uint16_t source, const Options& options, const Movement& movement,
                          const RunClock& clock) {
@@ -38,6 +72,7 @@ TagSchedule::TagSchedule(std::uint16_t source, const Options& options, const Mov
         for (double step = 1; interval > 0 && step * interval < length; ++step)
             at(step * interval, step * options.bed.step_mm);
     }
+    add_angles(movement, clock, length, add);
     if (tags.clock) {
         const double interval = tags.clock->interval_s * ticks_per_s;
         for (double i = 0; i * interval < length; ++i) {

@@ -1,4 +1,5 @@
-// The tags that are known before the simulation begins: triggers, gates, positions of the bed, clock.
+// The tags that are known before the simulation begins: triggers, gates, positions of the bed, angles of the
+// scanner, clock.
 #pragma once
 
 #include <cstddef>

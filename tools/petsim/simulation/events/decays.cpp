@@ -120,11 +120,12 @@ void Decays::decay_lutetium(ChunkDraft& draft, double ticks) const {
     auto& deposits = draft.chunk.deposits;
     deposits.assign(1, {crystal, energy, 0, 0});
     const Vector3 at = lutetium_crystals_.point_in(crystal, random);
-    const double object_z = movement_.bed_mm(draft.since_begin(ticks));
+    const double since_begin = draft.since_begin(ticks);
+    const Vector3 object = object_shift(movement_.scanner_angle(since_begin), since_begin);
     for (const CascadeGamma& gamma : lutetium_cascade) {
         if (random.chance(gamma.emitted)) {
             Photon photon{{at, isotropic(random)}, gamma.energy};
-            tracker_->follow(photon, object_z, random, deposits);
+            tracker_->follow(photon, object, random, deposits);
         } else {
             deposits.front().energy += gamma.energy;
         }
@@ -132,7 +133,24 @@ void Decays::decay_lutetium(ChunkDraft& draft, double ticks) const {
     detect_deposits(draft, ticks, {id, hit_intrinsic, 0});
 }
 
-bool Decays::arrive(ChunkDraft& draft, const Ray& ray, double ticks, double energy, HitOrigin& origin) const {
+Vector3 Decays::object_shift(double angle, double ticks_since_begin) const {
+    Vector3 shift{0, 0, movement_.bed_mm(ticks_since_begin)};
+    if (!options_.object || !movement_.turns()) return shift;
+    const Vector3& at = options_.object->shape.at;
+    const Vector3 turned = config::turned(at, -angle);
+    shift[0] += turned[0] - at[0];
+    shift[1] += turned[1] - at[1];
+    return shift;
+}
+
+// The crystals stand still in the frame of the scanner: photons and the object turn the other way.
+bool Decays::arrive(ChunkDraft& draft, const Ray& in_space, double ticks, double energy,
+                    HitOrigin& origin) const {
+    const double since_begin = draft.since_begin(ticks);
+    const double angle = movement_.scanner_angle(since_begin);
+    const Ray ray = movement_.turns()
+                        ? Ray{config::turned(in_space.at, -angle), config::turned(in_space.direction, -angle)}
+                        : in_space;
     if (!tracker_) {
         origin.history = 0;
         const auto entry = finder_.find(ray.at, ray.direction);
@@ -142,8 +160,7 @@ bool Decays::arrive(ChunkDraft& draft, const Ray& ray, double ticks, double ener
     }
     Photon photon{ray, energy};
     draft.chunk.deposits.clear();
-    const double object_z = movement_.bed_mm(draft.since_begin(ticks));
-    tracker_->follow(photon, object_z, draft.random, draft.chunk.deposits);
+    tracker_->follow(photon, object_shift(angle, since_begin), draft.random, draft.chunk.deposits);
     const bool detected = detect_deposits(draft, ticks, origin);
     if (photon.object_scatters > 0) origin.kind |= hit_scattered;
     return detected;

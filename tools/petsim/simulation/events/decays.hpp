@@ -34,6 +34,8 @@ class Decays {
     void emit_photon(ChunkDraft& draft, const Emitter& emitter, double ticks) const;
     /// The photon flies until it is detected or lost; whether it was detected. Notes a scatter in the object.
     bool arrive(ChunkDraft& draft, const Ray& ray, double ticks, double energy, HitOrigin& origin) const;
+    /// Displacement of the object in the frame of the scanner, which may have turned by `angle`.
+    [[nodiscard]] Vector3 object_shift(double angle, double ticks_since_begin) const;
     bool detect_deposits(ChunkDraft& draft, double ticks, const HitOrigin& origin) const;
 
     const Options& options_;

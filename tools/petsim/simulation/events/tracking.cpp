@@ -64,25 +64,25 @@ Tracker::Tracker(const config::Scanner& scanner, const Options& options)
     }
 }
 
-void Tracker::follow(Photon& photon, double object_z_mm, Random& random,
+void Tracker::follow(Photon& photon, const Vector3& object_shift, Random& random,
                      std::vector<Deposit>& deposits) const {
     if (model_ == CrystalModel::surface) {
-        if (!pass_object(photon, object_z_mm, random)) return;
+        if (!pass_object(photon, object_shift, random)) return;
         if (const auto entry = finder_.find(photon.ray.at, photon.ray.direction))
             deposit(deposits, entry->crystal, photon.energy, photon.path_mm + entry->distance_mm,
                     photon.object_scatters);
     } else if (ring_) {
-        follow_in_ring(photon, object_z_mm, random, deposits);
+        follow_in_ring(photon, object_shift, random, deposits);
     } else {
-        follow_in_modules(photon, object_z_mm, random, deposits);
+        follow_in_modules(photon, object_shift, random, deposits);
     }
 }
 
-void Tracker::follow_in_ring(Photon& photon, double object_z_mm, Random& random,
+void Tracker::follow_in_ring(Photon& photon, const Vector3& object_shift, Random& random,
                              std::vector<Deposit>& deposits) const {
     for (bool in_bore = ring_->in_bore(photon.ray.at);;) {
         if (in_bore) {
-            if (!pass_object(photon, object_z_mm, random)) return;
+            if (!pass_object(photon, object_shift, random)) return;
             const double distance = ring_->leave_bore(photon.ray);
             if (distance < 0) return;
             photon.path_mm += distance;
@@ -96,11 +96,11 @@ void Tracker::follow_in_ring(Photon& photon, double object_z_mm, Random& random,
     }
 }
 
-void Tracker::follow_in_modules(Photon& photon, double object_z_mm, Random& random,
+void Tracker::follow_in_modules(Photon& photon, const Vector3& object_shift, Random& random,
                                 std::vector<Deposit>& deposits) const {
     constexpr double rounding_mm = 1e-9;
     for (;;) {
-        const auto ahead = object_ahead(photon, object_z_mm);
+        const auto ahead = object_ahead(photon, object_shift);
         const double limit = ahead ? ahead->from : std::numeric_limits<double>::infinity();
         const CrystalModules::PathStep step = modules_->advance(photon.ray, photon.energy, limit, random);
         photon.path_mm += step.path_mm;
@@ -110,24 +110,25 @@ void Tracker::follow_in_modules(Photon& photon, double object_z_mm, Random& rand
             if (!interact(photon, step.inside.crystal, share, random, deposits)) return;
             continue;
         }
-        if (!pass_object(photon, object_z_mm, random)) return;
-        if (const auto rest = object_ahead(photon, object_z_mm)) {
+        if (!pass_object(photon, object_shift, random)) return;
+        if (const auto rest = object_ahead(photon, object_shift)) {
             photon.ray.advance(rest->to + rounding_mm);
             photon.path_mm += rest->to;
         }
     }
 }
 
-std::optional<Chord> Tracker::object_ahead(const Photon& photon, double object_z_mm) const {
+std::optional<Chord> Tracker::object_ahead(const Photon& photon, const Vector3& object_shift) const {
     if (!object_) return std::nullopt;
     Cylinder shape = object_->shape;
-    shape.at[2] += object_z_mm;
+    for (std::size_t axis = 0; axis < 3; ++axis)
+        shape.at[axis] += object_shift[axis];
     return chord(shape, photon.ray);
 }
 
 /// Whether the photon leaves the object, or misses it.
-bool Tracker::pass_object(Photon& photon, double object_z_mm, Random& random) const {
-    while (const auto inside = object_ahead(photon, object_z_mm)) {
+bool Tracker::pass_object(Photon& photon, const Vector3& object_shift, Random& random) const {
+    while (const auto inside = object_ahead(photon, object_shift)) {
         const double way = inside->from + random.exponential() / material_.per_mm(photon.energy);
         if (!(way < inside->to)) return true;
         photon.ray.advance(way);

@@ -33,17 +33,18 @@ class Tracker {
     Tracker& operator=(const Tracker&) = delete;
 
     /// Follows a photon that starts among the crystals or in one until it is absorbed or escapes, and
-    /// adds what it leaves to `deposits`, to that of the same crystal if there is one. `object_z_mm`:
+    /// adds what it leaves to `deposits`, to that of the same crystal if there is one. `object_shift`:
     /// displacement of the object.
-    void follow(Photon& photon, double object_z_mm, Random& random, std::vector<Deposit>& deposits) const;
+    void follow(Photon& photon, const Vector3& object_shift, Random& random,
+                std::vector<Deposit>& deposits) const;
 
   private:
-    void follow_in_ring(Photon& photon, double object_z_mm, Random& random,
+    void follow_in_ring(Photon& photon, const Vector3& object_shift, Random& random,
                         std::vector<Deposit>& deposits) const;
-    void follow_in_modules(Photon& photon, double object_z_mm, Random& random,
+    void follow_in_modules(Photon& photon, const Vector3& object_shift, Random& random,
                            std::vector<Deposit>& deposits) const;
-    [[nodiscard]] std::optional<Chord> object_ahead(const Photon& photon, double object_z_mm) const;
-    bool pass_object(Photon& photon, double object_z_mm, Random& random) const;
+    [[nodiscard]] std::optional<Chord> object_ahead(const Photon& photon, const Vector3& object_shift) const;
+    bool pass_object(Photon& photon, const Vector3& object_shift, Random& random) const;
     bool interact(Photon& photon, std::uint32_t crystal, double photo_share, Random& random,
                   std::vector<Deposit>& deposits) const;
 

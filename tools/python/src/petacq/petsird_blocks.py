@@ -1,4 +1,5 @@
-"""The time blocks of a PETSIRD file that hold no events: singles, dead time, signals, bed positions."""
+"""The time blocks of a PETSIRD file that hold no events: singles, dead time, signals, bed positions, angles of
+the scanner."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from petacq.layout import Records
 from petacq.petsird_events import Bins, Options, ceil_ms, floor_ms
 from petacq.run import Run
 from petacq.scanner.arrangement import Integers
+from petacq.scanner.rotation import Rotation, rotation_of
 
 TRIGGER, GATE, POSITION, DEAD_TIME, CLOCK = range(5)
 _NAMES = {TRIGGER: "trigger", GATE: "gate, 1 open", POSITION: "position, mm", CLOCK: "clock"}
@@ -27,6 +29,8 @@ SIGNAL_TYPES = (
 )
 #: Numbers above are rounded: the format holds values of signals as f32.
 _MOST_EXACT = 1 << 24
+#: Radians: the scanner stands still in PETSIRD until it has turned by this.
+_GANTRY_STEP = np.radians(0.5)
 
 
 #: Seconds are joined with a neighbour where whole milliseconds would change their rates by more.
@@ -62,6 +66,15 @@ class BedPosition:
     z_mm: float
 
 
+@dataclass(frozen=True)
+class GantryAngle:
+    """Of a scanner that turns."""
+
+    begin_ms: int
+    end_ms: int
+    radians: float
+
+
 @dataclass
 class Extras:
     """What a file holds beside events."""
@@ -70,11 +83,17 @@ class Extras:
     singles: bool = False  #: the seconds have counts of singles
     signals: Sequence[Signal] = ()
     bed: Sequence[BedPosition] = ()
+    gantry: Sequence[GantryAngle] = ()
     not_held: list[str] = field(default_factory=list)
 
 
 def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
     extras = Extras()
+    tags = run.tags.records() if run.tags is not None else None
+    rotation = rotation_of(run.scanner)
+    if rotation and options.only_events:
+        raise PetacqError("--only-events: the scanner turns, and its angles are not in the blocks of events")
+    extras.gantry = _gantry(rotation, tags, bins)
     if options.only_events:
         extras.not_held.append("singles histograms, dead time, signals and bed positions: left out")
         return extras
@@ -89,7 +108,6 @@ def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
         elif seconds.without_dead_time:
             unknown = f"{seconds.without_dead_time} of {len(seconds.spans)} seconds"
             extras.not_held.append(f"dead time: not known in {unknown}, written as none")
-    tags = run.tags.records() if run.tags is not None else None
     if tags is not None and len(tags):
         extras.signals = _signals(tags, options, bins, bins.end_ms)
         if any((s.values > _MOST_EXACT).any() for s in extras.signals):
@@ -208,6 +226,8 @@ def _bed(
 ) -> list[BedPosition]:
     """The position said at the start, until tags say another."""
     channels = [] if tags is None else np.unique(tags["channel"][tags["kind"] == POSITION]).tolist()
+    rotation = rotation_of(run.scanner)
+    channels = [channel for channel in channels if rotation is None or channel != rotation.tag_channel]
     channel = options.bed_channel
     if channel is None and len(channels) == 1:
         channel = channels[0]
@@ -225,6 +245,27 @@ def _bed(
         begin += bins.ms_of(of_bed["time"]).tolist()
         z_mm += (of_bed["value"].astype("<u4").view("<i4") * 1e-3).tolist()
     return [BedPosition(*of_bed) for of_bed in zip(begin, [*begin[1:], end_ms], z_mm)]
+
+
+def _gantry(rotation: Rotation | None, tags: Records | None, bins: Bins) -> list[GantryAngle]:
+    """The format has angles that stand still: one for each _GANTRY_STEP by which the scanner turns."""
+    if rotation is None or not bins.ranges:
+        return []
+    found = None if tags is None else tags[(tags["kind"] == POSITION) & (tags["channel"] == rotation.tag_channel)]
+    if found is None or not len(found):
+        raise PetacqError(f"no tag of position on channel {rotation.tag_channel}: the angle of the scanner is unknown")
+    times = bins.ms_of(found["time"]).astype(np.float64)
+    angles = rotation.angles(found["value"].astype("<u4").view("<i4"))
+    edges: list[npt.NDArray[np.float64]] = [np.zeros(1)]
+    for begin, end, turned in zip(times, times[1:], np.abs(np.diff(angles))):
+        steps = int(np.clip(np.ceil(turned / _GANTRY_STEP), 1, max(end - begin, 1)))
+        edges.append(np.linspace(begin, end, steps + 1)[:-1])
+    edges.append(times[-1:])
+    begin_ms = np.unique(np.clip(np.concatenate(edges).astype(np.int64), 0, max(bins.end_ms - 1, 0)))
+    end_ms = np.append(begin_ms[1:], bins.end_ms)
+    # Of several tags within a millisecond the last one counts from then on.
+    radians = np.interp((begin_ms + end_ms) / 2, times, angles)
+    return [GantryAngle(*of) for of in zip(begin_ms.tolist(), end_ms.tolist(), radians.tolist())]
 
 
 def _alive_pairs(bins: Bins) -> list[list[npt.NDArray[np.object_]]]:
@@ -252,6 +293,15 @@ def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]
             transform = petsird.RigidTransformation(matrix=matrix)
             block = petsird.BedMovementTimeBlock(time_interval=interval(at.begin_ms, at.end_ms), transform=transform)
             yield at.begin_ms, petsird.TimeBlock.BedMovementTimeBlock(block)
+
+    def gantry() -> Iterator[tuple[int, Any]]:
+        for at in extras.gantry:
+            matrix = np.eye(3, 4, dtype=np.float32)
+            c, s = np.cos(at.radians), np.sin(at.radians)
+            matrix[:2, :2] = [[c, -s], [s, c]]
+            transforms = [petsird.RigidTransformation(matrix=matrix)] * len(bins.types)
+            block = petsird.GantryMovementTimeBlock(time_interval=interval(at.begin_ms, at.end_ms), transforms=transforms)
+            yield at.begin_ms, petsird.TimeBlock.GantryMovementTimeBlock(block)
 
     def signal(of: Signal) -> Iterator[tuple[int, Any]]:
         for begin, end, value in zip(of.begin_ms.tolist(), of.end_ms.tolist(), of.values.tolist()):
@@ -281,5 +331,5 @@ def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]
                     histogram.singles_per_detection_bin_histogram = [of.tolist() for of in counts]
                 yield second.begin_ms, petsird.TimeBlock.SinglesHistogramTimeBlock(histogram)
 
-    parts = (bed(), *(signal(s) for s in extras.signals), seconds())
+    parts = (bed(), gantry(), *(signal(s) for s in extras.signals), seconds())
     return iter(heapq.merge(*parts, key=lambda of_time: of_time[0]))

@@ -143,7 +143,7 @@ TEST_CASE("arrangements: a sample of the lines has the sum of all", "[petlm][ima
     net::WorkerPool three(3);
     // Crystals that differ, and dead ones.
     const auto chance = [](image::Pair pair) { return pair.b % 11 == 0 ? 0.0 : 0.7 + 0.1 * (pair.a % 5); };
-    const auto all = image::sum_of_lines(factors, scanner, grid, rule, chance, two);
+    const auto all = image::sum_of_lines(factors, grid, rule, chance, two);
     const auto sampled = image::sampled_sum_of_lines(factors, grid, rule, chance, two);
     CHECK(image::sampled_sum_of_lines(factors, grid, rule, chance, three) == sampled);
     const double largest = largest_of(all);

@@ -114,9 +114,9 @@ Followed follow(const config::Scanner& scanner, sim::CrystalModel crystals,
         for (double& x : other.ray.direction)
             x = -x;
         deposits.clear();
-        tracker.follow(photon, 0, random, deposits);
+        tracker.follow(photon, {}, random, deposits);
         if (deposits.empty()) continue;
-        tracker.follow(other, 0, random, deposits);
+        tracker.follow(other, {}, random, deposits);
         // Pairs that are all that the window accepts.
         const std::vector<Hit> hits = joined(scanner, deposits);
         for (std::size_t i = 0; i < hits.size(); ++i) {

@@ -176,12 +176,12 @@ void check_sensitivity(const corrections::LineFactors& factors,
     const auto chance = [&](image::Pair pair) {
         return efficiency(pair.a) * efficiency(pair.b) * factors.attenuation(pair.a, pair.b);
     };
-    const auto summed = image::sum_of_lines(factors, scanner, grid, rule, chance, pool);
+    const auto summed = image::sum_of_lines(factors, grid, rule, chance, pool);
     for (std::size_t i = 0; i < sums.size(); ++i)
         REQUIRE(summed[i] == Approx(sums[i]).epsilon(1e-5).margin(1e-7));
     const auto found = image::sensitivity(factors, scanner, rule, grid, pool, factor);
     net::WorkerPool three(3);
-    CHECK(image::sum_of_lines(factors, scanner, grid, rule, chance, three) == summed);
+    CHECK(image::sum_of_lines(factors, grid, rule, chance, three) == summed);
     CHECK(image::sensitivity(factors, scanner, rule, grid, three, factor) == found);
     const double largest = *std::max_element(sums.begin(), sums.end());
     CHECK(largest > 0.02);

@@ -172,7 +172,7 @@ TEST_CASE("image: with and without the time of flight, an image has the same mea
     const image::Grid grid{{33, 33, 27}, 1.9};
     net::WorkerPool pool(2);
     const corrections::LineFactors factors(scanner, config::DepthOfInteraction::fixed(0));
-    const auto sensitivity = image::sum_of_lines(factors, scanner, grid, rule, {}, pool);
+    const auto sensitivity = image::sum_of_lines(factors, grid, rule, {}, pool);
     const double crystals = scanner.geometry.crystal_count();
     const double of_pair =
         random_share * static_cast<double>(records.size()) / (crystals * (crystals - 1) / 2);
