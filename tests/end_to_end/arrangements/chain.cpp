@@ -83,6 +83,7 @@ void Chain::simulate(const std::string& name, double seconds, const std::vector<
         path("detector.h5"),  "--crystals",    "depth",         "--efficiency",          "0.7",
         "--threads",          threads(),       "--duration-s",  std::to_string(seconds), "--write",
         path(name + ".pcap"), "--quiet"};
+    if (scanner().rotation) arguments.insert(arguments.end(), {"--rotation", "30"});  // whole turns in 2 s
     arguments.insert(arguments.end(), sources.begin(), sources.end());
     output_of(PETSIM_PROGRAM, arguments);
 }
