@@ -141,8 +141,9 @@ std::vector<Module> modules_of(const json& item, const std::string& path) {
 
 /// Whether no plane parts them: the planes at right angles to their edges and to pairs of edges.
 bool overlap(const ModuleBox& a, const ModuleBox& b) {
-    // A description may fill the room between its modules to the last digit.
-    constexpr double touching_mm = 1e-6;
+    // A description may fill the room between its modules to the last digit, and that of an imported geometry
+    // is rounded. As in petacq/scanner/module_overlaps.py.
+    constexpr double touching_mm = 1e-3;
     Vector3 apart{};
     for (std::size_t i = 0; i < 3; ++i)
         apart[i] = b.middle[i] - a.middle[i];

@@ -104,8 +104,9 @@ class Places(unittest.TestCase):
                     self.assertLessEqual(abs(found.planes_mm[plane] - fronts[:, 2].mean()), step / 2 + 1e-6)
                     phi, beside = found.angles[angle], found.radial_mm[radial]
                     normal = np.array([-(b - a)[1], (b - a)[0]]) / np.hypot(*(b - a)[:2])
-                    normal *= -1 if normal[1] < 0 else 1
-                    apart = np.degrees(np.arccos(np.clip(normal @ (np.cos(phi), np.sin(phi)), -1, 1)))
+                    across = np.array([np.cos(phi), np.sin(phi)])
+                    normal *= np.sign(normal @ across)
+                    apart = np.degrees(np.arccos(np.minimum(normal @ across, 1)))
                     self.assertLessEqual(apart, 90 / len(found.angles) + 1e-6)
                     self.assertLessEqual(abs(normal @ a[:2] - beside), np.diff(found.radial_mm)[0] / 2 + 1e-6)
                 np.testing.assert_array_equal(
@@ -205,6 +206,14 @@ class Import(unittest.TestCase):
         (item,) = found["modules"]
         self.assertEqual(item["ring"], {"count": 14, "radius_mm": 32})
         self.assertEqual(item["along_z"], {"count": 2, "pitch_mm": 13.2, "middle_mm": 0})
+
+    def test_turns_of_grids_are_found_from_places_alone(self):
+        path = support.scratch() / "grids.scanner.json"
+        path.write_text(json.dumps(support.TURNED))
+        (header,) = (exported("grids", "castor", path) / "out").glob("*.hscan")
+        found = json.loads(self.imported("--castor", header)[0].read_text())
+        turns = {round(item["place"].get("turn_deg", 0), 4) for item in found["modules"] if "place" in item}
+        self.assertEqual(turns - {0}, {module["place"].get("turn_deg", 0) for module in support.TURNED["modules"]} - {0})
 
     def test_a_map_of_stir(self):
         for name in ("box", "hexagon", "unequal-blocks", "monolithic"):

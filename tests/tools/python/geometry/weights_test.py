@@ -182,7 +182,7 @@ class Weights(unittest.TestCase):
         return int(facing.sum())
 
     def check_import(self, site: Path, scanner: petacq.Scanner) -> None:
-        """petacq-geometry finds every crystal of the table of CASToR."""
+        """petacq-geometry finds every crystal of the table of CASToR, and petcal takes what it writes."""
         document, numbers = site / "found.json", site / "numbers.csv"
         options = ("--castor", site / "out" / "random.hscan", "--tick-ps", "10", "-o", document, "--numbers", numbers)
         with contextlib.redirect_stdout(io.StringIO()):
@@ -196,10 +196,11 @@ class Weights(unittest.TestCase):
         self.assertLess(apart.max(), 2e-7 * np.abs(scanner.positions_mm()).max())
         np.testing.assert_allclose(found.sizes_mm(), scanner.sizes_mm()[crystal], atol=1e-4)
         np.testing.assert_allclose(found.outward(), scanner.outward()[crystal], atol=1e-6)
+        support.call("petcal", "make", "--scanner", document, "--output", site / "found.h5")
 
     def test_random_scanners(self) -> None:
         seen = 0
-        for seed in range(10):
+        for seed in range(16):
             with self.subTest(seed=seed):
                 rng = np.random.default_rng(seed)
                 document = random_scanner.random_description(rng)

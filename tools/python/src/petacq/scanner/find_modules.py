@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from petacq.errors import ScannerError
 from petacq.scanner.arrangement import Integers, Millimetres
+from petacq.scanner.find_turn import turn_of
+from petacq.scanner.module_overlaps import Boxes, overlaps
 from petacq.scanner.place_modules import axes_of
 
 #: Directions are compared with each other up to so many; more are told apart by their digits alone.
@@ -26,7 +28,7 @@ class Crystals:
     sizes_mm: Millimetres  #: ``[crystal][length, size along y, size along z]``
     material: npt.NDArray[np.int64]  #: numbers of materials
     tolerance_mm: float  #: places that differ by less are the same
-    #: Degrees by which the grid is turned about the direction, as ``turn_deg`` of a description; None: not known, 0.
+    #: Degrees by which the grid is turned about the direction, as ``turn_deg`` of a description; None: the file does not say.
     turn_deg: Millimetres | None = None
     #: Numbers of the modules that the file says they are in; None: it does not say.
     module: Integers | None = None
@@ -71,6 +73,13 @@ class FoundModule:
         low_y, high_y, low_z, high_z = self.layers[0].extent
         return np.array([self.layers[0].depth, (low_y + high_y) / 2, (low_z + high_z) / 2])
 
+    @property
+    def corners(self) -> Millimetres:
+        """The lowest and the highest depth, y and z of all layers."""
+        extents = np.array([layer.extent for layer in self.layers])
+        low, high = extents.min(0)[[0, 2]], extents.max(0)[[1, 3]]
+        return np.array([[self.layers[0].depth, *low], [max(of.depth + of.length for of in self.layers), *high]])
+
 
 def find_modules(crystals: Crystals, gap_mm: float | None) -> list[FoundModule]:
     """``gap_mm``: where the file does not say what a module is, crystals further apart than this are of different ones; None:
@@ -82,7 +91,7 @@ def find_modules(crystals: Crystals, gap_mm: float | None) -> list[FoundModule]:
     modules: list[FoundModule] = []
     for members in _of_one_direction(crystals):
         outward = crystals.outward[members].mean(0)
-        turn = 0.0 if crystals.turn_deg is None else float(crystals.turn_deg[members[0]])
+        turn = _turn(crystals, members, outward, gap_mm) if crystals.turn_deg is None else float(crystals.turn_deg[members[0]])
         axes = axes_of(outward, turn)
         places = crystals.front_mm[members] @ axes.T
         layers = []
@@ -92,7 +101,13 @@ def find_modules(crystals: Crystals, gap_mm: float | None) -> list[FoundModule]:
             modules.append(FoundModule(axes, turn, sorted(layers, key=lambda layer: layer.depth)))
         else:
             modules += [FoundModule(axes, turn, stack) for stack in _stacks(layers, gap_mm, crystals.tolerance_mm)]
-    return [part for module in modules for part in _in_order(module)]
+    return _unstacked([part for module in modules for part in _in_order(module)])
+
+
+def _turn(crystals: Crystals, members: Integers, outward: Millimetres, gap_mm: float) -> float:
+    places, sizes = crystals.front_mm[members] @ axes_of(outward, 0.0).T, crystals.sizes_mm[members]
+    planes = [(places[of, 1:], sizes[of, 1:]) for of in _split(places[:, 0], crystals.tolerance_mm)]
+    return turn_of(planes, gap_mm, crystals.tolerance_mm)
 
 
 def _in_order(module: FoundModule) -> list[FoundModule]:
@@ -106,6 +121,26 @@ def _in_order(module: FoundModule) -> list[FoundModule]:
         else:
             parts.append([layer])
     return [replace(module, layers=part) for part in parts]
+
+
+def _unstacked(modules: list[FoundModule]) -> list[FoundModule]:
+    """A stack whose box holds a part of another module is no module: its layers are. Raises ScannerError."""
+    while True:
+        corners = np.array([module.corners for module in modules])
+        axes = np.array([module.axes for module in modules])
+        middles = np.einsum("me,mex->mx", corners.mean(1), axes)
+        pairs = overlaps(Boxes(middles, axes, np.diff(corners, axis=1)[:, 0] / 2))
+        wrong = {k for k in pairs.ravel().tolist() if len(modules[k].layers) > 1}
+        if not wrong and len(pairs):
+            a, b = (int(modules[k].layers[0].crystals[0, 0]) for k in pairs[0])
+            raise ScannerError(f"expected modules that do not overlap; that of crystal {a} overlaps that of crystal {b}")
+        if not wrong:
+            return modules
+        modules = [
+            part
+            for k, module in enumerate(modules)
+            for part in ([replace(module, layers=[of]) for of in module.layers] if k in wrong else [module])
+        ]
 
 
 def _of_one_direction(crystals: Crystals) -> Iterator[Integers]:
@@ -146,7 +181,7 @@ def _grids(crystals: Crystals, members: Integers, places: Millimetres, gap_mm: f
     kinds = np.column_stack([np.round(sizes[:, 0], 4), crystals.material[members]])
     whole = crystals.module is not None and (kinds == kinds[0]).all()
     for part in [np.arange(len(members))] if whole else _apart(places, sizes, kinds, gap_mm):
-        yield from _as_grids(crystals, members[part], places[part])
+        yield from _as_grids(crystals, members[part], places[part], gap_mm)
 
 
 def _apart(places: Millimetres, sizes: Millimetres, kinds: npt.NDArray[Any], gap_mm: float) -> list[Integers]:
@@ -169,7 +204,7 @@ def _apart(places: Millimetres, sizes: Millimetres, kinds: npt.NDArray[Any], gap
     return sorted(done, key=lambda part: tuple(places[part].min(0)[1:].tolist()))
 
 
-def _as_grids(crystals: Crystals, members: Integers, places: Millimetres) -> Iterator[FoundLayer]:
+def _as_grids(crystals: Crystals, members: Integers, places: Millimetres, gap_mm: float) -> Iterator[FoundLayer]:
     """One grid if they are one, otherwise one for each row."""
     tolerance = crystals.tolerance_mm
     columns, rows = _split(places[:, 1], tolerance), _split(places[:, 2], tolerance)
@@ -195,9 +230,15 @@ def _as_grids(crystals: Crystals, members: Integers, places: Millimetres) -> Ite
             )
             return
     if len(rows) == 1:
-        raise ScannerError(f"crystal {int(members[0])}: expected a place of its own, found another crystal there")
+        if len(columns) < len(members):
+            raise ScannerError(f"crystal {int(members[0])}: expected a place of its own, found another crystal there")
+        for group in columns:
+            yield from _as_grids(crystals, members[group], places[group], gap_mm)
+        return
+    # What was between the crystals of a row is of other rows.
     for group in rows:
-        yield from _as_grids(crystals, members[group], places[group])
+        for part in _apart(places[group], sizes[group], np.zeros((len(group), 1)), gap_mm):
+            yield from _as_grids(crystals, members[group[part]], places[group[part]], gap_mm)
 
 
 def _stacks(layers: Sequence[FoundLayer], gap_mm: float, tolerance: float) -> list[list[FoundLayer]]:
