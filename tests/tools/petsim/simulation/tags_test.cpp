@@ -328,10 +328,11 @@ TEST_CASE("a scanner that turns sends the counts of its encoder", "[petsim][tags
     }
 
     options.tags.position = 1;
-    CHECK_THROWS_WITH(sim::check(options, scanner), contains("another channel than that of the rotation"));
+    CHECK_THROWS_WITH(sim::check(options, scanner),
+                      petacq::test::contains("another channel than that of the rotation"));
     options.tags.position.reset();
     options.turning.turns_per_minute = 1;
-    CHECK_THROWS_WITH(sim::check(options, scanner), contains("found both"));
+    CHECK_THROWS_WITH(sim::check(options, scanner), petacq::test::contains("found both"));
     scanner.rotation.reset();
-    CHECK_THROWS_WITH(sim::check(options, scanner), contains("the key rotation"));
+    CHECK_THROWS_WITH(sim::check(options, scanner), petacq::test::contains("the key rotation"));
 }
