@@ -13,7 +13,7 @@ PROGRAMS = ["petacqd", "petctl", "petlm", "petsim", "petcal", "petbench"]
 if (folder / "petlm-mpi").exists():
     PROGRAMS.append("petlm-mpi")
 MAY_BE_NEGATIVE = {"--bed-mm", "--nonlinearity", "--cylinder", "--point", "--offset-mm", "--temperature-c",
-                   "--clock-drift-ps-per-c", "--gain-drift-percent-per-c"}
+                   "--clock-drift-ps-per-c", "--gain-drift-percent-per-c", "--rotation"}
 NONSENSE = {
     "FLOAT": ["nan", "9" * 309, "-nan", "inf", "-inf", "1e999", "", "x", "1x"],
     "UINT": ["nan", "9" * 309, "inf", "1e999", "1.5", "", "x", "18446744073709551616"],

@@ -227,7 +227,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
         throw UsageError(
             fmt::format("{}: the scanner turns, and the format {} has one place for each crystal; petlm "
                         "image and petlm frames "
-                        "make images of it, petacq.petsird writes its angles",
+                        "make images of it, petacq-petsird writes its angles",
                         source.target().string(), options.format));
     }
     if (format.check != nullptr) format.check(source, options);

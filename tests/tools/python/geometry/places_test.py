@@ -32,7 +32,11 @@ def exported(name: str, export_format: str, scanner: Path | None = None) -> Path
     if not site.exists():
         site.mkdir()
         (site / "pair.bin").write_bytes(struct.pack("<IfdIfd", 0, 511, 100.0, 1, 511, 101.0))
-        scanner = scanner or EXAMPLES / f"{name}.scanner.json"
+        if scanner is None:
+            description = json.loads((EXAMPLES / f"{name}.scanner.json").read_text())
+            description.pop("rotation", None)  # the formats have one place for each crystal
+            scanner = site / "still.scanner.json"
+            scanner.write_text(json.dumps(description))
         support.call("petlm", "import", "--format", "coinstruct", site / "pair.bin", "--scanner", scanner, "-o", site / "pair.plm")
         to = site / "pair.csv" if export_format == "csv" else site / "out"
         support.call("petlm", "export", "--format", export_format, site / "pair.plm", "--scanner", scanner, "--output", to)

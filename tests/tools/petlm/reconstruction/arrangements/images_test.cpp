@@ -1,5 +1,6 @@
 // Images of scanners in the long form: a cylinder has its activity, and points are in their places.
 #include <Eigen/LU>
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -100,8 +101,8 @@ class Imager {
     std::vector<float> sensitivity_;
 };
 
-/// A cylinder as large as the scanner sees well, and points. `missing`: whether angles are missing.
-void check_images(const std::string& name, bool missing) {
+/// A cylinder as large as the scanner sees well, and points, without a normalisation. `margin`: of the mean.
+void check_images(const std::string& name, double margin) {
     CAPTURE(name);
     const config::Scanner scanner = example_scanner(name);
     Imager imager(scanner);
@@ -127,13 +128,13 @@ void check_images(const std::string& name, bool missing) {
     const auto image = imager.image(photons.pairs(decays, imager.rule(), cylinder(radius, length)), 4);
     const double expected =
         calibration * decays * std::pow(voxel_mm, 3) / (std::numbers::pi * radius * radius * length);
-    const auto check = [&](double from, double to, double margin) {
+    const auto check = [&](double from, double to, double allowed) {
         CAPTURE(from, to, calibration);
-        CHECK(imager.mean(image, from, to, middle - 6, middle + 6) / expected == Approx(1).margin(margin));
+        CHECK(imager.mean(image, from, to, middle - 6, middle + 6) / expected == Approx(1).margin(allowed));
     };
-    check(0, 8, missing ? 0.05 : 0.03);
-    check(0, 5, 0.05);
-    check(5, 8, 0.05);
+    check(0, 8, margin);
+    check(0, 5, std::max(margin, 0.05));
+    check(5, 8, std::max(margin, 0.05));
     for (const config::Vector3& point : {config::Vector3{0.3, -0.2, 0.4}, config::Vector3{9, 7, -4}}) {
         const auto found = photons.pairs(60'000, imager.rule(), [&] { return point; });
         const config::Vector3 at = imager.nearest(found);
@@ -146,24 +147,25 @@ void check_images(const std::string& name, bool missing) {
 
 TEST_CASE("arrangements: images of two layers have the activity, and points in their places",
           "[petlm][image][arrangement]") {
-    check_images("phoswich", false);
+    check_images("phoswich", 0.03);
 }
 
 TEST_CASE("arrangements: images of four panels have the activity, and points in their places",
           "[petlm][image][arrangement]") {
-    check_images("box", true);
+    check_images("box", 0.05);  // angles are missing
 }
 
 TEST_CASE("arrangements: images of an insert in a ring have the activity, and points in their places",
           "[petlm][image][arrangement]") {
-    check_images("insert", false);
+    check_images("insert", 0.03);
 }
 
 TEST_CASE("arrangements: images of other examples have the activity, and points in their places",
           "[petlm][image][arrangement][.long]") {
-    check_images("partial-ring", true);
-    check_images("unequal-blocks", false);
-    check_images("two-rings", false);
+    check_images("partial-ring", 0.05);  // angles are missing
+    check_images("unequal-blocks", 0.03);
+    // The response of long crystals of two kinds is 5 % off between the middle and the edge.
+    check_images("two-rings", 0.08);
 }
 
 }  // namespace petacq::test
