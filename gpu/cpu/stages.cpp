@@ -136,7 +136,11 @@ void OrderStage::finish(HostSlice& slice) {
     const std::span<const Single> singles(slice.singles);
     const std::span<const Single> gammas(slice.gammas);
     const std::uint64_t by_watermark = slice.input.watermark > reach_ ? slice.input.watermark - reach_ : 0;
-    slice.horizon = slice.input.decide_before.value_or(by_watermark);
+    // It never goes back: what lies below has been decided and given out.
+    const Slice& input = slice.input;
+    horizon_ = std::max(horizon_,
+                        input.ends_segment() ? *input.close_at : input.decide_before.value_or(by_watermark));
+    slice.horizon = horizon_;
     std::size_t of_segment = singles.size();
     std::size_t gammas_of_segment = gammas.size();
     if (slice.input.close_at && *slice.input.close_at != UINT64_MAX) {
@@ -163,6 +167,7 @@ void OrderStage::reset() {
     gamma_orderer_.reset();
     carry_ = {};
     gamma_carry_ = {};
+    horizon_ = 0;
 }
 
 std::size_t SearchStage::start(HostSlice& slice) {

@@ -9,9 +9,9 @@ namespace petacq::gpu {
 namespace {
 
 /// A window that moves over ordered gammas with the times of its pairs.
-class Window {
+class GammaWindow {
   public:
-    Window(std::span<const Single> gammas, const GammaRules& rules, std::uint64_t delay)
+    GammaWindow(std::span<const Single> gammas, const GammaRules& rules, std::uint64_t delay)
         : gammas_(gammas), before_(rules.before), after_(rules.after), delay_(delay) {}
 
     void start_at(std::uint64_t time) {
@@ -58,8 +58,8 @@ void find_triples(std::span<const Coincidence> pairs, std::span<const Single> ga
                   std::span<std::uint8_t> used, std::vector<Triple>& triples, GammaCounts& counts) {
     if (pairs.empty() || gammas.empty()) return;
     const std::uint64_t delay = rules.delay.value_or(0);
-    Window coincident(gammas, rules, 0);
-    Window delayed(gammas, rules, delay);
+    GammaWindow coincident(gammas, rules, 0);
+    GammaWindow delayed(gammas, rules, delay);
     coincident.start_at(pairs.front().time);
     if (rules.delay) delayed.start_at(pairs.front().time);
 
@@ -75,7 +75,7 @@ void find_triples(std::span<const Coincidence> pairs, std::span<const Single> ga
         const bool again = std::atomic_ref(used[i]).exchange(1, std::memory_order_relaxed) != 0;
         ++(again ? counts.reused : counts.used);
     };
-    const auto choose = [&](const Coincidence& pair, const Window& window, ThirdPhoton third) {
+    const auto choose = [&](const Coincidence& pair, const GammaWindow& window, ThirdPhoton third) {
         const std::size_t first = window.first();
         const std::size_t end = window.end();
         if (first == end) return;
