@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <stdexcept>
 
 namespace petacq::gpu {
 
@@ -75,6 +76,15 @@ FrameTables::FrameTables(const PipelineOptions& options, const config::Calibrati
     view_.tag_marker = options.tag_marker;
     view_.lower = options.energy.filter ? std::max(options.energy.lower, 0.0F) : 0.0F;
     view_.upper = options.energy.filter ? options.energy.upper : std::numeric_limits<float>::infinity();
+    if (const std::optional<GammaRules>& gammas = options.rules.gammas) {
+        if (gammas->lower <= view_.upper && view_.lower <= gammas->upper) {
+            throw std::invalid_argument(
+                "gammas: expected an energy window that has no energy in common with that of the pairs");
+        }
+        view_.gammas = true;
+        view_.gamma_lower = gammas->lower;
+        view_.gamma_upper = gammas->upper;
+    }
 }
 
 std::uint64_t FrameTables::bytes() const {

@@ -37,6 +37,7 @@ namespace cuda {
 void check_options(const PipelineOptions& o) {
     check_rules(o.rules);
     check_spectra(o);
+    if (o.rules.gammas) throw std::invalid_argument("gammas: expected the CPU back-end, which finds triples");
     if (o.rules.max_multiplicity > multiplicity_limit) {
         throw std::invalid_argument(fmt::format("max_multiplicity of {}: expected at most {} on CUDA",
                                                 o.rules.max_multiplicity, multiplicity_limit));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "net/wire.hpp"
 
@@ -207,8 +208,8 @@ std::uint64_t random_base(Family family, std::uint64_t span, Rng& rng) {
     return base > UINT64_MAX - span ? 0 : base;
 }
 
-// Some energies equal a limit exactly, since both limits are inclusive.
-gpu::EnergyWindow random_energy_window(const Case& c, Rng& rng) {
+// Energies that occur, in order.
+std::vector<float> some_energies(const Case& c, Rng& rng) {
     gpu::PipelineOptions open = c.options;
     open.energy.filter = false;
     std::vector<float> energies;
@@ -218,6 +219,12 @@ gpu::EnergyWindow random_energy_window(const Case& c, Rng& rng) {
             energies.push_back(converted.single.energy);
     }
     std::sort(energies.begin(), energies.end());
+    return energies;
+}
+
+// Some energies equal a limit exactly, since both limits are inclusive.
+gpu::EnergyWindow random_energy_window(const Case& c, Rng& rng) {
+    const std::vector<float> energies = some_energies(c, rng);
     if (energies.empty()) return {true, 350, 650};
     const std::size_t tail = energies.size() / 10;
     return {true, energies[rng.between<std::size_t>(0, tail)],
@@ -371,6 +378,38 @@ Case make_case(Family family, std::uint64_t seed, std::size_t frames) {
     c.options.spectra = rng.chance(0.5) && c.setup.places.size() <= 1000 &&
                         positions * c.setup.geometry.bdm_count * c.setup.geometry.du_count <= 300'000;
     return c;
+}
+
+void add_gammas(Case& c, Rng& rng) {
+    std::vector<float> energies = some_energies(c, rng);
+    if (energies.empty()) energies = {400};
+    // Two windows from the lowest energy to the highest, with energies between them or none.
+    const float limit = rng.pick(energies);
+    const float next = std::nextafter(limit, std::numeric_limits<float>::infinity());
+    const float beyond = rng.chance(0.5) ? next : std::max(rng.pick(energies), next);
+    const float top = rng.chance(0.1) ? std::numeric_limits<float>::infinity() : energies.back();
+    const gpu::EnergyWindow low{true, rng.chance(0.5) ? 0 : energies.front(), limit};
+    const gpu::EnergyWindow high{true, beyond, std::max(beyond, top)};
+    const bool above = rng.chance(0.6);
+    c.options.energy = above ? low : high;
+
+    gpu::GammaRules& gammas = c.options.rules.gammas.emplace();
+    gammas.lower = above ? high.lower : low.lower;
+    gammas.upper = above ? high.upper : low.upper;
+    gammas.policy = static_cast<gpu::GammaPolicy>(rng.index(3));
+    const std::uint64_t tau = c.options.rules.window;
+    constexpr std::uint64_t longest = INT32_MAX;
+    const std::vector<std::uint64_t> lengths{0, 1, tau / 2, tau, tau + 1, 3 * tau, 40 * tau, longest};
+    gammas.before = std::min(rng.pick(lengths), longest);
+    gammas.after = std::min(rng.pick(lengths), longest);
+    const std::uint64_t window = gammas.before + gammas.after;
+    const std::vector<std::uint64_t> delays{window + 1,
+                                            window + 2,
+                                            window + tau + 1,
+                                            2 * window + 5 * tau + 3,
+                                            std::uint64_t{1} << 33,
+                                            std::uint64_t{1} << 61};
+    if (rng.chance(0.6)) gammas.delay = rng.pick(delays);
 }
 
 }  // namespace petacq::test

@@ -59,4 +59,8 @@ struct Case {
 /// `frames`: approximate number; 0: a random number, small enough for thousands of cases.
 Case make_case(Family family, std::uint64_t seed, std::size_t frames = 0);
 
+/// Gives the case a gamma window beside its energy window, above or below it, adjoining or not, and rules for
+/// gammas. Their edges often meet those of the other windows.
+void add_gammas(Case& c, Rng& rng);
+
 }  // namespace petacq::test

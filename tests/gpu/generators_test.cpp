@@ -1,8 +1,10 @@
 // The generated cases: their frames convert as intended, and together they reach every counter.
+#include <array>
 #include <set>
 #include <vector>
 
 #include "tests/gpu/generators.hpp"
+#include "tests/gpu/plan.hpp"
 #include "tests/gpu/reference.hpp"
 #include "tests/support/catch.hpp"
 
@@ -81,6 +83,27 @@ TEST_CASE("generators: the cases reach every fate, every count and both kinds") 
     CHECK(n.delayed_oversize > 100);
     CHECK(n.groups > 1000);
     CHECK(n.groups_blocked > 100);
+}
+
+TEST_CASE("generators: cases with gammas reach every count of gammas, under every policy") {
+    std::array<petacq::gpu::GammaCounts, 3> of_policy;
+    for (const Family family : all_families()) {
+        for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+            Rng rng(seed * 100 + static_cast<std::uint64_t>(family));
+            Case c = make_case(family, seed, 200);
+            add_gammas(c, rng);
+            const Expected expected = reference_run(c, make_plan(c, {}, rng));
+            of_policy.at(static_cast<std::size_t>(c.options.rules.gammas->policy)) +=
+                expected.segments.front().gamma_counts;
+        }
+    }
+    for (const petacq::gpu::GammaCounts& n : of_policy) {
+        CHECK(n.used + n.reused == n.triples);
+        CHECK(n.used > 30);
+        CHECK(n.unused > 100);
+        CHECK(n.reused > 3);
+        CHECK(n.delayed > 10);
+    }
 }
 
 TEST_CASE("generators: a frame converts to the single that it was made for") {

@@ -8,7 +8,7 @@ namespace petacq::test {
 
 namespace {
 
-// Records are compared as bytes, as in files. Neither record has padding.
+// Records are compared as bytes, as in files. No record has padding.
 template <typename Record>
 std::string compare_records(const char* what, const gpu::RecordVector<Record>& got,
                             const gpu::RecordVector<Record>& want) {
@@ -64,8 +64,10 @@ std::string first_difference(const gpu::IntervalSums& got, const gpu::IntervalSu
     compare("prompts", got.prompts, want.prompts);
     compare("delayeds", got.delayeds, want.delayeds);
     compare("modules", got.modules, want.modules);
-    return text.empty() ? "counts: got " + to_string(got.counts) + ", expected " + to_string(want.counts)
-                        : text;
+    if (!text.empty()) return text;
+    if (!(got.gammas == want.gammas))
+        return "gammas: got " + to_string(got.gammas) + ", expected " + to_string(want.gammas);
+    return "counts: got " + to_string(got.counts) + ", expected " + to_string(want.counts);
 }
 
 struct Feeding {
@@ -80,8 +82,8 @@ struct Feeding {
     std::vector<std::uint64_t> waiting_tags = {};  // their times
     std::uint64_t accepted = 0;
     std::uint64_t decided = 0;
-    std::vector<std::uint64_t> open_times = {};  // accepted singles of the open segment
-    std::uint64_t decided_below = 0;             // openers of the open segment
+    std::vector<Expected::AcceptedTime> open = {};  // accepted singles of the open segment
+    std::uint64_t decided_below = 0;                // openers of the open segment
     gpu::IntervalSums sums = gpu::IntervalSums::none(c.options.geometry);  // expected of the open interval
 
     std::string take(const gpu::SliceResult& result);
@@ -91,15 +93,23 @@ struct Feeding {
     std::string check_sums(const gpu::SliceResult& result);
 };
 
-// The pipeline holds a single back only while its windows are open.
+// How far past a single its windows and the gammas of its pairs reach.
+__int128 reach_of(const gpu::CoincidenceRules& rules) {
+    if (!rules.search) return 0;
+    const __int128 windows = static_cast<__int128>(rules.window) + rules.delay.value_or(0);
+    if (!rules.gammas) return windows;
+    return std::max(windows, static_cast<__int128>(rules.gammas->after) + rules.gammas->delay.value_or(0));
+}
+
+// The pipeline holds a single back only while its windows are open, and a gamma while a pair may use it.
 std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t watermark) const {
     if (result.pending != accepted - decided) {
-        return "pending is " + std::to_string(result.pending) + ", accepted less decided " +
+        return "pending is " + std::to_string(result.pending) + ", accepted less decided and counted " +
                std::to_string(accepted - decided);
     }
     std::uint64_t newest = 0;
-    for (const std::uint64_t t : open_times)
-        newest = std::max(newest, t);
+    for (const Expected::AcceptedTime& a : open)
+        newest = std::max(newest, a.time);
     if (result.pending == 0) newest = 0;
     for (const std::uint64_t t : waiting_tags)
         newest = std::max(newest, t);
@@ -108,9 +118,9 @@ std::string Feeding::check_pending(const gpu::SliceResult& result, std::uint64_t
                std::to_string(result.pending) + " pending, newest at " + std::to_string(newest);
     }
     const gpu::CoincidenceRules& rules = c.options.rules;
-    const __int128 reach = rules.search ? static_cast<__int128>(rules.window) + rules.delay.value_or(0) : 0;
-    const auto waiting = std::count_if(open_times.begin(), open_times.end(), [&](std::uint64_t t) {
-        return static_cast<__int128>(t) + reach >= static_cast<__int128>(watermark);
+    const __int128 before = rules.search && rules.gammas ? rules.gammas->before : 0;
+    const auto waiting = std::count_if(open.begin(), open.end(), [&](const Expected::AcceptedTime& a) {
+        return a.time + reach_of(rules) + (a.is_gamma ? before : 0) >= static_cast<__int128>(watermark);
     });
     if (!plan.slices[collected].close_at && result.pending > static_cast<std::uint64_t>(waiting)) {
         return "pending is " + std::to_string(result.pending) + ", but only " + std::to_string(waiting) +
@@ -124,6 +134,8 @@ std::string Feeding::check_segment() const {
     const std::string at = "segment " + std::to_string(segment) + ": ";
     std::string difference = compare_records("coincidence", got.coincidences, want.coincidences);
     if (!difference.empty()) return at + difference;
+    difference = compare_records("triple", got.triples, want.triples);
+    if (!difference.empty()) return at + difference;
     if (c.options.emit_singles) difference = compare_records("single", got.singles, want.singles);
     if (!difference.empty()) return at + difference;
     difference = compare_records("tag", got_tags, expected.tags[segment]);
@@ -131,15 +143,17 @@ std::string Feeding::check_segment() const {
     if (!(got.counts == want.counts)) {
         return at + "counts: got " + to_string(got.counts) + ", expected " + to_string(want.counts);
     }
+    if (!(got.gamma_counts == want.gamma_counts)) {
+        return at + "gammas: got " + to_string(got.gamma_counts) + ", expected " +
+               to_string(want.gamma_counts);
+    }
     return {};
 }
 
 // Follows the openers that a slice decides, and compares the sums at the end of an interval.
 std::string Feeding::check_sums(const gpu::SliceResult& result) {
     const PlannedSlice& slice = plan.slices[collected];
-    const gpu::CoincidenceRules& rules = c.options.rules;
-    const __int128 reach = rules.search ? static_cast<__int128>(rules.window) + rules.delay.value_or(0) : 0;
-    const __int128 horizon = std::max<__int128>(slice.watermark - reach, decided_below);
+    const __int128 horizon = std::max<__int128>(slice.watermark - reach_of(c.options.rules), decided_below);
     // At the end of a segment all others are decided.
     const bool last = slice.ends_segment();
     const auto limit = slice.decide_before ? std::max(*slice.decide_before, decided_below)
@@ -149,6 +163,7 @@ std::string Feeding::check_sums(const gpu::SliceResult& result) {
                        last ? std::nullopt : std::optional(limit));
     decided_below = last ? 0 : limit;
     sums.counts += result.counts;
+    sums.gammas += result.gamma_counts;
     if (!slice.ends_interval) return {};
     const bool same = result.sums == sums;
     std::string difference = same ? "" : "sums of the interval: " + first_difference(result.sums, sums);
@@ -176,6 +191,17 @@ std::string Feeding::take_tags(const gpu::SliceResult& result) {
            std::to_string(waiting_tags.size()) + " are not below " + std::to_string(limit);
 }
 
+// Whether the triples of a slice belong to its coincidences and have their order.
+bool follow_pairs(const gpu::SliceResult& result) {
+    auto pair = result.coincidences.begin();
+    return std::all_of(result.triples.begin(), result.triples.end(), [&](const gpu::Triple& triple) {
+        pair = std::find_if(pair, result.coincidences.end(), [&](const gpu::Coincidence& c) {
+            return std::memcmp(&c, &triple.pair, sizeof c) == 0;
+        });
+        return pair != result.coincidences.end();
+    });
+}
+
 std::string Feeding::take(const gpu::SliceResult& result) {
     const std::size_t k = collected;
     if (result.id != 1000 + k)
@@ -187,11 +213,13 @@ std::string Feeding::take(const gpu::SliceResult& result) {
     if (std::string difference = take_tags(result); !difference.empty()) return difference;
     got.coincidences.insert(got.coincidences.end(), result.coincidences.begin(), result.coincidences.end());
     got.singles.insert(got.singles.end(), result.singles.begin(), result.singles.end());
+    if (!follow_pairs(result)) return "triples that are not of these coincidences, or not in their order";
+    got.triples.insert(got.triples.end(), result.triples.begin(), result.triples.end());
     got.counts += result.counts;
+    got.gamma_counts += result.gamma_counts;
     accepted += result.frames.accepted;
-    decided += result.counts.decided;
-    for (const Expected::AcceptedTime& a : expected.accepted[k])
-        open_times.push_back(a.time);
+    decided += result.counts.decided + result.gamma_counts.used + result.gamma_counts.unused;
+    open.insert(open.end(), expected.accepted[k].begin(), expected.accepted[k].end());
     const PlannedSlice& slice = plan.slices[k];
     std::string wrong_sums = check_sums(result);
     if (!wrong_sums.empty()) return wrong_sums;
@@ -202,12 +230,12 @@ std::string Feeding::take(const gpu::SliceResult& result) {
         got = {};
         got_tags.clear();
         const bool everything = k + 1 == plan.slices.size();
-        open_times.erase(std::remove_if(open_times.begin(), open_times.end(),
-                                        [&](std::uint64_t t) { return everything || t < *slice.close_at; }),
-                         open_times.end());
+        open.erase(std::remove_if(open.begin(), open.end(),
+                                  [&](const auto& a) { return everything || a.time < *slice.close_at; }),
+                   open.end());
     }
     // Quadratic: skipped for many small slices.
-    if (plan.slices.size() * open_times.size() < 300'000 || slice.close_at) {
+    if (plan.slices.size() * open.size() < 300'000 || slice.close_at) {
         return check_pending(result, slice.watermark);
     }
     return {};

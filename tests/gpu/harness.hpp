@@ -29,10 +29,12 @@ std::string report(const Backend& backend, const Case& c, const PlanOptions& opt
 
 std::string to_string(const gpu::Single& s);
 std::string to_string(const gpu::Coincidence& c);
+std::string to_string(const gpu::Triple& t);
 std::string to_string(const gpu::Tag& t);
 std::string to_string(const gpu::FrameCounts& c);
 std::string to_string(const gpu::TagCounts& c);
 std::string to_string(const gpu::SingleCounts& c);
+std::string to_string(const gpu::GammaCounts& c);
 std::string describe(const Case& c, const PlanOptions& options);
 
 }  // namespace petacq::test

@@ -37,6 +37,23 @@ TEST_CASE("options: invalid options are refused") {
             c.options.spectra = true;
             c.options.input = petacq::gpu::Input::singles;
         });
+        const auto refuses_gammas = [&](const char* what, auto change) {
+            refuses(what, [&](Case& c) {
+                c.options.energy = {true, 350, 650};
+                c.options.rules.gammas = {700, 1400, 10, 20, petacq::gpu::GammaPolicy::all, 1000};
+                change(c.options, *c.options.rules.gammas);
+            });
+        };
+        using petacq::gpu::GammaRules;
+        using petacq::gpu::PipelineOptions;
+        refuses_gammas("a gamma window without an energy window",
+                       [](PipelineOptions& o, GammaRules&) { o.energy.filter = false; });
+        refuses_gammas("an energy in both windows", [](PipelineOptions&, GammaRules& g) { g.lower = 650; });
+        refuses_gammas("a gamma window upside down", [](PipelineOptions&, GammaRules& g) { g.upper = 699; });
+        refuses_gammas("gammas too long before a pair",
+                       [](PipelineOptions&, GammaRules& g) { g.before = 1ULL << 31; });
+        refuses_gammas("delayed gammas inside the window of the others",
+                       [](PipelineOptions&, GammaRules& g) { g.delay = 30; });
         if (backend.name == "host") {
             refuses("no thread", [](Case& c) { c.options.threads = 0; });
         }

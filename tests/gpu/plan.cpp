@@ -266,6 +266,7 @@ Expected reference_run(const Case& c, const Plan& plan) {
     }
     closes.pop_back();  // the last close covers everything
     std::vector<gpu::RecordVector<gpu::Single>> segments(closes.size() + 1);
+    std::vector<gpu::RecordVector<gpu::Single>> gammas(closes.size() + 1);
     expected.tags.resize(closes.size() + 1);
     const auto segment_of = [&](std::uint64_t time) {
         return static_cast<std::size_t>(std::upper_bound(closes.begin(), closes.end(), time) -
@@ -298,17 +299,19 @@ Expected reference_run(const Case& c, const Plan& plan) {
                 if (converted.fate != Fate::accepted) continue;
                 const std::uint64_t time = converted.single.time;
                 const std::size_t segment = segment_of(time);
-                segments[segment].push_back(converted.single);
-                accepted.push_back({time, segment});
+                (converted.is_gamma ? gammas : segments)[segment].push_back(converted.single);
+                accepted.push_back({time, segment, converted.is_gamma});
             }
         }
         watermark = slice.watermark;
     }
     for (gpu::RecordVector<gpu::Tag>& tags : expected.tags)
         std::sort(tags.begin(), tags.end(), tag_before);
-    for (gpu::RecordVector<gpu::Single>& singles : segments) {
+    for (std::size_t i = 0; i < segments.size(); ++i) {
         expected.segments.push_back(
-            reference_coincidences(std::move(singles), c.setup.geometry, c.options.rules));
+            reference_coincidences(std::move(segments[i]), c.setup.geometry, c.options.rules));
+        if (c.options.rules.gammas)
+            add_reference_triples(expected.segments.back(), std::move(gammas[i]), *c.options.rules.gammas);
     }
     return expected;
 }

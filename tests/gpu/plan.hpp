@@ -50,6 +50,7 @@ struct Expected {
     struct AcceptedTime {
         std::uint64_t time;
         std::size_t segment;
+        bool is_gamma;
     };
     std::vector<gpu::FrameCounts> frames;               ///< of each slice
     std::vector<std::vector<AcceptedTime>> accepted;    ///< in each slice

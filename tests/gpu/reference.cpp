@@ -143,6 +143,9 @@ Converted reference_convert(const RawFrame& frame, const gpu::PipelineOptions& o
     if (time < 0 || time > static_cast<__int128>(UINT64_MAX)) return fate(Fate::bad_time);
     result.single.time = static_cast<std::uint64_t>(time);
     if (result.single.time < limits.late_below) return fate(Fate::late);
+    const auto& gammas = options.rules.gammas;
+    result.is_gamma = gammas && gammas->lower <= energy && energy <= gammas->upper;
+    if (result.is_gamma) return fate(Fate::accepted);
     if (below) return fate(Fate::below_window);
     if (above) return fate(Fate::above_window);
     return fate(Fate::accepted);

@@ -1,5 +1,6 @@
-// The slow, obvious reference: conversion, order and coincidences written out from the contract (spec
-// sections 2 to 6) and nothing else. It shares no code with the pipeline; only the record types are the same.
+// The slow, obvious reference: conversion, order, coincidences and triples written out from the contract
+// (spec sections 2 to 6 and 11) and nothing else. It shares no code with the pipeline; only the record types
+// are the same.
 #pragma once
 
 #include <array>
@@ -50,6 +51,7 @@ struct Converted {
     gpu::Tag tag;                   ///< of a tag
     bool in_crystal = false;        ///< markers and address are right and a crystal was hit
     bool in_energy_window = false;  ///< without the filter: every single in a crystal
+    bool is_gamma = false;          ///< accepted as a gamma
     std::uint32_t bdm = 0;
     std::uint32_t du = 0;
     std::int32_t temperature_16ths = 0;
@@ -98,8 +100,10 @@ bool reference_good(const config::Geometry& geometry, const gpu::CoincidenceRule
 /// The results for the accepted singles of one segment.
 struct Decided {
     gpu::RecordVector<gpu::Coincidence> coincidences;  ///< in record order
-    gpu::RecordVector<gpu::Single> singles;            ///< in order
+    gpu::RecordVector<gpu::Single> singles;            ///< in order, with the gammas
+    gpu::RecordVector<gpu::Triple> triples;            ///< in order
     gpu::SingleCounts counts;
+    gpu::GammaCounts gamma_counts;
 
     /// A pair or a single, and the time of the opener with which it is decided. No order.
     struct Pair {
@@ -123,6 +127,9 @@ struct Decided {
 };
 Decided reference_coincidences(gpu::RecordVector<gpu::Single> singles, const config::Geometry& geometry,
                                const gpu::CoincidenceRules& rules);
+/// Adds the gammas of the segment, in any order, and their triples.
+void add_reference_triples(Decided& decided, gpu::RecordVector<gpu::Single> gammas,
+                           const gpu::GammaRules& rules);
 
 /// Adds what is decided with openers in [from, to), or from `from` on, without the counts.
 void add_reference_sums(gpu::IntervalSums& sums, const Decided& decided, const config::Geometry& geometry,

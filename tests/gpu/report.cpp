@@ -74,6 +74,14 @@ std::string to_string(const gpu::Coincidence& c) {
     return out.str();
 }
 
+std::string to_string(const gpu::Triple& t) {
+    std::ostringstream out;
+    out.precision(9);
+    out << "{" << to_string(t.pair) << (t.third == gpu::ThirdPhoton::delayed ? ", delayed gamma" : ", gamma")
+        << " dt " << t.gamma_dt << ", crystal " << t.gamma_crystal << ", energy " << t.gamma_energy << "}";
+    return out.str();
+}
+
 std::string to_string(const gpu::FrameCounts& c) {
     std::ostringstream out;
     out << "{received " << c.received << ", bad_marker " << c.bad_marker << ", bad_address " << c.bad_address
@@ -109,6 +117,26 @@ std::string to_string(const gpu::SingleCounts& c) {
     return out.str();
 }
 
+std::string to_string(const gpu::GammaCounts& c) {
+    std::ostringstream out;
+    out << "{used " << c.used << ", unused " << c.unused << ", reused " << c.reused << ", triples "
+        << c.triples << ", delayed " << c.delayed << "}";
+    return out.str();
+}
+
+namespace {
+
+std::string describe(const std::optional<gpu::GammaRules>& gammas) {
+    if (!gammas) return "none";
+    std::ostringstream out;
+    out << gammas->lower << " to " << gammas->upper << " keV, before " << gammas->before << ", after "
+        << gammas->after << ", policy " << static_cast<int>(gammas->policy) << ", delay "
+        << (gammas->delay ? std::to_string(*gammas->delay) : "none");
+    return out.str();
+}
+
+}  // namespace
+
 std::string describe(const Case& c, const PlanOptions& options) {
     const gpu::CoincidenceRules& r = c.options.rules;
     const config::Geometry& g = c.setup.geometry;
@@ -119,7 +147,7 @@ std::string describe(const Case& c, const PlanOptions& options) {
         << static_cast<int>(r.policy) << ", max_multiplicity " << r.max_multiplicity
         << ", min_module_difference " << r.min_module_difference << ", max_ring_difference "
         << r.max_ring_difference << ", delay " << (r.delay ? std::to_string(*r.delay) : "none") << ", "
-        << name_of(r.delayeds) << "\n  energy: "
+        << name_of(r.delayeds) << "\n  gammas: " << describe(r.gammas) << "\n  energy: "
         << (c.options.energy.filter
                 ? std::to_string(c.options.energy.lower) + " to " + std::to_string(c.options.energy.upper)
                 : "all")

@@ -14,11 +14,18 @@ bool equal_records(const gpu::Coincidence& a, const gpu::Coincidence& b) {
     return !coincidence_before(a, b) && !coincidence_before(b, a);
 }
 
+bool equal_triples(const gpu::Triple& a, const gpu::Triple& b) {
+    return equal_records(a.pair, b.pair) && a.gamma_dt == b.gamma_dt && a.gamma_crystal == b.gamma_crystal &&
+           a.gamma_energy == b.gamma_energy && a.third == b.third;
+}
+
 struct Outcome {
     gpu::RecordVector<gpu::Coincidence> coincidences;
     gpu::RecordVector<gpu::Single> singles;
+    gpu::RecordVector<gpu::Triple> triples;
     gpu::FrameCounts frames;
     gpu::SingleCounts counts;
+    gpu::GammaCounts gamma_counts;
 };
 
 /// Slices of random length, in any order within each, the watermark at the last single of each.
@@ -31,7 +38,9 @@ Outcome feed(gpu::Pipeline& pipeline, const gpu::RecordVector<gpu::Single>& sing
                                 result.coincidences.end());
         all.singles.insert(all.singles.end(), result.singles.begin(), result.singles.end());
         all.frames += result.frames;
+        all.triples.insert(all.triples.end(), result.triples.begin(), result.triples.end());
         all.counts += result.counts;
+        all.gamma_counts += result.gamma_counts;
     };
     std::vector<gpu::RecordVector<gpu::Single>> slices;
     std::vector<std::uint64_t> watermarks;
@@ -82,6 +91,7 @@ TEST_CASE("singles: the singles of frames give the same coincidences as the fram
                 c.options.rules.mode = seed % 2 == 0 ? gpu::WindowMode::single : gpu::WindowMode::every;
                 c.options.rules.policy = static_cast<gpu::MultiplesPolicy>(seed % 6);
                 Rng rng(seed);
+                if (seed % 3 != 0) add_gammas(c, rng);
                 const Plan plan = make_plan(c, {}, rng);
                 const Expected expected = reference_run(c, plan);
                 REQUIRE(expected.segments.size() == 1);
@@ -96,17 +106,21 @@ TEST_CASE("singles: the singles of frames give the same coincidences as the fram
                 const auto pipeline = backend.make(options, c.setup.calibration);
                 const Outcome outcome = feed(*pipeline, decided.singles, rng);
                 CHECK(outcome.counts == decided.counts);
+                CHECK(outcome.gamma_counts == decided.gamma_counts);
                 CHECK(outcome.frames.accepted == decided.singles.size());
                 CHECK(outcome.singles.size() == decided.singles.size());
                 REQUIRE(outcome.coincidences.size() == decided.coincidences.size());
                 CHECK(std::equal(outcome.coincidences.begin(), outcome.coincidences.end(),
                                  decided.coincidences.begin(), equal_records));
+                REQUIRE(outcome.triples.size() == decided.triples.size());
+                CHECK(std::equal(outcome.triples.begin(), outcome.triples.end(), decided.triples.begin(),
+                                 equal_triples));
                 gpu::SinglesHistograms histograms;
                 pipeline->histograms(histograms);
                 std::uint64_t counted = 0;
                 for (const std::uint64_t n : histograms.per_crystal)
                     counted += n;
-                CHECK(counted == decided.singles.size());
+                CHECK(counted + decided.gamma_counts.gammas() == decided.singles.size());
             }
         }
     }

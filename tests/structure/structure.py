@@ -26,7 +26,7 @@ ORDER = [
     ["gpu/base"],
     ["gpu/rules"],
     ["gpu", "daemon/system"],
-    ["gpu/randoms", "daemon/system/sockets"],
+    ["gpu/randoms", "gpu/triples", "daemon/system/sockets"],
     ["gpu/cpu"],
     ["gpu/cuda/base"],
     ["gpu/sort", "gpu/cuda/slice"],

@@ -79,6 +79,7 @@ void check(const PipelineSuite& s) {
         return;
     }
     if (s.processes) throw CLI::ValidationError("--processes", "expected --backend cpu");
+    if (s.gammas > 0) throw CLI::ValidationError("--gammas", "expected --backend cpu");
     if (s.threads.size() > 1)
         throw CLI::ValidationError("--threads", "expected one number with --backend cuda");
     const std::size_t datagram = StreamOptions{}.frames_per_datagram;
@@ -125,6 +126,13 @@ void add_options(CLI::App& app, PipelineSuite& s) {
         ->check(CLI::Range(1, 4096));
     app.add_flag("--singles", s.singles, "Only order the singles and return them: no coincidences");
     app.add_flag("--spectra", s.spectra, "Compare with passes that count spectra, alternating");
+    option(
+        app, "--gammas", s.gammas,
+        "Fraction of the frames that are gammas of 1157 keV, at the time of the frame before; compares with "
+        "passes that find their triples, alternating (cpu)")
+        ->check(CLI::Range(0.0, 0.9));
+    option(app, "--gamma-window-ns", s.gamma_window_ns, "How long before and after a pair its gammas come")
+        ->check(CLI::Range(0.0, 1e5));
     app.add_flag("--processes", s.processes,
                  "Compare each number of threads with as many processes of one thread, alternating (cpu)");
     add_repetitions(app, "--repeat", s.repeat, "Passes of which the median is taken");

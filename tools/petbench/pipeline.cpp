@@ -48,7 +48,7 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
             for (std::size_t i = c.from; i < c.to; ++i)
                 frames += stream.spans[i].count;
             gpu::FrameCursor cursor(std::span(stream.spans).subspan(c.from, c.to - c.from), 0);
-            n = gpu::convert_frames(cursor, frames, 0, tables, to, histograms, converted.data());
+            n = gpu::convert_frames(cursor, frames, 0, tables, to, histograms, {converted.data()}).pairs;
         });
         order += seconds_of([&] {
             for (std::size_t at = 0; at < n; at += gpu::Chunk::max_singles) {
@@ -90,6 +90,18 @@ std::function<double()> one_thread(Stream made, std::size_t slice_frames, gpu::P
     const std::shared_ptr<gpu::Pipeline> pipeline = gpu::make_cpu_pipeline(options, calibration);
     return
         [=, cuts = cut(*stream, slice_frames)] { return run_pass(*stream, cuts, *pipeline).frames_per_s(); };
+}
+
+/// The options with a window around the gammas of the stream.
+gpu::PipelineOptions with_gammas(gpu::PipelineOptions options, const config::Scanner& scanner,
+                                 const PipelineSuite& o) {
+    const auto reach = static_cast<std::uint64_t>(o.gamma_window_ns * 1e3 / scanner.tick_ps);
+    gpu::GammaRules& gammas = options.rules.gammas.emplace();
+    gammas.lower = 0.8F * static_cast<float>(gamma_keV);
+    gammas.upper = 1.2F * static_cast<float>(gamma_keV);
+    gammas.before = reach;
+    gammas.after = reach;
+    return options;
 }
 
 /// 1, 2, 4 and so on below `most`, and `most`.
@@ -139,6 +151,7 @@ void run(const PipelineSuite& o) {
     StreamOptions stream_options;
     stream_options.frames = frames_wanted;
     stream_options.singles_per_s = o.rate;
+    stream_options.gamma_fraction = o.gammas;
     const std::vector<std::uint32_t> thread_counts = o.threads.empty() ? doubling_to(cores) : o.threads;
 
     std::optional<Processes> processes;
@@ -172,6 +185,7 @@ void run(const PipelineSuite& o) {
 
     double single = 0;
     Pass pass;
+    Pass triples;
     for (const std::uint32_t threads : thread_counts) {
         options.threads = threads;
         const auto pipeline = gpu::make_cpu_pipeline(options, calibration);
@@ -180,6 +194,10 @@ void run(const PipelineSuite& o) {
         std::vector<double> apart;
         std::vector<double> with_spectra;
         std::vector<double> per_cpu_s_with_spectra;
+        std::unique_ptr<gpu::Pipeline> of_triples;
+        if (o.gammas > 0) of_triples = gpu::make_cpu_pipeline(with_gammas(options, scanner, o), calibration);
+        std::vector<double> with_triples;
+        std::vector<double> per_cpu_s_with_triples;
         for (int r = 0; r < o.repeat + 1; ++r) {
             const double cpu_before = cpu_seconds();
             pass = run_pass(stream, cuts, *pipeline);
@@ -188,7 +206,14 @@ void run(const PipelineSuite& o) {
             const double cpu_between = cpu_seconds();
             const double counting = o.spectra ? run_pass(stream, cuts, *pipeline, true).frames_per_s() : 0;
             const double cpu_counting = cpu_seconds() - cpu_between;
+            const double cpu_before_triples = cpu_seconds();
+            if (of_triples) triples = run_pass(stream, cuts, *of_triples);
+            const double cpu_triples = cpu_seconds() - cpu_before_triples;
             if (r == 0) continue;  // the first pass touches memory for the first time
+            if (of_triples) {
+                with_triples.push_back(triples.frames_per_s());
+                per_cpu_s_with_triples.push_back(static_cast<double>(triples.frames.received) / cpu_triples);
+            }
             rates.push_back(pass.frames_per_s());
             per_cpu_s.push_back(static_cast<double>(pass.frames.received) / cpu);
             apart.push_back(sum);
@@ -211,6 +236,12 @@ void run(const PipelineSuite& o) {
                                 millions(median(with_spectra)), median_ratio(with_spectra, rates),
                                 millions(median(per_cpu_s_with_spectra)));
         }
+        if (of_triples) {
+            rest += fmt::format("; with triples {}, ratio {:.2f}, {} per CPU second, ratio {:.2f}",
+                                millions(median(with_triples)), median_ratio(with_triples, rates),
+                                millions(median(per_cpu_s_with_triples)),
+                                median_ratio(per_cpu_s_with_triples, per_cpu_s));
+        }
         table.row(fmt::format("whole, {:2} thread{}", threads, threads == 1 ? "" : "s"), {millions(rate)},
                   rest);
     }
@@ -218,6 +249,12 @@ void run(const PipelineSuite& o) {
                 100.0 * static_cast<double>(pass.frames.accepted) / static_cast<double>(pass.frames.received),
                 static_cast<unsigned long long>(pass.singles.prompts),
                 static_cast<unsigned long long>(pass.singles.delayeds));
+    if (o.gammas > 0) {
+        std::printf("gammas %llu used, %llu unused; triples %llu\n",
+                    static_cast<unsigned long long>(triples.gammas.used),
+                    static_cast<unsigned long long>(triples.gammas.unused),
+                    static_cast<unsigned long long>(triples.gammas.triples));
+    }
 }
 
 }  // namespace petacq::bench

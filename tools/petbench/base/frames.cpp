@@ -33,7 +33,9 @@ Stream make_stream(const config::Scanner& scanner, const StreamOptions& o) {
     };
     double time = 1e6;
     for (std::size_t made = 0; made < o.frames; ++made) {
-        if (made % 2 == 0 || uniform() >= o.pair_fraction) time -= std::log1p(-uniform()) * mean_gap;
+        const bool is_gamma = o.gamma_fraction > 0 && uniform() < o.gamma_fraction;
+        if (!is_gamma && (made % 2 == 0 || uniform() >= o.pair_fraction))
+            time -= std::log1p(-uniform()) * mean_gap;
         net::Frame f{};
         f.head_marker = net::default_head_marker;
         f.tail_marker = net::default_tail_marker;
@@ -44,7 +46,9 @@ Stream make_stream(const config::Scanner& scanner, const StreamOptions& o) {
         f.time = static_cast<std::uint64_t>(time);
         // Three in ten scattered; the rest in a photopeak of 12 % FWHM at 2044 counts.
         const double peak = 2044 * (1 + 0.05 * (uniform() + uniform() + uniform() + uniform() - 2) * 1.7);
-        f.energy = static_cast<std::uint16_t>(uniform() < 0.3 ? 400 + uniform() * 1300 : peak);
+        f.energy = static_cast<std::uint16_t>(is_gamma          ? peak * gamma_keV / 511
+                                              : uniform() < 0.3 ? 400 + uniform() * 1300
+                                                                : peak);
         f.temperature_16ths = 25 * 16;
         open[f.bdm].push_back(f);
         if (open[f.bdm].size() == o.frames_per_datagram) close(open[f.bdm]);

@@ -12,11 +12,14 @@
 
 namespace petacq::bench {
 
+inline constexpr double gamma_keV = 1157;  ///< of Sc-44
+
 struct StreamOptions {
     std::size_t frames = 1 << 20;
     double singles_per_s = 50e6;
     std::uint32_t frames_per_datagram = 91;  ///< 1472 bytes with the header
     double pair_fraction = 0.2;              ///< of the frames that come in pairs of one time
+    double gamma_fraction = 0;  ///< of the frames; with the energy of Sc-44, after an annihilation
     std::uint64_t seed = 1;
 };
 

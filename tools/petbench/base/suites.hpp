@@ -74,7 +74,9 @@ struct PipelineSuite {
         threads;             ///< empty: 1 to the number of cores, doubling (GPU: half the cores, at most 8)
     bool processes = false;  ///< CPU: also as many independent processes of one thread
     bool spectra = false;    ///< also passes that count spectra, alternating
-    bool singles = false;    ///< only order the singles, and return them
+    double gammas = 0;       ///< CPU: the fraction of the frames; also passes that find triples, alternating
+    double gamma_window_ns = 10;  ///< before and after a pair
+    bool singles = false;         ///< only order the singles, and return them
     int repeat = 5;
 };
 void run(const PipelineSuite& suite);

@@ -28,6 +28,7 @@ Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline&
         pipeline.collect(result, true);
         pass.frames += result.frames;
         pass.singles += result.counts;
+        pass.gammas += result.gamma_counts;
         --waiting;
     };
     pass.seconds = seconds_of([&] {

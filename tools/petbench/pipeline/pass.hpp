@@ -19,6 +19,7 @@ std::vector<Cut> cut(const Stream& stream, std::size_t slice_frames);
 struct Pass {
     gpu::FrameCounts frames;
     gpu::SingleCounts singles;
+    gpu::GammaCounts gammas;
     double seconds = 0;
     [[nodiscard]] double frames_per_s() const { return static_cast<double>(frames.received) / seconds; }
 };
