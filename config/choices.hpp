@@ -25,6 +25,9 @@ enum class MultiplesPolicy : std::uint8_t {
     take_winner_if_all_are_goods
 };
 
+/// Which gammas near a pair become triples; gpu/rules/gamma_rules.hpp says what each does.
+enum class GammaPolicy : std::uint8_t { all, only_one, nearest };
+
 /// How delayed coincidences are found; gpu/rules/coincidence_rules.hpp says what each does.
 enum class DelayedRule : std::uint8_t { shifted_group, delayed_window };
 

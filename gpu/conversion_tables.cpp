@@ -75,6 +75,11 @@ FrameTables::FrameTables(const PipelineOptions& options, const config::Calibrati
     view_.tag_marker = options.tag_marker;
     view_.lower = options.energy.filter ? std::max(options.energy.lower, 0.0F) : 0.0F;
     view_.upper = options.energy.filter ? options.energy.upper : std::numeric_limits<float>::infinity();
+    if (const std::optional<GammaRules>& gammas = options.rules.gammas) {
+        view_.gammas = true;
+        view_.gamma_lower = gammas->lower;
+        view_.gamma_upper = gammas->upper;
+    }
 }
 
 std::uint64_t FrameTables::bytes() const {

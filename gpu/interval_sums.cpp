@@ -10,6 +10,10 @@ SingleCounts& SingleCounts::operator+=(const SingleCounts& o) {
     PETACQ_SINGLE_COUNTERS(PETACQ_ADD)
     return *this;
 }
+GammaCounts& GammaCounts::operator+=(const GammaCounts& o) {
+    PETACQ_GAMMA_COUNTERS(PETACQ_ADD)
+    return *this;
+}
 #undef PETACQ_ADD
 
 IntervalSums IntervalSums::none(const config::Geometry& geometry) {
@@ -23,6 +27,7 @@ IntervalSums IntervalSums::none(const config::Geometry& geometry) {
             std::vector<std::uint32_t>(pairs),
             std::vector<std::uint32_t>(pairs),
             std::vector<std::uint32_t>(energy_samples),
+            {},
             {}};
 }
 
@@ -34,6 +39,7 @@ void IntervalSums::clear() {
     std::fill(refused_pairs.begin(), refused_pairs.end(), 0U);
     std::fill(energies.begin(), energies.end(), 0U);
     counts = {};
+    gammas = {};
 }
 
 IntervalSums& IntervalSums::operator+=(const IntervalSums& more) {
@@ -51,6 +57,7 @@ IntervalSums& IntervalSums::operator+=(const IntervalSums& more) {
     add(refused_pairs, more.refused_pairs);
     add(energies, more.energies);
     counts += more.counts;
+    gammas += more.gammas;
     return *this;
 }
 

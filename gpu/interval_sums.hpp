@@ -24,6 +24,17 @@ struct SingleCounts {
     bool operator==(const SingleCounts&) const = default;
 };
 
+/// Where the gammas went, and the triples of the decided pairs. A gamma counts as used with its first triple,
+/// and as unused once no pair that is still to come can use it.
+struct GammaCounts {
+    PETACQ_GAMMA_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    GammaCounts& operator+=(const GammaCounts& o);
+    bool operator==(const GammaCounts&) const = default;
+    /// Gammas that are counted.
+    [[nodiscard]] std::uint64_t gammas() const { return used + unused; }
+};
+
 /// The energy of an end of a prompt within 20 % of 511 keV, in sixteenths of a keV, rounded down; else 0.
 PETACQ_HD inline std::uint32_t photopeak_energy(float energy) {
     return 408.8F <= energy && energy <= 613.2F ? static_cast<std::uint32_t>(energy * 16) : 0;
@@ -98,6 +109,7 @@ struct IntervalSums {
     /// policy that samples_energies().
     std::vector<std::uint32_t> energies;
     SingleCounts counts;
+    GammaCounts gammas;
 
     /// The sums over nothing.
     static IntervalSums none(const config::Geometry& geometry);

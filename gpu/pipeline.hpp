@@ -143,13 +143,17 @@ struct TagCounts {
 struct SliceResult {
     std::uint64_t id = 0;
     RecordVector<Coincidence> coincidences;  ///< in the order of docs/reference/list-mode-format.md
-    RecordVector<Single> singles;            ///< when asked for: decided singles of the segment, in order
+    RecordVector<Single> singles;  ///< when asked for: decided singles of the segment, and the gammas
+                                   ///< of their time, in order
+    RecordVector<Triple> triples;  ///< of these coincidences, in their order, and those of one in the order
+                                   ///< of triples (gpu/triples/triple_search.hpp)
     /// Accepted tags of the segment below the watermark, in order; at its end, all of them.
     RecordVector<Tag> tags;
     FrameCounts frames;
     TagCounts tag_counts;
     SingleCounts counts;
-    std::uint64_t pending = 0;              ///< accepted singles not decided yet
+    GammaCounts gamma_counts;
+    std::uint64_t pending = 0;              ///< accepted singles not decided yet, and gammas not counted yet
     std::uint64_t pending_tags = 0;         ///< accepted tags not returned yet
     std::uint64_t latest_pending_time = 0;  ///< the newest of both; 0 when there is none
     IntervalSums sums;                      ///< of a slice that ends an interval; else unspecified

@@ -44,6 +44,13 @@
     X(singles, groups, growth, "groups", 36, "petacqd_groups_total", "Prompt groups: coincidence windows that were opened, with one single or more.") \
     X(singles, groups_blocked, growth, "groups", 37, "petacqd_groups_blocked_total", "Shifted groups that were skipped because their opener fell inside a prompt window.") \
     X(singles, unsearched, growth, "singles", 42, by_reason, "Singles that were only put in order: without `listmode.write_coincidences`, no coincidences are looked for.")
+/// Section "gammas". They are no singles of pairs.
+#define PETACQ_GAMMA_COUNTERS(X) \
+    X(gammas, used, growth, "gammas", 0, by_reason, "Gammas in at least one triple.") \
+    X(gammas, unused, growth, "gammas", 0, by_reason, "Gammas in no triple, counted once no later pair can use them.") \
+    X(gammas, reused, growth, "gammas", 0, no_metric, "Uses of a gamma in triples beyond its first.") \
+    X(gammas, triples, growth, "triples", 0, "petacqd_triples_total", "Triples found: a pair and a gamma at its time.") \
+    X(gammas, delayed, growth, "triples", 0, "petacqd_delayed_triples_total", "Triples of a pair and a gamma that came the delay of the gammas later.")
 // clang-format on
 
 namespace petacq::gpu {
@@ -56,5 +63,6 @@ inline constexpr const char* tag_identity = "received = time_jump + late + accep
 inline constexpr const char* single_identity =
     "decided + reused = 2 x prompts + unpaired + same_crystal + geometry + in_dropped_multiples + "
     "in_oversize_multiples + unused_in_multiples + unsearched";
+inline constexpr const char* gamma_identity = "used + reused = triples";
 
 }  // namespace petacq::gpu

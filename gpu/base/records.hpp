@@ -32,6 +32,21 @@ struct Coincidence {
 };
 static_assert(sizeof(Coincidence) == 32);
 
+/// Where the third photon of a triple was looked for: at the time of its pair, or a fixed delay later, where
+/// only chance puts one.
+enum class ThirdPhoton : std::uint32_t { coincident = 0, delayed = 1 };
+
+/// A pair and a gamma near it in time.
+struct Triple {
+    Coincidence pair;
+    std::int32_t gamma_dt = 0;  ///< ticks, time of the gamma minus that of the pair; for a delayed gamma,
+                                ///< also minus the delay of the gammas
+    std::uint32_t gamma_crystal = 0;
+    float gamma_energy = 0;  ///< keV
+    ThirdPhoton third = ThirdPhoton::coincident;
+};
+static_assert(sizeof(Triple) == 48);
+
 /// What a tag says. Other numbers are kept and counted, too.
 enum class TagKind : std::uint8_t {
     trigger = 0,    ///< value: running number, or 0

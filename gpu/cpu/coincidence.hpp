@@ -21,13 +21,16 @@ struct Search {
         std::vector<Coincidence> delayeds;
         std::vector<bool> used;  ///< members of the current group that belong to a pair
         SingleCounts counts;
+        std::vector<Triple> triples;  ///< of the records that are not held back
+        GammaCounts gamma_counts;
         std::size_t next = 0;  ///< the first single after the last group
     };
     /// Ordered singles; they include every single within window + delay of an opener.
     std::span<const Single> singles;
     /// Singles below this index may open windows; the others serve only as partners.
     std::size_t decided = 0;
-    std::vector<Share> shares;  ///< the first `count` are in use
+    std::span<const Single> gammas;  ///< in order; all that pairs of decided singles may use
+    std::vector<Share> shares;       ///< the first `count` are in use
     std::size_t count = 0;
 
     [[nodiscard]] std::span<Share> in_use() { return std::span(shares).first(count); }

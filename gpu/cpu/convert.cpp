@@ -184,22 +184,27 @@ void find_crystals(FrameBlock& b, const HostTables& tables, const LocalHistogram
     b.inside = inside;
 }
 
-/// Returns the new number of singles in `out`.
-template <net::FrameVersion version, bool one_bin, bool counting>
-std::size_t make_singles(FrameBlock& b, std::uint64_t watermark, const HostTables& tables,
-                         FrameCounts& counts, LocalHistograms& histograms, Single* out, std::size_t before) {
+/// Writes behind `written`. `with_gammas`: there is a gamma window.
+template <net::FrameVersion version, bool one_bin, bool counting, bool with_gammas>
+void make_singles(FrameBlock& b, std::uint64_t watermark, const HostTables& tables, FrameCounts& counts,
+                  LocalHistograms& histograms, SinglesOut to, SinglesWritten& written) {
     const FrameSpan span = b.span;
     const TimeGuard guard = TimeGuard::of(span.time_low, span.time_high);
     const std::uint32_t* const rows = tables.rows.data();
     const std::uint32_t bins = one_bin ? 1 : tables.frames.view().bins;
     const float lower = tables.frames.view().lower;
     const float upper = tables.frames.view().upper;
+    const float gamma_lower = tables.frames.view().gamma_lower;
+    const float gamma_upper = tables.frames.view().gamma_upper;
     std::uint32_t* const per_crystal = histograms.per_crystal.data();
     std::uint32_t* const energies = histograms.energy.data();
     std::int64_t* const temperature_sum = histograms.temperature_sum_16ths.data();
     std::uint32_t* const temperature_count = histograms.temperature_count.data();
     const std::uint32_t inside = b.inside;
+    Single* const out = to.pairs;
+    const std::size_t before = written.pairs;
     std::size_t n = before;
+    std::size_t gammas = written.gammas;
     std::uint32_t refused = 0;
     std::uint32_t above = 0;
     for (std::uint32_t i = 0; i < inside; ++i) {
@@ -231,10 +236,16 @@ std::size_t make_singles(FrameBlock& b, std::uint64_t watermark, const HostTable
         above += is_above ? 1 : 0;
         out[n] = Single{time, crystal, energy};
         n += in_window ? 1 : 0;
+        if constexpr (with_gammas) {
+            const bool is_gamma = (gamma_lower <= energy) & (energy <= gamma_upper);
+            to.gammas[gammas] = Single{time, crystal, energy};
+            gammas += is_gamma ? 1 : 0;
+            above -= is_above & is_gamma ? 1 : 0;
+        }
     }
     counts.above_window += above;
-    counts.below_window += inside - refused - above - (n - before);
-    return n;
+    counts.below_window += inside - refused - above - (n - before) - (gammas - written.gammas);
+    written = {n, gammas};
 }
 
 template <bool wide>
@@ -259,13 +270,13 @@ void count(const FrameBlock& b, const Counting& counting) {
 
 /// `counting`: a Counting, or nullptr if nothing counts in spectra.
 template <net::FrameVersion version, bool wide, bool restricted, bool one_bin, class Spectra>
-std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
-                    const Spectra& counting) {
+SinglesWritten convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                       const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                       SinglesOut out, const Spectra& counting) {
     constexpr bool counts = std::is_same_v<Spectra, Counting>;
     const std::uint64_t tags_before = to.tags.counts.received;
     std::array<FrameBlock, 3> blocks;
-    std::size_t n = 0;
+    SinglesWritten written;
     std::uint64_t left = frames;
     for (std::size_t step = 0, ended = 0; ended < 2; ++step) {
         FrameBlock& first = blocks[step % 3];
@@ -281,18 +292,24 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
         }
         find_crystals<wide, one_bin, counts>(second, tables, histograms);
         to.counts.outside_crystal += second.found - second.inside;
-        n = make_singles<version, one_bin, counts>(third, watermark, tables, to.counts, histograms, out, n);
+        if (out.gammas != nullptr) {
+            make_singles<version, one_bin, counts, true>(third, watermark, tables, to.counts, histograms, out,
+                                                         written);
+        } else {
+            make_singles<version, one_bin, counts, false>(third, watermark, tables, to.counts, histograms,
+                                                          out, written);
+        }
         if constexpr (counts) count<wide>(third, counting);
     }
     to.counts.received += frames - (to.tags.counts.received - tags_before);
-    to.counts.accepted += n;
-    return n;
+    to.counts.accepted += written.pairs + written.gammas;
+    return written;
 }
 
 template <class Spectra>
-std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                    const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms, Single* out,
-                    const Spectra& counting) {
+SinglesWritten convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                       const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                       SinglesOut out, const Spectra& counting) {
     const ConversionTables& t = tables.frames.view();
     const bool restricted = t.modules_of_source != nullptr;
     const bool one_bin = t.bins == 1;
@@ -314,29 +331,30 @@ std::size_t convert(FrameCursor& cursor, std::uint64_t frames, std::uint64_t wat
 
 }  // namespace
 
-std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                           const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                           Single* out) {
+SinglesWritten convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                              const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                              SinglesOut out) {
     return convert(cursor, frames, watermark, tables, to, histograms, out, nullptr);
 }
 
-std::size_t convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                              const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                              Single* out, FrameLists& spectra, const TickRange& times) {
+SinglesWritten convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                                 const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                                 SinglesOut out, FrameLists& spectra, const TickRange& times) {
     if (times.end == 0) return convert_frames(cursor, frames, watermark, tables, to, histograms, out);
     const std::uint32_t size = tables.frames.view().position_size;
     return convert(cursor, frames, watermark, tables, to, histograms, out,
                    Counting{spectra, times, size * size});
 }
 
-std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                         const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                         Single* out) {
+SinglesWritten take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                            const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                            SinglesOut out) {
     FrameCounts& counts = to.counts;
     const float lower = tables.frames.view().lower;
     const float upper = tables.frames.view().upper;
     const auto crystal_count = static_cast<std::uint32_t>(histograms.per_crystal.size());
-    std::size_t n = 0;
+    const ConversionTables& t = tables.frames.view();
+    SinglesWritten written;
     for (std::uint64_t left = frames; left > 0;) {
         const FrameSpan span = cursor.next(left);
         left -= span.count;
@@ -350,6 +368,9 @@ std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_
                 ++counts.time_jump;
             } else if (s.time < watermark) {
                 ++counts.late;
+            } else if (out.gammas != nullptr && t.gamma_lower <= s.energy && s.energy <= t.gamma_upper) {
+                s.energy += 0.0F;  // as below
+                out.gammas[written.gammas++] = s;
             } else if (!(s.energy >= lower)) {  // also rejects NaN
                 ++counts.below_window;
             } else if (s.energy > upper) {
@@ -357,13 +378,13 @@ std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_
             } else {
                 ++histograms.per_crystal[s.crystal];
                 s.energy += 0.0F;  // energies that compare equal must have equal bytes
-                out[n++] = s;
+                out.pairs[written.pairs++] = s;
             }
         }
     }
     counts.received += frames;
-    counts.accepted += n;
-    return n;
+    counts.accepted += written.pairs + written.gammas;
+    return written;
 }
 
 }  // namespace petacq::gpu

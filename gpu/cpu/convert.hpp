@@ -36,21 +36,31 @@ struct ConvertedFrames {
     AcceptedTags tags;
 };
 
-/// Converts the next `frames` frames. Writes the accepted singles to `out`, in the order of the frames, and
-/// returns how many they are. `out` must have room for one more than the frames. Frames with a corrected time
-/// below `watermark` are late.
-std::size_t convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                           const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                           Single* out);
+/// Where singles are written, in the order of the frames. Each must have room for one more than the frames.
+struct SinglesOut {
+    Single* pairs = nullptr;   ///< singles of the energy window
+    Single* gammas = nullptr;  ///< singles of the gamma window; nullptr: there is none
+};
+/// How many were written.
+struct SinglesWritten {
+    std::size_t pairs = 0;
+    std::size_t gammas = 0;
+};
+
+/// Converts the next `frames` frames and writes the accepted singles. Frames with a corrected time below
+/// `watermark` are late.
+SinglesWritten convert_frames(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                              const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                              SinglesOut out);
 
 /// The same, and counts the frames with raw times in `times`, except for time jumps.
-std::size_t convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                              const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                              Single* out, FrameLists& spectra, const TickRange& times);
+SinglesWritten convert_and_count(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                                 const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                                 SinglesOut out, FrameLists& spectra, const TickRange& times);
 
 /// convert_frames() for spans of singles.
-std::size_t take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
-                         const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
-                         Single* out);
+SinglesWritten take_singles(FrameCursor& cursor, std::uint64_t frames, std::uint64_t watermark,
+                            const HostTables& tables, ConvertedFrames& to, LocalHistograms& histograms,
+                            SinglesOut out);
 
 }  // namespace petacq::gpu

@@ -226,7 +226,7 @@ class HostPipeline final : public Pipeline {
     }
 
     void convert(ScheduledSlice& r, std::size_t part, std::uint32_t thread) {
-        conversion_.convert(r.slice, part, thread, pool_, collected_, order_.bin_width());
+        conversion_.convert(r.slice, part, thread, pool_, collected_, order_.bin_widths());
     }
 
     void converted(ScheduledSlice& r) {

@@ -18,6 +18,7 @@ struct HostSlice {
     struct alignas(64) Part {
         ConvertedFrames converted;
         std::vector<std::unique_ptr<Chunk>> chunks;
+        std::vector<std::unique_ptr<Chunk>> gamma_chunks;
     };
 
     Slice input;
@@ -32,10 +33,15 @@ struct HostSlice {
     std::uint64_t newest = 0;  ///< time of the newest accepted single
     /// In order: what the slice before left undecided, and all below the watermark.
     RecordVector<Single> singles;
+    /// Likewise; what the slice before left are the gammas that pairs still to come may use.
+    RecordVector<Single> gammas;
     std::uint64_t horizon = 0;  ///< records of this time and later ones are held back
+    std::size_t gammas_below_horizon = 0;
+    std::size_t gammas_done = 0;  ///< that no pair still to come may use
 
     // Search, and the result:
     Search search;
+    std::size_t first_new_gamma = 0;  ///< those before it were given out with the slice before
     SliceResult result;
 };
 

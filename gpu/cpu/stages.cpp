@@ -4,6 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "gpu/rules/record_order.hpp"
+#include "gpu/triples/triple_search.hpp"
+
 namespace petacq::gpu {
 
 ConversionStage::ConversionStage(const PipelineOptions& options, const config::Calibration& calibration,
@@ -18,7 +21,7 @@ ConversionStage::ConversionStage(const PipelineOptions& options, const config::C
 }
 
 void ConversionStage::convert(HostSlice& slice, std::size_t part_number, std::uint32_t thread_number,
-                              TaskPool& pool, std::uint64_t collected, unsigned bin_width) {
+                              TaskPool& pool, std::uint64_t collected, const BinWidths& widths) {
     HostSlice::Part& part = slice.parts[part_number];
     part.converted.counts = {};
     part.converted.tags.clear();
@@ -28,11 +31,21 @@ void ConversionStage::convert(HostSlice& slice, std::size_t part_number, std::ui
     Thread& thread = *threads_[thread_number];
     LocalHistograms& histograms = thread.histograms.of_slice(slice.number, collected);
     thread.converted.resize(Chunk::max_singles + 1);
-    Single* const out = thread.converted.data();
+    SinglesOut out{thread.converted.data()};
+    if (tables_->frames.view().gammas) {
+        thread.gammas.resize(Chunk::max_singles + 1);
+        out.gammas = thread.gammas.data();
+    }
+    const auto fill = [&](std::vector<std::unique_ptr<Chunk>>& chunks, std::span<const Single> singles,
+                          unsigned width) {
+        if (singles.empty()) return;
+        chunks.push_back(chunks_.take());
+        chunks.back()->fill(singles, width);
+    };
     FrameCursor cursor(slice.input.spans, begin);
     for (std::uint64_t at = begin; at < end;) {
         const std::uint64_t frames = std::min<std::uint64_t>(end - at, Chunk::max_singles);
-        const std::size_t n =
+        const SinglesWritten written =
             spectra_ && slice.input.spectra
                 ? spectra_->count(thread_number,
                                   [&](FrameLists& lists) {
@@ -42,10 +55,8 @@ void ConversionStage::convert(HostSlice& slice, std::size_t part_number, std::ui
                                   })
                 : convert_(cursor, frames, slice.late_below, *tables_, part.converted, histograms, out);
         at += frames;
-        if (n > 0) {
-            part.chunks.push_back(chunks_.take());
-            part.chunks.back()->fill({out, n}, bin_width);
-        }
+        fill(part.chunks, {out.pairs, written.pairs}, widths.singles);
+        fill(part.gamma_chunks, {out.gammas, written.gammas}, widths.gammas);
         if (!pool.help(thread_number)) return;
     }
 }
@@ -56,32 +67,64 @@ void ConversionStage::histograms(SinglesHistograms& out, std::uint64_t collected
         thread->histograms.add_to(out, collected);
 }
 
-std::size_t OrderStage::start(HostSlice& slice) {
-    std::vector<std::unique_ptr<Chunk>>& all = slice.parts.front().chunks;
-    for (HostSlice::Part& part : std::span(slice.parts).subspan(1)) {
-        std::move(part.chunks.begin(), part.chunks.end(), std::back_inserter(all));
-        part.chunks.clear();
+namespace {
+
+/// The chunks of all parts, in those of the first.
+std::vector<std::unique_ptr<Chunk>>& gather(std::vector<HostSlice::Part>& parts,
+                                            std::vector<std::unique_ptr<Chunk>> HostSlice::Part::*chunks) {
+    std::vector<std::unique_ptr<Chunk>>& all = parts.front().*chunks;
+    for (HostSlice::Part& part : std::span(parts).subspan(1)) {
+        std::move((part.*chunks).begin(), (part.*chunks).end(), std::back_inserter(all));
+        (part.*chunks).clear();
     }
-    slice.newest = 0;
-    for (const auto& chunk : all)
-        slice.newest = std::max(slice.newest, chunk->high());
+    return all;
+}
+
+std::size_t count_below(std::span<const Single> singles, std::uint64_t time) {
+    const auto end =
+        std::partition_point(singles.begin(), singles.end(), [=](const Single& s) { return s.time < time; });
+    return static_cast<std::size_t>(end - singles.begin());
+}
+
+}  // namespace
+
+std::size_t OrderStage::start(HostSlice& slice) {
     const bool everything = slice.input.is_everything();
-    orderer_.start(all, everything ? std::nullopt : std::optional(slice.input.watermark));
-    return orderer_.misfits();
+    const auto limit = everything ? std::nullopt : std::optional(slice.input.watermark);
+    slice.newest = 0;
+    const auto start = [&](Orderer& orderer, std::vector<std::unique_ptr<Chunk>>& chunks) {
+        for (const auto& chunk : chunks)
+            slice.newest = std::max(slice.newest, chunk->high());
+        orderer.start(chunks, limit);
+        return orderer.misfits();
+    };
+    const std::size_t misfits = start(orderer_, gather(slice.parts, &HostSlice::Part::chunks));
+    return misfits + start(gamma_orderer_, gather(slice.parts, &HostSlice::Part::gamma_chunks));
+}
+
+void OrderStage::refit(std::size_t i) {
+    const std::size_t singles = orderer_.misfits();
+    i < singles ? orderer_.refit(i) : gamma_orderer_.refit(i - singles);
 }
 
 std::size_t OrderStage::plan(HostSlice& slice) {
     orderer_.plan();
+    gamma_orderer_.plan();
     slice.singles.clear();
     slice.singles.resize(carry_.size() + orderer_.size());
-    return 1 + orderer_.groups();
+    slice.gammas.clear();
+    slice.gammas.resize(gamma_carry_.size() + gamma_orderer_.size());
+    return 1 + orderer_.groups() + gamma_orderer_.groups();
 }
 
 void OrderStage::order(HostSlice& slice, std::size_t part) {
     if (part == 0) {
         std::copy(carry_.begin(), carry_.end(), slice.singles.data());
-    } else {
+        std::copy(gamma_carry_.begin(), gamma_carry_.end(), slice.gammas.data());
+    } else if (part <= orderer_.groups()) {
         orderer_.sort(part - 1, slice.singles.data() + carry_.size());
+    } else {
+        gamma_orderer_.sort(part - 1 - orderer_.groups(), slice.gammas.data() + gamma_carry_.size());
     }
 }
 
@@ -89,31 +132,69 @@ void OrderStage::order(HostSlice& slice, std::size_t part) {
 /// below `decide_before` or the end.
 void OrderStage::finish(HostSlice& slice) {
     orderer_.finish();
+    gamma_orderer_.finish();
     const std::span<const Single> singles(slice.singles);
+    const std::span<const Single> gammas(slice.gammas);
     const std::uint64_t by_watermark = slice.input.watermark > reach_ ? slice.input.watermark - reach_ : 0;
     slice.horizon = slice.input.decide_before.value_or(by_watermark);
-    const auto below = [&](std::uint64_t limit) {
-        const auto end = std::partition_point(singles.begin(), singles.end(),
-                                              [=](const Single& s) { return s.time < limit; });
-        return static_cast<std::size_t>(end - singles.begin());
-    };
     std::size_t of_segment = singles.size();
-    if (slice.input.close_at && *slice.input.close_at != UINT64_MAX)
-        of_segment = below(*slice.input.close_at);
+    std::size_t gammas_of_segment = gammas.size();
+    if (slice.input.close_at && *slice.input.close_at != UINT64_MAX) {
+        of_segment = count_below(singles, *slice.input.close_at);
+        gammas_of_segment = count_below(gammas, *slice.input.close_at);
+    }
     slice.search.singles = singles.first(of_segment);
-    slice.search.decided = slice.input.ends_segment() ? of_segment : below(slice.horizon);
+    slice.search.gammas = gammas.first(gammas_of_segment);
+    if (slice.input.ends_segment()) {
+        slice.search.decided = of_segment;
+        slice.gammas_below_horizon = slice.gammas_done = gammas_of_segment;
+    } else {
+        slice.search.decided = count_below(singles, slice.horizon);
+        slice.gammas_below_horizon = count_below(slice.search.gammas, slice.horizon);
+        slice.gammas_done =
+            count_below(slice.search.gammas, slice.horizon - std::min(slice.horizon, gammas_before_));
+    }
     carry_ = singles.subspan(slice.search.decided);
+    gamma_carry_ = gammas.subspan(slice.gammas_done);
 }
 
 void OrderStage::reset() {
     orderer_.reset();
+    gamma_orderer_.reset();
     carry_ = {};
+    gamma_carry_ = {};
 }
 
 std::size_t SearchStage::start(HostSlice& slice) {
     if (slice.input.ends_segment()) taken_ = std::min(taken_, slice.search.decided);
     finder_.divide(slice.search, taken_, held_);
+    used_.resize(slice.search.gammas.size());  // what it has already is of the gammas carried over
     return slice.search.count;
+}
+
+void SearchStage::find_triples(const HostSlice& slice, Search::Share& share) {
+    share.triples.clear();
+    share.gamma_counts = {};
+    const auto end = slice.input.ends_segment()
+                         ? share.records.end()
+                         : std::partition_point(share.records.begin(), share.records.end(),
+                                                [&](const Coincidence& c) { return c.time < slice.horizon; });
+    gpu::find_triples({share.records.begin(), end}, slice.search.gammas, *gammas_, used_, share.triples,
+                      share.gamma_counts);
+}
+
+/// After all shares.
+void SearchStage::count_gammas(HostSlice& slice) {
+    GammaCounts& counts = slice.result.gamma_counts;
+    counts = {};
+    if (!gammas_) return;
+    for (const Search::Share& share : slice.search.in_use())
+        counts += share.gamma_counts;
+    const auto done = used_.begin() + static_cast<std::ptrdiff_t>(slice.gammas_done);
+    counts.unused = static_cast<std::uint64_t>(std::count(used_.begin(), done, 0));
+    used_.erase(used_.begin(), done);
+    slice.first_new_gamma = std::exchange(gammas_given_, slice.gammas_below_horizon - slice.gammas_done);
+    gamma_counts_ += counts;
 }
 
 void SearchStage::finish(HostSlice& slice) {
@@ -130,9 +211,10 @@ void SearchStage::finish(HostSlice& slice) {
     for (const Search::Share& share : slice.search.in_use())
         result.counts += share.counts;
     counts_ += result.counts;
+    count_gammas(slice);
     if (slice.input.ends_interval) take_sums(result.sums);
     pending_ += result.frames.accepted;
-    pending_ -= result.counts.decided;
+    pending_ -= result.counts.decided + result.gamma_counts.gammas();
     newest_ = std::max(newest_, slice.newest);
     result.pending = pending_;
     result.latest_pending_time = pending_ > 0 ? newest_ : 0;
@@ -152,6 +234,7 @@ void SearchStage::take_sums(IntervalSums& out) {
     for (ThreadSums& sums : sums_)
         sums.move_to(out);
     out.counts = std::exchange(counts_, {});
+    out.gammas = std::exchange(gamma_counts_, {});
 }
 
 /// A pair within a group may start at or above the horizon. It is held back, since delayeds of that time are
@@ -177,11 +260,24 @@ void SearchStage::deliver(HostSlice& slice) const {
     auto to = out.begin();
     for (const Search::Share& share : slice.search.in_use())
         to = std::copy(share.records.begin(), share.records.end(), to);
+    RecordVector<Triple>& triples = slice.result.triples;
+    triples.clear();
+    for (const Search::Share& share : slice.search.in_use())
+        triples.insert(triples.end(), share.triples.begin(), share.triples.end());
+
     RecordVector<Single>& singles = slice.result.singles;
-    if (emit_singles_ && slice.search.decided == slice.singles.size()) {
+    singles.clear();
+    if (!emit_singles_) return;
+    const auto decided = std::span(slice.singles).first(slice.search.decided);
+    const auto gammas =
+        std::span(slice.gammas).first(slice.gammas_below_horizon).subspan(slice.first_new_gamma);
+    if (!gammas.empty()) {
+        singles.resize(decided.size() + gammas.size());
+        std::merge(decided.begin(), decided.end(), gammas.begin(), gammas.end(), singles.begin(),
+                   [](const Single& a, const Single& b) { return before(a, b); });
+    } else if (decided.size() == slice.singles.size()) {
         std::swap(singles, slice.singles);  // nothing is carried over to the next slice
     } else {
-        const auto decided = std::span(slice.singles).first(emit_singles_ ? slice.search.decided : 0);
         singles.assign(decided.begin(), decided.end());
     }
 }
@@ -192,6 +288,9 @@ void SearchStage::reset() {
     for (ThreadSums& sums : sums_)
         sums.clear();
     counts_ = {};
+    gamma_counts_ = {};
+    used_.clear();
+    gammas_given_ = 0;
     pending_ = 0;
     newest_ = 0;
     tags_.reset();

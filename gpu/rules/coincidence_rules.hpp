@@ -1,10 +1,12 @@
 // Which singles form coincidences.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 #include "config/choices.hpp"
+#include "gpu/rules/gamma_rules.hpp"
 
 namespace petacq::gpu {
 
@@ -30,8 +32,14 @@ struct CoincidenceRules {
     /// it and the singles there.
     DelayedRule delayeds = DelayedRule::shifted_group;
 
-    /// How far past a single its windows reach, in ticks: it is decided when the watermark lies beyond.
-    [[nodiscard]] std::uint64_t reach() const { return search ? window + delay.value_or(0) : 0; }
+    std::optional<GammaRules> gammas;  ///< absent: every single is one of a pair, and there are no triples
+
+    /// How far past a single its windows and the gammas of its pairs reach, in ticks: it is decided when the
+    /// watermark lies beyond.
+    [[nodiscard]] std::uint64_t reach() const {
+        if (!search) return 0;
+        return std::max(window + delay.value_or(0), gammas ? gammas->reach() : 0);
+    }
 };
 
 /// Throws std::invalid_argument for rules that no back-end accepts: fewer than two singles in a group,

@@ -50,8 +50,11 @@ struct ConversionTables {
     std::uint8_t head_marker = 0;
     std::uint8_t tail_marker = 0;
     std::uint8_t tag_marker = 0;
-    float lower = 0;  ///< keV; -infinity when energies are not filtered
-    float upper = 0;  ///< keV; +infinity when energies are not filtered
+    float lower = 0;        ///< keV; -infinity when energies are not filtered
+    float upper = 0;        ///< keV; +infinity when energies are not filtered
+    bool gammas = false;    ///< whether singles of the gamma window are accepted, too
+    float gamma_lower = 0;  ///< keV
+    float gamma_upper = 0;  ///< keV
 };
 
 inline constexpr std::uint32_t no_cell = UINT32_MAX;

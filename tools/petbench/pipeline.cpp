@@ -48,7 +48,7 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
             for (std::size_t i = c.from; i < c.to; ++i)
                 frames += stream.spans[i].count;
             gpu::FrameCursor cursor(std::span(stream.spans).subspan(c.from, c.to - c.from), 0);
-            n = gpu::convert_frames(cursor, frames, 0, tables, to, histograms, converted.data());
+            n = gpu::convert_frames(cursor, frames, 0, tables, to, histograms, {converted.data()}).pairs;
         });
         order += seconds_of([&] {
             for (std::size_t at = 0; at < n; at += gpu::Chunk::max_singles) {
