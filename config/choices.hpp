@@ -62,6 +62,8 @@ inline constexpr Words<6> words<MultiplesPolicy>{
     {"RemoveMultiples", "TakeAllGoods", "TakeWinnerOfGoods", "TakeIfOnlyOneGood", "TakeWinnerIfIsGood",
      "TakeWinnerIfAllAreGoods"}};
 template <>
+inline constexpr Words<3> words<GammaPolicy>{"gamma policy", {"all", "only_one", "nearest"}};
+template <>
 inline constexpr Words<2> words<DelayedRule>{"rule for delayeds", {"shifted_group", "delayed_window"}};
 template <>
 inline constexpr Words<7> words<SortEngine>{

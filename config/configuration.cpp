@@ -88,6 +88,7 @@ PETACQ_SECTION_JSON(FrameMarkers, PETACQ_FRAME_MARKER_KEYS)
 PETACQ_SECTION_JSON(Watermark, PETACQ_WATERMARK_KEYS)
 PETACQ_SECTION_JSON(Energy, PETACQ_ENERGY_KEYS)
 PETACQ_SECTION_JSON(Coincidence, PETACQ_COINCIDENCE_KEYS)
+PETACQ_SECTION_JSON(Gammas, PETACQ_GAMMAS_KEYS)
 PETACQ_SECTION_JSON(Pipeline, PETACQ_PIPELINE_KEYS)
 PETACQ_SECTION_JSON(ListMode, PETACQ_LISTMODE_KEYS)
 PETACQ_SECTION_JSON(SpectraSettings, PETACQ_SPECTRA_KEYS)
@@ -277,6 +278,44 @@ void check_control(const Http& http) {
                " could read the token on its way. /http/allow_remote_control true allows that");
 }
 
+/// `section`: as written; its numbers are no doubles.
+void check_order(const std::string& name, const json& section, double lower, double upper) {
+    if (lower <= upper) return;
+    refuse("/" + name + "/upper_keV", "expected at least lower_keV = " + section.at("lower_keV").dump() +
+                                          ", found " + section.at("upper_keV").dump());
+}
+
+void check_gammas(const Configuration& c, const Gammas& gammas) {
+    const json& section = c.document->at("gammas");
+    const json& energy = c.document->at("energy");
+    const auto window = [](const json& of) {
+        return of.at("lower_keV").dump() + " to " + of.at("upper_keV").dump() + " keV";
+    };
+    if (!c.listmode.write_coincidences) {
+        refuse("/gammas",
+               "expected null, or true in /listmode/write_coincidences: a triple is a pair and a gamma");
+    }
+    if (!c.energy.filter) {
+        refuse(
+            "/gammas",
+            "expected null, or true in /energy/filter: without it, singles of every energy form pairs, and "
+            "none is a gamma");
+    }
+    check_order("gammas", section, gammas.lower_keV, gammas.upper_keV);
+    // Energies are compared in this precision.
+    const auto above = [](double a, double b) { return static_cast<float>(a) > static_cast<float>(b); };
+    if (!above(gammas.lower_keV, c.energy.upper_keV) && !above(c.energy.lower_keV, gammas.upper_keV)) {
+        refuse("/gammas/lower_keV", "expected a window apart from that of /energy, which is " +
+                                        window(energy) + ", found " + window(section));
+    }
+    const std::uint64_t longest = std::uint64_t{gammas.before_ticks} + gammas.after_ticks;
+    if (gammas.delay_ticks && *gammas.delay_ticks <= longest) {
+        refuse("/gammas/delay_ticks",
+               "expected more than before_ticks + after_ticks = " + std::to_string(longest) +
+                   ", so that delayed gammas are others; found " + std::to_string(*gammas.delay_ticks));
+    }
+}
+
 void check(const Configuration& c) {
     check_receive(c.receive);
     check_listen(c.http.listen);
@@ -294,11 +333,8 @@ void check(const Configuration& c) {
         refuse("/frame/tag_marker", "expected another than frame.head_marker, which marks hits; found " +
                                         std::to_string(c.frame.tag_marker) + " for both");
     }
-    if (c.energy.upper_keV < c.energy.lower_keV) {
-        const json& energy = c.document->at("energy");  // as written, not as a double
-        refuse("/energy/upper_keV", "expected at least lower_keV = " + energy.at("lower_keV").dump() +
-                                        ", found " + energy.at("upper_keV").dump());
-    }
+    check_order("energy", c.document->at("energy"), c.energy.lower_keV, c.energy.upper_keV);
+    if (c.gammas) check_gammas(c, *c.gammas);
     const Coincidence& coincidence = c.coincidence;
     if (coincidence.delayeds == DelayedRule::shifted_group && coincidence.delay_ticks &&
         *coincidence.delay_ticks <= coincidence.window_ticks) {
@@ -440,11 +476,17 @@ json to_json(const Coincidence& coincidence) {
 json to_json(const Energy& energy) {
     return section_of(energy);
 }
+json to_json(const Gammas& gammas) {
+    return section_of(gammas);
+}
 Coincidence coincidence_from_json(const json& section) {
     return section_from<Coincidence>(section, "coincidence");
 }
 Energy energy_from_json(const json& section) {
     return section_from<Energy>(section, "energy");
+}
+Gammas gammas_from_json(const json& section) {
+    return section_from<Gammas>(section, "gammas");
 }
 
 Configuration load_configuration(const std::filesystem::path& file) {

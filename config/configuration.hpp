@@ -103,6 +103,18 @@ struct Coincidence {
     PETACQ_COINCIDENCE_KEYS(PETACQ_KEY_MEMBER)
 };
 
+/// Of one that is not null.
+#define PETACQ_GAMMAS_KEYS(X)      \
+    X(double, lower_keV)           \
+    X(double, upper_keV)           \
+    X(std::uint32_t, before_ticks) \
+    X(std::uint32_t, after_ticks)  \
+    X(GammaPolicy, policy)         \
+    X(std::optional<std::uint64_t>, delay_ticks)
+struct Gammas {
+    PETACQ_GAMMAS_KEYS(PETACQ_KEY_MEMBER)
+};
+
 #define PETACQ_PIPELINE_KEYS(X)                           \
     X(Backend, backend)                                   \
     X(std::optional<std::vector<std::uint32_t>>, devices) \
@@ -128,11 +140,6 @@ struct Pipeline {
     X(bool, write_raw)
 struct ListMode {
     PETACQ_LISTMODE_KEYS(PETACQ_KEY_MEMBER)
-
-    /// 1 or 2: coincidences, singles.
-    [[nodiscard]] std::uint32_t record_kinds() const {
-        return (write_coincidences ? 1U : 0U) + (write_singles ? 1U : 0U);
-    }
 };
 
 #define PETACQ_SPECTRA_KEYS(X) X(bool, enabled)
@@ -215,6 +222,7 @@ struct Estimates {
     X(Watermark, watermark)                                        \
     X(Energy, energy)                                              \
     X(Coincidence, coincidence)                                    \
+    X(std::optional<Gammas>, gammas) /* absent: none */            \
     X(Pipeline, pipeline)                                          \
     X(ListMode, listmode)                                          \
     X(SpectraSettings, spectra)                                    \
@@ -230,6 +238,12 @@ struct Estimates {
     X(LogLevel, log_level)
 struct Configuration {
     PETACQ_CONFIGURATION_KEYS(PETACQ_KEY_MEMBER)
+
+    /// 1 to 3: coincidences, singles, triples.
+    [[nodiscard]] std::uint32_t record_kinds() const {
+        return (listmode.write_coincidences ? 1U : 0U) + (listmode.write_singles ? 1U : 0U) +
+               (gammas ? 1U : 0U);
+    }
 
     /// The document with defaults filled in and paths absolute, as run.json records it.
     std::shared_ptr<const nlohmann::json> document;
@@ -248,13 +262,15 @@ void check_against_scanner(const Configuration& configuration, const Scanner& sc
 std::vector<Source> listed_sources(const Configuration& configuration, const Scanner& scanner);
 /// Every key with the value of its member: equal to `document`.
 nlohmann::json to_json(const Configuration& configuration);
-/// The sections "coincidence" and "energy" of a document, and back. In reading, a key that is missing has its
-/// default, and one that is not known is ignored: another version may have written the section. Throws
-/// config::Error for a missing key without default, and for a wrong type.
+/// The sections "coincidence", "energy" and "gammas" of a document, and back. In reading, a key that is
+/// missing has its default, and one that is not known is ignored: another version may have written the
+/// section. Throws config::Error for a missing key without default, and for a wrong type.
 nlohmann::json to_json(const Coincidence& coincidence);
 nlohmann::json to_json(const Energy& energy);
+nlohmann::json to_json(const Gammas& gammas);
 Coincidence coincidence_from_json(const nlohmann::json& section);
 Energy energy_from_json(const nlohmann::json& section);
+Gammas gammas_from_json(const nlohmann::json& section);
 /// The schema compiled into the program (config/petacqd.schema.json).
 const nlohmann::json& configuration_schema();
 

@@ -19,38 +19,61 @@ bool given(const json& section, const std::string& key) {
     return section.contains(key) && !section.at(key).is_null();
 }
 
-/// In `coincidence`: NAME_ns becomes NAME_ticks.
-void replace(json& coincidence, const std::string& name, double tick_ps, Rounding rounding) {
-    const std::string ns = name + "_ns";
-    const std::string ticks = name + "_ticks";
-    if (!given(coincidence, ns)) return;
-    if (given(coincidence, ticks)) {
-        throw Error("/coincidence/" + ns + ": expected either " + ns + " or " + ticks + ", found both");
-    }
+struct Time {
+    const char* section;
+    const char* name;
+    Rounding rounding;
+    bool required;
+};
+constexpr Time times[] = {
+    {"coincidence", "window", Rounding::down, true}, {"coincidence", "delay", Rounding::nearest, false},
+    {"gammas", "before", Rounding::down, true},      {"gammas", "after", Rounding::down, true},
+    {"gammas", "delay", Rounding::nearest, false},
+};
+
+/// NAME_ns becomes NAME_ticks.
+void replace(json& section, const Time& time, double tick_ps) {
+    const std::string ns = std::string(time.name) + "_ns";
+    const std::string ticks = std::string(time.name) + "_ticks";
+    const std::string path = "/" + std::string(time.section) + "/" + ns;
+    if (!given(section, ns)) return;
+    if (given(section, ticks))
+        throw Error(path + ": expected either " + ns + " or " + ticks + ", found both");
     try {
-        coincidence[ticks] = ticks_of(coincidence[ns].dump(), TimeUnit::ns, tick_ps, rounding);
+        section[ticks] = ticks_of(section[ns].dump(), TimeUnit::ns, tick_ps, time.rounding);
     } catch (const Error& error) {
-        throw Error("/coincidence/" + ns + ": " + error.what());
+        throw Error(path + ": " + error.what());
     }
-    coincidence[ns] = nullptr;
+    section[ns] = nullptr;
 }
 
 }  // namespace
 
 void replace_window_times(json& document) {
-    json& coincidence = document.at("coincidence");
-    if (!given(coincidence, "window_ns") && !given(coincidence, "window_ticks")) {
-        throw Error(
-            "/coincidence/window_ticks: missing; expected an integer from 0 to 2147483647, or window_ns");
+    bool any = false;
+    for (const Time& time : times) {
+        const json& section = document.at(time.section);
+        if (section.is_null()) continue;
+        const std::string name = time.name;
+        const bool in_ns = given(section, name + "_ns");
+        if (time.required && !in_ns && !given(section, name + "_ticks")) {
+            throw Error("/" + std::string(time.section) + "/" + name +
+                        "_ticks: missing; expected an integer from 0 to 2147483647, or " + name + "_ns");
+        }
+        any = any || in_ns;
     }
-    if (given(coincidence, "window_ns") || given(coincidence, "delay_ns")) {
+    if (any) {
         const Scanner scanner = load_scanner(document.at("scanner").get<std::string>());
-        replace(coincidence, "window", scanner.tick_ps, Rounding::down);
-        replace(coincidence, "delay", scanner.tick_ps, Rounding::nearest);
+        for (const Time& time : times) {
+            json& section = document.at(time.section);
+            if (!section.is_null()) replace(section, time, scanner.tick_ps);
+        }
         apply_schema(configuration_schema(), document);  // the ranges of the ticks
     }
-    coincidence.erase("window_ns");
-    coincidence.erase("delay_ns");
+    for (const Time& time : times) {
+        json& section = document.at(time.section);
+        if (!section.is_null()) section.erase(std::string(time.name) + "_ns");
+    }
 }
 
 }  // namespace petacq::config

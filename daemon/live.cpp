@@ -179,9 +179,9 @@ void Live::log_memory() const {
     log_place("memory of the pool", assembly_.placement.pool);
     log_place("threads of the GPU and of list-mode", assembly_.placement.results);
     const config::ListMode& listmode = configuration_.listmode;
-    log_info(
-        "list-mode: up to {:.1f} MiB of records may wait for the disk",
-        mebibytes(std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * listmode.record_kinds()));
+    log_info("list-mode: up to {:.1f} MiB of records may wait for the disk",
+             mebibytes(std::uint64_t{listmode.queue_blocks} * listmode.block_bytes *
+                       configuration_.record_kinds()));
 }
 
 void Live::open_http() {

@@ -15,6 +15,8 @@ void Account::add(const gpu::SliceResult& result) {
     counted_.pairs.prompts_found += result.counts.prompts;
     counted_.pairs.delayeds_found += result.counts.delayeds;
     counted_.saved_singles.found += result.singles.size();
+    counted_.gammas += result.gamma_counts;
+    counted_.triples.found += result.triples.size();
     static_cast<gpu::TagCounts&>(counted_.tags) += result.tag_counts;
     counted_.tags.ordered += result.tags.size();
     counted_.tags.found += result.tags.size();

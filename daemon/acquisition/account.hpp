@@ -46,7 +46,7 @@ class Account {
                                std::uint64_t frames_under_way, const Waiting& waiting) const;
     /// The latest of each channel and kind, in that order.
     [[nodiscard]] std::vector<gpu::Tag> latest_tags() const;
-    /// Coincidences, saved singles and tags found.
+    /// Coincidences, saved singles and tags found. Triples come with their coincidences.
     [[nodiscard]] std::uint64_t records_found() const { return records_in(counted_); }
     static std::uint64_t records_in(const Ledger& ledger) {
         return ledger.pairs.prompts_found + ledger.pairs.delayeds_found + ledger.saved_singles.found +

@@ -205,6 +205,7 @@ void Acquisition::publish(bool with_histograms) {
     // Only the runs know the records written.
     s->total.pairs = {};
     s->total.saved_singles = {};
+    s->total.triples = {};
     s->total.tags.found = 0;
     board_.publish(std::move(s));
 }

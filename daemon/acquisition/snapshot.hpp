@@ -54,7 +54,7 @@ class BusyTime {
 struct AcquisitionSnapshot : SecondsView {
     std::chrono::steady_clock::time_point taken;
     std::uint64_t bytes_received = 0;  ///< UDP payload, since the daemon started
-    Ledger total;                      ///< since the daemon started; without pairs and saved singles
+    Ledger total;                      ///< since the daemon started; without pairs, triples and saved singles
     std::optional<Ledger> run;         ///< since the run started
     /// Ticks: where the data of the run begin; absent: they have not begun.
     std::optional<std::uint64_t> run_start;

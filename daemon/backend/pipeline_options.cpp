@@ -9,8 +9,7 @@ namespace petacq::daemon {
 namespace {
 
 std::uint32_t default_threads(const config::Configuration& configuration, std::size_t producers) {
-    const std::size_t writers =
-        std::size_t{configuration.listmode.files} * configuration.listmode.record_kinds();
+    const std::size_t writers = std::size_t{configuration.listmode.files} * configuration.record_kinds();
     const std::size_t others = producers + 1 + writers;
     const std::size_t cores = std::thread::hardware_concurrency();
     return static_cast<std::uint32_t>(cores > others ? cores - others : 1);
@@ -21,6 +20,7 @@ std::uint32_t default_threads(const config::Configuration& configuration, std::s
 gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration) {
     gpu::CoincidenceRules rules = coincidence_rules(configuration.coincidence);
     rules.search = configuration.listmode.write_coincidences;
+    if (configuration.gammas) rules.gammas = gamma_rules(*configuration.gammas);
     return rules;
 }
 
@@ -35,6 +35,15 @@ gpu::CoincidenceRules coincidence_rules(const config::Coincidence& c) {
     rules.delay = c.delay_ticks;
     rules.delayeds = c.delayeds;
     return rules;
+}
+
+gpu::GammaRules gamma_rules(const config::Gammas& g) {
+    return {static_cast<float>(g.lower_keV),
+            static_cast<float>(g.upper_keV),
+            g.before_ticks,
+            g.after_ticks,
+            g.policy,
+            g.delay_ticks};
 }
 
 gpu::PipelineOptions pipeline_options(const config::Configuration& configuration,

@@ -16,5 +16,6 @@ gpu::PipelineOptions pipeline_options(const config::Configuration& configuration
 
 gpu::CoincidenceRules coincidence_rules(const config::Configuration& configuration);
 gpu::CoincidenceRules coincidence_rules(const config::Coincidence& coincidence);
+gpu::GammaRules gamma_rules(const config::Gammas& gammas);
 
 }  // namespace petacq::daemon

@@ -93,10 +93,13 @@ std::string difference_of(const RecordRules& a, const RecordRules& b) {
     };
     const json all_a = rules_of(a);
     const json all_b = rules_of(b);
+    json sections = all_a;
+    sections.update(all_b);
     std::vector<std::string> found;
     const auto text = [](const json& value) { return value.is_null() ? "none" : value.dump(); };
-    for (const auto& [section, of_a] : all_a.items()) {
-        const json& of_b = all_b.at(section);
+    for (const auto& [section, either] : sections.items()) {
+        const json of_a = all_a.value(section, json());
+        const json of_b = all_b.value(section, json());
         if (of_a.is_null() != of_b.is_null())
             found.push_back(fmt::format("{}: {} and {}", section, text(of_a), text(of_b)));
         if (of_a.is_null() || of_b.is_null()) continue;

@@ -44,6 +44,7 @@ struct StatedActivity {
 struct RecordRules {
     std::optional<config::Coincidence> coincidence;
     std::optional<config::Energy> energy;
+    std::optional<config::Gammas> gammas{};  ///< of triples, and of singles that hold gammas
 };
 
 /// What differs, by the names of the configuration and with both values: "coincidence.window_ticks: 320 and

@@ -103,8 +103,10 @@ StatedActivity activity_from(const json& document) {
 }
 
 json rules_json(const RecordRules& rules) {
-    return {{"coincidence", rules.coincidence ? config::to_json(*rules.coincidence) : json()},
-            {"energy", rules.energy ? config::to_json(*rules.energy) : json()}};
+    json out = {{"coincidence", rules.coincidence ? config::to_json(*rules.coincidence) : json()},
+                {"energy", rules.energy ? config::to_json(*rules.energy) : json()}};
+    if (rules.gammas) out["gammas"] = config::to_json(*rules.gammas);
+    return out;
 }
 
 RecordRules rules_from(const json& document) {
@@ -112,6 +114,7 @@ RecordRules rules_from(const json& document) {
     if (const json& c = member(document, "coincidence"); c.is_object())
         rules.coincidence = config::coincidence_from_json(c);
     if (const json& e = member(document, "energy"); e.is_object()) rules.energy = config::energy_from_json(e);
+    if (const json& g = member(document, "gammas"); g.is_object()) rules.gammas = config::gammas_from_json(g);
     return rules;
 }
 

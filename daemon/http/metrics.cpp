@@ -159,6 +159,7 @@ constexpr MetricFamily by_reason_families[] = {
     {"petacqd_datagrams_rejected_total", "reason", "Datagrams received and not used.", "datagrams"},
     {"petacqd_frames_rejected_total", "reason", "Frames that did not become singles inside the energy window.", "frames"},
     {"petacqd_tags_rejected_total", "reason", "Tags that were not accepted.", "tags"},
+    {"petacqd_gammas_total", "reason", "Gammas that were counted, by whether they are in a triple.", "gammas"},
     {"petacqd_singles_unused_total", "reason", "Singles that are in no coincidence.", "singles"},
 };
 

@@ -21,6 +21,7 @@ constexpr KindEntry kinds[] = {
     {"singles", RecordKind::singles, sizeof(gpu::Single)},
     {"tags", RecordKind::tags, sizeof(gpu::Tag)},
     {"seconds", RecordKind::seconds, 0},
+    {"triples", RecordKind::triples, sizeof(gpu::Triple)},
 };
 
 const KindEntry& entry_of(RecordKind kind) {
@@ -103,6 +104,13 @@ bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b) {
     if (a.time != b.time) return a.time < b.time;
     return std::tie(a.kind, a.crystal_a, a.dt, a.crystal_b, a.energy_a, a.energy_b) <=
            std::tie(b.kind, b.crystal_a, b.dt, b.crystal_b, b.energy_a, b.energy_b);
+}
+
+bool in_order(const gpu::Triple& a, const gpu::Triple& b) {
+    if (!in_order(a.pair, b.pair)) return false;
+    if (!in_order(b.pair, a.pair)) return true;  // of two pairs
+    return std::tie(a.third, a.gamma_dt, a.gamma_crystal, a.gamma_energy) <=
+           std::tie(b.third, b.gamma_dt, b.gamma_crystal, b.gamma_energy);
 }
 
 bool in_order(const gpu::Tag& a, const gpu::Tag& b) {

@@ -25,13 +25,14 @@ enum class RecordKind : std::uint32_t {
     singles = 2,
     tags = 3,
     seconds = 4,  ///< described by the file itself: daemon/seconds
+    triples = 5,
 };
 
 /// Whether the number names a kind.
 bool is_known(RecordKind kind);
-/// "coincidences", "singles", "tags", "seconds".
+/// "coincidences", "singles", "tags", "seconds", "triples".
 const char* name_of(RecordKind kind);
-/// 32, 16, 16, or 0 for records whose size the file header gives: a multiple of 64.
+/// 32, 16, 16, 48, or 0 for seconds, whose size the file header gives: a multiple of 64.
 std::uint32_t record_bytes_of(RecordKind kind);
 /// Whether a file header may give this kind and size. False for kinds that this version does not know.
 bool is_record(RecordKind kind, std::uint32_t record_bytes);
@@ -142,11 +143,25 @@ bool is_sealed(const Part& part) {
 
 /// The time of the record at `record`: the first field of every kind.
 std::uint64_t time_of(const std::byte* record);
+inline std::uint64_t time_of(const gpu::Coincidence& pair) {
+    return pair.time;
+}
+inline std::uint64_t time_of(const gpu::Single& single) {
+    return single.time;
+}
+inline std::uint64_t time_of(const gpu::Tag& tag) {
+    return tag.time;
+}
+inline std::uint64_t time_of(const gpu::Triple& triple) {
+    return triple.pair.time;
+}
 
 /// Whether `b` may follow `a`. Coincidences are ordered by (time, kind, crystal_a, dt, crystal_b, energy_a,
-/// energy_b), singles by (time, crystal, energy), tags by (time, source, channel, kind, value).
+/// energy_b), singles by (time, crystal, energy), tags by (time, source, channel, kind, value), triples as
+/// their pairs, and those of a pair by (third, gamma_dt, gamma_crystal, gamma_energy).
 bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b);
 bool in_order(const gpu::Single& a, const gpu::Single& b);
 bool in_order(const gpu::Tag& a, const gpu::Tag& b);
+bool in_order(const gpu::Triple& a, const gpu::Triple& b);
 
 }  // namespace petacq::daemon

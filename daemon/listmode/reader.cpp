@@ -311,4 +311,8 @@ std::span<const gpu::Tag> ListModeReader::tags() const {
     return records_of<gpu::Tag>(RecordKind::tags);
 }
 
+std::span<const gpu::Triple> ListModeReader::triples() const {
+    return records_of<gpu::Triple>(RecordKind::triples);
+}
+
 }  // namespace petacq::daemon

@@ -89,6 +89,7 @@ class ListModeReader {
     [[nodiscard]] std::span<const gpu::Coincidence> coincidences() const;
     [[nodiscard]] std::span<const gpu::Single> singles() const;
     [[nodiscard]] std::span<const gpu::Tag> tags() const;
+    [[nodiscard]] std::span<const gpu::Triple> triples() const;
     /// How much of file_bytes() has been passed.
     [[nodiscard]] std::uint64_t bytes_done() const;
 

@@ -33,13 +33,14 @@ ListModeLayout layout_of(const std::filesystem::path& path, const ListModeOption
             o.closing};
 }
 
-using AnyRecords =
-    std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>, WaitingRecords<gpu::Tag>>;
+using AnyRecords = std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>,
+                                WaitingRecords<gpu::Tag>, WaitingRecords<gpu::Triple>>;
 
 AnyRecords make_records(const ListModeOptions& o) {
     const std::size_t max_spare_bytes = std::size_t{o.queue_blocks} * o.block_bytes;
     if (o.kind == RecordKind::coincidences) return WaitingRecords<gpu::Coincidence>(max_spare_bytes);
     if (o.kind == RecordKind::singles) return WaitingRecords<gpu::Single>(max_spare_bytes);
+    if (o.kind == RecordKind::triples) return WaitingRecords<gpu::Triple>(max_spare_bytes);
     return WaitingRecords<gpu::Tag>(max_spare_bytes);
 }
 
@@ -94,6 +95,10 @@ void ListModeWriter::append(gpu::RecordVector<gpu::Tag>&& records) {
     append_records(RecordKind::tags, records);
 }
 
+void ListModeWriter::append(gpu::RecordVector<gpu::Triple>&& records) {
+    append_records(RecordKind::triples, records);
+}
+
 template <class Record>
 void ListModeWriter::append_records(RecordKind kind, gpu::RecordVector<Record>& records) {
     if (kind != kind_) throw std::logic_error(std::string("this list-mode file takes ") + name_of(kind_));
@@ -145,7 +150,7 @@ bool ListModeWriter::begin_block(net::MutexLock& lock) {
 void ListModeWriter::queue_current() {
     const std::uint64_t first = current_first_;
     const std::uint64_t first_time =
-        std::visit([=](const auto& waiting) { return waiting.at(first).time; }, waiting_);
+        std::visit([=](const auto& waiting) { return time_of(waiting.at(first)); }, waiting_);
     const BlockPlace place = plan_.place(first_time, current_records_);
     blocks_.push_back({place, current_first_, current_records_});
     Worker& worker = *workers_[place.file];

@@ -96,6 +96,7 @@ class ListModeWriter {
     void append(gpu::RecordVector<gpu::Coincidence>&& records);
     void append(gpu::RecordVector<gpu::Single>&& records);
     void append(gpu::RecordVector<gpu::Tag>&& records);
+    void append(gpu::RecordVector<gpu::Triple>&& records);
 
     /// Measures latency: everything that arrived at these times (steady clock, ns) has been appended by now,
     /// so the latency of each is known when all records appended so far are written. Ignores marks beyond
@@ -188,7 +189,8 @@ class ListModeWriter {
 
     mutable net::Mutex mutex_;
     std::condition_variable room_;
-    std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>, WaitingRecords<gpu::Tag>>
+    std::variant<WaitingRecords<gpu::Coincidence>, WaitingRecords<gpu::Single>, WaitingRecords<gpu::Tag>,
+                 WaitingRecords<gpu::Triple>>
         waiting_ PETACQ_GUARDED_BY(mutex_);
     BlockPlan plan_ PETACQ_GUARDED_BY(mutex_);
     struct PartStart {

@@ -105,7 +105,7 @@ PlacementWish placement_wish(const config::Configuration& configuration,
     // Those that upload, launch and hand out; the threads that help them to copy are idle most of the time.
     constexpr std::size_t of_pipeline = 3;
     wish.result_threads =
-        of_pipeline + std::size_t{configuration.listmode.files} * configuration.listmode.record_kinds();
+        of_pipeline + std::size_t{configuration.listmode.files} * configuration.record_kinds();
     return wish;
 }
 

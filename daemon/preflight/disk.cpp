@@ -158,6 +158,11 @@ double max_bytes_per_s(const config::Configuration& c, double frames_per_s) {
         const double kinds = c.coincidence.delay_ticks ? 2 : 1;  // prompts and delayeds
         bytes += kinds * frames_per_s / 2 * sizeof(gpu::Coincidence);
     }
+    if (c.gammas) {
+        // As many triples as there can be if each gamma belongs to one pair; a third of the frames each.
+        const double kinds = c.gammas->delay_ticks ? 2 : 1;
+        bytes += kinds * frames_per_s / 3 * sizeof(gpu::Triple);
+    }
     if (c.listmode.write_raw) bytes += frames_per_s * net::frame_bytes * (1 + capture_overhead);
     return bytes;
 }

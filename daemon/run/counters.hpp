@@ -38,6 +38,13 @@
     X(saved_singles, write_failed, growth, "singles", 0, no_metric, "Singles of the run that could not be written.") \
     X(saved_singles, in_queue, at_end, "singles", 0, no_metric, "Singles of the run on their way to the disk.")
 
+/// Section "triples": all 0 without gammas.
+#define PETACQ_TRIPLE_COUNTERS(X) \
+    X(triples, found, growth, "triples", 0, no_metric, "Triples of the run.") \
+    X(triples, written, growth, "triples", 0, no_metric, "Triples of the run handed to the disk.") \
+    X(triples, write_failed, growth, "triples", 0, no_metric, "Triples of the run that could not be written.") \
+    X(triples, in_queue, at_end, "triples", 0, no_metric, "Triples of the run on their way to the disk.")
+
 /// Section "tags", besides those of the pipeline.
 #define PETACQ_TAGS_OF_RUN_COUNTERS(X) \
     X(tags, ordered, growth, "tags", 0, no_metric, "Tags that the watermark has passed, in order.") \
@@ -66,10 +73,13 @@ inline constexpr IdentityFormula identity_formulas[] = {
      "frames + frames_in_flight_at_start = frames.received + tags.received + "
      "frames_in_flight_at_end"},
     {"frames", "frames", gpu::frame_identity},
-    {"accepted singles", "singles", "frames.accepted + pending_at_start = decided + pending_at_end"},
+    {"accepted singles", "singles",
+     "frames.accepted + pending_at_start = decided + gammas.used + gammas.unused + pending_at_end"},
     {"decided singles", "singles", gpu::single_identity},
     {"pairs", "pairs", "prompts_found + delayeds_found = written + write_failed + in_queue"},
     {"saved singles", "saved_singles", "found = written + write_failed + in_queue"},
+    {"gammas", "gammas", gpu::gamma_identity},
+    {"triples", "triples", "found = written + write_failed + in_queue"},
     {"tags", "tags", gpu::tag_identity},
     {"accepted tags", "tags", "accepted + pending_at_start = ordered + pending_at_end"},
     {"tags written", "tags", "found = written + write_failed + in_queue"},

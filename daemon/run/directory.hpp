@@ -18,6 +18,7 @@ class RunDirectoryError : public std::runtime_error {
 
 inline constexpr const char* coincidences_file = "coincidences.plm";
 inline constexpr const char* singles_file = "singles.plm";
+inline constexpr const char* triples_file = "triples.plm";
 inline constexpr const char* seconds_file = "seconds.plm";
 inline constexpr const char* tags_file = "tags.plm";
 inline constexpr const char* run_file = "run.json";

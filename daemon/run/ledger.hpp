@@ -1,4 +1,4 @@
-// The ledger: where every datagram, frame, single, pair and tag went.
+// The ledger: where every datagram, frame, single, pair, gamma, triple and tag went.
 //
 // A plain snapshot of counters. The ledger of a run is the difference of two snapshots; every identity in
 // ledger_identities() holds for totals and for differences alike, whenever nothing is on its way between the
@@ -43,6 +43,12 @@ struct SavedSinglesLedger {
     bool operator==(const SavedSinglesLedger&) const = default;
 };
 
+struct TripleLedger {
+    PETACQ_TRIPLE_COUNTERS(PETACQ_COUNTER_MEMBER)
+
+    bool operator==(const TripleLedger&) const = default;
+};
+
 struct TagLedger : gpu::TagCounts {
     PETACQ_TAGS_OF_RUN_COUNTERS(PETACQ_COUNTER_MEMBER)
 
@@ -55,6 +61,8 @@ struct Ledger {
     SingleLedger singles;
     PairLedger pairs;
     SavedSinglesLedger saved_singles;
+    gpu::GammaCounts gammas;
+    TripleLedger triples;
     TagLedger tags;
     bool numbered = true;  ///< false with bare framing: no datagram has a number
 

@@ -91,6 +91,7 @@ void Run::open_files() {
     if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
     }
+    if (setting_.configuration->gammas) triples_ = make_writer(RecordKind::triples, triples_file);
     tags_ = make_writer(RecordKind::tags, tags_file);
     seconds_ = make_seconds();
     if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {
@@ -125,6 +126,7 @@ void Run::note_start() {
 void Run::discard() {
     coincidences_.reset();
     singles_.reset();
+    triples_.reset();
     tags_.reset();
     seconds_.reset();
     capture_.reset();
@@ -163,6 +165,7 @@ std::unique_ptr<SecondsFile> Run::make_seconds() const {
 void Run::append(gpu::SliceResult& result) {
     if (coincidences_) coincidences_->append(std::move(result.coincidences));
     if (singles_) singles_->append(std::move(result.singles));
+    if (triples_) triples_->append(std::move(result.triples));
     if (!result.tags.empty()) tags_->append(std::move(result.tags));
 }
 
@@ -170,6 +173,7 @@ std::vector<Run::Writer> Run::writers() const {
     std::vector<Writer> all;
     if (coincidences_) all.push_back({RecordKind::coincidences, "writer", coincidences_.get()});
     if (singles_) all.push_back({RecordKind::singles, "writer singles", singles_.get()});
+    if (triples_) all.push_back({RecordKind::triples, "writer triples", triples_.get()});
     all.push_back({RecordKind::tags, "writer tags", tags_.get()});
     return all;
 }
@@ -230,6 +234,7 @@ void Run::add_end_progress(std::vector<StageProgress>& stages) const {
 void Run::complete(Ledger& ledger) const {
     if (coincidences_) fill(ledger.pairs, coincidences_->counts());
     if (singles_) fill(ledger.saved_singles, singles_->counts());
+    if (triples_) fill(ledger.triples, triples_->counts());
     fill(ledger.tags, tags_->counts());
 }
 

@@ -126,8 +126,8 @@ class Run {
     /// The recent latency from arrival until the coincidences were written; without them, the singles.
     [[nodiscard]] LatencySummary latency() const { return measured().latency(); }
     /// Adds "writer", or "writer 1", "writer 2", ... if there are several, if coincidences are saved, "writer
-    /// singles" likewise if singles are saved, "writer tags" if there were tags, "writer seconds", and
-    /// "capture" if datagrams are kept. Also in finish().
+    /// singles" and "writer triples" likewise if these are saved, "writer tags" if there were tags, "writer
+    /// seconds", and "capture" if datagrams are kept. Also in finish().
     void add_progress(std::vector<StageProgress>& stages) const;
     /// Adds "run end", the progress of finish() in another thread.
     void add_end_progress(std::vector<StageProgress>& stages) const;
@@ -193,6 +193,7 @@ class Run {
     FileIdentity description_identity_;             ///< of the first run.json
     std::unique_ptr<ListModeWriter> coincidences_;  ///< if requested
     std::unique_ptr<ListModeWriter> singles_;       ///< likewise; at least one of the two
+    std::unique_ptr<ListModeWriter> triples_;       ///< if gammas are configured
     std::unique_ptr<ListModeWriter> tags_;          ///< one file, made with the first tag
     std::unique_ptr<SecondsFile> seconds_;
     std::unique_ptr<Capture> capture_;         ///< if requested

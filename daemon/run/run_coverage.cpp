@@ -36,6 +36,8 @@ Coverage RunCoverage::of(RecordKind kind) const {
     const net::MutexLock lock(mutex_);
     Coverage coverage = coverage_;
     if (kind == RecordKind::singles || kind == RecordKind::tags) coverage.rules.coincidence.reset();
+    // Pairs are the same with and without gammas.
+    if (kind != RecordKind::singles && kind != RecordKind::triples) coverage.rules.gammas.reset();
     if (kind == RecordKind::tags) coverage.rules.energy.reset();
     return coverage;
 }

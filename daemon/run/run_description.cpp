@@ -20,7 +20,8 @@ nlohmann::json number_or_null(const std::optional<Number>& number) {
 Coverage Run::known_coverage() const {
     Coverage coverage;
     coverage.tick_ps = setting_.scanner->tick_ps;
-    coverage.rules = {setting_.configuration->coincidence, setting_.configuration->energy};
+    const config::Configuration& configuration = *setting_.configuration;
+    coverage.rules = {configuration.coincidence, configuration.energy, configuration.gammas};
     if (const OperatorData& said = request_.operator_data; said.nuclide) {
         coverage.activity = StatedActivity{said.nuclide->name, said.nuclide->half_life_s,
                                            said.nuclide->branching_ratio, said.activity_MBq, said.assay};

@@ -180,8 +180,9 @@ json make_tags(const Observation& seen) {
     return tags;
 }
 
-json make_memory(const config::ListMode& listmode, const Installation& installation) {
-    const std::uint64_t files = listmode.record_kinds() + 1;  // tags have one, too
+json make_memory(const config::Configuration& configuration, const Installation& installation) {
+    const config::ListMode& listmode = configuration.listmode;
+    const std::uint64_t files = configuration.record_kinds() + 1;  // tags have one, too
     return {{"batch_pool_bytes", installation.pool_bytes},
             {"pipeline_bytes", installation.pipeline_bytes},
             {"block_buffer_bytes", std::uint64_t{listmode.queue_blocks} * listmode.block_bytes * files}};
@@ -345,7 +346,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"queues", make_queues(*seen.now, installation.batches)},
             {"disk", make_disk(seen)},
             {"tap", make_tap(configuration.tap.socket, a.tap)},
-            {"memory", make_memory(configuration.listmode, installation)}};
+            {"memory", make_memory(configuration, installation)}};
 }
 
 }  // namespace petacq::daemon

@@ -46,11 +46,11 @@
     X(singles, unsearched, growth, "singles", 42, by_reason, "Singles that were only put in order: without `listmode.write_coincidences`, no coincidences are looked for.")
 /// Section "gammas". They are no singles of pairs.
 #define PETACQ_GAMMA_COUNTERS(X) \
-    X(gammas, used, growth, "gammas", 0, by_reason, "Gammas in at least one triple.") \
-    X(gammas, unused, growth, "gammas", 0, by_reason, "Gammas in no triple, counted once no later pair can use them.") \
-    X(gammas, reused, growth, "gammas", 0, no_metric, "Uses of a gamma in triples beyond its first.") \
-    X(gammas, triples, growth, "triples", 0, "petacqd_triples_total", "Triples found: a pair and a gamma at its time.") \
-    X(gammas, delayed, growth, "triples", 0, "petacqd_delayed_triples_total", "Triples of a pair and a gamma that came the delay of the gammas later.")
+    X(gammas, used, growth, "gammas", 43, by_reason, "Gammas in at least one triple.") \
+    X(gammas, unused, growth, "gammas", 44, by_reason, "Gammas in no triple, counted once no later pair can use them.") \
+    X(gammas, reused, growth, "gammas", 45, no_metric, "Uses of a gamma in triples beyond its first.") \
+    X(gammas, triples, growth, "triples", 46, "petacqd_triples_total", "Triples found: a pair and a gamma at its time.") \
+    X(gammas, delayed, growth, "triples", 47, "petacqd_delayed_triples_total", "Triples of a pair and a gamma that came the delay of the gammas later.")
 // clang-format on
 
 namespace petacq::gpu {

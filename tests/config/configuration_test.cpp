@@ -118,6 +118,43 @@ TEST_CASE("impossible values are refused with the path of the key") {
     CHECK(about_key("/energy/upper_keV", "349.5") ==
           "/energy/upper_keV: expected at least lower_keV = 350, found 349.5");
     CHECK(about_key("/energy/upper_keV", "350").empty());
+    const auto gammas = [](json changed) {
+        json document = {{"lower_keV", 700}, {"upper_keV", 1200}, {"before_ticks", 40}, {"after_ticks", 60}};
+        document.merge_patch(changed);
+        return about_key("/gammas", document.dump().c_str());
+    };
+    CHECK(gammas(json::object()).empty());
+    CHECK(about_key("/gammas", "null").empty());
+    CHECK(about_key("/gammas", "{}") == "/gammas/lower_keV: missing; expected a number from 0 to 1000000");
+    CHECK(gammas({{"upper_keV", 699.5}}) ==
+          "/gammas/upper_keV: expected at least lower_keV = 700, found 699.5");
+    CHECK(gammas({{"lower_keV", 650}}) ==
+          "/gammas/lower_keV: expected a window apart from that of /energy, which is 350 to 650 keV, found "
+          "650 to 1200 keV");
+    CHECK(gammas({{"lower_keV", 100}, {"upper_keV", 349.9}}).empty());
+    CHECK(
+        gammas({{"lower_keV", 100}, {"upper_keV", 350}}).starts_with("/gammas/lower_keV: expected a window"));
+    CHECK(
+        gammas({{"lower_keV", 400}, {"upper_keV", 410}}).starts_with("/gammas/lower_keV: expected a window"));
+    CHECK(gammas({{"delay_ticks", 100}}) ==
+          "/gammas/delay_ticks: expected more than before_ticks + after_ticks = 100, so that delayed gammas "
+          "are others; found 100");
+    CHECK(gammas({{"delay_ticks", 101}}).empty());
+    CHECK(gammas({{"policy", "first"}}) ==
+          "/gammas/policy: expected \"all\", \"only_one\" or \"nearest\", found the string \"first\"");
+    CHECK(gammas({{"after_ticks", nullptr}}) ==
+          "/gammas/after_ticks: missing; expected an integer from 0 to 2147483647, or after_ns");
+    json with_gammas = minimal();
+    with_gammas["gammas"] = {
+        {"lower_keV", 700}, {"upper_keV", 1200}, {"before_ticks", 4}, {"after_ticks", 6}};
+    const auto read = [&] { return config::configuration_from_json(with_gammas, "/"); };
+    CHECK(config::to_json(read()) == *read().document);
+    CHECK(read().gammas->policy == config::GammaPolicy::all);
+    with_gammas["energy"]["filter"] = false;
+    CHECK(complaint(read).starts_with("/gammas: expected null, or true in /energy/filter"));
+    with_gammas["energy"]["filter"] = true;
+    with_gammas["listmode"] = {{"write_coincidences", false}, {"write_singles", true}};
+    CHECK(complaint(read).starts_with("/gammas: expected null, or true in /listmode/write_coincidences"));
     CHECK(about_key("/frame/tag_marker", "10") ==
           "/frame/tag_marker: expected another than frame.head_marker, which marks hits; found 10 for both");
     CHECK(about_key("/frame/tag_marker", "12").empty());

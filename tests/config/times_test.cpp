@@ -68,12 +68,13 @@ TEST_CASE("the configuration takes windows in ns") {
     config::Scanner scanner = tiny_scanner();
     scanner.tick_ps = 12.5;
     write_file(directory / "s.json", config::to_json(scanner).dump());
-    const auto with = [&](const char* coincidence) {
+    const auto with = [&](const char* coincidence, const char* gammas = "null") {
         json document = {{"scanner", "s.json"},
                          {"calibration", "c.h5"},
                          {"data_dir", "data"},
                          {"receive", {{"sockets", {{{"port", 9601}}}}}}};
         document["coincidence"] = json::parse(coincidence);
+        document["gammas"] = json::parse(gammas);
         return config::configuration_from_json(document, directory.path());
     };
     const auto c = with(R"({"window_ns": 4.01, "delay_ns": 100.01})");
@@ -83,6 +84,13 @@ TEST_CASE("the configuration takes windows in ns") {
     CHECK_FALSE(c.document->at("coincidence").contains("window_ns"));
     CHECK(with(R"({"window_ns": 4, "delay_ticks": 9000})").coincidence.delay_ticks == 9000U);
     CHECK_FALSE(with(R"({"window_ns": 4, "delay_ticks": null})").coincidence.delay_ticks);
+
+    const auto three = with(R"({"window_ticks": 9})", R"({"lower_keV": 800, "upper_keV": 900,
+        "before_ns": 4.01, "after_ticks": 7, "delay_ns": 100.01})");
+    CHECK(three.gammas->before_ticks == 320);
+    CHECK(three.gammas->after_ticks == 7);
+    CHECK(three.gammas->delay_ticks == 8001U);
+    CHECK(config::to_json(three) == *three.document);
 
     const auto refused = [&](const char* coincidence) { return complaint([&] { with(coincidence); }); };
     CHECK(refused(R"({"window_ns": 4, "window_ticks": 320})") ==

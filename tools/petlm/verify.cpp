@@ -64,7 +64,8 @@ class RecordCheck {
             if (last && !daemon::in_order(*last, all[i])) report(i, "is not in order");
             last = all[i];
             fields(i, all[i]);
-            if (!covers({all[i].time, all[i].time + 1})) report_outside(i);
+            const std::uint64_t time = daemon::time_of(all[i]);
+            if (!covers({time, time + 1})) report_outside(i);
         }
     }
     void fields(std::size_t i, const gpu::Coincidence& pair) {
@@ -74,6 +75,14 @@ class RecordCheck {
             report(i, "is neither prompt nor delayed");
         }
         if (pair.crystal_a >= crystal_count_ || pair.crystal_b >= crystal_count_) report_crystal(i);
+    }
+    void fields(std::size_t i, const gpu::Triple& triple) {
+        if (triple.pair.kind > gpu::Kind::delayed) report(i, "is neither prompt nor delayed");
+        if (triple.third > gpu::ThirdPhoton::delayed)
+            report(i, "has a gamma that is neither coincident nor delayed");
+        if (triple.pair.crystal_a >= crystal_count_ || triple.pair.crystal_b >= crystal_count_ ||
+            triple.gamma_crystal >= crystal_count_)
+            report_crystal(i);
     }
     void fields(std::size_t i, const gpu::Single& single) {
         if (single.crystal >= crystal_count_) report_crystal(i);
@@ -127,7 +136,9 @@ class RecordCheck {
     const daemon::ListModeReader& reader_;
     std::string& text_;
     std::uint64_t crystal_count_ = UINT64_MAX;
-    std::tuple<std::optional<gpu::Coincidence>, std::optional<gpu::Single>, std::optional<gpu::Tag>> last_;
+    std::tuple<std::optional<gpu::Coincidence>, std::optional<gpu::Single>, std::optional<gpu::Tag>,
+               std::optional<gpu::Triple>>
+        last_;
     std::optional<SecondsCheck> seconds_;
     std::optional<daemon::Intervals> covered_;  ///< absent: the file does not say
     gpu::TickRange covering_;                   ///< of these, the one with the last record
@@ -138,6 +149,7 @@ struct Totals {
     std::uint64_t pairs = 0;
     std::uint64_t prompts = 0;
     std::optional<std::uint64_t> singles;
+    std::optional<std::uint64_t> triples;
     std::optional<std::uint64_t> tags;
     std::optional<SecondsTotals> seconds;
 
@@ -145,6 +157,7 @@ struct Totals {
         pairs += other.pairs;
         prompts += other.prompts;
         if (other.singles) singles = singles.value_or(0) + *other.singles;
+        if (other.triples) triples = triples.value_or(0) + *other.triples;
         if (other.tags) tags = tags.value_or(0) + *other.tags;
         if (other.seconds) seconds = other.seconds;  // a run has one file of them
     }
@@ -194,7 +207,9 @@ FileVerdict verify_file(const std::filesystem::path& file, const AddProgress& ad
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
     verdict.status = clean ? ok : has_problems;
     if (reader.kind() == daemon::RecordKind::coincidences) {
-        verdict.totals = {condition.records, check.prompts, {}, {}, {}};
+        verdict.totals = {condition.records, check.prompts, {}, {}, {}, {}};
+    } else if (reader.kind() == daemon::RecordKind::triples) {
+        verdict.totals.triples = condition.records;
     } else if (reader.kind() == daemon::RecordKind::tags) {
         verdict.totals.tags = condition.records;
     } else if (reader.kind() == daemon::RecordKind::singles) {
@@ -234,8 +249,8 @@ void verify_coverage(const std::filesystem::path& directory, const nlohmann::jso
     if (!run.contains("coverage")) return;
     try {
         const daemon::Coverage stated = daemon::coverage_of_run(run);
-        for (const daemon::RecordKind kind :
-             {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::tags}) {
+        for (const daemon::RecordKind kind : {daemon::RecordKind::coincidences, daemon::RecordKind::singles,
+                                              daemon::RecordKind::triples, daemon::RecordKind::tags}) {
             try {
                 const RecordSource files(directory, kind);
                 const daemon::Coverage& found = files.coverage();
@@ -304,6 +319,7 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
         compare("/pairs/delayeds_found", totals.pairs - totals.prompts);
     }
     if (totals.singles) compare("/saved_singles/written", *totals.singles);
+    if (totals.triples) compare("/triples/written", *totals.triples);
     if (totals.tags) compare("/tags/written", *totals.tags);
     // A recovered run may lack seconds that its coincidences have.
     if (totals.seconds && state == "complete") {

@@ -75,7 +75,10 @@ Line ledger_line(const json& ledger) {
     const auto say = [&](std::uint64_t count, const char* one, const char* fate) {
         if (count > 0) text += fmt::format(", {} {}", counted(count, one, std::string(one) + "s"), fate);
     };
-    say(sum({{"pairs", "write_failed"}, {"saved_singles", "write_failed"}, {"tags", "write_failed"}}),
+    say(sum({{"pairs", "write_failed"},
+             {"saved_singles", "write_failed"},
+             {"triples", "write_failed"},
+             {"tags", "write_failed"}}),
         "record", "not written");
     say(sum({{"frames", "late"}}), "frame", "late");
     say(sum({{"frames", "time_jump"}}), "time jump", "rejected");

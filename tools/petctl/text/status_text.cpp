@@ -49,9 +49,11 @@ void add_ledger(Lines& lines, const json& ledger) {
         {{"ledger: ", Style::title}, {closed(verdict), verdict == false ? Style::bad : Style::plain}});
     for (const char* name : {"datagrams", "frames", "singles", "pairs"})
         lines.push_back(ledger_section(name, at(ledger, {name})));
-    // Only if singles are saved.
-    if (const json& saved = at(ledger, {"saved_singles"}); !all_zero(saved))
-        lines.push_back(ledger_section("saved_singles", saved));
+    // Only if singles are saved, and if there are gammas.
+    for (const char* name : {"saved_singles", "gammas", "triples"}) {
+        if (const json& section = at(ledger, {name}); !all_zero(section))
+            lines.push_back(ledger_section(name, section));
+    }
 }
 
 /// What the operator said at the start of the run.

@@ -41,6 +41,12 @@ Exported export_csv(const ExportSource& source, const ExportOptions& options, Ou
     exported.notes = {"Times are ticks of detector time, energies keV."};
     if (source.kind() == daemon::RecordKind::tags)
         exported.notes = {"Times are ticks of detector time, positions micrometres."};
+    if (source.kind() == daemon::RecordKind::triples) {
+        exported.notes.push_back(
+            "gamma_dt is the time from the earlier single of the pair to the gamma; for a delayed gamma, "
+            "minus "
+            "the delay of the gammas.");
+    }
     if (source.kind() == daemon::RecordKind::coincidences) {
         exported.notes.push_back(
             "dt is the time from crystal_a to crystal_b; for a delayed, minus the delay.");

@@ -22,6 +22,9 @@ inline std::string_view csv_header(daemon::RecordKind kind) {
             return "time,crystal,energy\n";
         case daemon::RecordKind::tags:
             return "time,source,channel,kind,value\n";
+        case daemon::RecordKind::triples:
+            return "kind,time,dt,crystal_a,crystal_b,energy_a,energy_b,gamma,gamma_dt,gamma_crystal,gamma_"
+                   "energy\n";
         default:
             return "kind,time,dt,crystal_a,crystal_b,energy_a,energy_b\n";
     }
@@ -40,8 +43,8 @@ inline char* csv_text(char* at, std::string_view text) {
     return at + text.size();
 }
 
-/// Writes one line at `at`, where longest_csv_line bytes are free. Returns its end.
-inline char* csv_line(char* at, const gpu::Coincidence& c) {
+/// The fields of a pair, and `separator`.
+inline char* csv_pair(char* at, const gpu::Coincidence& c, char separator) {
     if (c.kind == gpu::Kind::prompt) {
         at = csv_text(at, "prompt,");
     } else if (c.kind == gpu::Kind::delayed) {
@@ -54,7 +57,20 @@ inline char* csv_line(char* at, const gpu::Coincidence& c) {
     at = csv_number(at, c.crystal_a, ',');
     at = csv_number(at, c.crystal_b, ',');
     at = csv_number(at, c.energy_a, ',');
-    return csv_number(at, c.energy_b, '\n');
+    return csv_number(at, c.energy_b, separator);
+}
+
+/// Writes one line at `at`, where longest_csv_line bytes are free. Returns its end.
+inline char* csv_line(char* at, const gpu::Coincidence& c) {
+    return csv_pair(at, c, '\n');
+}
+
+inline char* csv_line(char* at, const gpu::Triple& t) {
+    at = csv_pair(at, t.pair, ',');
+    at = csv_text(at, t.third == gpu::ThirdPhoton::coincident ? "coincident," : "delayed,");
+    at = csv_number(at, t.gamma_dt, ',');
+    at = csv_number(at, t.gamma_crystal, ',');
+    return csv_number(at, t.gamma_energy, '\n');
 }
 
 inline char* csv_line(char* at, const gpu::Single& s) {

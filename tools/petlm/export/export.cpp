@@ -30,6 +30,7 @@ struct Format {
     Exporter exporter;
     bool singles;    ///< can hold singles
     bool tags;       ///< can hold tags
+    bool triples;    ///< can hold triples
     bool directory;  ///< writes several files
     bool randoms;    ///< can hold randoms by pairs of crystals
     /// Of the scanner, before anything is read; null: any will do.
@@ -38,11 +39,11 @@ struct Format {
 };
 
 constexpr std::array<Format, 5> formats = {
-    {{"castor", export_castor, false, false, true, true, nullptr, true},
-     {"stir", export_stir, false, false, true, true, check_stir, true},
-     {"coinstruct", export_coinstruct, false, false, false, false},
-     {"csv", export_csv, true, true, false, false},
-     {"hdf5", export_hdf5, true, false, false, false}}};
+    {{"castor", export_castor, false, false, false, true, true, nullptr, true},
+     {"stir", export_stir, false, false, false, true, true, check_stir, true},
+     {"coinstruct", export_coinstruct, false, false, false, false, false},
+     {"csv", export_csv, true, true, true, false, false},
+     {"hdf5", export_hdf5, true, false, false, false, false}}};
 
 const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {
@@ -80,6 +81,7 @@ void check_options(const ExportOptions& o) {
 }
 
 std::string counts_text(const Exported& exported) {
+    if (exported.triples != 0) return fmt::format("{} triples", exported.triples);
     if (exported.tags != 0) return fmt::format("{} tags", exported.tags);
     if (exported.singles != 0) return fmt::format("{} singles", exported.singles);
     return fmt::format("{} prompts, {} delayeds", exported.prompts, exported.delayeds);
@@ -276,6 +278,10 @@ void Exported::count(const daemon::ListModeReader& reader) {
         singles += reader.singles().size();
         return;
     }
+    if (reader.kind() == daemon::RecordKind::triples) {
+        triples += reader.triples().size();
+        return;
+    }
     if (reader.kind() == daemon::RecordKind::tags) {
         tags += reader.tags().size();
         return;
@@ -335,7 +341,8 @@ Exported export_quietly(const ExportOptions& options) {
     const ExportSource source(options.target);
     const daemon::RecordKind kind = source.kind();
     if ((kind == daemon::RecordKind::singles && !format.singles) ||
-        (kind == daemon::RecordKind::tags && !format.tags)) {
+        (kind == daemon::RecordKind::tags && !format.tags) ||
+        (kind == daemon::RecordKind::triples && !format.triples)) {
         throw UsageError(options.target.string() + " holds " + daemon::name_of(kind) + "; " + options.format +
                          " does not take them");
     }

@@ -59,6 +59,7 @@ struct Exported {
     std::uint64_t delayeds = 0;
     std::uint64_t singles = 0;
     std::uint64_t tags = 0;
+    std::uint64_t triples = 0;
     std::vector<std::string> files;  ///< name and content, one line each
     std::vector<std::string> lost;   ///< what the format cannot hold, a sentence each
     std::vector<std::string> notes;  ///< how to read the numbers, a sentence each

@@ -43,9 +43,10 @@ void cut_records(RecordSource& source, std::span<const gpu::TickRange> intervals
         // Records are in order of time, so the intervals that have been passed are not needed again.
         for (auto at = all.begin(); at != all.end() && !intervals.empty();) {
             const gpu::TickRange& wanted = intervals.front();
-            const auto begin =
-                std::partition_point(at, all.end(), [&](const Record& r) { return r.time < wanted.start; });
-            at = std::partition_point(begin, all.end(), [&](const Record& r) { return r.time < wanted.end; });
+            const auto begin = std::partition_point(
+                at, all.end(), [&](const Record& r) { return daemon::time_of(r) < wanted.start; });
+            at = std::partition_point(begin, all.end(),
+                                      [&](const Record& r) { return daemon::time_of(r) < wanted.end; });
             out.append(std::span<const Record>(begin, at));
             if (at != all.end()) intervals = intervals.subspan(1);
         }
@@ -146,7 +147,7 @@ void refuse_same_record(const RecordSource& a, const RecordSource& b, const Reco
     throw UsageError(
         fmt::format("{} cannot be merged with {}: they overlap: both have the same record of tick {}; it "
                     "would count twice",
-                    b.reader().path().string(), a.reader().path().string(), record.time));
+                    b.reader().path().string(), a.reader().path().string(), daemon::time_of(record)));
 }
 
 template <class Record>

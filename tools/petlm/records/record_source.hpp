@@ -70,6 +70,8 @@ std::span<const Record> records_of(const daemon::ListModeReader& reader) {
         return reader.coincidences();
     } else if constexpr (std::is_same_v<Record, gpu::Tag>) {
         return reader.tags();
+    } else if constexpr (std::is_same_v<Record, gpu::Triple>) {
+        return reader.triples();
     } else {
         return reader.singles();
     }
@@ -83,6 +85,8 @@ auto with_record_of(daemon::RecordKind kind, Use&& use) {
             return use(gpu::Single{});
         case daemon::RecordKind::tags:
             return use(gpu::Tag{});
+        case daemon::RecordKind::triples:
+            return use(gpu::Triple{});
         default:
             return use(gpu::Coincidence{});
     }

@@ -32,8 +32,8 @@ std::optional<std::uint64_t> part_number(const std::string& stem, const std::str
 /// The set that a file of a run belongs to by its name; other files go by their own names.
 std::filesystem::path set_of(const std::filesystem::path& file) {
     const std::string name = file.filename().string();
-    const bool of_run =
-        name.starts_with("coincidences") || name.starts_with("singles") || name.starts_with("tags");
+    const bool of_run = name.starts_with("coincidences") || name.starts_with("singles") ||
+                        name.starts_with("triples") || name.starts_with("tags");
     return of_run ? daemon::set_of_file(file) : file;
 }
 
@@ -42,7 +42,8 @@ std::filesystem::path set_of(const std::filesystem::path& file) {
 bool has_name_of_run(const std::filesystem::path& set) {
     const std::string stem = set.stem().string();
     constexpr std::array kinds = {daemon::RecordKind::coincidences, daemon::RecordKind::singles,
-                                  daemon::RecordKind::tags, daemon::RecordKind::seconds};
+                                  daemon::RecordKind::triples, daemon::RecordKind::tags,
+                                  daemon::RecordKind::seconds};
     return std::any_of(kinds.begin(), kinds.end(), [&](daemon::RecordKind kind) {
         const std::string name = daemon::name_of(kind);
         return stem == name || part_number(stem, name);

@@ -34,6 +34,9 @@ struct RecordCheck {
     bool good(const gpu::Single& s) {
         return s.time >= std::exchange(last, s.time) && s.time <= end && s.crystal < crystals;
     }
+    bool good(const gpu::Triple& t) {
+        return good(t.pair) && t.gamma_crystal < crystals && t.third <= gpu::ThirdPhoton::delayed;
+    }
     bool good(const gpu::Tag& t) { return t.time >= std::exchange(last, t.time) && t.time <= end; }
     template <class Record>
     void all(std::span<const Record> records, const daemon::ListModeReader& reader) {

@@ -210,6 +210,7 @@ int recover_run(std::filesystem::path run, std::filesystem::path output) {
             lost.why = error.what();
             if (name.starts_with("singles")) lost.kind = daemon::RecordKind::singles;
             if (name.starts_with("seconds")) lost.kind = daemon::RecordKind::seconds;
+            if (name.starts_with("triples")) lost.kind = daemon::RecordKind::triples;
             if (name.starts_with("tags")) lost.kind = daemon::RecordKind::tags;
             recovered.push_back(lost);
             std::cout << error.what() << ": nothing of it can be recovered\n";

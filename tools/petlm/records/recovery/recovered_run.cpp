@@ -26,6 +26,8 @@ struct RecordTotals {
     std::uint64_t delayeds = 0;
     std::uint64_t singles = 0;
     bool has_singles = false;
+    std::uint64_t triples = 0;
+    bool has_triples = false;
     std::uint64_t tags = 0;
 };
 
@@ -35,6 +37,9 @@ RecordTotals held_in(const std::vector<RecoveredFile>& files) {
         if (file.kind == daemon::RecordKind::singles) {
             held.has_singles = true;
             held.singles += file.records;
+        } else if (file.kind == daemon::RecordKind::triples) {
+            held.has_triples = true;
+            held.triples += file.records;
         } else if (file.kind == daemon::RecordKind::tags) {
             held.tags += file.records;
         } else if (file.kind == daemon::RecordKind::coincidences) {
@@ -106,13 +111,15 @@ void count_records(json& ledger, const RecordTotals& held) {
         return ledger.contains(section) && ledger[section].is_object();
     };
     if (held.has_singles && has("saved_singles")) count("saved_singles", held.singles);
+    if (held.has_triples && has("triples")) count("triples", held.triples);
     if (has("tags")) count("tags", held.tags);
 }
 
 json list_of(const std::vector<RecoveredFile>& files) {
     json list = json::array();
-    for (const daemon::RecordKind kind : {daemon::RecordKind::coincidences, daemon::RecordKind::singles,
-                                          daemon::RecordKind::tags, daemon::RecordKind::seconds}) {
+    for (const daemon::RecordKind kind :
+         {daemon::RecordKind::coincidences, daemon::RecordKind::singles, daemon::RecordKind::triples,
+          daemon::RecordKind::tags, daemon::RecordKind::seconds}) {
         std::uint64_t first_record = 0;
         for (const RecoveredFile& file : files) {
             if (file.kind != kind || file.state == "lost") continue;

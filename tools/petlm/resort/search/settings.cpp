@@ -78,6 +78,7 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     document["pipeline"]["slice_frames"] = slice_singles;
     document["pipeline"]["max_pending_singles"] = std::uint64_t{16} * slice_singles;
     document["spectra"] = {{"enabled", false}};  // those of frames: singles have none
+    document["gammas"] = nullptr;                // resort finds pairs alone
     document["listmode"]["write_singles"] = false;
     document["listmode"]["write_coincidences"] = true;  // of a run of singles alone, too
     return config::configuration_from_json(document, "/");

@@ -1,0 +1,188 @@
+// Runs with a gamma window: triples of pairs and gammas, from the daemon to the tools. The lower part of the
+// spectrum serves as the gamma window.
+#include <cstring>
+
+#include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr float highest_gamma = 400;
+constexpr std::int64_t before = 50'000;
+constexpr std::int64_t after = 100'000;
+constexpr std::int64_t delay = 1'000'000;
+
+json with_gammas(const std::string& policy) {
+    return {{"energy", {{"lower_keV", 430}, {"upper_keV", 650}}},
+            {"coincidence", {{"delay_ticks", 30'000}}},
+            {"gammas",
+             {{"lower_keV", 200},
+              {"upper_keV", highest_gamma},
+              {"before_ticks", before},
+              {"after_ticks", after},
+              {"policy", policy},
+              {"delay_ticks", delay}}},
+            {"listmode", {{"write_singles", true}}}};
+}
+
+std::string good(const char* program, const std::vector<std::string>& arguments) {
+    const Outcome outcome = run_program(program, arguments);
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.status == 0);
+    return outcome.out;
+}
+
+template <class Record>
+std::vector<Record> records_of(const std::filesystem::path& file) {
+    const std::string bytes = payload_of(file);
+    std::vector<Record> records(bytes.size() / sizeof(Record));
+    std::memcpy(records.data(), bytes.data(), records.size() * sizeof(Record));
+    return records;
+}
+
+/// The triples of a run by the rules, from its pairs and singles.
+std::vector<gpu::Triple> expected_triples(const std::filesystem::path& run, const std::string& policy) {
+    std::vector<gpu::Single> all_gammas;
+    for (const gpu::Single& single : records_of<gpu::Single>(run / "singles.plm"))
+        if (single.energy <= highest_gamma) all_gammas.push_back(single);
+    std::span<const gpu::Single> gammas(all_gammas);
+    std::vector<gpu::Triple> triples;
+    for (const gpu::Coincidence& pair : records_of<gpu::Coincidence>(run / "coincidences.plm")) {
+        for (const auto third : {gpu::ThirdPhoton::coincident, gpu::ThirdPhoton::delayed}) {
+            std::vector<gpu::Triple> near;
+            const std::int64_t shift = third == gpu::ThirdPhoton::delayed ? delay : 0;
+            const std::int64_t time = static_cast<std::int64_t>(pair.time) + shift;
+            auto gamma = std::find_if(gammas.begin(), gammas.end(), [&](const gpu::Single& g) {
+                return static_cast<std::int64_t>(g.time) >= time - before;
+            });
+            // Pairs are in order of time: no later one needs the gammas before, if this one is not shifted.
+            if (shift == 0) {
+                gammas = gammas.subspan(static_cast<std::size_t>(gamma - gammas.begin()));
+                gamma = gammas.begin();
+            }
+            for (; gamma != gammas.end(); ++gamma) {
+                const std::int64_t dt = static_cast<std::int64_t>(gamma->time) - time;
+                if (dt > after) break;
+                near.push_back({pair, static_cast<std::int32_t>(dt), gamma->crystal, gamma->energy, third});
+            }
+            if (policy == "only_one" && near.size() != 1) near.clear();
+            if (policy == "nearest" && !near.empty()) {
+                near = {*std::min_element(near.begin(), near.end(), [](const auto& a, const auto& b) {
+                    return std::abs(a.gamma_dt) < std::abs(b.gamma_dt);
+                })};
+            }
+            triples.insert(triples.end(), near.begin(), near.end());
+        }
+    }
+    return triples;
+}
+
+void check_triples(const Site& site, const std::string& name, const std::string& policy) {
+    const auto run = site.run(name);
+    const auto found = records_of<gpu::Triple>(run / "triples.plm");
+    const auto expected = expected_triples(run, policy);
+    REQUIRE(found.size() > 1000);
+    REQUIRE(found.size() == expected.size());
+    CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(gpu::Triple)) == 0);
+    const json description = site.run_json(name);
+    const json& ledger = description["ledger"];
+    INFO(ledger.dump(1));
+    CHECK(description["state"] == "complete");
+    CHECK(ledger["closed"] == true);
+    CHECK(ledger["triples"]["written"] == found.size());
+    const auto delayed = std::count_if(found.begin(), found.end(), [](const gpu::Triple& t) {
+        return t.third == gpu::ThirdPhoton::delayed;
+    });
+    CHECK(ledger["gammas"]["delayed"] == delayed);
+    CHECK(delayed > 100);
+    const auto singles = records_of<gpu::Single>(run / "singles.plm");
+    const auto gammas = std::count_if(singles.begin(), singles.end(),
+                                      [](const gpu::Single& s) { return s.energy <= highest_gamma; });
+    const auto count = [&](const char* of) { return ledger["gammas"][of].get<std::int64_t>(); };
+    CHECK(count("used") + count("unused") == gammas);
+    CHECK(count("used") + count("reused") == count("triples"));
+    good(PETLM_PROGRAM, {"verify", run.string()});
+    good(PETLM_PROGRAM, {"info", run.string()});
+}
+
+std::vector<std::string> stream(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"--duration-s", "0.4", "--rate", "400000",
+                                       "--sources",    "4",   "--seed", "5"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("a run with gammas has the triples of its pairs, live and in replays", "[e2e][triples]") {
+    Site site(with_gammas("all"));
+    const std::string capture = (site.directory() / "simulated.pcap").string();
+    simulate(site, stream({"--write", capture}));
+    const auto replay = [&](const std::string& run) {
+        good(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
+    };
+    replay("all");
+    check_triples(site, "all", "all");
+    const std::string pairs = payload_of(site.run("all") / "coincidences.plm");
+    const std::string triples = payload_of(site.run("all") / "triples.plm");
+
+    json split = with_gammas("all");
+    split["pipeline"] = {{"slice_frames", 2000}, {"threads", 1}};
+    split["listmode"].update({{"files", 2}, {"compression", "zstd"}, {"block_bytes", 4096}});
+    site.configure(split);
+    replay("split");
+    CHECK(std::filesystem::exists(site.run("split") / "triples.2.plm"));
+    CHECK(payload_of(site.run("split") / "triples.plm") == triples);
+    good(PETLM_PROGRAM, {"verify", site.run("split").string()});
+    good(PETLM_PROGRAM, {"recover", site.run("split").string(), "-o", (site.directory() / "saved").string()});
+    CHECK(payload_of(site.directory() / "saved" / "triples.plm") == triples);
+    good(PETLM_PROGRAM, {"verify", (site.directory() / "saved").string()});
+
+    for (const char* policy : {"only_one", "nearest"}) {
+        INFO(policy);
+        site.configure(with_gammas(policy));
+        replay(policy);
+        check_triples(site, policy, policy);
+        CHECK(payload_of(site.run(policy) / "coincidences.plm") == pairs);
+    }
+
+    site.configure(with_gammas("all"));
+    {
+        Daemon daemon(site);
+        daemon.start("live");
+        const json summary =
+            simulate(site, stream({"--to", "127.0.0.1:" + std::to_string(daemon.ports().front())}));
+        REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        const json stopped = daemon.stop();
+        CHECK(stopped["ledger"]["gammas"]["triples"] > 500);
+        CHECK(daemon.terminate() == 0);
+    }
+    CHECK(payload_of(site.run("live") / "coincidences.plm") == pairs);
+    CHECK(payload_of(site.run("live") / "triples.plm") == triples);
+
+    // The tools for records take triples as they take pairs.
+    const auto file = [&](const char* name) { return (site.directory() / name).string(); };
+    const std::string whole = (site.run("all") / "triples.plm").string();
+    const auto records = records_of<gpu::Triple>(whole);
+    const std::string middle = std::to_string(records[records.size() / 2].pair.time);
+    good(PETLM_PROGRAM, {"cut", whole, "--to-ticks", middle, "-o", file("first.plm")});
+    good(PETLM_PROGRAM, {"cut", whole, "--from-ticks", middle, "-o", file("second.plm")});
+    good(PETLM_PROGRAM, {"merge", file("first.plm"), file("second.plm"), "-o", file("merged.plm")});
+    CHECK(payload_of(file("merged.plm")) == triples);
+    good(PETLM_PROGRAM, {"verify", file("first.plm"), file("merged.plm")});
+    const std::string lines = good(PETLM_PROGRAM, {"dump", whole});
+    CHECK(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')) == records.size() + 1);
+    CHECK(lines.starts_with("kind,time,dt,crystal_a,crystal_b,energy_a,energy_b,gamma,gamma_dt,"));
+
+    // Pairs are the same without gammas.
+    json none = with_gammas("all");
+    none["gammas"] = nullptr;
+    site.configure(none);
+    replay("none");
+    CHECK(payload_of(site.run("none") / "coincidences.plm") == pairs);
+    CHECK_FALSE(std::filesystem::exists(site.run("none") / "triples.plm"));
+}
