@@ -12,7 +12,8 @@ using nlohmann::json;
 
 namespace {
 
-const std::vector<std::string> sections{"datagrams", "frames", "singles", "pairs", "saved_singles", "tags"};
+const std::vector<std::string> sections{"datagrams",     "frames", "singles", "pairs",
+                                        "saved_singles", "gammas", "triples", "tags"};
 
 /// Every identity closes, and every field has a different value.
 Ledger closed_ledger(std::uint64_t k) {
@@ -28,7 +29,7 @@ Ledger closed_ledger(std::uint64_t k) {
     d.in_flight_at_start = 0;
     d.in_flight_at_end = 25 * k;
     d.received = 1060 * k;
-    d.frames = 540 * k + 90 * k;  // hits and tags
+    d.frames = 590 * k + 90 * k;  // hits and tags
     d.frames_in_flight_at_start = 0;
     d.frames_in_flight_at_end = 4 * k;
     d.lost = 70 * k;
@@ -48,8 +49,8 @@ Ledger closed_ledger(std::uint64_t k) {
     f.bad_time = 6 * k;
     f.time_jump = 7 * k;
     f.late = 8 * k;
-    f.accepted = 500 * k;
-    f.received = 536 * k;
+    f.accepted = 550 * k;
+    f.received = 586 * k;
     auto& s = l.singles;
     s.pending_at_start = 0;
     s.pending_at_end = 40 * k;
@@ -68,6 +69,13 @@ Ledger closed_ledger(std::uint64_t k) {
     s.delayed_oversize = 18 * k;
     l.pairs = {100 * k, 15 * k, 112 * k, 3 * k};
     l.saved_singles = {460 * k, 450 * k, 10 * k};
+    auto& g = l.gammas;
+    g.used = 30 * k;
+    g.unused = 20 * k;
+    g.reused = 5 * k;
+    g.triples = 35 * k;
+    g.delayed = 7 * k;
+    l.triples = {42 * k, 40 * k, 2 * k};
     auto& t = l.tags;
     t.time_jump = 21 * k;
     t.late = 22 * k;
@@ -107,10 +115,10 @@ TEST_CASE("one count more or less in any counter of an identity is found", "[led
                                        "datagrams.stepped_back",   "datagrams.duplicates_suspected",
                                        "singles.delayeds",         "singles.delayed_dropped",
                                        "singles.delayed_oversize", "singles.groups",
-                                       "singles.groups_blocked"};
-    const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided", "tags.received",
-                                    "tags.accepted"};  // identities
-    CHECK(ledger_counters().size() == 72);
+                                       "singles.groups_blocked",   "gammas.delayed"};
+    const std::set<std::string> two{"frames.received", "frames.accepted", "singles.decided",
+                                    "tags.received",   "tags.accepted",   "gammas.used"};  // identities
+    CHECK(ledger_counters().size() == 81);
     for (const LedgerCounter& counter : ledger_counters()) {
         const std::string name = name_of(counter);
         CAPTURE(name);
