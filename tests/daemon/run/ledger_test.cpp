@@ -252,7 +252,7 @@ TEST_CASE("the ledger of a run is the difference of two snapshots", "[ledger]") 
     CHECK(run.datagrams.in_flight_at_start == 4 * 25);
     CHECK(run.datagrams.in_flight_at_end == 11 * 25);
     CHECK(run.frames.accepted + run.singles.pending_at_start - run.singles.pending_at_end ==
-          run.singles.decided);
+          run.singles.decided + run.gammas.used + run.gammas.unused);
 
     const Ledger same = after;
     const Ledger nothing = after - same;
