@@ -103,7 +103,7 @@ struct Coincidence {
     PETACQ_COINCIDENCE_KEYS(PETACQ_KEY_MEMBER)
 };
 
-/// Of one that is not null.
+/// The keys of the section "gammas" where it is not null.
 #define PETACQ_GAMMAS_KEYS(X)      \
     X(double, lower_keV)           \
     X(double, upper_keV)           \

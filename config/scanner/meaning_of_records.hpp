@@ -1,4 +1,5 @@
-// What the numbers in records mean: which crystal, how long a tick.
+// The part of a description on which records depend: it tells which crystal a number is, and how long a tick
+// is.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

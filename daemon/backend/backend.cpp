@@ -16,20 +16,21 @@ namespace petacq::daemon {
 
 namespace {
 
-/// `devices`: none for the one that CUDA gives. Throws config::Error if there are GPUs, but not all of these
-/// can be used.
+/// Throws config::Error if there are GPUs, but not all of the devices of the configuration can be used.
+std::optional<std::string> why_not_cuda(const config::Configuration& configuration) {
+    if (configuration.gammas) return "it finds no triples, which section gammas asks for";
 #ifdef PETACQ_HAVE_CUDA
-std::optional<std::string> why_not_cuda(const std::vector<std::uint32_t>& devices) {
+    // None: the one that CUDA gives.
+    const std::vector<std::uint32_t> devices =
+        configuration.pipeline.devices.value_or(std::vector<std::uint32_t>());
     std::optional<std::string> reason = gpu::cuda_unusable_reason(devices);
     if (reason && !devices.empty() && gpu::gpu_count() > 0)
         throw config::Error("/pipeline/devices: expected numbers of usable GPUs; " + *reason);
     return reason;
-}
 #else
-std::optional<std::string> why_not_cuda(const std::vector<std::uint32_t>& /*devices*/) {
     return "this program is built without it";
-}
 #endif
+}
 
 [[noreturn]] void refuse_cuda(const std::string& reason) {
     throw config::Error("/pipeline/backend: 'cuda' cannot be used: " + reason +
@@ -41,7 +42,7 @@ std::optional<std::string> why_not_cuda(const std::vector<std::uint32_t>& /*devi
 std::optional<std::string> check_devices(const config::Configuration& configuration) {
     const config::Pipeline& pipeline = configuration.pipeline;
     if (!pipeline.devices) return std::nullopt;
-    std::optional<std::string> unusable = why_not_cuda(*pipeline.devices);
+    std::optional<std::string> unusable = why_not_cuda(configuration);
     if (unusable && pipeline.backend == config::Backend::cuda) refuse_cuda(*unusable);
     return unusable;
 }
@@ -55,7 +56,7 @@ Backend make_backend(const config::Configuration& configuration, const config::S
     Backend backend;
     std::string reason = "asked for";
     if (wanted != config::Backend::cpu) {
-        std::optional<std::string> unusable = why_not_cuda(options.devices);
+        std::optional<std::string> unusable = why_not_cuda(configuration);
 #ifdef PETACQ_HAVE_CUDA
         if (!unusable) {
             try {

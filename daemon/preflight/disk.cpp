@@ -159,7 +159,7 @@ double max_bytes_per_s(const config::Configuration& c, double frames_per_s) {
         bytes += kinds * frames_per_s / 2 * sizeof(gpu::Coincidence);
     }
     if (c.gammas) {
-        // As many triples as there can be if each gamma belongs to one pair; a third of the frames each.
+        // The estimate assumes that every frame is one of the three singles of a triple, and of one only.
         const double kinds = c.gammas->delay_ticks ? 2 : 1;
         bytes += kinds * frames_per_s / 3 * sizeof(gpu::Triple);
     }

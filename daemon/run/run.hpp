@@ -125,9 +125,9 @@ class Run {
     [[nodiscard]] std::uint64_t seconds_bytes() const { return seconds_->counts().bytes; }
     /// The recent latency from arrival until the coincidences were written; without them, the singles.
     [[nodiscard]] LatencySummary latency() const { return measured().latency(); }
-    /// Adds "writer", or "writer 1", "writer 2", ... if there are several, if coincidences are saved, "writer
-    /// singles" and "writer triples" likewise if these are saved, "writer tags" if there were tags, "writer
-    /// seconds", and "capture" if datagrams are kept. Also in finish().
+    /// Adds "writer", or "writer 1", "writer 2", ... if there are several, if coincidences are saved. Saved
+    /// singles and triples have "writer singles" and "writer triples" in the same way. Adds "writer tags" if
+    /// there were tags, "writer seconds", and "capture" if datagrams are kept. Also in finish().
     void add_progress(std::vector<StageProgress>& stages) const;
     /// Adds "run end", the progress of finish() in another thread.
     void add_end_progress(std::vector<StageProgress>& stages) const;

@@ -49,11 +49,11 @@ class LineBins {
         return table_.empty() ? line(a, b) : table_[std::size_t{a} * middles_.size() + b];
     }
 
-    /// By how many rows the lines of a scanner move that turns by this angle about its axis: rounded, less
-    /// than rows_of_turn().
+    /// When the scanner turns by this angle about its axis, its lines move by this number of rows: rounded,
+    /// and less than rows_of_turn().
     [[nodiscard]] std::uint32_t rows_turned(double radians) const;
     [[nodiscard]] std::uint32_t rows_of_turn() const { return 2 * angles_; }
-    /// Where the bin of a line is after it has moved by so many rows. Not of `outside`.
+    /// The bin to which a line of `bin` moves when it moves by `rows` rows. REQUIRES: bin is not `outside`.
     [[nodiscard]] std::uint32_t moved(std::uint32_t bin, std::uint32_t rows) const {
         const std::uint32_t row = bin / radial_ + rows;
         const std::uint32_t column = bin % radial_;
@@ -61,7 +61,7 @@ class LineBins {
         const bool other_side = row / angles_ % 2 != 0;
         return row % angles_ * radial_ + (other_side ? radial_ - 1 - column : column);
     }
-    /// Adds to `to` the values of all bins of a sinogram, times `share`, moved by so many rows.
+    /// Moves a whole sinogram by `rows` rows, multiplies it by `share` and adds it to `to`.
     void add_moved(std::span<const double> values, std::uint32_t rows, double share,
                    std::span<double> to) const {
         for (std::uint32_t bin = 0; bin < values.size(); ++bin)

@@ -53,7 +53,8 @@ class LiveSinogram {
     double step_mm_;
     std::size_t size_;
     std::vector<double> lines_of_bin_;
-    /// Of a scanner that turns: [rows by which lines have moved] ticks; empty until then.
+    /// [rows by which lines have moved] how many ticks the scanner stood there. It stays empty if the scanner
+    /// does not turn.
     std::vector<double> ticks_at_;
     std::uint64_t last_time_ = 0;
     std::vector<std::uint32_t> counts_;

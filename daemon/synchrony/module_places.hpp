@@ -9,8 +9,9 @@
 
 namespace petacq::daemon {
 
-/// Above so many modules, those in a row are compared together, as one: the work grows with the square of
-/// their number, and a sample has too few singles of each.
+/// The most modules that are compared one by one. A scanner with more has consecutive modules compared
+/// together, as one: the work grows with the square of their number, and a sample has too few singles of
+/// each.
 inline constexpr std::uint32_t max_compared = 1024;
 /// The modules that are compared as one.
 inline gpu::Sectors compared_modules(const config::Geometry& geometry) {

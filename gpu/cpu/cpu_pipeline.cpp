@@ -127,10 +127,12 @@ class HostPipeline final : public Pipeline {
         const std::uint64_t slices = std::uint64_t{options_.max_slice_frames} * depth();
         const std::uint64_t singles = (slices + options_.max_pending_singles) * 3 * 3 / 2;
         const std::uint64_t pairs = slices * records * 3 * sizeof(Coincidence);
+        // Several gammas may belong to a pair, but usually at most one coincident and one delayed do.
+        const std::uint64_t triples = rules.gammas ? slices * 2 * sizeof(Triple) : 0;
         const std::uint64_t one_histogram = std::uint64_t{options_.geometry.crystal_count()} +
                                             std::uint64_t{options_.geometry.bdm_count} * 256;
         // Each thread has one of 64 bits, and usually three of 32.
-        return singles * sizeof(Single) + pairs + conversion_.table_bytes() +
+        return singles * sizeof(Single) + pairs + triples + conversion_.table_bytes() +
                one_histogram * options_.threads * (8 + 3 * 4);
     }
 

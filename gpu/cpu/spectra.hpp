@@ -138,8 +138,8 @@ class FrameLists {
     const std::uint32_t max_frames_;  // of a unit, before a block
     const std::size_t stride_;
     net::HugeVector<CountedFrame> frames_;  // [unit][stride]
-    std::vector<std::uint8_t>
-        energy_high_;  // [unit][stride] bits of the energies beyond 16; empty: there are none
+    // [unit][stride] the bits of the energies above the lowest 16; empty: there are none
+    std::vector<std::uint8_t> energy_high_;
     std::vector<std::uint32_t> sizes_;  // [unit]
 };
 

@@ -17,7 +17,7 @@
 
 namespace petacq::gpu {
 
-/// Of new chunks.
+/// The widths of the bins into which new chunks divide their singles (Chunk::fill).
 struct BinWidths {
     unsigned singles = 0;
     unsigned gammas = 0;

@@ -228,8 +228,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     if (turns && format.lines) {
         throw UsageError(
             fmt::format("{}: the scanner turns, and the format {} has one place for each crystal; petlm "
-                        "image and petlm frames "
-                        "make images of it, petacq-petsird writes its angles",
+                        "image and petlm frames make images of it, petacq-petsird writes its angles",
                         source.target().string(), options.format));
     }
     if (format.check != nullptr) format.check(source, options);
@@ -250,8 +249,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     if (turns && source.kind() != daemon::RecordKind::tags) {
         exported.lost.push_back(
             "The scanner turns, and the records do not have its angle: the position tags of the run tell it "
-            "(petlm "
-            "export csv of its tags.plm). Places of crystals are those at an angle of 0.");
+            "(petlm export csv of its tags.plm). Places of crystals are those at an angle of 0.");
     }
     add_warnings(source, coverage, options.corrects_lines(), source.rotation(options.scanner), exported);
     const auto state = source.run().find("state");
