@@ -1,7 +1,8 @@
 // Sources: the Decay Data Evaluation Project (DDEP), Table of Radionuclides, BIPM Monographie 5, as published
 // by the Laboratoire National Henri Becquerel (http://www.lnhb.fr/nuclear-data); for nuclides marked ENSDF,
 // and for all gammas, the Evaluated Nuclear Structure Data File of the National Nuclear Data Center
-// (https://www.nndc.bnl.gov/ensdf).
+// (https://www.nndc.bnl.gov/ensdf). How often positrons are followed by a gamma is the sum over the levels to
+// which they lead, each with the branches through which it decays.
 #include "config/nuclides/nuclides.hpp"
 
 #include <fmt/format.h>
@@ -75,8 +76,10 @@ std::span<const Nuclide> nuclides() {
         Nuclide{"V-48", 15.974 * day_s, 0.504, {{983.5, 0.9998}}},                                // ENSDF
         Nuclide{"Mn-51", 46.2 * minute_s, 0.9709},                                                // ENSDF
         // ENSDF; its positrons leave the level from which these three come one after the other
-        Nuclide{
-            "Mn-52", 5.591 * day_s, 0.294, {{744.2, 0.900, 0.98}, {935.5, 0.945, 0.98}, {1434.1, 1.0, 1.0}}},
+        Nuclide{"Mn-52",
+                5.591 * day_s,
+                0.294,
+                {{744.2, 0.900, 0.989}, {935.5, 0.945, 0.989}, {1434.1, 1.0, 1.0}}},
         Nuclide{"Mn-52m", 21.1 * minute_s, 0.9657, {{1434.1, 0.9822}}},  // ENSDF
         Nuclide{"Co-55", 17.53 * hour_s, 0.759, {{931.1, 0.75}}},        // ENSDF
         Nuclide{"Cu-60", 23.7 * minute_s, 0.926, {{1332.5, 0.88}}},      // ENSDF
@@ -86,9 +89,9 @@ std::span<const Nuclide> nuclides() {
         Nuclide{"Cu-64", 12.7004 * hour_s, 0.1752},
         Nuclide{"Ga-66", 9.49 * hour_s, 0.5681, {{1039.2, 0.37}}},  // ENSDF
         // 0.8768 to the ground state, the rest to the first level
-        Nuclide{"Ga-68", 67.83 * minute_s, 0.8888, {{1077.3, 0.0322, 0.0135}}},
+        Nuclide{"Ga-68", 67.83 * minute_s, 0.8888, {{1077.3, 0.0322, 0.0134}}},
         // the positrons of Ga-68, in equilibrium with it
-        Nuclide{"Ge-68", 270.95 * day_s, 0.8888, {{1077.3, 0.0322, 0.0135}}},
+        Nuclide{"Ge-68", 270.95 * day_s, 0.8888, {{1077.3, 0.0322, 0.0134}}},
         Nuclide{"As-72", 26.0 * hour_s, 0.8785, {{834.0, 0.81}}},        // ENSDF
         Nuclide{"As-74", 17.77 * day_s, 0.2911, {{595.8, 0.594}}},       // ENSDF
         Nuclide{"Br-75", 96.7 * minute_s, 0.7462, {{286.5, 0.88}}},      // ENSDF
@@ -99,14 +102,14 @@ std::span<const Nuclide> nuclides() {
         Nuclide{"Y-86",
                 14.74 * hour_s,
                 0.3195,
-                {{443.1, 0.169},
-                 {627.7, 0.362},
-                 {703.3, 0.154},
-                 {777.4, 0.224},
-                 {1076.6, 0.825},
-                 {1153.1, 0.305},
-                 {1854.4, 0.172},
-                 {1920.7, 0.208}}},
+                {{443.1, 0.1691, 0.199},
+                 {627.7, 0.3259, 0.203},
+                 {703.3, 0.1543, 0.050},
+                 {777.4, 0.2244, 0.148},
+                 {1076.6, 0.825, 0.884},
+                 {1153.0, 0.3053, 0.375},
+                 {1854.4, 0.1716, 0.113},
+                 {1920.7, 0.2079, 0.277}}},
         // ENSDF; the gamma is that of the isomer Y-89m
         Nuclide{"Zr-89", 78.41 * hour_s, 0.2274, {{909.2, 0.9904, {}, 15.66}}},
         Nuclide{"Nb-90", 14.6 * hour_s, 0.5505, {{1129.2, 0.9269}}},     // ENSDF
@@ -118,7 +121,7 @@ std::span<const Nuclide> nuclides() {
         Nuclide{"I-124",
                 4.176 * day_s,
                 0.227,
-                {{602.7, 0.629, 0.528}, {722.8, 0.1036, 0.013}, {1691.0, 0.1115, 0.0}}},
+                {{602.7, 0.629, 0.524}, {722.8, 0.1036, 0.011}, {1691.0, 0.1115, 0.0}}},
         Nuclide{"La-132", 4.8 * hour_s, 0.4208, {{464.6, 0.76}}},    // ENSDF
         Nuclide{"La-133", 3.912 * hour_s, 0.0719},                   // ENSDF
         Nuclide{"Tb-152", 17.5 * hour_s, 0.2027, {{344.3, 0.635}}},  // ENSDF
