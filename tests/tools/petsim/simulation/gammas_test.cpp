@@ -1,6 +1,7 @@
 // Nuclides that emit gammas with their positrons, and how long the positrons live.
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -278,5 +279,17 @@ TEST_CASE("the nuclide of a source and its lifetimes are options that are checke
         INFO(wrong);
         options.activity = read(wrong).sources;
         CHECK_THROWS_AS(sim::check(options, test::small_scanner()), std::invalid_argument);
+    }
+}
+
+TEST_CASE("the examples of sources with nuclides simulate", "[petsim][gammas]") {
+    for (const char* name : {"two-tracers", "na-22"}) {
+        INFO(name);
+        std::ifstream file(std::string(PETACQ_SOURCE_DIR) + "/config/examples/sources/" + name + ".json");
+        REQUIRE(file);
+        const auto description = sim::sources_from_json(nlohmann::json::parse(file));
+        sim::Options options = test::ideal(1, 0.002);
+        options.activity = description.sources;
+        CHECK(test::record(options).statistics.events.gammas_detected > 5);
     }
 }
