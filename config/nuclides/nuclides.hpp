@@ -5,22 +5,32 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace petacq::config {
 
-/// The most frequent gamma that is emitted at once, within nanoseconds, after a decay. In coincidence with an
-/// annihilation photon it makes a prompt that no window rejects.
-struct PromptGamma {
+/// A gamma that follows a decay. One that comes at once, within nanoseconds, is a prompt gamma: in
+/// coincidence with an annihilation photon it makes a prompt that no window rejects.
+struct Gamma {
     double energy_keV = 0;  // NOLINT(readability-identifier-naming): a unit
-    double per_decay = 0;   ///< 0: no gamma in 5 of 100 decays or more
-    bool operator==(const PromptGamma&) const = default;
+    double per_decay = 0;
+    /// The share of the positrons that it follows, from the levels to which the positrons lead. Absent: as
+    /// often as after any decay.
+    std::optional<double> with_positron{};
+    double delay_half_life_s = 0;  ///< of the isomer that emits it; 0: it comes at once
+    bool operator==(const Gamma&) const = default;
 };
 
 struct Nuclide {
     std::string name;
     double half_life_s = 0;
     double branching_ratio = 1;  ///< positrons per decay
-    PromptGamma prompt_gamma{};
+    /// Na-22, Sc-44, Mn-52, Ga-68, Y-86, Zr-89 and I-124: those of 10 of 100 decays or more, and a few
+    /// others. Other nuclides: the most frequent one, if it comes at once and in 5 of 100 decays or more.
+    std::vector<Gamma> gammas{};
+
+    /// The chance that one of its gammas follows a decay with a positron, or one without.
+    [[nodiscard]] double chance(const Gamma& gamma, bool positron) const;
     bool operator==(const Nuclide&) const = default;
 };
 

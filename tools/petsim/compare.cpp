@@ -111,7 +111,13 @@ std::uint8_t photon_of(const TruthRecord& t) {
     return t.photon & (truth_first_photon | truth_second_photon);
 }
 
+bool is_gamma(const TruthRecord& t) {
+    return photon_of(t) == truth_gamma;
+}
+
+/// Gammas of one decay are told apart by their first hits.
 bool of_one_photon(const TruthRecord& a, const TruthRecord& b) {
+    if (is_gamma(a) && ((a.photon | b.photon) & truth_later) == 0) return false;
     return photon_of(a) != 0 && photon_of(a) == photon_of(b);
 }
 
@@ -119,7 +125,8 @@ bool of_one_photon(const TruthRecord& a, const TruthRecord& b) {
 std::vector<std::pair<std::uint64_t, std::uint64_t>> both_photons(const std::vector<TruthRecord>& singles) {
     std::vector<std::uint64_t> order;
     for (std::uint64_t i = 0; i < singles.size(); ++i) {
-        if (singles[i].annihilation != 0 && (singles[i].flags & truth_photon) != 0) order.push_back(i);
+        if (singles[i].annihilation != 0 && (singles[i].flags & truth_photon) != 0 && !is_gamma(singles[i]))
+            order.push_back(i);
     }
     std::sort(order.begin(), order.end(), [&](std::uint64_t a, std::uint64_t b) {
         return std::tuple(singles[a].annihilation, photon_of(singles[a]), a) <
@@ -166,6 +173,8 @@ void classify(const std::vector<TruthRecord>& singles, const std::vector<Coincid
             ++out.intrinsic;
         } else if (of_one_photon(*a, *b)) {
             ++out.one_photon;
+        } else if (is_gamma(*a) || is_gamma(*b)) {
+            ++out.spurious;
         } else if (((a->flags | b->flags) & truth_scattered) != 0) {
             ++out.scattered;
         } else {

@@ -56,6 +56,7 @@ struct Comparison {
     std::uint64_t scattered = 0;   ///< of one annihilation, one scattered
     std::uint64_t randoms = 0;     ///< of two annihilations
     std::uint64_t one_photon = 0;  ///< of one photon, which scattered from crystal to crystal
+    std::uint64_t spurious = 0;    ///< of one decay, at least one of them a gamma
     std::uint64_t intrinsic = 0;   ///< of one decay of Lu-176
     std::uint64_t foreign = 0;     ///< of singles that are not in the truth: must be 0
     std::uint64_t delayeds = 0;

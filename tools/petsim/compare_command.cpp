@@ -61,7 +61,7 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration) {
 // The keys are the names of the members.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, frames, tags, singles, moved, pairs_sent, detectable, found,
                                    in_multiples, consumed, unexplained, prompts, trues, scattered, randoms,
-                                   one_photon, intrinsic, foreign, delayeds)
+                                   one_photon, spurious, intrinsic, foreign, delayeds)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CalibrationErrors, frames, outside, right, energy_mean, energy_rms,
                                    time_mean, time_rms)
@@ -98,6 +98,7 @@ std::string to_text(const Comparison& c, double decays) {
         out += "                   " + n(c.one_photon) + " of one photon, " + n(c.intrinsic) +
                " of one intrinsic decay\n";
     }
+    if (c.spurious > 0) out += "                   " + n(c.spurious) + " with a gamma of their decay\n";
     out += "randoms fraction   " + percent(share(c.randoms, c.prompts));
     if (c.delayeds > 0) out += ", by delayeds " + percent(share(c.delayeds, c.prompts));
     out += "\n";

@@ -225,7 +225,7 @@ int simulate(sim::Command& command) {
                                    {"decays", simulation.expected_decays()}};
         if (detector) description["detector"] = to_json(*detector);
         const bool with_hits =
-            detector || command.options.physics.block_pile_up_ns > 0 || sim::follows_photons(command.options);
+            detector || command.options.physics.block_pile_up_ns > 0 || sim::knows_photons(command.options);
         writer = std::make_unique<sim::TruthWriter>(command.truth_file, description, with_hits);
         truth = [&](std::span<const sim::TruthRecord> records) { writer->add(records); };
     }

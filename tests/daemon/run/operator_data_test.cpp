@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -176,6 +177,22 @@ TEST_CASE("nuclides with prompt gammas say so", "[operator]") {
         CHECK(config::prompt_gamma_note(name).empty());
 }
 
+TEST_CASE("gammas of positrons", "[operator]") {
+    const auto chance = [](const char* name, double energy, bool positron) {
+        const config::Nuclide& nuclide = *config::find_nuclide(name);
+        for (const config::Gamma& gamma : nuclide.gammas)
+            if (std::abs(gamma.energy_keV - energy) < 1) return nuclide.chance(gamma, positron);
+        return 0.0;
+    };
+    CHECK(chance("Sc-44", 1157, true) == 1);
+    CHECK(chance("Na-22", 1274.5, false) == Approx(0.9994).epsilon(0.001));
+    // 11.7 + 0.3 of the 22.7 positrons lead to the level of 603 keV or beyond it.
+    CHECK(chance("I-124", 602.7, true) == Approx(12.0 / 22.7).epsilon(0.01));
+    CHECK(chance("I-124", 602.7, false) == Approx((0.629 - 0.120) / 0.773).epsilon(0.01));
+    CHECK(chance("Ga-68", 1077.3, true) == Approx((0.8888 - 0.8768) / 0.8888).epsilon(0.01));
+    CHECK(config::find_nuclide("Zr-89")->gammas.at(0).delay_half_life_s == Approx(15.66));
+}
+
 TEST_CASE("the table of nuclides", "[operator]") {
     for (const config::Nuclide& nuclide : config::nuclides()) {
         INFO(nuclide.name);
@@ -184,9 +201,17 @@ TEST_CASE("the table of nuclides", "[operator]") {
         CHECK(nuclide.half_life_s < 3 * 365.2422 * 86400);
         CHECK(nuclide.branching_ratio > 0);
         CHECK(nuclide.branching_ratio <= 1);
-        const auto [energy_keV, per_decay] = nuclide.prompt_gamma;  // NOLINT(readability-identifier-naming)
-        CHECK((per_decay == 0) == (energy_keV == 0));
-        CHECK((per_decay == 0 || (per_decay >= 0.05 && per_decay <= 1)));
+        for (const config::Gamma& gamma : nuclide.gammas) {
+            CHECK(gamma.energy_keV > 200);
+            CHECK(gamma.per_decay > 0);
+            CHECK(gamma.per_decay <= 1);
+            CHECK(gamma.delay_half_life_s >= 0);
+            // Decays with a positron and those without make up the intensity.
+            const double with = nuclide.chance(gamma, true);
+            const double without = nuclide.chance(gamma, false);
+            const double positrons = nuclide.branching_ratio;
+            CHECK(positrons * with + (1 - positrons) * without == Approx(gamma.per_decay).epsilon(0.01));
+        }
         CHECK(config::declared_nuclide(nuclide.name) == nuclide);
     }
     CHECK(config::find_nuclide("F-19") == nullptr);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double reference_keV = 511;  // NOLINT(readability-identifier-naming)
 constexpr double photo_power = -2.6;
-constexpr std::size_t highest_keV = 1200;  // NOLINT(readability-identifier-naming)
+constexpr std::size_t highest_keV = 3000;  // NOLINT(readability-identifier-naming)
 
 }  // namespace
 

@@ -14,7 +14,8 @@ struct EventCounts {
     std::uint64_t annihilations = 0;  ///< followed one by one, see EventGenerator::decays
     std::uint64_t scattered = 0;      ///< of these, with a scattered photon
     std::uint64_t photons_detected = 0;
-    std::uint64_t pairs_detected = 0;  ///< annihilations of which both photons were detected
+    std::uint64_t gammas_detected = 0;  ///< of these photons, gammas of a nuclide
+    std::uint64_t pairs_detected = 0;   ///< annihilations of which both photons were detected
     std::uint64_t intrinsic = 0;
     std::uint64_t darks = 0;
     std::uint64_t unreadable = 0;  ///< hits in crystals to which no position maps, or that are dead
@@ -22,6 +23,7 @@ struct EventCounts {
         annihilations += o.annihilations;
         scattered += o.scattered;
         photons_detected += o.photons_detected;
+        gammas_detected += o.gammas_detected;
         pairs_detected += o.pairs_detected;
         intrinsic += o.intrinsic;
         darks += o.darks;

@@ -14,6 +14,7 @@ enum HitHistory : std::uint8_t {
     history_scatters = 0x0F,      ///< how often it scattered in the object, at most 15
     history_first_photon = 0x10,  ///< of the two of its annihilation
     history_second_photon = 0x20,
+    history_gamma = 0x30,  ///< none of the two, but a gamma of the nuclide
     history_later = 0x40,  ///< its first energy went to another crystal
     history_gain_step = 0x80,
 };

@@ -2,6 +2,7 @@
 // command line (docs/reference/petsim.md).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "config/base/words.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "config/scanner/scanner.hpp"
 #include "net/wire.hpp"
 #include "tools/petsim/detector/temperature.hpp"
@@ -33,17 +35,28 @@ struct Motion {
     MotionShape shape = MotionShape::sine;
 };
 
+/// A share of the positrons lives on, as positronium or free, for times of an exponential distribution.
+struct PositronLifetime {
+    double fraction = 0;
+    double ns = 0;  ///< the mean
+};
+
 /// A positron emitter, or an emitter of single photons, distributed evenly over its shape.
 struct ActivitySource {
     Shape shape = Shape::point;
-    Vector3 at{};             ///< mm: the point, one end of the line, the centre of the cylinder
-    Vector3 to{};             ///< mm: the other end of the line
-    double radius_mm = 0;     ///< cylinder, its axis along z
-    double length_mm = 0;     ///< cylinder
-    double activity_mbq = 0;  ///< positrons or single photons emitted, 10^6 per second, at the start
-    double half_life_s = 0;   ///< 0: constant activity
-    double photon_kev = 0;    ///< energy of single photons; 0: it emits positrons
-    Motion motion{};          ///< of the whole source
+    Vector3 at{};          ///< mm: the point, one end of the line, the centre of the cylinder
+    Vector3 to{};          ///< mm: the other end of the line
+    double radius_mm = 0;  ///< cylinder, its axis along z
+    double length_mm = 0;  ///< cylinder
+    /// At the start, 10^6 per second: positrons or single photons emitted; with a nuclide, decays.
+    double activity_mbq = 0;
+    double half_life_s = 0;  ///< 0: constant activity
+    double photon_kev = 0;   ///< energy of single photons; 0: it emits positrons
+    const config::Nuclide* nuclide =
+        nullptr;  ///< of the table; absent: each decay emits a positron, no gamma
+    /// Of its nuclide's positrons; what the fractions leave annihilates at once.
+    std::vector<PositronLifetime> positronium{};
+    Motion motion{};  ///< of the whole source
     /// Parts of a cylinder without activity; they move with it. The activity fills the rest evenly.
     std::vector<Cylinder> cold{};
     ActivityCurve curve{};  ///< multiplies the activity, besides the decay
@@ -235,6 +248,16 @@ struct Options {
 /// history.
 inline bool follows_photons(const Options& o) {
     return o.object || o.crystals.model != CrystalModel::surface;
+}
+/// Whether a source emits gammas besides its positrons.
+inline bool emits_gammas(const Options& o) {
+    return std::any_of(o.activity.begin(), o.activity.end(), [](const ActivitySource& source) {
+        return source.nuclide != nullptr && !source.nuclide->gammas.empty();
+    });
+}
+/// Whether the truth says which photon made a hit.
+inline bool knows_photons(const Options& o) {
+    return follows_photons(o) || emits_gammas(o);
 }
 /// Whether a photon or a decay can hit several crystals. Such hits in one block give one frame.
 inline bool hits_several_crystals(const Options& o) {

@@ -47,10 +47,25 @@ void check_room(const std::string& what, double reach, double low, double high,
                " mm");
 }
 
+void check_positronium(const ActivitySource& a) {
+    if (a.nuclide != nullptr && a.photon_kev != 0)
+        refuse("a source with photon_keV", "one with a nuclide", "one without");
+    if (!a.positronium.empty() && a.nuclide == nullptr)
+        refuse("a source with positronium", "one without nuclide", "one with a nuclide");
+    double sum = 0;
+    for (const PositronLifetime& lifetime : a.positronium) {
+        within("the fraction of a lifetime of positronium", lifetime.fraction, 0, 1);
+        within("a lifetime of positronium (ns)", lifetime.ns, 0, 1000);
+        sum += lifetime.fraction;
+    }
+    if (sum > 1 + 1e-9) refuse("the sum of the fractions of positronium", text(sum), "at most 1");
+}
+
 void check_source(const ActivitySource& a, const config::Scanner& scanner) {
     within("activity (MBq)", a.activity_mbq, 0, 1e6);
     within("half-life (s)", a.half_life_s, 0, 1e15);
     if (a.photon_kev != 0) within("energy of single photons (keV)", a.photon_kev, min_photon_kev, 3000);
+    check_positronium(a);
     within("radius of a cylinder (mm)", a.radius_mm, 0, 1e5);
     within("length of a cylinder (mm)", a.length_mm, 0, 1e5);
     check_cold(a);
@@ -144,27 +159,49 @@ ActivityCurve curve_from_json(const nlohmann::json& list, const std::string& pat
     return out;
 }
 
+std::vector<PositronLifetime> positronium_from_json(const nlohmann::json& list, const std::string& path) {
+    if (!list.is_array()) throw std::invalid_argument(path + ": expected a list");
+    std::vector<PositronLifetime> out;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::string here = path + "/" + std::to_string(i);
+        if (!list[i].is_object()) throw std::invalid_argument(here + ": expected an object");
+        only_keys(list[i], here, {"fraction", "ns"});
+        out.push_back({number(list[i], here, "fraction"), number(list[i], here, "ns")});
+    }
+    return out;
+}
+
+const config::Nuclide* nuclide_from_json(const nlohmann::json& name, const std::string& path) {
+    const config::Nuclide* const nuclide =
+        name.is_string() ? config::find_nuclide(name.get<std::string>()) : nullptr;
+    if (nuclide != nullptr) return nuclide;
+    std::string known;
+    for (const config::Nuclide& n : config::nuclides())
+        known += (known.empty() ? "" : ", ") + n.name;
+    throw std::invalid_argument(path + ": expected one of " + known + "; found " + name.dump());
+}
+
 ActivitySource source_from_json(const nlohmann::json& j, const std::string& path) {
     if (!j.is_object()) throw std::invalid_argument(path + ": expected an object");
     const std::string type =
         j.value("type", nlohmann::json()).is_string() ? j["type"].get<std::string>() : "";
     ActivitySource a;
     if (type == "point") {
-        only_keys(
-            j, path,
-            {"type", "position_mm", "activity_MBq", "half_life_s", "photon_keV", "motion", "activity_curve"});
+        only_keys(j, path,
+                  {"type", "position_mm", "activity_MBq", "half_life_s", "photon_keV", "nuclide",
+                   "positronium", "motion", "activity_curve"});
         a.at = vector3(j, path, "position_mm");
     } else if (type == "line") {
         only_keys(j, path,
-                  {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "photon_keV", "motion",
-                   "activity_curve"});
+                  {"type", "from_mm", "to_mm", "activity_MBq", "half_life_s", "photon_keV", "nuclide",
+                   "positronium", "motion", "activity_curve"});
         a.shape = Shape::line;
         a.at = vector3(j, path, "from_mm");
         a.to = vector3(j, path, "to_mm");
     } else if (type == "cylinder") {
         only_keys(j, path,
                   {"type", "centre_mm", "radius_mm", "length_mm", "activity_MBq", "half_life_s", "photon_keV",
-                   "motion", "activity_curve", "cold"});
+                   "nuclide", "positronium", "motion", "activity_curve", "cold"});
         a.shape = Shape::cylinder;
         const Cylinder c = cylinder_from_json(j, path);
         a.at = c.at;
@@ -176,6 +213,15 @@ ActivitySource source_from_json(const nlohmann::json& j, const std::string& path
     }
     a.activity_mbq = number(j, path, "activity_MBq");
     if (j.contains("half_life_s")) a.half_life_s = number(j, path, "half_life_s");
+    if (j.contains("nuclide")) {
+        if (j.contains("half_life_s"))
+            throw std::invalid_argument(path +
+                                        "/half_life_s: expected none beside a nuclide, which has its own");
+        a.nuclide = nuclide_from_json(j["nuclide"], path + "/nuclide");
+        a.half_life_s = a.nuclide->half_life_s;
+    }
+    if (j.contains("positronium"))
+        a.positronium = positronium_from_json(j["positronium"], path + "/positronium");
     if (j.contains("photon_keV")) a.photon_kev = number(j, path, "photon_keV");
     if (j.contains("activity_curve"))
         a.curve = curve_from_json(j["activity_curve"], path + "/activity_curve");
@@ -217,7 +263,13 @@ nlohmann::json to_json(const ScatteringObject& o) {
 nlohmann::json to_json(const ActivitySource& a) {
     nlohmann::json j{{"type", shape_names.at(static_cast<std::size_t>(a.shape))},
                      {"activity_MBq", a.activity_mbq}};
-    if (a.half_life_s > 0) j["half_life_s"] = a.half_life_s;
+    if (a.nuclide != nullptr) {
+        j["nuclide"] = a.nuclide->name;
+    } else if (a.half_life_s > 0) {
+        j["half_life_s"] = a.half_life_s;
+    }
+    for (const PositronLifetime& lifetime : a.positronium)
+        j["positronium"].push_back({{"fraction", lifetime.fraction}, {"ns", lifetime.ns}});
     if (a.photon_kev > 0) j["photon_keV"] = a.photon_kev;
     if (a.motion.amplitude_mm != 0) j["motion"] = to_json(a.motion);
     if (a.shape == Shape::line) {

@@ -90,18 +90,20 @@ nlohmann::json to_json(const Statistics& s, bool sequenced) {
         sources.push_back(to_json(s.sources[i], sequenced));
         sources.back()["source"] = i;
     }
-    return {{"seconds", s.seconds},
-            {"decays", s.decays},
-            {"thinning", s.decays > 0 ? s.followed / s.decays : 0.0},
-            {"annihilations_followed", s.events.annihilations},
-            {"annihilations_scattered", s.events.scattered},
-            {"photons_detected", s.events.photons_detected},
-            {"pairs_detected", s.events.pairs_detected},
-            {"intrinsic", s.events.intrinsic},
-            {"darks", s.events.darks},
-            {"hits_unreadable", s.events.unreadable},
-            {"total", to_json(s.total(), sequenced)},
-            {"sources", sources}};
+    nlohmann::json j{{"seconds", s.seconds},
+                     {"decays", s.decays},
+                     {"thinning", s.decays > 0 ? s.followed / s.decays : 0.0},
+                     {"annihilations_followed", s.events.annihilations},
+                     {"annihilations_scattered", s.events.scattered},
+                     {"photons_detected", s.events.photons_detected},
+                     {"pairs_detected", s.events.pairs_detected},
+                     {"intrinsic", s.events.intrinsic},
+                     {"darks", s.events.darks},
+                     {"hits_unreadable", s.events.unreadable},
+                     {"total", to_json(s.total(), sequenced)},
+                     {"sources", sources}};
+    if (s.events.gammas_detected > 0) j["gammas_detected"] = s.events.gammas_detected;
+    return j;
 }
 
 std::string to_text(const Statistics& s, bool sequenced) {

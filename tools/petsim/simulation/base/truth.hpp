@@ -36,6 +36,7 @@ enum TruthFlag : std::uint16_t {
 enum TruthPhoton : std::uint8_t {
     truth_first_photon = 0x1,
     truth_second_photon = 0x2,
+    truth_gamma = 0x3,  ///< none of the two, but a gamma of the nuclide
     truth_later = 0x4,  ///< the first energy of its photon, or of the beta of its decay, went elsewhere
 };
 inline constexpr std::uint16_t truth_field_mask = 0x0F00;  ///< Field + 1 when corrupted, else 0

@@ -11,6 +11,11 @@ namespace {
 
 constexpr int id_bits = 24;  // for the number of an annihilation within its chunk
 
+/// The number of the next decay.
+std::uint64_t next_id(Chunk& chunk) {
+    return (chunk.index << id_bits | chunk.counts.annihilations++) + 1;
+}
+
 }  // namespace
 
 Decays::Decays(const Options& options, const config::Scanner& scanner, const Movement& movement,
@@ -20,6 +25,8 @@ Decays::Decays(const Options& options, const config::Scanner& scanner, const Mov
       finder_(finder),
       emitters_(emitters),
       response_(response),
+      ticks_per_ns_(1000 / scanner.tick_ps),
+      knows_photons_(knows_photons(options)),
       tracker_(follows_photons(options) ? std::optional<Tracker>(std::in_place, scanner, options)
                                         : std::nullopt),
       compton_(compton_cosines()),
@@ -29,6 +36,8 @@ Decays::Decays(const Options& options, const config::Scanner& scanner, const Mov
 void Decays::emit(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const {
     if (emitter.source.photon_kev > 0) {
         emit_photon(draft, emitter, ticks);
+    } else if (emitter.cascade) {
+        decay_nuclide(draft, emitter, ticks, scattered);
     } else {
         annihilate(draft, emitter, ticks, scattered);
     }
@@ -38,16 +47,57 @@ void Decays::emit(ChunkDraft& draft, const Emitter& emitter, double ticks, bool 
 // photon would be detected if it entered a crystal are followed.
 void Decays::annihilate(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const {
     Random& random = draft.random;
-    EventCounts& counts = draft.chunk.counts;
-    const std::uint64_t id = (draft.chunk.index << id_bits | counts.annihilations) + 1;
-    ++counts.annihilations;
+    const std::uint64_t id = next_id(draft.chunk);
     const double both_given_either = response_.both_given_either();
     const double chance = random.uniform();
     const bool both = chance < both_given_either;
     const bool second_only = !both && chance >= (1 + both_given_either) / 2;
 
-    const Vector3 p = emitters_.start_point(emitter.source, draft.since_begin(ticks), random);
-    const double cosine = random.symmetric() * (scattered ? 1.0 : emitter.cosine_limit);
+    const Vector3 p = emitters_.annihilation_point(
+        emitters_.decay_point(emitter.source, draft.since_begin(ticks), random), random);
+    if (!emitter.source.positronium.empty()) ticks += lifetime_ticks(emitter.source, random);
+    annihilate_at(draft, p, id, ticks, emitter.cosine_limit, scattered, {!second_only, both || second_only});
+}
+
+/// How long a positron lives.
+double Decays::lifetime_ticks(const ActivitySource& source, Random& random) const {
+    double chance = random.uniform();
+    for (const PositronLifetime& lifetime : source.positronium) {
+        if (chance < lifetime.fraction) return lifetime.ns * ticks_per_ns_ * random.exponential();
+        chance -= lifetime.fraction;
+    }
+    return 0;
+}
+
+/// Gammas are drawn one by one: a level that feeds another makes no difference to how often both come.
+void Decays::decay_nuclide(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const {
+    Random& random = draft.random;
+    EventCounts& counts = draft.chunk.counts;
+    const config::Nuclide& nuclide = *emitter.source.nuclide;
+    const std::uint64_t id = next_id(draft.chunk);
+    const Vector3 p = emitters_.decay_point(emitter.source, draft.since_begin(ticks), random);
+    const bool positron = random.chance(nuclide.branching_ratio);
+    for (const config::Gamma& gamma : nuclide.gammas) {
+        if (gamma.delay_half_life_s > 0 || !random.chance(nuclide.chance(gamma, positron))) continue;
+        if (!random.chance(response_.efficiency())) continue;
+        HitOrigin origin{id, hit_photon, history_gamma};
+        if (!arrive(draft, {p, isotropic(random)}, ticks, gamma.energy_keV, origin)) continue;
+        ++counts.photons_detected;
+        ++counts.gammas_detected;
+    }
+    if (!positron) return;
+    const bool first = random.chance(response_.efficiency());
+    const bool second = random.chance(response_.efficiency());
+    if (!first && !second) return;
+    annihilate_at(draft, p, id, ticks + lifetime_ticks(emitter.source, random), 1, scattered,
+                  {first, second});
+}
+
+void Decays::annihilate_at(ChunkDraft& draft, const Vector3& p, std::uint64_t id, double ticks,
+                           double cosine_limit, bool scattered, Photons photons) const {
+    Random& random = draft.random;
+    EventCounts& counts = draft.chunk.counts;
+    const double cosine = random.symmetric() * (scattered ? 1.0 : cosine_limit);
     const double sine = std::sqrt(1 - cosine * cosine);
     const Azimuth a = azimuth(random);
     const Vector3 d{sine * a.c, sine * a.s, cosine};
@@ -57,10 +107,10 @@ void Decays::annihilate(ChunkDraft& draft, const Emitter& emitter, double ticks,
     std::uint32_t detected = 0;
     HitOrigin first{id, hit_photon, history_first_photon};
     HitOrigin second{id, hit_photon, history_second_photon};
-    if (!second_only) {
+    if (photons.first) {
         detected += arrive(draft, {p, d}, ticks, annihilation_keV, first) ? 1 : 0;
     }
-    if (both || second_only) {
+    if (photons.second) {
         double along = -1;
         double across1 = 0;
         double across2 = 0;
@@ -93,15 +143,17 @@ void Decays::annihilate(ChunkDraft& draft, const Emitter& emitter, double ticks,
 
 void Decays::emit_photon(ChunkDraft& draft, const Emitter& emitter, double ticks) const {
     EventCounts& counts = draft.chunk.counts;
-    HitOrigin origin{(draft.chunk.index << id_bits | counts.annihilations) + 1, hit_photon,
-                     history_first_photon};
-    ++counts.annihilations;
-    const Vector3 p = emitters_.start_point(emitter.source, draft.since_begin(ticks), draft.random);
+    const bool gamma = emitter.source.nuclide != nullptr;
+    HitOrigin origin{next_id(draft.chunk), hit_photon, gamma ? history_gamma : history_first_photon};
+    Vector3 p = emitters_.decay_point(emitter.source, draft.since_begin(ticks), draft.random);
+    if (!gamma) p = emitters_.annihilation_point(p, draft.random);
     const double cosine = draft.random.symmetric() * emitter.cosine_limit;
     const double sine = std::sqrt(1 - cosine * cosine);
     const Azimuth a = azimuth(draft.random);
-    if (arrive(draft, {p, {sine * a.c, sine * a.s, cosine}}, ticks, emitter.source.photon_kev, origin))
+    if (arrive(draft, {p, {sine * a.c, sine * a.s, cosine}}, ticks, emitter.source.photon_kev, origin)) {
         ++counts.photons_detected;
+        if (gamma) ++counts.gammas_detected;
+    }
     if ((origin.kind & hit_scattered) != 0) ++counts.scattered;
 }
 
@@ -152,7 +204,7 @@ bool Decays::arrive(ChunkDraft& draft, const Ray& in_space, double ticks, double
                         ? Ray{config::turned(in_space.at, -angle), config::turned(in_space.direction, -angle)}
                         : in_space;
     if (!tracker_) {
-        origin.history = 0;
+        if (!knows_photons_) origin.history = 0;
         const auto entry = finder_.find(ray.at, ray.direction);
         if (!entry || !response_.finds(entry->crystal, draft.random)) return false;
         response_.detect(draft, *entry, ticks, energy, origin);

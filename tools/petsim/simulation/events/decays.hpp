@@ -30,7 +30,16 @@ class Decays {
     [[nodiscard]] const LutetiumCrystals& lutetium() const { return lutetium_crystals_; }
 
   private:
+    /// The photons of an annihilation of which something may be detected.
+    struct Photons {
+        bool first;
+        bool second;
+    };
     void annihilate(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const;
+    void annihilate_at(ChunkDraft& draft, const Vector3& p, std::uint64_t id, double ticks,
+                       double cosine_limit, bool scattered, Photons photons) const;
+    void decay_nuclide(ChunkDraft& draft, const Emitter& emitter, double ticks, bool scattered) const;
+    [[nodiscard]] double lifetime_ticks(const ActivitySource& source, Random& random) const;
     void emit_photon(ChunkDraft& draft, const Emitter& emitter, double ticks) const;
     /// The photon flies until it is detected or lost; whether it was detected. Notes a scatter in the object.
     bool arrive(ChunkDraft& draft, const Ray& ray, double ticks, double energy, HitOrigin& origin) const;
@@ -43,6 +52,8 @@ class Decays {
     const geometry::HitFinder& finder_;
     const Emitters& emitters_;
     const CrystalResponse& response_;
+    double ticks_per_ns_;
+    bool knows_photons_;
     std::optional<Tracker> tracker_;  ///< if photons are followed beyond the front faces
     Quantiles compton_;
     LutetiumCrystals lutetium_crystals_;

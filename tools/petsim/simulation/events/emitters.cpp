@@ -16,9 +16,33 @@ Emitters::Emitters(const Options& options, const Movement& movement, const geome
       angle_sigma_(options.physics.noncollinearity_deg * std::numbers::pi / 180 / config::fwhm_per_sigma) {
     for (const ActivitySource& source : options.activity) {
         const bool pairs = source.photon_kev == 0;
-        emitters_.push_back({source, cosine_limit(source, finder),
-                             pairs ? response.either() : response.efficiency(),
-                             pairs && !options.object ? options.physics.scatter : 0});
+        const double limit = cosine_limit(source, finder);
+        const double scatter = pairs && !options.object ? options.physics.scatter : 0;
+        if (source.nuclide != nullptr) {
+            add_nuclide(source, response, limit, scatter);
+        } else {
+            emitters_.push_back({source, limit, pairs ? response.either() : response.efficiency(), scatter});
+        }
+    }
+}
+
+// A delayed gamma comes so long after its decay that it is an emission of its own, as frequent as its decays.
+void Emitters::add_nuclide(const ActivitySource& source, const CrystalResponse& response, double limit,
+                           double scatter) {
+    const config::Nuclide& nuclide = *source.nuclide;
+    const bool cascade = std::any_of(nuclide.gammas.begin(), nuclide.gammas.end(),
+                                     [](const config::Gamma& g) { return g.delay_half_life_s == 0; });
+    if (cascade) {
+        emitters_.push_back({source, 1, 1, scatter, nuclide.branching_ratio, true});
+    } else {
+        emitters_.push_back(
+            {source, limit, nuclide.branching_ratio * response.either(), scatter, nuclide.branching_ratio});
+    }
+    for (const config::Gamma& gamma : nuclide.gammas) {
+        if (gamma.delay_half_life_s == 0) continue;
+        ActivitySource alone = source;
+        alone.photon_kev = gamma.energy_keV;
+        emitters_.push_back({alone, limit, gamma.per_decay * response.efficiency(), 0, 0});
     }
 }
 
@@ -53,7 +77,7 @@ double Emitters::activity(const ActivitySource& source, double from_s, double to
            mean_share(source.curve, source.half_life_s, from_s, to_s);
 }
 
-Vector3 Emitters::start_point(const ActivitySource& source, double ticks, Random& random) const {
+Vector3 Emitters::decay_point(const ActivitySource& source, double ticks, Random& random) const {
     Vector3 p = source.at;
     if (movement_.bed_interval() > 0 || source.motion.amplitude_mm != 0) {
         const Vector3 by = movement_.shift(source.motion, ticks);
@@ -71,11 +95,15 @@ Vector3 Emitters::start_point(const ActivitySource& source, double ticks, Random
         for (std::size_t i = 0; i < 3; ++i)
             p[i] += offset[i];
     }
+    return p;
+}
+
+Vector3 Emitters::annihilation_point(Vector3 decay, Random& random) const {
     if (range_sigma_ > 0) {
-        for (double& v : p)
+        for (double& v : decay)
             v += range_sigma_ * bounded_normal(random);
     }
-    return p;
+    return decay;
 }
 
 }  // namespace petacq::sim

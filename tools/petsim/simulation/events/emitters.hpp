@@ -17,8 +17,10 @@ namespace petacq::sim {
 struct Emitter {
     ActivitySource source;
     double cosine_limit = 1;
-    double detectable = 0;  ///< chance that of its photons one would be detected if all entered crystals
+    double detectable = 0;  ///< share of decays of which a photon would be detected if all entered crystals
     double scatter = 0;     ///< share of decays of which a photon scatters where they happen
+    double positrons = 1;   ///< of a decay; 1 for one with a single photon instead
+    bool cascade = false;   ///< prompt gammas may come with each decay, so that all decays are followed
     /// How many of these decays are followed.
     [[nodiscard]] double followed(double decays) const {
         return decays * detectable * ((1 - scatter) * cosine_limit + scatter);
@@ -35,10 +37,14 @@ class Emitters {
     /// Mean number of decays per second between two times.
     [[nodiscard]] double activity(const ActivitySource& source, double from_s, double to_s) const;
     [[nodiscard]] double angle_sigma() const { return angle_sigma_; }
-    /// Where the photons of a decay start; `ticks` since decays begin.
-    [[nodiscard]] Vector3 start_point(const ActivitySource& source, double ticks, Random& random) const;
+    /// Where a decay happens; `ticks` since decays begin.
+    [[nodiscard]] Vector3 decay_point(const ActivitySource& source, double ticks, Random& random) const;
+    /// Where its positron annihilates.
+    [[nodiscard]] Vector3 annihilation_point(Vector3 decay, Random& random) const;
 
   private:
+    void add_nuclide(const ActivitySource& source, const CrystalResponse& response, double limit,
+                     double scatter);
     [[nodiscard]] double cosine_limit(const ActivitySource& source, const geometry::HitFinder& finder) const;
 
     const Options& options_;

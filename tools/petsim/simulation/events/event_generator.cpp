@@ -63,7 +63,7 @@ double EventGenerator::decays(std::uint64_t chunks) const {
     const double time = seconds(chunks);
     double sum = 0;
     for (const Emitter& e : emitters_.all())
-        sum += emitters_.activity(e.source, 0, time) * time;
+        sum += emitters_.activity(e.source, 0, time) * time * e.positrons;
     return sum;
 }
 
