@@ -268,9 +268,8 @@ TEST_CASE("the nuclide of a source and its lifetimes are options that are checke
     const auto written = sim::to_json(options).dump();
     CHECK(written.find(R"("nuclide":"Sc-44")") != std::string::npos);
     CHECK(written.find(R"("positronium":[{"fraction":0.25,"ns":2.0}])") != std::string::npos);
-    CHECK_THROWS_WITH(
-        read(R"("nuclide": "Sc-45")"),
-        Catch::Contains("/sources/0/nuclide: expected one of C-11") && Catch::Contains("Sc-45"));
+    CHECK_THROWS_WITH(read(R"("nuclide": "Sc-45")"),
+                      test::contains("/sources/0/nuclide: expected one of C-11") && test::contains("Sc-45"));
     CHECK_THROWS_AS(read(R"("nuclide": "F-18", "half_life_s": 5)"), std::invalid_argument);
     for (const char* wrong : {R"("positronium": [{"fraction": 0.25, "ns": 2}])",
                               R"("nuclide": "F-18", "positronium": [{"fraction": 1.1, "ns": 2}])",
