@@ -122,7 +122,7 @@ void check_images(const std::string& name, double margin) {
         imager.mean(imager.sensitivity(), 0, 4, middle - 3, middle + 3);
     CHECK(calibration == Approx(1).margin(0.08));
 
-    constexpr std::size_t decays = 1'000'000;
+    constexpr std::size_t decays = 500'000;
     constexpr double radius = 12;
     constexpr double length = 20;
     const auto image = imager.image(photons.pairs(decays, imager.rule(), cylinder(radius, length)), 4);
