@@ -255,8 +255,8 @@ TEST_CASE("what is known of a healthy scanner", "[synchrony]") {
 
 namespace {
 
-/// Coincidences of a line source along the axis and lone singles, in modules that face each other: in the mean
-/// `coincidences` of each two of them.
+/// Coincidences of a line source along the axis and lone singles, in modules that face each other: in the
+/// mean `coincidences` of each two of them.
 std::vector<TimedSingle> hits_of(const std::vector<daemon::ModulePlace>& places,
                                  const std::map<std::uint32_t, double>& late_ns,
                                  std::size_t coincidences = 300) {
