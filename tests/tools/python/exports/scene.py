@@ -83,7 +83,7 @@ CORRECTED = (
     "--normalisation", "normalisation.h5", "--attenuation", OBJECT,
     "--nuclide", "X-1", "--half-life-s", HALF_LIFE_S, "--branching-ratio", BRANCHING_RATIO,
 )  # fmt: skip
-ITERATIONS = 5
+ITERATIONS = 10
 # Of a pair whose photons have 100 ps each.
 TOF_PS = 141
 # How far an edge is blurred depends on projector and voxels.
