@@ -103,7 +103,7 @@ TEST_CASE("image: activity in kBq/ml after calibration by another cylinder", "[.
     CHECK(found_cold < 0.3 * background);
 }
 
-TEST_CASE("image: a small scanner states the activity of a cylinder") {
+TEST_CASE("image: a small scanner states the activity of a cylinder", "[.long]") {
     Equipment equipment = Equipment::example("small", "surface", 50'000);
     equipment.daemon["coincidence"]["max_ring_difference"] = 6;  // of 24 rings: fewer lines, a faster image
     EvenLaboratory laboratory(equipment);

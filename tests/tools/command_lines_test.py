@@ -62,8 +62,8 @@ for program in PROGRAMS:
         if re.search(r"[^\n -~]|ENUM", text):
             problems.append(f"{program} {' '.join(command)} --help: shows values as they are inside, not as they are typed")
         for name, kind in re.findall(r"^  (?:-\w,)?(--[\w-]+)(?:,-\w)? (FLOAT|UINT|INT)\b", text, re.MULTILINE):
-            # Everything with a few options, and the worst with all.
-            values = NONSENSE[kind] if options < 3 else NONSENSE[kind][:2]
+            # Everything with a few options, and with all what passes most comparisons.
+            values = NONSENSE[kind] if options < 3 else NONSENSE[kind][:1]
             options += 1
             values = values + (["-1"] if kind != "INT" and name not in MAY_BE_NEGATIVE else [])
             for value in values:

@@ -48,7 +48,7 @@ std::vector<Bytes> random_burst(std::uint16_t source, std::uint64_t& sequence, s
 }  // namespace
 
 TEST_CASE("every datagram arrives once and in order") {
-    const unsigned seed = GENERATE(range(0U, 24U));
+    const unsigned seed = GENERATE(range(0U, 8U));
     std::mt19937_64 random(seed);
     net::ReceiverOptions options;
     options.gro = seed % 2 == 0;

@@ -122,7 +122,7 @@ void check_images(const std::string& name, double margin) {
         imager.mean(imager.sensitivity(), 0, 4, middle - 3, middle + 3);
     CHECK(calibration == Approx(1).margin(0.08));
 
-    constexpr std::size_t decays = 1'000'000;
+    constexpr std::size_t decays = 500'000;
     constexpr double radius = 12;
     constexpr double length = 20;
     const auto image = imager.image(photons.pairs(decays, imager.rule(), cylinder(radius, length)), 4);
@@ -150,14 +150,14 @@ TEST_CASE("arrangements: images of two layers have the activity, and points in t
     check_images("phoswich", 0.03);
 }
 
-TEST_CASE("arrangements: images of four panels have the activity, and points in their places",
-          "[petlm][image][arrangement]") {
-    check_images("box", 0.05);  // angles are missing
-}
-
 TEST_CASE("arrangements: images of an insert in a ring have the activity, and points in their places",
           "[petlm][image][arrangement]") {
     check_images("insert", 0.03);
+}
+
+TEST_CASE("arrangements: images of four panels have the activity, and points in their places",
+          "[petlm][image][arrangement][.long]") {
+    check_images("box", 0.05);  // angles are missing
 }
 
 TEST_CASE("arrangements: images of other examples have the activity, and points in their places",
