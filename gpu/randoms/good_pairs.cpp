@@ -100,6 +100,30 @@ double GoodPairs::total(std::span<const PairChances> chances) const {
     return sum;
 }
 
+std::vector<double> GoodPairs::good_parts() const {
+    const std::uint32_t count = cells_.count();
+    std::vector<double> in_cell(count);
+    for (std::uint32_t cell = 0; cell < count; ++cell) {
+        for (const std::vector<double>& rates : rates_)
+            in_cell[cell] += std::accumulate(rates.begin() + bins_.first_bin(cell),
+                                             rates.begin() + bins_.first_bin(cell + 1), 0.0);
+    }
+    std::vector<double> parts = cells_.good_parts;  // where there are no singles
+    for (std::uint32_t a = 0; a < count; ++a) {
+        for (std::uint32_t b = a; b < count; ++b) {
+            const double all = in_cell[a] * in_cell[b];
+            if (in_cell[a] <= 0 || in_cell[b] <= 0) continue;
+            double good = 0;
+            for (const auto& row : joined_[std::size_t{a} * count + b])
+                good += std::accumulate(row.begin(), row.end(), 0.0);
+            const double part = std::clamp((a == b ? 2 : 1) * good / all, 0.0, 1.0);
+            parts[std::size_t{a} * count + b] = part;
+            parts[std::size_t{b} * count + a] = part;
+        }
+    }
+    return parts;
+}
+
 double GoodPairs::abs_dt(std::span<const PairChances> chances) const {
     double sum = 0;
     for (std::uint32_t a = 0; a < cells_.count(); ++a) {

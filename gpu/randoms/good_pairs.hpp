@@ -49,6 +49,9 @@ class GoodPairs {
     [[nodiscard]] double total(std::span<const PairChances> chances) const;
     /// The sum of |dt| over the same pairs, in ticks.
     [[nodiscard]] double abs_dt(std::span<const PairChances> chances) const;
+    /// [a * cells + b] the same sum with c = 1 over the pairs of crystals of two cells, for each pair that
+    /// there is of singles: how many pairs are good. No crystal pairs with itself.
+    [[nodiscard]] std::vector<double> good_parts() const;
     void products(std::span<const PairChances> chances, PairProducts& out);
     /// [side] the part of the ends in it that come first, of pairs between sides; 1/2 if there are none.
     [[nodiscard]] std::vector<double> first_ends(std::span<const PairChances> chances) const;

@@ -151,6 +151,20 @@ double good_part(const PairRule& rule, std::span<const std::uint32_t> a, std::sp
     return all > 0 ? static_cast<double>(good) / static_cast<double>(all) : 0;
 }
 
+/// Of a line whose distance from the axis is this part of the greatest.
+std::uint8_t distance_class(double part) {
+    return static_cast<std::uint8_t>(
+        std::clamp(part * PairSides::distances, 0.0, PairSides::distances - 1.0));
+}
+
+/// The least distance of the axis from the stretch between two points.
+double from_axis(std::complex<double> a, std::complex<double> b) {
+    const std::complex<double> along = b - a;
+    const double t =
+        std::norm(along) > 0 ? std::clamp(-std::real(a * std::conj(along)) / std::norm(along), 0.0, 1.0) : 0;
+    return std::abs(a + t * along);
+}
+
 }  // namespace
 
 PairSides PairSides::of(const config::Geometry& geometry, const PairRule& rule) {
@@ -162,6 +176,7 @@ PairSides PairSides::of(const config::Geometry& geometry, const PairRule& rule) 
                 const std::uint32_t apart = rule.modules_apart(a, b);
                 sides.can_join.push_back(apart >= rule.min_module_difference ? 1 : 0);
                 sides.opposite.push_back(3 * apart >= rule.modules ? 1 : 0);
+                sides.distance.push_back(distance_class(std::cos(std::numbers::pi * apart / rule.modules)));
             }
         }
         return sides;
@@ -188,11 +203,19 @@ PairSides PairSides::of(const config::Geometry& geometry, const PairRule& rule) 
     std::vector<std::vector<std::uint32_t>> groups(count);
     std::vector<std::complex<double>> middle(count);
     std::vector<std::complex<double>> sums(count);
+    std::vector<double> crystals(count);
     for (std::size_t i = 0; i < pairs.crystals.size(); ++i) {
         const Crystal& c = pairs.crystals[i];
         std::vector<std::uint32_t>& known = groups[sides.of_crystal[i]];
         if (std::find(known.begin(), known.end(), c.group) == known.end()) known.push_back(c.group);
         sums[sides.of_crystal[i]] += std::polar(1.0, 2 * std::numbers::pi * turn_of(c));
+        middle[sides.of_crystal[i]] += std::complex<double>(c.x_um, c.y_um);
+        ++crystals[sides.of_crystal[i]];
+    }
+    double furthest = 1;
+    for (std::size_t a = 0; a < count; ++a) {
+        middle[a] /= crystals[a];
+        furthest = std::max(furthest, std::abs(middle[a]));
     }
     const auto turn_between = [&](std::size_t a, std::size_t b) {
         return (std::arg(sums[a]) - std::arg(sums[b])) / (2 * std::numbers::pi);
@@ -204,6 +227,7 @@ PairSides PairSides::of(const config::Geometry& geometry, const PairRule& rule) 
             for (const std::uint32_t g : groups[a])
                 for (const std::uint32_t h : groups[b])
                     if (rule.groups_good(g, h)) sides.can_join[a * count + b] = 1;
+            sides.distance.push_back(distance_class(from_axis(middle[a], middle[b]) / furthest));
             sides.opposite[a * count + b] = apart(turn_between(a, b), 1.0 / 3) ? 1 : 0;
         }
         // With nothing opposite, a partner is anywhere a good one may be.

@@ -26,6 +26,10 @@ struct PairSides {
     std::vector<std::uint8_t>
         opposite;  ///< [a * count + b] at least a third of the way around from each other
 
+    /// [a * count + b] how far from the axis the line between their middles passes, less than `distances`.
+    std::vector<std::uint8_t> distance;
+
+    static constexpr std::uint32_t distances = 12;
     static constexpr std::uint32_t most = 200;
 
     static PairSides of(const config::Geometry& geometry, const PairRule& rule);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "gpu/randoms/window_correlations.hpp"
 #include "gpu/randoms/window_load.hpp"
 
 namespace petacq::gpu {
@@ -101,8 +102,21 @@ class ChanceFinder {
         own_partner_.resize(good_.size(), {1, 0, 0});
         own_good_.resize(cells_);
         if (asks_for_good(rules.policy)) {
-            good_ = cells.good_parts;
+            good_ = contents.good_parts;
             find_good_partners();
+        }
+        if (rules.mode == WindowMode::single && asks_for_good(rules.policy)) {
+            const WindowCorrelations blocks(cells, contents);
+            for (std::uint32_t cell = 0; cell < cells_; ++cell) {
+                for (std::uint32_t other = 0; other < cells_; ++other)
+                    block_pairs_.push_back(blocks.place(cell, other));
+            }
+            for (const Node& node : nodes_of(rules.policy)) {
+                // With always_good all are proportional to a power of t.
+                if (other_ == OtherPair::always_good && !correlations_.empty()) break;
+                const double t = other_ == OtherPair::always_good ? 1 : node.t;
+                correlations_.push_back(blocks.find([&](double p) { return factor(p, t); }));
+            }
         }
         if (rules.mode == WindowMode::every) {
             for (std::uint32_t a = 0; a < cells_; ++a)
@@ -170,6 +184,18 @@ class ChanceFinder {
         for (std::size_t i = count - 1; i-- > 0;)
             product = polynomials[i] - (1 - t) * product;
         return product;
+    }
+
+    /// The factors of WindowCorrelations at a node of the policy.
+    struct Correlation {
+        double partners = 1;
+        double others = 1;
+    };
+    [[nodiscard]] Correlation correlation_of(std::uint32_t a, std::uint32_t b, std::size_t node) const {
+        if (correlations_.empty()) return {};
+        const std::size_t place = block_pairs_[at(a, b)];
+        const WindowCorrelations::Factors& of_node = correlations_[std::min(node, correlations_.size() - 1)];
+        return {of_node.partners[place], of_node.others[place]};
     }
 
     /// What the pairs of a and b with the singles of other annihilations add up to: means, over these, of the
@@ -270,13 +296,17 @@ class ChanceFinder {
         const double opens_later = contents_.in_windows * parted_ / free;
         const OthersOfPair of_pair = others_of(a, b);
         PairChances chances;
-        for (const Node& node : nodes_of(rules_.policy)) {
+        const std::span<const Node> nodes = nodes_of(rules_.policy);
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+            const Node& node = nodes[i];
             const double t = node.t;
+            const Correlation correlation = correlation_of(a, b, i);
             const double pairs = factor(contents_.good, t);
             // `pairs` is of all pairs of other singles; that of two that belong together is in `both`.
             const Factors others{
                 factor(of_pair.one, t, 2),
-                pairs > 0 ? factor(of_pair.both, t, 4 + contents_.partner_weight) / pairs : 0};
+                pairs > 0 ? factor(of_pair.both, t, 4 + contents_.partner_weight) * correlation.others / pairs
+                          : 0};
             const double weight = node.weight * opened;
             const auto sums = [&](unsigned partners, double own) {
                 if (partners + 2 > most_) return Sums{};
@@ -290,7 +320,8 @@ class ChanceFinder {
             const Sums none = sums(0, 1);
             const Sums with_a = sums(1, partner_of_a);
             const Sums with_b = sums(1, partner_of_b);
-            const Sums with_both = sums(2, partner_of_a * partner_of_b * factor(of_pair.good_partners, t));
+            const Sums with_both = sums(
+                2, partner_of_a * partner_of_b * factor(of_pair.good_partners, t) * correlation.partners);
             chances.partners += (none.windows + (1 - parted_) * none.others) / window_width(rules_);
             for (std::size_t x = 0; x < single_kinds; ++x) {
                 for (std::size_t y = 0; y < single_kinds; ++y) {
@@ -410,6 +441,9 @@ class ChanceFinder {
     /// one in b.
     std::vector<std::array<double, 3>> own_partner_;
     std::vector<WindowsOfOpener> openers_;  ///< [a]; mode "every"
+    // Only for policies that ask, in mode "single".
+    std::vector<std::size_t> block_pairs_;                   ///< [a * cells + b] in the correlations
+    std::vector<WindowCorrelations::Factors> correlations_;  ///< [node of the policy], or one for all
 };
 
 }  // namespace

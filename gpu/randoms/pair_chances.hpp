@@ -33,6 +33,9 @@ struct WindowContents {
     /// How often the pair of two partners has the largest energy sum, for each time that another pair has it;
     /// under take_winner_if_is_good, where partners win whether they are good or not.
     double partner_weight = 1;
+    /// [a * cells + b] the same of singles of two cells. Only for policies that ask which pairs are good, as
+    /// are the following two.
+    std::vector<double> good_parts;
     std::vector<double> singles;   ///< [cell] part of the singles that lie in it
     std::vector<double> partners;  ///< [a * cells + b] part of the partners of singles in a that lie in b
     /// [a * cells + b] part of the pairs of a single in a and its partner in b that are good.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -31,6 +30,14 @@ double part_of(double counts, double all, double variance, double guess) {
     return std::clamp((counts * all + noise * guess) / (all * all + noise), 0.0, 1.0);
 }
 
+std::vector<std::uint16_t> sectors_of_crystals(const config::Geometry& geometry) {
+    const Sectors sectors = Sectors::of(geometry);
+    std::vector<std::uint16_t> of_crystals = modules_of_crystals(geometry);
+    for (std::uint16_t& sector : of_crystals)
+        sector = static_cast<std::uint16_t>(sectors.of_module(sector));
+    return of_crystals;
+}
+
 }  // namespace
 
 double RandomsByPair::of(const PairCells& cells, std::uint32_t i, std::uint32_t j) const {
@@ -44,53 +51,14 @@ double RandomsByPair::of(const PairCells& cells, std::uint32_t i, std::uint32_t 
 }
 
 RandomsEstimator::RandomsEstimator(const config::Geometry& geometry, const CoincidenceRules& rules)
-    : rules_(rules), pairs_(geometry, rules), sector_of_(modules_of_crystals(geometry)) {
+    : rules_(rules),
+      pairs_(geometry, rules),
+      sector_of_(sectors_of_crystals(geometry)),
+      by_side_(pairs_.cells(), sector_of_, Sectors::of(geometry).count()) {
     for (std::vector<double>& rates : by_pair_.rates.of)
         rates.resize(geometry.crystal_count());
-    const Sectors sectors = Sectors::of(geometry);
-    for (std::uint16_t& sector : sector_of_)
-        sector = static_cast<std::uint16_t>(sectors.of_module(sector));
-    std::vector<std::map<std::uint32_t, double>> crystals(sectors.count());  // by side
-    for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i) {
+    for (std::uint32_t i = 0; i < geometry.crystal_count(); ++i)
         cell_of_.push_back(pairs_.cells().of_crystal(i));
-        ++crystals[sector_of_[i]][pairs_.cells().side_of(cell_of_.back())];
-    }
-    for (const std::map<std::uint32_t, double>& sides : crystals) {
-        double all = 0;
-        for (const auto& [side, count] : sides)
-            all += count;
-        std::vector<ShareOfSide>& shares = sides_of_.emplace_back();
-        for (const auto& [side, count] : sides)
-            shares.push_back({side, count / all});
-    }
-}
-
-void RandomsEstimator::add_by_side(std::vector<double>& to, const std::vector<std::uint32_t>& pairs,
-                                   bool good) const {
-    const std::size_t sides = pairs_.cells().sides;
-    const std::size_t sectors = sides_of_.size();
-    for (std::size_t a = 0; a < sectors; ++a) {
-        for (std::size_t b = 0; b < sectors; ++b) {
-            const double found = pairs[a * sectors + b];
-            if (found == 0) continue;
-            const auto each = [&](const auto& use) {
-                for (const ShareOfSide& x : sides_of_[a])
-                    for (const ShareOfSide& y : sides_of_[b])
-                        use(x.side, y.side, x.share * y.share);
-            };
-            // Good ones only where sides can join.
-            double possible = 0;
-            each([&](std::uint32_t x, std::uint32_t y, double share) {
-                if (!good || pairs_.cells().can_join(x, y)) possible += share;
-            });
-            each([&](std::uint32_t x, std::uint32_t y, double share) {
-                if (possible > 0 && good && !pairs_.cells().can_join(x, y)) return;
-                const double part = possible > 0 ? found * (share / possible) : found * share;
-                to[x * sides + y] += part;
-                to[y * sides + x] += part;
-            });
-        }
-    }
 }
 
 RandomsEstimator::RefusedPairs RandomsEstimator::find_refused(const IntervalSums& sums,
@@ -126,7 +94,7 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
         double later = 0;  ///< trues
     };
     const std::vector<double> first = pairs_.first_ends(by_pair_.chances);
-    const std::size_t sectors = sides_of_.size();
+    const std::size_t sectors = by_side_.of_sectors().size();
     std::vector<Ends> of_sector(sectors);
     for (std::size_t a = 0; a < sectors; ++a) {
         for (std::size_t b = 0; b < sectors; ++b) {
@@ -148,11 +116,11 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
     }
     std::vector<Ends> of_side(first.size());
     for (std::size_t m = 0; m < sectors; ++m) {
-        for (const ShareOfSide& part : sides_of_[m])
+        for (const ShareOfSide& part : by_side_.of_sectors()[m])
             of_side[part.side].singles += of_sector[m].singles * part.share;
     }
     for (std::size_t m = 0; m < sectors; ++m) {
-        for (const auto& [side, share] : sides_of_[m]) {
+        for (const auto& [side, share] : by_side_.of_sectors()[m]) {
             const Ends& all = of_side[side];
             const auto row = refused.randoms.begin() + static_cast<std::ptrdiff_t>(side * first.size());
             // The refused randoms of sectors on the same side are taken to be proportional to their singles.
@@ -164,7 +132,7 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
             of_sector[m].trues -= refused_randoms;
             of_sector[m].later -= refused_randoms * (1 - refused.first[side]);
         }
-        for (const auto& [side, share] : sides_of_[m]) {
+        for (const auto& [side, share] : by_side_.of_sectors()[m]) {
             Ends& sum = of_side[side];
             sum.pairs += of_sector[m].pairs * share;
             sum.trues += of_sector[m].trues * share;
@@ -173,8 +141,8 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
     }
     std::vector<double> later;
     for (std::size_t m = 0; m < sectors; ++m) {
-        double guess = sides_of_[m].empty() ? 0.5 : 0;
-        for (const auto& [side, share] : sides_of_[m]) {
+        double guess = by_side_.of_sectors()[m].empty() ? 0.5 : 0;
+        for (const auto& [side, share] : by_side_.of_sectors()[m]) {
             const Ends& sum = of_side[side];
             guess += share * part_of(sum.later, sum.trues, sum.pairs, 0.5);
         }
@@ -187,13 +155,11 @@ std::vector<double> RandomsEstimator::find_later(const IntervalSums& sums, const
 RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sums,
                                                          const ExpectedRandoms& randoms,
                                                          const RefusedPairs& refused,
-                                                         const WindowContents& contents) const {
+                                                         const WindowContents& contents) {
     const PairCells& cells = pairs_.cells();
     const std::size_t sides = cells.sides;
     TruePairs trues{std::vector<double>(sides * sides), std::vector<double>(sides * sides),
                     std::vector<double>(sides * sides)};
-    add_by_side(trues.good, sums.module_pairs, true);
-    add_by_side(trues.refused, sums.refused_pairs, false);
     // [place] Sums over the cells of two sides: of all good pairs, and of those that the policy takes.
     std::vector<double> pairs(sides * sides);
     std::vector<double> taken(sides * sides);
@@ -210,6 +176,34 @@ RandomsEstimator::TruePairs RandomsEstimator::true_pairs(const IntervalSums& sum
             taken[place] += weight * chance;
         }
     }
+    // [side] good true pairs of the side, for each of them that is taken.
+    std::vector<double> for_each_taken(sides, 1.0);
+    for (std::size_t a = 0; a < sides; ++a) {
+        double all_pairs = 0;
+        double all_taken = 0;
+        for (std::size_t i = a * sides; i < (a + 1) * sides; ++i) {
+            all_pairs += pairs[i];
+            all_taken += taken[i];
+        }
+        if (all_taken > 0) for_each_taken[a] = all_pairs / all_taken;
+    }
+    PairsOfSectors good = by_side_.none(sums.module_pairs, true);
+    PairsOfSectors bad = by_side_.none(sums.refused_pairs, false);
+    good.randoms = randoms.module_pairs;
+    for (std::size_t a = 0; a < sides; ++a)
+        good.randoms[a * (sides + 1)] *= 2;  // both orders
+    bad.randoms = refused.randoms;
+    for (std::uint32_t i = 0; i < sector_of_.size(); ++i) {
+        const std::uint32_t piece = by_side_.piece_of(i);
+        const double true_ends = sums.prompts[i] - randoms.per_crystal[i];
+        const double paired = by_pair_.rates.of[earlier_single][i] + by_pair_.rates.of[later_single][i];
+        good.random_ends[piece] += randoms.per_crystal[i];
+        good.ends[piece] += true_ends;
+        bad.random_ends[piece] += sums.unpaired[i];
+        bad.ends[piece] += by_pair_.ticks * paired - true_ends * for_each_taken[cells.side_of(cell_of_[i])];
+    }
+    trues.good = by_side_.spread(std::move(good), good_fit_);
+    trues.refused = by_side_.spread(std::move(bad), refused_fit_);
     const auto correct = [](double& found, double& variance, double random, double chance) {
         variance += chance > 0 ? found / (chance * chance) : 0;
         found = chance > 0 ? (found - random) / chance : 0;
@@ -300,7 +294,7 @@ RandomsEstimator::PairedSingles RandomsEstimator::paired_singles(const IntervalS
 }
 
 void RandomsEstimator::find_all_partners(WindowContents& contents, const IntervalSums& sums,
-                                         const TruePairs& trues, const ExpectedRandoms& randoms) const {
+                                         const TruePairs& trues, const ExpectedRandoms& randoms) {
     const PairCells& cells = pairs_.cells();
     const std::uint32_t count = cells.count();
     const std::uint32_t zones = cells.zones;
@@ -325,6 +319,7 @@ void RandomsEstimator::find_all_partners(WindowContents& contents, const Interva
         PairedSingles paired{std::vector<double>(zones, 1.0), std::vector<double>(zones, 0.5),
                              std::vector<double>(count, 0.5)};
         if (!randoms.per_crystal.empty()) paired = paired_singles(sums, randoms, contents, apart);
+        refused_partners_ = 1 - sum_of(paired.good) / std::max(sum_of(paired.all), 1e-9);
         axial = find_axial_partners(cells, paired.all, paired.good);
         good_parts = std::move(paired.good_parts);
     }
@@ -373,13 +368,7 @@ void RandomsEstimator::spread_partners(WindowContents& contents, const TruePairs
     const std::size_t sides = cells.sides;
     const std::uint32_t count = cells.count();
     const std::uint32_t zones = cells.zones;
-    std::vector<double> good_of_sides(sides * sides);
-    for (std::uint32_t a = 0; a < count; ++a) {
-        for (std::uint32_t b = 0; b < count; ++b) {
-            good_of_sides[cells.side_of(a) * sides + cells.side_of(b)] +=
-                cells.good_parts[std::size_t{a} * count + b] / (zones * zones);
-        }
-    }
+    std::vector<double> good_of_sides = by_side_.good_parts();
     for (std::size_t i = 0; i < good_of_sides.size(); ++i) {
         const double good = std::max(trues.good[i], 0.0);
         good_of_sides[i] =
@@ -483,6 +472,7 @@ void RandomsEstimator::find_contents(WindowContents& contents) const {
     const double good_pairs =
         pairs_.total(std::vector<PairChances>(std::size_t{cells.count()} * cells.count(), each_once));
     if (singles > 0) contents.good = std::clamp(2 * good_pairs / (singles * singles), 0.0, 1.0);
+    if (asks_for_good(rules_.policy)) contents.good_parts = pairs_.good_parts();
     for (double& part : contents.singles)
         part = singles > 0 ? part / singles : 1.0 / cells.count();
 }
@@ -528,6 +518,8 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     RefusedPairs refused;
     const std::vector<double> none(std::size_t{pairs_.cells().sides} * pairs_.cells().sides);
     TruePairs trues{none, none, none};
+    good_fit_ = {};
+    refused_fit_ = {};
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
     // first, how far the two of a pair are apart, and with zones which partners make good pairs.
     const unsigned min_passes = pairs_.cells().partners_refused     ? 4

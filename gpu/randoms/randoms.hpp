@@ -17,6 +17,7 @@
 #include "gpu/randoms/good_pairs.hpp"
 #include "gpu/randoms/pair_cells.hpp"
 #include "gpu/randoms/pair_chances.hpp"
+#include "gpu/randoms/pairs_by_side.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 
 namespace petacq::gpu {
@@ -48,18 +49,17 @@ class RandomsEstimator {
     [[nodiscard]] double pile_up() const { return pile_up_; }
     /// How many random prompts each delayed of that interval stands for; 0 without a delay.
     [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
+    /// Of the true pairs of that interval whose sides can join, the part that is not good. Under policies
+    /// that ask which pairs are good and a condition along the axis or a field of view; else 0. Where the
+    /// partners lie along the axis is then a guess, and with more than `most_refused` it may put the randoms
+    /// off by more than 2 %.
+    [[nodiscard]] double refused_partners() const { return refused_partners_; }
+    static constexpr double most_refused = 0.3;
 
   private:
     /// `later`: [sector] which part of its paired singles are the later ones; empty: half of them.
     void find_rates(const IntervalSums& sums, const WindowContents& contents,
                     const std::vector<double>& later);
-    /// How much of a sector of modules, by crystals, lies on a side.
-    struct ShareOfSide {
-        std::uint32_t side;
-        double share;
-    };
-    /// Adds pairs of sectors [a * sectors + b] to those of sides, in both orders. `good`: the pairs are.
-    void add_by_side(std::vector<double>& to, const std::vector<std::uint32_t>& pairs, bool good) const;
     /// IntervalSums::refused_pairs of sides.
     struct RefusedPairs {
         double taken = 0;             ///< probability that a true pair that geometry refuses is among them
@@ -78,13 +78,13 @@ class RandomsEstimator {
         std::vector<double> variance;  ///< of their sum
     };
     [[nodiscard]] TruePairs true_pairs(const IntervalSums& sums, const ExpectedRandoms& randoms,
-                                       const RefusedPairs& refused, const WindowContents& contents) const;
+                                       const RefusedPairs& refused, const WindowContents& contents);
     /// [a * sides + b]: part of the partners of singles in a that lie in b.
     [[nodiscard]] std::vector<double> find_partners(const TruePairs& trues,
                                                     const std::vector<double>& singles) const;
     /// WindowContents::partners and good_partners. Without randoms, as a guess.
     void find_all_partners(WindowContents& contents, const IntervalSums& sums, const TruePairs& trues,
-                           const ExpectedRandoms& randoms) const;
+                           const ExpectedRandoms& randoms);
     /// The same with a field of view: whether a partner is good depends on the sides of both, and on their
     /// zones.
     void spread_partners(WindowContents& contents, const TruePairs& trues, const std::vector<double>& by_side,
@@ -110,12 +110,15 @@ class RandomsEstimator {
 
     const CoincidenceRules rules_;
     GoodPairs pairs_;
-    std::vector<std::uint16_t> sector_of_;            ///< [crystal] of its BDM
-    std::vector<std::uint32_t> cell_of_;              ///< [crystal]
-    std::vector<std::vector<ShareOfSide>> sides_of_;  ///< [sector]
+    std::vector<std::uint16_t> sector_of_;  ///< [crystal] of its BDM
+    std::vector<std::uint32_t> cell_of_;    ///< [crystal]
+    PairsBySide by_side_;
+    PairsBySide::Fit good_fit_;  ///< of the interval
+    PairsBySide::Fit refused_fit_;
     RandomsByPair by_pair_;
     double delayeds_weight_ = 0;
     double pile_up_ = 1;
+    double refused_partners_ = 0;
 };
 
 }  // namespace petacq::gpu
