@@ -27,9 +27,11 @@ double good_pairs(const std::vector<std::uint32_t>& a, const std::vector<std::ui
     std::size_t looked_at = 0;
     const auto each = [thinner](std::size_t count, const auto& use) {
         // From the middle of a step on, so that a single one is in the middle of the column.
-        for (double i = (thinner - 1) / 2; i < static_cast<double>(count); i += thinner)
-            use(static_cast<std::size_t>(i));
-        if ((thinner - 1) / 2 >= static_cast<double>(count)) use(count / 2);
+        const double first = (thinner - 1) / 2;
+        const double steps = std::ceil((static_cast<double>(count) - first) / thinner);
+        for (std::int64_t step = 0; step < static_cast<std::int64_t>(steps); ++step)
+            use(static_cast<std::size_t>(first + thinner * static_cast<double>(step)));
+        if (!(steps > 0)) use(count / 2);
     };
     each(a.size(), [&](std::size_t i) {
         each(b.size(), [&](std::size_t k) {

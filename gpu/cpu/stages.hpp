@@ -69,7 +69,7 @@ class OrderStage {
   public:
     OrderStage(const CoincidenceRules& rules, ChunkStore& chunks)
         : reach_(rules.reach()),
-          gammas_before_(rules.search && rules.gammas ? rules.gammas->before : 0),
+          gammas_before_(rules.gammas_before()),
           orderer_(chunks),
           gamma_orderer_(chunks) {}
 
@@ -88,7 +88,7 @@ class OrderStage {
 
   private:
     const std::uint64_t reach_;          // a window ends at most this long after its opener
-    const std::uint64_t gammas_before_;  // a gamma comes at most this long before its pair
+    const std::uint64_t gammas_before_;  // CoincidenceRules::gammas_before
     std::uint64_t horizon_ = 0;          // of the slice before
     Orderer orderer_;
     Orderer gamma_orderer_;

@@ -40,6 +40,8 @@ struct CoincidenceRules {
         if (!search) return 0;
         return std::max(window + delay.value_or(0), gammas ? gammas->reach() : 0);
     }
+    /// How long before a pair its gammas come at most, in ticks.
+    [[nodiscard]] std::uint64_t gammas_before() const { return search && gammas ? gammas->before : 0; }
 };
 
 /// Throws std::invalid_argument for rules that no back-end accepts: fewer than two singles in a group,

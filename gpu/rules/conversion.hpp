@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "config/energy_bins.hpp"
 #include "gpu/base/counters.hpp"
@@ -17,8 +18,8 @@ enum class Fate : std::uint8_t {
     PETACQ_FATES(PETACQ_FATE)
 #undef PETACQ_FATE
 };
-#define PETACQ_ONE(...) +1
-inline constexpr std::uint32_t fate_count = PETACQ_FATES(PETACQ_ONE);
+#define PETACQ_ONE(...) 1,
+inline constexpr std::uint32_t fate_count = std::initializer_list<int>{PETACQ_FATES(PETACQ_ONE)}.size();
 #undef PETACQ_ONE
 
 /// One crystal of a detector unit.

@@ -47,12 +47,14 @@ struct ReceiverOptions {
     std::string multicast_interface;
     /// Joined are the datagrams of these senders to the groups; empty: all.
     std::vector<std::string> multicast_sources;
+    std::size_t receive_buffer_bytes = 64U << 20;
     PortUse port_use = PortUse::alone;
     /// The address, and the interface of a group, need not exist yet.
     bool free_bind = false;
-    std::size_t receive_buffer_bytes = 64U << 20;
     bool gro = true;  ///< let the kernel coalesce datagrams; the receiver splits them again
-    Cores cores;      ///< on which the thread runs
+    /// Also put malformed datagrams into the batches, marked as such.
+    bool keep_rejected = false;
+    Cores cores;  ///< on which the thread runs
     Framing framing = Framing::sequenced;
     FrameCheck frames;  ///< which frames speak for a time
     /// The format of the boards, if it is not petacqd's own; its framing is `framing`.
@@ -63,8 +65,6 @@ struct ReceiverOptions {
     std::vector<std::uint32_t> allowed_addresses;
     /// Sources that may send; empty: all. Datagrams of others are counted and take no room in a batch.
     std::vector<AllowedSource> allowed_sources;
-    /// Also put malformed datagrams into the batches, marked as such.
-    bool keep_rejected = false;
     /// A bound UDP socket that another program (systemd) opened and may keep open after this one exits; -1:
     /// the receiver opens its own. It must be bound to `address` and `port`. The receiver closes this
     /// descriptor.

@@ -59,11 +59,6 @@ void place_crystals(const config::Arrangement& arrangement, PairClasses& out) {
 /// Each symmetry takes the first pair of a class to another one, which then belongs to it.
 void class_pairs(const std::vector<Symmetry>& symmetries, PairClasses& out) {
     const auto modules = static_cast<std::uint32_t>(out.columns.size());
-    constexpr std::uint32_t max_modules = 8192;  // the tables of their pairs take 5 bytes a pair
-    if (modules > max_modules) {
-        throw config::Error("normalisation: expected a scanner of at most " + std::to_string(max_modules) +
-                            " modules, found " + std::to_string(modules));
-    }
     out.pair_class.assign(std::size_t{modules} * modules, none);
     out.pair_turn.assign(out.pair_class.size(), 0);
     const auto add = [&](std::uint32_t a, std::uint32_t b, std::uint8_t turn) {

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <system_error>
+#include <vector>
 
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
+#include "tools/petcal/base/text.hpp"
 #include "tools/petcal/results/results.hpp"
 
 namespace petacq::petcal {
@@ -39,7 +41,14 @@ void apply_energy(const config::Geometry& g, const ApplyOptions& o, config::Cali
     c.origin["energy_sha256"] = config::sha256_of_file(o.energy);
 }
 
-/// "MODULE:TICKS"
+std::vector<std::uint32_t> existing_modules(const config::Geometry& g) {
+    std::vector<std::uint32_t> numbers;
+    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm)
+        if (g.module_exists(bdm)) numbers.push_back(bdm);
+    return numbers;
+}
+
+/// "MODULE:TICKS"; the module has the number that its frames carry and that health names.
 void add_to_module(const config::Geometry& g, const std::string& text, config::Calibration& c) {
     const std::size_t colon = text.find(':');
     std::uint32_t bdm = 0;
@@ -50,9 +59,10 @@ void add_to_module(const config::Geometry& g, const std::string& text, config::C
         return error == std::errc{} && stop == to;
     };
     if (colon == std::string::npos || !read(text.data(), text.data() + colon, bdm) ||
-        !read(text.data() + colon + 1, end, ticks) || bdm >= g.bdm_count) {
-        throw config::Error("--module-ticks: expected MODULE:TICKS with a module below " +
-                            std::to_string(g.bdm_count) + ", such as 7:-640, found '" + text + "'");
+        !read(text.data() + colon + 1, end, ticks) || bdm >= g.bdm_count || !g.module_exists(bdm)) {
+        throw config::Error(
+            "--module-ticks: expected MODULE:TICKS, such as 7:-640, with a module that frames name (BDM " +
+            ranges_text(existing_modules(g)) + "), found '" + text + "'");
     }
     const bool far = ticks > INT32_MAX || ticks < INT32_MIN;
     if (c.time_offset.empty()) c.time_offset.resize(g.crystal_count());

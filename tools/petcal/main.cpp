@@ -216,7 +216,8 @@ CLI::App* add_apply(CLI::App& app, CommandOptions& o) {
     apply->add_option("--energy", o.apply.energy, "Result of derive energy");
     apply->add_option(
         "--module-ticks", o.apply.module_ticks,
-        "MODULE:TICKS, added to the time offsets of a module, as for one out of step; repeatable");
+        "MODULE:TICKS, added to the time offsets of the crystals whose frames carry this module (BDM), as "
+        "health names it when it is out of step; repeatable");
     add_output(apply, o, o.apply.output, "HDF5 file to write");
     return apply;
 }

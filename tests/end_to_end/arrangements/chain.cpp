@@ -154,10 +154,11 @@ void Chain::derive_time(const std::string& run, const EvenCylinder& source) {
     use("timed.h5");
 }
 
-void Chain::derive_normalisation(const std::string& run, const EvenCylinder& source) {
-    output_of(PETCAL_PROGRAM, {"derive", "normalisation", "--scanner", site_.scanner(), "--run",
-                               site_.run(run).string(), "--cylinder", source.text(), "--attenuation-per-cm",
-                               "0", "-o", path("normalisation.h5"), "--report", path("normalisation.html")});
+void Chain::derive_normalisation(const std::string& run, const EvenCylinder& source, Medium medium) {
+    output_of(PETCAL_PROGRAM,
+              {"derive", "normalisation", "--scanner", site_.scanner(), "--run", site_.run(run).string(),
+               "--cylinder", source.text(), "--attenuation-per-cm", medium == Medium::air ? "0" : "0.096",
+               "-o", path("normalisation.h5"), "--report", path("normalisation.html")});
 }
 
 void Chain::derive_activity(const EvenCylinder& source, double length_mm) {

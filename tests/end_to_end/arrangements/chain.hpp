@@ -51,8 +51,10 @@ class Chain {
     void derive_crystals(const std::string& run);
     void derive_energy(const std::string& run);
     void derive_time(const std::string& run, const EvenCylinder& source);
-    /// To normalisation.h5, of a cylinder in air.
-    void derive_normalisation(const std::string& run, const EvenCylinder& source);
+    /// To normalisation.h5; `medium` is what the cylinder is filled with.
+    enum class Medium { air, water };
+    void derive_normalisation(const std::string& run, const EvenCylinder& source,
+                              Medium medium = Medium::air);
     /// Into quantitative.h5, of the latest image.
     void derive_activity(const EvenCylinder& source, double length_mm);
 

@@ -30,7 +30,7 @@ struct Scan {
 
 struct Example {
     const char* name;
-    Scan even;   ///< in air, for all steps of the calibration but the last
+    Scan even;   ///< for all steps of the calibration but the last
     Scan known;  ///< in water, for the activity factor
     Scan body;   ///< in water, whose image is measured
     ImageSize image;
@@ -38,6 +38,7 @@ struct Example {
     std::vector<Point> points;
     double max_error = 0.03;  ///< of the mean
     json configuration = json::object();
+    Chain::Medium filled = Chain::Medium::air;  ///< the cylinder `even`
 };
 
 /// The part of the total-body scanner that is one ring of modules.
@@ -59,7 +60,9 @@ std::vector<std::string> in_water(const EvenCylinder& c, const char* seed) {
 }
 
 void calibrate(Chain& chain, const Example& e) {
-    chain.simulate("even", e.even.seconds, in_air(e.even.cylinder, "3"));
+    const EvenCylinder& even = e.even.cylinder;
+    chain.simulate("even", e.even.seconds,
+                   e.filled == Chain::Medium::air ? in_air(even, "3") : in_water(even, "3"));
     if (std::string(e.name) == "monolithic") {
         chain.import_true_map();
     } else {
@@ -72,7 +75,7 @@ void calibrate(Chain& chain, const Example& e) {
     chain.derive_time("untimed", e.even.cylinder);
     chain.replay("even", "even");
     std::filesystem::remove(chain.path("even.pcap"));
-    chain.derive_normalisation("even", e.even.cylinder);
+    chain.derive_normalisation("even", e.even.cylinder, e.filled);
     chain.simulate("known", e.known.seconds, in_water(e.known.cylinder, "4"));
     chain.replay("known", "known");
     chain.image("known", e.image, "normalisation.h5", {"--attenuation", e.known.cylinder.text()});
@@ -151,13 +154,16 @@ TEST_CASE("image in kBq/ml: phoswich", "[.long][arrangements]") {
 }
 
 TEST_CASE("image in kBq/ml: insert", "[.long][arrangements]") {
+    // The three kinds of pairs have different shares of scattered ones.
+    const auto filled = GENERATE(Chain::Medium::air, Chain::Medium::water);
     check_example({.name = "insert",
                    .even = {{{0, 0, 0}, 20, 80, 4}, 30},
                    .known = {{{0, 0, 0}, 13, 60, 2}, 15},
                    .body = {{{4, -3, 2}, 10, 36, 1.5}, 15},
                    .image = {1, 50},
                    .seen_mm = 24,
-                   .points = {{3, -2, 2}, {-8, 5, -6}}});
+                   .points = {{3, -2, 2}, {-8, 5, -6}},
+                   .filled = filled});
 }
 
 TEST_CASE("image in kBq/ml: box", "[.long][arrangements]") {

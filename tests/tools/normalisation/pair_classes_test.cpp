@@ -84,6 +84,21 @@ TEST_CASE("pair classes: the symmetries of the examples", "[normalisation]") {
     CHECK(count("hexagon") == 6 * 2 * 2);
 }
 
+TEST_CASE("pair classes: there are none for very many modules", "[normalisation]") {
+    const auto absent = [](std::size_t count) {
+        nlohmann::json scanner = nlohmann::json::parse(R"({
+            "name": "long", "tick_ps": 10, "position_size": 8,
+            "module_types": [{"name": "block", "layers": [
+                {"y": {"count": 1, "pitch_mm": 4}, "z": {"count": 1, "pitch_mm": 4}, "length_mm": 5}]}],
+            "modules": [{"type": "block", "ring": {"count": 3, "radius_mm": 10}, "along_z": {"pitch_mm": 5}}],
+            "frame_version": 2})");
+        scanner["modules"][0]["along_z"]["count"] = count;
+        return !normalisation::classes_of(*config::scanner_from_json(scanner).arrangement);
+    };
+    CHECK_FALSE(absent(2));
+    CHECK(absent(700));
+}
+
 TEST_CASE("pair classes: pairs of one class look the same", "[normalisation]") {
     for (const char* name : {"phoswich", "box", "unequal-blocks", "two-rings", "insert", "two-heads"}) {
         INFO(name);

@@ -9,6 +9,7 @@
 #include "config/make_calibration.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/odd_scanner.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -188,6 +189,37 @@ TEST_CASE("petcal replaces a file only with --force") {
     CHECK(petcal(make + " --energy-spread 2 --force").status == 64);
     CHECK(std::filesystem::exists(p.at("c.h5")));
     CHECK(std::distance(std::filesystem::directory_iterator(p.dir.path()), {}) == 2);
+}
+
+TEST_CASE("petcal apply --module-ticks shifts what frames name, and nothing else") {
+    const Place p;
+    nlohmann::json description = odd_description();
+    const auto units = [](std::uint32_t bdm, std::uint32_t module) {
+        return nlohmann::json{{"bdm", bdm}, {"du", 3}, {"module", module}};
+    };
+    description["modules"].erase(0);
+    description["module_types"].erase(0);
+    description["channel_map"] = {{"units", {units(5, 0), units(2, 1)}}};
+    write_file(p.at("s.json"), description.dump());
+    const config::Geometry g = config::load_scanner(p.at("s.json")).geometry;
+    const std::string old = p.scanner() + "--calibration " + p.at("c.h5") + " -o " + p.at("new.h5");
+    REQUIRE(petcal("make " + p.scanner() + "-o " + p.at("c.h5") + " --seed 1 --time-offset-ticks 9").status ==
+            0);
+
+    const Outcome applied = petcal("apply " + old + " --module-ticks 5:-640 --module-ticks 2:+3");
+    INFO(applied.out);
+    REQUIRE(applied.status == 0);
+    const auto before = config::load_calibration(p.at("c.h5"), g).time_offset;
+    const auto after = config::load_calibration(p.at("new.h5"), g).time_offset;
+    for (std::uint32_t crystal = 0; crystal < g.crystal_count(); ++crystal)  // 30 in each module
+        CHECK(after[crystal] - before[crystal] == (crystal < 30 ? -640 : 3));
+
+    for (const char* none : {"0:1", "6:1", "5", "x:1", "5:1.5", "-5:1"}) {
+        const Outcome refused = petcal("apply " + old + " --force --module-ticks=" + none);
+        CHECK(refused.status == 78);
+        CHECK_THAT(refused.out,
+                   contains("a module that frames name (BDM 2, 5), found '" + std::string(none)));
+    }
 }
 
 TEST_CASE("petcal reports errors in words and by its exit status") {

@@ -96,10 +96,9 @@ void write_normalisation_report(const std::filesystem::path& file, const config:
     body +=
         "<p class=\"muted\">Factors of unseen classes are products of the patterns of their columns or "
         "rings: "
-        "images of objects that reach further than the source rely on them. Scattered pairs on lines through "
-        "the source count as true ones; lines near its edge, where they weigh most, are left "
-        "out.</p>\n<h2>Made "
-        "from</h2>\n";
+        "images of objects that reach further than the source rely on them. Pairs that scattered in the "
+        "source are subtracted, as a simulation of it expects them; lines near its edge, where they weigh "
+        "most, are left out.</p>\n<h2>Made from</h2>\n";
     report::Table origin;
     for (const auto& [name, text] : d.normalisation.origin)
         origin.rows.push_back({{name}, {text}});

@@ -38,6 +38,9 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
                         100 * static_cast<double>(d.used) / prompts);
     text += fmt::format("randoms             {:.2f} % of these, from {}\n",
                         100 * d.randoms / static_cast<double>(d.used), d.randoms_from);
+    text += fmt::format("scattered           {:.2f} % of these{}\n",
+                        100 * d.scattered / static_cast<double>(d.used),
+                        d.scattered > 0 ? ", by a simulation of photons in the source" : "");
     text += d.loss + "\n";
     if (!d.unknown.empty()) text += fmt::format("not told            {}\n", fmt::join(d.unknown, ", "));
     text += fmt::format("counts              {:.0f} per crystal (median, net)\n", fit.crystals.median_counts);

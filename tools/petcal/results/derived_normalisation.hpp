@@ -19,7 +19,8 @@ struct DerivedNormalisation {
     std::uint64_t used = 0;  ///< of these, on a line through the source
     double randoms = 0;      ///< expected among those used
     std::string randoms_from;
-    std::string loss;                  ///< a sentence
+    double scattered = 0;  ///< in the source, expected among those used; 0 where it does not attenuate
+    std::string loss;      ///< a sentence
     std::vector<std::string> unknown;  ///< what the file does not tell
     std::string geometric;             ///< of the long form: where its geometric factors come from
     DeadCrystals dead;

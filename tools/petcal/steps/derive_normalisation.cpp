@@ -27,7 +27,9 @@
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results/results.hpp"
 #include "tools/petcal/steps/source_check.hpp"
+#include "tools/petcal/steps/source_scatter.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/corrections/energy_window.hpp"
 #include "tools/petlm/reconstruction/corrections/fits.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
@@ -109,14 +111,18 @@ double live_of(const petlm::RunRandoms* of_run, std::uint32_t a, std::uint32_t b
 void read_records(const petlm::ExportSource& source, const estimate::ScanModel& model,
                   const petlm::RunRandoms* of_run, estimate::LineCounts& counts,
                   const std::function<void(const gpu::Coincidence&)>& delayed, DerivedNormalisation& out,
-                  std::vector<estimate::Line>& lines) {
+                  std::vector<estimate::Line>& lines, corrections::PhotopeakWidth& photopeak) {
     source.for_each_block(
         model.geometry().crystal_count(),
         [&](const daemon::ListModeReader& reader) {
             for (const gpu::Coincidence& c : reader.coincidences()) {
                 if (c.crystal_a == c.crystal_b) continue;
                 const bool prompt = c.kind == gpu::Kind::prompt;
-                if (prompt) ++out.prompts;
+                if (prompt) {
+                    ++out.prompts;
+                    photopeak.add(c.energy_a);
+                    photopeak.add(c.energy_b);
+                }
                 if (prompt && lines.size() < lines_to_check) lines.emplace_back(c.crystal_a, c.crystal_b);
                 if (!model.counts(c.crystal_a, c.crystal_b)) continue;
                 if (prompt) {
@@ -155,8 +161,10 @@ SourceCheck check_of(const std::string& run, const estimate::CylinderScan& scan)
             "--cylinder"};
 }
 
+/// Prompts less their randoms; not finished.
 estimate::LineCounts read_counts(const config::Scanner& scanner, const petlm::ExportSource& source,
-                                 const estimate::ScanModel& model, DerivedNormalisation& out) {
+                                 const estimate::ScanModel& model, corrections::PhotopeakWidth& photopeak,
+                                 DerivedNormalisation& out) {
     const std::string name = source.target().string();
     std::string why;
     const auto expected = petlm::RunRandoms::of(source, scanner, why);
@@ -173,7 +181,7 @@ estimate::LineCounts read_counts(const config::Scanner& scanner, const petlm::Ex
         out.randoms += weight;
     };
     std::vector<estimate::Line> lines;
-    read_records(source, model, expected.get(), counts, delayed, out, lines);
+    read_records(source, model, expected.get(), counts, delayed, out, lines, photopeak);
     if (out.prompts == 0)
         throw config::Error(fmt::format("{}: expected prompts of the cylinder, found none in {:.6g} s", name,
                                         source.coverage().seconds()));
@@ -193,7 +201,6 @@ estimate::LineCounts read_counts(const config::Scanner& scanner, const petlm::Ex
             fmt::format("{}: {:.0f} of {} prompts are random; expected less than {:.0f} %: "
                         "measure with less activity",
                         name, out.randoms, out.used, 100 * max_randoms));
-    counts.finish();
     const std::vector<double> even(scanner.geometry.crystal_count(), 1);
     check_rings(scanner, counts.crystals.net, model.sums(even, model.even_factors(), 1).fans, check);
     return counts;
@@ -227,7 +234,7 @@ std::map<std::string, std::string> origin_of(const config::Scanner& scanner,
         origin["run_json_sha256"] = config::sha256_of_file(o.run / daemon::run_file);
     origin["source"] = fmt::format("cylinder {:g} mm", fmt::join(o.cylinder, ","));
     origin["attenuation_per_cm"] = fmt::format("{:g}", o.attenuation_per_cm);
-    origin["corrected_for"] = o.attenuation_per_cm > 0 ? "attenuation" : "nothing";
+    origin["corrected_for"] = o.attenuation_per_cm > 0 ? "attenuation and scatter" : "nothing";
     return origin;
 }
 
@@ -255,6 +262,17 @@ ModelOfScan model_of(const config::Scanner& scanner, const estimate::CylinderSca
     return out;
 }
 
+/// By all counts. Scatter hardly changes how the crystals of a place differ. 0: dead.
+std::vector<double> efficiency_with_scatter(const estimate::ScanModel& model, estimate::LineCounts counts,
+                                            estimate::NormalisationFitOptions how) {
+    counts.finish();
+    how.rounds = 1;
+    estimate::Efficiencies found = estimate::fit_normalisation(model, counts, how).crystals;
+    for (const std::uint32_t crystal : found.dead)
+        found.efficiency[crystal] = 0;
+    return std::move(found.efficiency);
+}
+
 DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNormalisationOptions& options) {
     estimate::CylinderScan scan = scan_of(scanner, options);
     const petlm::ExportSource source(options.run);
@@ -267,9 +285,17 @@ DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNor
     DerivedNormalisation out;
     out.unknown = source.coverage().unknown;
     out.geometric = of_scan.about;
-    const estimate::LineCounts counts = read_counts(scanner, source, model, out);
+    corrections::PhotopeakWidth photopeak;
+    estimate::LineCounts counts = read_counts(scanner, source, model, photopeak, out);
     estimate::NormalisationFitOptions how;
     how.threads = std::max(1U, std::thread::hardware_concurrency());
+    if (scan.attenuation_per_mm > 0) {
+        const auto window = photopeak.window(source.coverage().rules.energy);
+        const std::vector<double> efficiency = efficiency_with_scatter(model, counts, how);
+        net::WorkerPool pool(how.threads);
+        out.scattered = subtract_scatter(scanner, model, {rules, window, efficiency}, counts, pool);
+    }
+    counts.finish();
     constexpr std::uint64_t usual_passes = 40;
     daemon::ProgressLine progress("fitting", usual_passes, daemon::ProgressUnit::steps);
     std::uint64_t passes = 0;

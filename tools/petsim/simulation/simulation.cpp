@@ -73,7 +73,7 @@ void Simulation::run(const DatagramSink& send, const TruthSink& truth) {
         }
     }
     for (auto& stream : streams_)
-        stream.finish(generator_.raw_time_floor(chunks));
+        stream.finish(generator_.raw_time_floor(chunks), generator_.end_of(chunks));
     pass_on(std::numeric_limits<std::uint64_t>::max());
     statistics_.decays = generator_.decays(chunks);
     statistics_.followed = generator_.followed(chunks);

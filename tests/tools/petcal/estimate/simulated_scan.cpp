@@ -72,7 +72,8 @@ std::vector<SimulatedPair> simulate_pairs(const config::Scanner& scanner, const 
         if (end - i == 2 && hits[i + 1].crystal != a.crystal) {
             const sim::Hit& b = hits[i + 1];
             pairs.push_back({a.crystal, b.crystal, static_cast<float>(b.raw_time - a.raw_time),
-                             a.annihilation != b.annihilation || a.annihilation == 0});
+                             a.annihilation != b.annihilation || a.annihilation == 0,
+                             ((a.kind | b.kind) & sim::hit_scattered) != 0});
         }
         i = end;
     }

@@ -16,6 +16,7 @@ struct SimulatedPair {
     std::uint32_t b;
     float ticks;  ///< raw time of b less that of a
     bool random;
+    bool scattered = false;  ///< in the object, where one is followed; at least one of both photons
 };
 
 /// An even cylinder at the centre. `efficiency`: of photons that enter a crystal.

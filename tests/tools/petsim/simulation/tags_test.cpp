@@ -294,6 +294,7 @@ TEST_CASE("a scanner that turns sends the counts of its encoder", "[petsim][tags
     config::CalibrationModel model;
     const auto calibration = config::make_calibration(scanner, model);
     auto options = test::point_options(0.5, 0.1);
+    const double last_s = 0.1 - scanner.tick_ps * 1e-12;  // until the end of the simulation the angle is told
     const auto angles = [&] {
         std::vector<std::pair<double, std::int32_t>> out;
         const auto run = test::record(scanner, calibration, options);
@@ -303,8 +304,12 @@ TEST_CASE("a scanner that turns sends the counts of its encoder", "[petsim][tags
                              static_cast<std::int32_t>(tag.value));
         }
         REQUIRE_FALSE(out.empty());
+        const double begin = out.front().first;
         for (auto& [s, count] : out)
-            s -= out.front().first;
+            s -= begin;
+        CHECK(out.back().first == Approx(last_s).margin(1e-12));
+        for (std::size_t i = 1; i < out.size(); ++i)
+            CHECK(out[i].first > out[i - 1].first);
         return out;
     };
     // It stands still.
@@ -316,16 +321,19 @@ TEST_CASE("a scanner that turns sends the counts of its encoder", "[petsim][tags
     CHECK(even.size() >= 60);
     for (const auto& [s, count] : even)
         CHECK(count == Approx(-3'600'000 * 5 * s).margin(2));
-    CHECK(even.back().first > 0.098);
     // Before and after each step.
     options.turning = {0, 15, 0.04};
     const auto steps = angles();
-    REQUIRE(steps.size() == 5);
+    REQUIRE(steps.size() == 6);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         CHECK(steps[i].second == 150'000 * static_cast<int>(i / 2));
-        const double at = 0.04 * static_cast<double>((i + 1) / 2);
+        const double at = std::min(0.04 * static_cast<double>((i + 1) / 2), 0.1);
         CHECK(steps[i].first == Approx(at).margin(1e-9));
     }
+
+    // The last tag of the even turn is at the last tick anyway.
+    options.turning = {0, 15, 0.02};
+    CHECK(angles().size() == 10);
 
     options.tags.position = 1;
     CHECK_THROWS_WITH(sim::check(options, scanner),

@@ -15,6 +15,7 @@ from petacq import histograms
 from petacq.layout import COINCIDENCE
 from petacq.scanner import command
 from petacq.scanner.crystal_files import read_castor, read_stir_map
+from petacq.scanner.module_overlaps import Boxes, overlaps
 
 EXAMPLES = support.SOURCE / "config" / "examples" / "scanners"
 NAMES = sorted(path.name.split(".")[0] for path in EXAMPLES.glob("*.scanner.json"))
@@ -169,6 +170,40 @@ class Places(unittest.TestCase):
         ):
             with self.subTest(path), self.assertRaisesRegex(petacq.ScannerError, said):
                 petacq.Scanner.from_json(changed(path, value))
+
+
+class Touching(unittest.TestCase):
+    """Two boxes side by side along z: petcal and the import agree when they only touch."""
+
+    def refused(self, depth_mm: float) -> tuple[bool, bool]:
+        places = [{"front_mm": [30, 0, z], "outward": [1, 0, 0]} for z in (0, 10 - depth_mm)]
+        layer = {"y": {"count": 1, "pitch_mm": 10}, "z": {"count": 1, "pitch_mm": 10}, "length_mm": 10}
+        document = support.scratch() / "touching.scanner.json"
+        document.write_text(
+            json.dumps(
+                {
+                    "name": "touching",
+                    "tick_ps": 10,
+                    "position_size": 8,
+                    "module_types": [{"name": "block", "layers": [layer]}],
+                    "modules": [{"type": "block", "place": place} for place in places],
+                }
+            )
+        )
+        half = np.full((2, 3), 5.0)
+        middle = np.array([[35.0, 0, place["front_mm"][2]] for place in places])
+        found = overlaps(Boxes(middle, np.broadcast_to(np.eye(3), (2, 3, 3)), half))
+        command = ("petcal", "make", "--scanner", document, "-o", support.scratch() / "touching.h5", "--force")
+        try:
+            support.call(*command)
+        except AssertionError as refused:
+            self.assertIn("module 0 overlaps module 1", str(refused))
+            return True, len(found) > 0
+        return False, len(found) > 0
+
+    def test_by_how_much_they_may_reach_into_each_other(self):
+        self.assertEqual(self.refused(0.0009), (False, False))
+        self.assertEqual(self.refused(0.0011), (True, True))
 
 
 class Import(unittest.TestCase):

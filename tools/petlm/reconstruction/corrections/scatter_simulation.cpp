@@ -329,4 +329,21 @@ double ScatterSimulation::counts(std::uint32_t number_a, std::uint32_t number_b)
     return sum;
 }
 
+std::unique_ptr<ScatterSimulation> simulate_by_energies(const config::Scanner& scanner,
+                                                        const AttenuatingObject& object,
+                                                        const Activity& activity, Detection& detection,
+                                                        std::size_t annihilations, net::WorkerPool& pool) {
+    const auto follow = [&] {
+        return std::make_unique<ScatterSimulation>(scanner, object, activity, detection, annihilations, pool);
+    };
+    auto out = follow();
+    if (!detection.crystals.deep || !detection.window.low_share) return out;
+    detection.crystals.scatters = false;
+    auto absorbed = follow();
+    const double low = *detection.window.low_share;
+    if (std::abs(low - absorbed->low_share()) < std::abs(low - out->low_share())) return absorbed;
+    detection.crystals.scatters = true;
+    return out;
+}
+
 }  // namespace petacq::corrections

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "config/choices.hpp"
@@ -94,5 +95,13 @@ class ScatterSimulation {
     std::vector<double> unscattered_;
     Sums sums_;
 };
+
+/// Where photons fly into the crystals (CrystalModel::deep) and the window knows the share of low energies,
+/// the energies tell whether photons scatter there: simulates both, and keeps the one whose share is nearer,
+/// also in `detection`.
+std::unique_ptr<ScatterSimulation> simulate_by_energies(const config::Scanner& scanner,
+                                                        const AttenuatingObject& object,
+                                                        const Activity& activity, Detection& detection,
+                                                        std::size_t annihilations, net::WorkerPool& pool);
 
 }  // namespace petacq::corrections

@@ -133,18 +133,11 @@ std::unique_ptr<corrections::ScatterSimulation> Scatter::simulate(corrections::D
                                                                   std::size_t annihilations,
                                                                   net::WorkerPool& pool) const {
     const corrections::Activity of_run = activity(pool);
-    const auto follow = [&] {
+    if (simulation_)
         return std::make_unique<corrections::ScatterSimulation>(data_.scanner, data_.lines.object(), of_run,
                                                                 detection, annihilations, pool);
-    };
-    auto out = follow();
-    if (simulation_ || !detection.crystals.deep || !data_.window.low_share) return out;
-    detection.crystals.scatters = false;
-    auto absorbed = follow();
-    const double low = *data_.window.low_share;
-    if (std::abs(low - absorbed->low_share()) < std::abs(low - out->low_share())) return absorbed;
-    detection.crystals.scatters = true;
-    return out;
+    return corrections::simulate_by_energies(data_.scanner, data_.lines.object(), of_run, detection,
+                                             annihilations, pool);
 }
 
 double Scatter::found(std::uint32_t a, std::uint32_t b) const {

@@ -68,8 +68,7 @@ class Scatter {
     /// the normalisation by place belong to pairs that fly along the line.
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
     [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool) const;
-    /// The first one finds out whether photons scatter in the crystals: both are simulated, and the share of
-    /// low energies in the run tells.
+    /// The first one finds out whether photons scatter in the crystals.
     [[nodiscard]] std::unique_ptr<corrections::ScatterSimulation> simulate(corrections::Detection& detection,
                                                                            std::size_t annihilations,
                                                                            net::WorkerPool& pool) const;

@@ -41,15 +41,19 @@ void SourceStream::take(std::span<const Hit> hits, std::uint64_t limit) {
     advance(limit);
 }
 
-void SourceStream::finish(std::uint64_t end) {
-    const std::span<const Hit> late = process({}, end);
-    advance(end);
+void SourceStream::finish(std::uint64_t floor, std::uint64_t end) {
+    const std::span<const Hit> late = process({}, floor);
+    advance(floor);
     // Hits that were detected in time but have a later raw time.
-    if (!late.empty()) end = late.back().raw_time;
+    std::uint64_t last = late.empty() ? floor : late.back().raw_time;
     process({}, never);
-    if (!datagram_.empty()) complete(end, false);
+    while (tags_.next() < end) {
+        last = std::max(last, tags_.next());
+        advance(tags_.next());
+    }
+    if (!datagram_.empty()) complete(last, false);
     network_.release(last_key_);
-    if (options_.wire.end_of_stream && sequenced_) complete(end, true);
+    if (options_.wire.end_of_stream && sequenced_) complete(last, true);
 }
 
 /// Those before `limit`. Returns the others, which wait.

@@ -38,8 +38,9 @@ class SourceStream {
     /// Takes hits in order of raw time. Those before `limit` become final; the others wait. No hit may come
     /// later that would pile up on one of these.
     void take(std::span<const Hit> hits, std::uint64_t limit);
-    /// Ends the stream at raw time `end`.
-    void finish(std::uint64_t end);
+    /// Ends the stream: no hits come any more. Those before raw time `floor` are all there are; of tags,
+    /// those before `end` of the simulation.
+    void finish(std::uint64_t floor, std::uint64_t end);
     [[nodiscard]] const SourceStatistics& statistics() const { return statistics_; }
 
   private:

@@ -12,7 +12,7 @@ namespace petacq::sim {
 namespace {
 
 /// Of a scanner that turns in steps, there is one at the start and one at the end of each stay: between two
-/// tags the angle changes evenly.
+/// tags the angle changes evenly. The last is at the last tick: after it the angle is not told.
 template <class Add>
 void add_angles(const Movement& movement, const RunClock& clock, double length, Add&& add) {
     const auto& rotation = clock.scanner.rotation;
@@ -25,19 +25,22 @@ void add_angles(const Movement& movement, const RunClock& clock, double length, 
         add(ticks, rotation->tag_channel, gpu::TagKind::position,
             static_cast<std::uint32_t>(static_cast<std::int32_t>(count)));
     };
+    const double last = std::ceil(length) - 1;
     const double step = movement.turn_interval();
     if (step > 0) {
         for (double start = 0; start < length; start += step) {
             const double angle = movement.scanner_angle(start + step / 2);
             at(start, angle);
-            at(std::ceil(start + step) - 1, angle);  // not after the last stay
+            const double end = std::min(std::ceil(start + step) - 1, last);
+            if (end > std::floor(start)) at(end, angle);
         }
         return;
     }
     const double per_tick = std::abs(movement.scanner_angle(1));
     const double interval = per_tick > 0 ? 2 * std::numbers::pi / per_tick / turn_tags : length;
-    for (double i = 0; i * interval < length; ++i)
+    for (double i = 0; std::floor(i * interval) < last; ++i)
         at(std::floor(i * interval), movement.scanner_angle(std::floor(i * interval)));
+    at(last, movement.scanner_angle(last));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ double EventGenerator::followed(std::uint64_t chunks) const {
 }
 
 std::uint64_t EventGenerator::raw_time_floor(std::uint64_t index) const {
-    const std::uint64_t start = begin_ + std::min(index * chunk_ticks_, length_);
+    const std::uint64_t start = end_of(index);
     const auto earlier = guard_ticks_ + read_out_->highest_offset();
     return earlier >= 0 ? start - static_cast<std::uint64_t>(earlier)
                         : start + static_cast<std::uint64_t>(-earlier);

@@ -1,6 +1,7 @@
 // The physics: from decays to hits, in independent chunks of detector time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -37,6 +38,10 @@ class EventGenerator {
     [[nodiscard]] std::uint64_t raw_time_floor(std::uint64_t index) const;
     [[nodiscard]] const Movement& movement() const { return movement_; }
     [[nodiscard]] std::uint64_t end_ticks() const { return begin_ + length_; }
+    /// Ticks at which the first `chunks` chunks end.
+    [[nodiscard]] std::uint64_t end_of(std::uint64_t chunks) const {
+        return begin_ + std::min(chunks * chunk_ticks_, length_);
+    }
     /// Ticks at which decays begin: the start time, and late enough for every raw time to be positive.
     [[nodiscard]] std::uint64_t begin_ticks() const { return begin_; }
     /// Detector time of the first `chunks` chunks.

@@ -125,6 +125,21 @@ TEST_CASE("loss: none is said to be none, and what is not known is named", "[pet
     CHECK(silent.arrived(0, 9) == 0);
 }
 
+TEST_CASE("loss: a scanner whose pairs of modules do not fit into memory is told so", "[petlm][loss]") {
+    config::Scanner scanner = eight_modules();
+    scanner.geometry.channels = petlm::ModuleLosses::max_modules / 2 + 1;
+    scanner.geometry.bdm_count = scanner.geometry.channels * 2;
+    petlm::ModuleLosses losses(scanner, 1);
+    petlm::RunDeadTime dead_time;
+    petlm::RunLoss loss;
+    losses.finish(dead_time, loss);
+    CHECK(loss.too_many_modules);
+    CHECK(loss.arrived.empty());
+    CHECK(dead_time.factor.empty());
+    CHECK(petlm::sentence_of(loss) ==
+          "Loss: not corrected, as it is found for scanners of at most 4096 modules (BDMs).");
+}
+
 TEST_CASE("loss: dead time is that of the modules that told it, and multiplies", "[petlm][loss]") {
     const TemporaryDirectory directory;
     Lossy run(20,
