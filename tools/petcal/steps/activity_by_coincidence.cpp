@@ -290,7 +290,7 @@ void save(const std::filesystem::path& file, const ActivityByCoincidenceOptions&
                       {"gammas", counted.counts.gammas},
                       {"background_gammas_per_s", counted.counts.background_per_s}};
     json["corrections"] = {{"spurious_share", found.spurious},
-                           {"summing_factor", found.activity.summing},
+
                            {"triples_in_own_units", counted.counts.triples_own_units}};
     json["sensitivity"] = {{"pairs_per_decay", found.activity.pair_sensitivity},
                            {"gammas_per_decay", found.activity.gamma_sensitivity}};
@@ -380,7 +380,6 @@ std::string figures_text(const ActivityByCoincidence& f) {
     text += fmt::format("gammas              {:.3g} % of the decays\n", 100 * f.activity.gamma_sensitivity);
     text += fmt::format("triples             {:.0f}\n", f.triples);
     text += fmt::format("spurious pairs      {:.2f} %, subtracted\n", 100 * f.spurious);
-    text += fmt::format("summing             {:.2f} %, corrected\n", 100 * (f.activity.summing - 1));
     text +=
         fmt::format("activity of {:<8}{:.6g} MBq +- {:.2g} % at {}\n", f.nuclide, f.at_start_becquerel * 1e-6,
                     100 * f.error, f.start_utc.empty() ? "the start of the run" : f.start_utc);

@@ -6,8 +6,8 @@
 namespace petacq::estimate {
 namespace {
 
-/// A gamma of 1.2 MeV leaves energy in a crystal about 0.6 times as often as a photon of 511 keV does. The
-/// correction that depends on it is small, and half of it counts as its error.
+/// A gamma of 1.2 MeV leaves energy in a crystal about 0.6 times as often as a photon of 511 keV does. Only
+/// an estimate of an error depends on it.
 constexpr double gamma_stopping = 0.6;
 
 }  // namespace
@@ -36,9 +36,7 @@ CoincidenceActivity coincidence_activity(const CoincidenceCounts& c, const Gamma
 
     CoincidenceActivity out;
     out.becquerel = gammas_per_s / efficiency * yield.gammas_with_positron / yield.gammas;
-    // Energies of photons that share a unit add up. Then a pair is lost when the gamma leaves energy in one
-    // of its units, and a gamma when a photon of the pair leaves some in its unit. Where units keep them
-    // apart, triples with all in the same units show it.
+    // Of units that keep the photons of a decay apart, triples with two photons in one unit show it.
     const double kept_apart =
         expected_own > 0 ? std::clamp(c.triples_own_units / expected_own, 0.0, 1.0) : 1.0;
     const double hits = c.hits_per_s / out.becquerel;
@@ -47,11 +45,9 @@ CoincidenceActivity coincidence_activity(const CoincidenceCounts& c, const Gamma
     double own_units = 0;
     for (const PartCounts& part : c.parts)
         own_units += part.own_units / parts;
-    const double lost =
+    const double shared =
         hits / (of_gammas + of_photons) * (of_gammas * own_units + of_photons * c.gamma_units);
-    out.summing = 1 + (1 - kept_apart) * lost;
-    out.summing_error = (out.summing - 1) / 2;
-    out.becquerel *= out.summing;
+    out.summing_error = (1 - kept_apart) * shared / 2;
     out.counting_error = std::hypot(std::sqrt(variance) / efficiency, gammas_error / gammas_per_s);
     out.pair_sensitivity = pairs / c.seconds / out.becquerel;
     out.gamma_sensitivity = gammas_per_s / out.becquerel;

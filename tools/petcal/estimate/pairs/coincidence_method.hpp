@@ -45,8 +45,9 @@ struct CoincidenceActivity {
     double becquerel = 0;          ///< mean over the time
     double pair_sensitivity = 0;   ///< pairs per decay
     double gamma_sensitivity = 0;  ///< gammas detected per decay
-    double summing = 1;            ///< factor for photons of one decay in one detector unit; 1: none
     double counting_error = 0;
+    /// Energies of photons of one decay in one detector unit add up. Pairs and gammas are lost by that, and
+    /// others made of parts: half of the photons that meet so is its error. 0 where units keep them apart.
     double summing_error = 0;
     [[nodiscard]] double error() const;
 };
