@@ -357,6 +357,10 @@ void add_lifetime(CLI::App& app, int& status) {
            "Time of flight: off, its resolution in ps (FWHM of the time difference of a pair), or auto: "
            "what the run states of its calibration, where that helps")
         ->capture_default_str();
+    sub.add_option("--min-share", o.min_share,
+                   "Share of the activity on the line of a triple that its region must have, 0.5 to 1")
+        ->check(CLI::Range(0.5, 1.0))
+        ->capture_default_str();
     sub.add_option("--para-ns", o.para_ns, "Lifetime of para-positronium, held; default: 0.125");
     sub.add_option("--direct-ns", o.direct_ns, "Lifetime of direct annihilation, held; default: 0.39");
     sub.add_option("--resolution-ps", o.resolution_ps, "FWHM of a lifetime, held; default: fitted");

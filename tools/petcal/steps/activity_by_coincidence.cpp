@@ -32,6 +32,7 @@ constexpr double min_triples = 100;     // of each part
 constexpr double near_in_crystals = 3;  // lines this far from the source count, in widths of crystals
 constexpr double spurious_error = 0.1;  // of what is subtracted as spurious
 constexpr double most_lost = 0.01;
+constexpr double least_near = 0.3;  // of all pairs: others are scattered, or the source is elsewhere
 
 struct Place {
     std::size_t part = 0;
@@ -202,11 +203,13 @@ void count_pairs(const petlm::ExportSource& pairs, const SourceLines& lines,
                  const std::vector<std::uint32_t>& units, const std::vector<double>& shares, Counted& out) {
     petlm::DelayedsWeight weight = weights_of(pairs);
     std::vector<double> own(lines.parts(), 0.0);
+    double all = 0;
     pairs.for_each_block(
         units.size(),
         [&](const daemon::ListModeReader& reader) {
             for (const gpu::Coincidence& c : reader.coincidences()) {
                 const double of_kind = c.kind == gpu::Kind::prompt ? 1 : -weight.at(c.time);
+                all += of_kind;
                 const auto place = lines.place(c.crystal_a, c.crystal_b);
                 const double counts = place ? of_kind * lines.weight(*place) : 0;
                 if (counts == 0) continue;
@@ -218,6 +221,11 @@ void count_pairs(const petlm::ExportSource& pairs, const SourceLines& lines,
             }
         },
         "reading");
+    if (out.near < least_near * all)
+        refuse(pairs,
+               fmt::format("at least {:.0f} % of the pairs to pass near the source, found {:.1f} %: check "
+                           "--point or --cylinder",
+                           100 * least_near, 100 * out.near / all));
     for (std::size_t part = 0; part < own.size(); ++part)
         out.counts.parts[part].own_units = own[part] / out.counts.parts[part].pairs.sum;
 }

@@ -30,7 +30,8 @@ using results::Figure;
 using results::Report;
 
 constexpr std::array component_names{"para", "direct", "ortho"};
-constexpr double bad_fit = 5;  // standard deviations of the deviance
+constexpr double bad_fit = 5;       // standard deviations of the deviance
+constexpr double few_counts = 1.2;  // the deviance of bins with few counts is larger by up to this
 
 FitSettings settings_of(const LifetimeOptions& o) {
     FitSettings settings;
@@ -107,7 +108,7 @@ void add_warnings(const std::string& region, const Spectrum& s, const Fit& fit,
         warnings.push_back(region +
                            ": no ortho-positronium is seen (an intensity of less than three of its "
                            "errors); its lifetime means nothing and is not given.");
-    if (fit.deviance - fit.freedom > bad_fit * std::sqrt(2 * fit.freedom)) {
+    if (fit.deviance - few_counts * fit.freedom > bad_fit * std::sqrt(2 * fit.freedom)) {
         warnings.push_back(fmt::format(
             "{}: the fit does not describe the data, its deviance is {:.0f} where {:.0f} is expected: "
             "errors are too small. Look at the picture: other lifetimes (--para-ns, --direct-ns), "
@@ -176,17 +177,18 @@ void add_figures(const Fit& fit, std::vector<Figure>& figures) {
 }
 
 std::vector<std::string> procedure_of(const FitSettings& settings, const std::string& tof,
-                                      const config::DepthOfInteraction& depth, bool with_image) {
+                                      const config::DepthOfInteraction& depth,
+                                      const LifetimeOptions& options) {
     std::vector<std::string> out;
     out.emplace_back(
         "The lifetime of a triple is the mean of both times of its pair, less half the flight along the "
         "line, "
         "less the time of the gamma, less its flight from the place of the annihilation.");
-    out.push_back(
-        std::string("That place is the mean of the activity along the line") +
-        (with_image ? " in the image" : ", taken as the same everywhere in the region") +
-        ", weighted by the time of flight where it is used. A triple belongs to the region with more "
-        "than half of the activity of its line.");
+    out.push_back(fmt::format(
+        "That place is the mean of the activity along the line, {}, weighted by the time of flight where it "
+        "is "
+        "used. A triple belongs to the region with at least {:g} of the activity of its line.",
+        options.image ? "as the image shows it" : "taken as even in the regions", options.min_share));
     out.push_back(tof);
     out.push_back("Photons interact " + depth.text() + ".");
     out.push_back(fmt::format(
@@ -279,12 +281,12 @@ int lifetime(const LifetimeOptions& options) {
     if (options.image) shown = activity_of_image(*options.image);
     const image::Grid grid = shown ? shown->grid : image::choose_grid(scanner, {});
     const auto regions = frames::regions_of(options.regions, grid);
-    Places places(grid, shown ? &shown->values : nullptr, regions, tof.bins);
+    Places places(grid, shown ? &shown->values : nullptr, regions, tof.bins, options.min_share);
     Spectra spectra(scanner, depth, gammas, places, std::max<std::size_t>(regions.size(), 1));
 
     Report report{"lifetime", "Lifetimes of positrons"};
     report.inputs.push_back(sentence_of(source, gammas));
-    report.procedure = procedure_of(settings, tof.sentence, depth, options.image.has_value());
+    report.procedure = procedure_of(settings, tof.sentence, depth, options);
     add_doubts(source, gammas, report);
     fill(spectra, source, scanner, report);
     report.tables.push_back(empty_results());
@@ -295,8 +297,7 @@ int lifetime(const LifetimeOptions& options) {
     }
     if (const std::uint64_t elsewhere = spectra.elsewhere(); elsewhere != 0)
         report.inputs.push_back(fmt::format(
-            "{} triples belong to no region: their lines miss the activity, or no region has more than "
-            "half of it.",
+            "{} triples belong to no region: their lines miss the activity, or no region has enough of it.",
             elsewhere));
     if (report.tables.front().rows.empty())
         throw BadInput(source.target().string() + ": too few triples to fit lifetimes");

@@ -16,6 +16,7 @@ struct LifetimeOptions {
     std::optional<double> depth_mm;                ///< mean depth of interaction in a crystal
     std::optional<std::filesystem::path> image;    ///< of the activity, which places annihilations on lines
     std::vector<std::string> regions;              ///< name=sphere:x,y,z,r or name=mask.nii; none: everything
+    double min_share = 0.5;                        ///< of the activity on its line that a triple's region has
     std::string tof = "auto";                      ///< auto, off, or the resolution in ps
     std::optional<double> para_ns;                 ///< instead of the lifetimes in tissue
     std::optional<double> direct_ns;

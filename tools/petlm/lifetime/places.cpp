@@ -38,13 +38,14 @@ Activity activity_of_image(const std::filesystem::path& image) {
 }
 
 Places::Places(const image::Grid& grid, const std::vector<float>* image,
-               const std::vector<frames::Region>& regions, const image::TofBins& tof)
+               const std::vector<frames::Region>& regions, const image::TofBins& tof, double min_share)
     : regions_(std::max<std::size_t>(regions.size(), 1)),
       activity_(image != nullptr ? *image : std::vector<float>(grid.voxels(), regions.empty() ? 1.0F : 0.0F)),
       tof_(tof),
       table_(tof),
       weights_(table_.weights(table_.nodes.empty() ? nullptr : table_.nodes.data())),
       box_(image::Box::of(grid)),
+      min_share_(min_share),
       parts_(regions_) {
     if (regions.empty()) {
         in_regions_ = activity_;
@@ -77,7 +78,7 @@ std::optional<PlaceInRegion> Places::find(const image::Line& line, std::int64_t 
     });
     const auto most = std::max_element(parts_.begin(), parts_.end(),
                                        [](const Part& a, const Part& b) { return a.weight < b.weight; });
-    if (!(most->weight > all / 2)) return std::nullopt;
+    if (!(most->weight > 0 && most->weight >= min_share_ * all)) return std::nullopt;
     return PlaceInRegion{static_cast<std::size_t>(most - parts_.begin()), most->mm / most->weight,
                          most->weight / all};
 }

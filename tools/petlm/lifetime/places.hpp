@@ -23,23 +23,23 @@ struct Activity {
 /// without activity or whose voxels are not cubes around the origin, and as nifti::load() does.
 Activity activity_of_image(const std::filesystem::path& image);
 
-/// A place on a line, with the region in which most of the activity along it lies.
+/// A place on a line, with the region which has the largest share of the activity along it.
 struct PlaceInRegion {
     std::size_t region = 0;
     double from_start_mm = 0;  ///< the mean, by activity and time of flight, of the part in the region
-    double share = 0;          ///< of the activity along the line that lies in the region, above 1/2
+    double share = 0;          ///< of the activity along the line that lies in the region
 };
 
 /// Not thread-safe.
 class Places {
   public:
     /// Without an image activity is taken as even within the regions, and nowhere else. Without regions all
-    /// activity is one. `tof` may be unused.
+    /// activity is one. `tof` may be unused. `min_share`: of the activity on a line that its region has.
     Places(const image::Grid& grid, const std::vector<float>* image,
-           const std::vector<frames::Region>& regions, const image::TofBins& tof);
+           const std::vector<frames::Region>& regions, const image::TofBins& tof, double min_share);
 
     /// `difference`: time at the end of the line less that at its start, ticks. Absent where no region has
-    /// more than half of the activity.
+    /// its share of the activity.
     [[nodiscard]] std::optional<PlaceInRegion> find(const image::Line& line, std::int64_t difference);
 
   private:
@@ -50,6 +50,7 @@ class Places {
     image::TofTable table_;
     image::TofWeights weights_;
     image::Box box_;
+    double min_share_;
     struct Part {
         double weight;
         double mm;  ///< sum of weight times place

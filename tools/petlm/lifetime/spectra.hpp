@@ -33,7 +33,7 @@ class Spectra {
     };
     /// Of the times at which every triple could have been found. Throws petlm::BadInput when there are none.
     [[nodiscard]] std::vector<OfRegion> result() const;
-    /// Prompts with coincident gammas on whose lines no region has more than half of the activity.
+    /// Prompts with coincident gammas on whose lines no region has its share of the activity.
     [[nodiscard]] std::uint64_t elsewhere() const { return elsewhere_; }
 
   private:
