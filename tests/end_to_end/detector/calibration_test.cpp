@@ -9,7 +9,7 @@
 
 #include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
-#include "tests/end_to_end/tutorial.hpp"
+#include "tests/support/tutorial.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/program.hpp"

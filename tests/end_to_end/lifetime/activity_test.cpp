@@ -88,7 +88,6 @@ TEST_CASE("the activity by coincidence within 1 %: two scanners, activities and 
         INFO(c.scanner << ' ' << c.nuclide << ' ' << c.mbq << ' ' << c.crystals << ": " << ratio << " +- "
                        << error);
         CHECK(std::abs(ratio - 1) < 3.5 * error);
-        // Photons of one decay in one detector unit add up, which the stated error covers.
-        CHECK(std::abs(ratio - 1) < (c.crystals == "scatter" ? 0.025 : 0.01));
+        CHECK(std::abs(ratio - 1) < 0.01);
     }
 }

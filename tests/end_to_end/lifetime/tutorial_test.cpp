@@ -3,10 +3,10 @@
 #include <regex>
 #include <string>
 
-#include "tests/end_to_end/tutorial.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/tutorial.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

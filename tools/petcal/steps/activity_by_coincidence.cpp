@@ -173,24 +173,18 @@ struct Counted {
     double triples = 0;  ///< of all parts
 };
 
-/// Shares of the detector units in all gammas: those that came by chance are an even sample.
-std::vector<double> gamma_shares(const config::Scanner& scanner, const petlm::ExportSource& triples,
-                                 const std::vector<std::uint32_t>& units) {
-    std::vector<double> shares(scanner.geometry.unit_count(), 0.0);
+/// [unit] Gammas that came by chance: an even sample of all.
+std::vector<double> gammas_by_unit(const config::Scanner& scanner, const petlm::ExportSource& triples,
+                                   const std::vector<std::uint32_t>& units) {
+    std::vector<double> gammas(scanner.geometry.unit_count(), 0.0);
     triples.for_each_block(
         scanner.geometry.crystal_count(),
         [&](const daemon::ListModeReader& reader) {
             for (const gpu::Triple& t : reader.triples())
-                if (t.third == gpu::ThirdPhoton::delayed) ++shares[units[t.gamma_crystal]];
+                if (t.third == gpu::ThirdPhoton::delayed) ++gammas[units[t.gamma_crystal]];
         },
         "reading gammas of");
-    const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
-    if (!(all >= min_triples))
-        refuse(triples,
-               fmt::format("at least {:.0f} delayed gammas, found {:.0f}: a longer run", min_triples, all));
-    for (double& share : shares)
-        share /= all;
-    return shares;
+    return gammas;
 }
 
 petlm::DelayedsWeight weights_of(const petlm::ExportSource& source) {
@@ -298,6 +292,7 @@ void save(const std::filesystem::path& file, const ActivityByCoincidenceOptions&
                       {"gammas", counted.counts.gammas},
                       {"background_gammas_per_s", counted.counts.background_per_s}};
     json["corrections"] = {{"spurious_share", found.spurious},
+                           {"summing_factor", found.activity.summing},
 
                            {"triples_in_own_units", counted.counts.triples_own_units}};
     json["sensitivity"] = {{"pairs_per_decay", found.activity.pair_sensitivity},
@@ -338,8 +333,15 @@ ActivityByCoincidence derive(const config::Scanner& scanner, const ActivityByCoi
     if (o.background) add_background(triples, *o.background, counts);
 
     const auto units = units_of(scanner.geometry);
-    const auto shares = gamma_shares(scanner, triples, units);
-    counts.gamma_units = std::inner_product(shares.begin(), shares.end(), shares.begin(), 0.0);
+    std::vector<double> shares = gammas_by_unit(scanner, triples, units);
+    const double sampled = std::accumulate(shares.begin(), shares.end(), 0.0);
+    if (!(sampled >= min_triples))
+        refuse(triples, fmt::format("at least {:.0f} delayed gammas, found {:.0f}: take a longer run",
+                                    min_triples, sampled));
+    for (double& share : shares) {
+        counts.gamma_units += share * (share - 1) / (sampled * (sampled - 1));  // without their own scatter
+        share /= sampled;
+    }
     count_pairs(pairs, lines, units, shares, counted);
     count_triples(triples, lines, units, counted);
     for (const estimate::PartCounts& part : counts.parts) {

@@ -277,7 +277,7 @@ int lifetime(const LifetimeOptions& options) {
     const auto depth = config::DepthOfInteraction::of(scanner, options.depth_mm);
     const image::TofChoice tof =
         image::choose_tof(options.tof, source, scanner, 2 * geometry::bore_of(scanner).radius_mm);
-    std::optional<Activity> shown;
+    std::optional<ActivityImage> shown;
     if (options.image) shown = activity_of_image(*options.image);
     const image::Grid grid = shown ? shown->grid : image::choose_grid(scanner, {});
     const auto regions = frames::regions_of(options.regions, grid);

@@ -11,10 +11,10 @@
 
 namespace petacq::lifetime {
 
-Activity activity_of_image(const std::filesystem::path& image) {
+ActivityImage activity_of_image(const std::filesystem::path& image) {
     const auto file = std::filesystem::is_directory(image) ? image / "image.nii" : image;
     nifti::Volume volume = nifti::load(file);
-    Activity out{{volume.n, volume.step[0][0]}, std::move(volume.values)};
+    ActivityImage out{{volume.n, volume.step[0][0]}, std::move(volume.values)};
     const double close = 1e-3 * out.grid.voxel_mm;
     bool fits = out.grid.voxel_mm > 0;
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -63,7 +63,7 @@ Places::Places(const image::Grid& grid, const std::vector<float>* image,
 std::optional<PlaceInRegion> Places::find(const image::Line& line, std::int64_t difference) {
     const std::int16_t bin = tof_.used() ? tof_.bin(difference) : std::int16_t{0};
     const image::RowRay row = image::RowRay::of(box_, line, weights_, bin);
-    std::fill(parts_.begin(), parts_.end(), Part{});
+    std::fill(parts_.begin(), parts_.end(), LineShare{});
     double all = 0;
     row.ray.walk_places([&](std::uint32_t voxel, float mm, float middle) {
         const double chance = tof_.used() ? weights_.chance(row.entry_mm + middle) : 1;
@@ -76,8 +76,9 @@ std::optional<PlaceInRegion> Places::find(const image::Line& line, std::int64_t 
             parts_[r].mm += weight * (row.ray.begin() + middle);
         }
     });
-    const auto most = std::max_element(parts_.begin(), parts_.end(),
-                                       [](const Part& a, const Part& b) { return a.weight < b.weight; });
+    const auto most =
+        std::max_element(parts_.begin(), parts_.end(),
+                         [](const LineShare& a, const LineShare& b) { return a.weight < b.weight; });
     if (!(most->weight > 0 && most->weight >= min_share_ * all)) return std::nullopt;
     return PlaceInRegion{static_cast<std::size_t>(most - parts_.begin()), most->mm / most->weight,
                          most->weight / all};

@@ -15,13 +15,13 @@
 namespace petacq::lifetime {
 
 /// The activity in each voxel of a grid, in any unit; not negative.
-struct Activity {
+struct ActivityImage {
     image::Grid grid;
     std::vector<float> values;
 };
 /// What an image shows, the file or the directory that petlm image wrote. Throws petlm::UsageError for one
 /// without activity or whose voxels are not cubes around the origin, and as nifti::load() does.
-Activity activity_of_image(const std::filesystem::path& image);
+ActivityImage activity_of_image(const std::filesystem::path& image);
 
 /// A place on a line, with the region which has the largest share of the activity along it.
 struct PlaceInRegion {
@@ -51,11 +51,11 @@ class Places {
     image::TofWeights weights_;
     image::Box box_;
     double min_share_;
-    struct Part {
+    struct LineShare {
         double weight;
         double mm;  ///< sum of weight times place
     };
-    std::vector<Part> parts_;  ///< [region] of the current line
+    std::vector<LineShare> parts_;  ///< [region] of the current line
 };
 
 }  // namespace petacq::lifetime

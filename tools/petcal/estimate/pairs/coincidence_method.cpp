@@ -47,7 +47,9 @@ CoincidenceActivity coincidence_activity(const CoincidenceCounts& c, const Gamma
         own_units += part.own_units / parts;
     const double shared =
         hits / (of_gammas + of_photons) * (of_gammas * own_units + of_photons * c.gamma_units);
-    out.summing_error = (1 - kept_apart) * shared / 2;
+    out.summing = 1 + (1 - kept_apart) * shared / 2;
+    out.summing_error = (out.summing - 1) / 2;
+    out.becquerel *= out.summing;
     out.counting_error = std::hypot(std::sqrt(variance) / efficiency, gammas_error / gammas_per_s);
     out.pair_sensitivity = pairs / c.seconds / out.becquerel;
     out.gamma_sensitivity = gammas_per_s / out.becquerel;

@@ -45,9 +45,11 @@ struct CoincidenceActivity {
     double becquerel = 0;          ///< mean over the time
     double pair_sensitivity = 0;   ///< pairs per decay
     double gamma_sensitivity = 0;  ///< gammas detected per decay
-    double counting_error = 0;
     /// Energies of photons of one decay in one detector unit add up. Pairs and gammas are lost by that, and
-    /// others made of parts: half of the photons that meet so is its error. 0 where units keep them apart.
+    /// others made of parts, in simulations half as many: a correction by half of those that meet so, with
+    /// half of it as error. 1 where units keep the photons apart.
+    double summing = 1;
+    double counting_error = 0;
     double summing_error = 0;
     [[nodiscard]] double error() const;
 };

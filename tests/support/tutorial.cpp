@@ -1,4 +1,4 @@
-#include "tests/end_to_end/tutorial.hpp"
+#include "tests/support/tutorial.hpp"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
