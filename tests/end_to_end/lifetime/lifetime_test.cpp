@@ -68,6 +68,15 @@ TEST_CASE("lifetimes of a simulated run are those of the simulator", "[e2e][life
     refused({"lifetime", run, "--region", "outside=sphere:500,0,0,3"}, "outside");
 }
 
+TEST_CASE("lifetimes are those of the simulator where chance adds many gammas and pairs", "[e2e][lifetime]") {
+    const Site site = site_with_triples("small.scanner.json", 1157);
+    const std::string run = record(site, tissue("Sc-44", 20, 1.8), 0.1, "depth");
+    const json found = figures(run, {"--tof", "283"});
+    check(found, "ortho_ns", 1.8, 0);
+    check(found, "ortho_intensity", 0.28, 0);
+    CHECK(found["ortho_intensity"]["error"] < 0.01);
+}
+
 TEST_CASE("a million triples of three nuclides and two scanners: ortho-positronium within 20 ps",
           "[.long][e2e][lifetime]") {
     struct Case {

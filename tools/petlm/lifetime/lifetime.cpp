@@ -214,6 +214,14 @@ void add_doubts(const ExportSource& source, const config::Gammas& gammas, Report
             "The run kept at most one gamma of a pair: gammas by chance hide others, and the background is "
             "not "
             "exactly flat. Use the policy \"all\" for lifetimes.");
+    const auto& coincidence = source.coverage().rules.coincidence;
+    if (coincidence && coincidence->multiples_policy != config::MultiplesPolicy::take_all_goods)
+        report.warnings.emplace_back(
+            "The multiples policy of the run is not TakeAllGoods: a pair is lost when another decay is near, "
+            "and "
+            "with it a gamma by chance. The background is lower around the lifetimes than delayed gammas "
+            "say, the "
+            "more the higher the activity.");
     if (!gammas.delay_ticks)
         report.warnings.emplace_back("The run has no delayed gammas: the background is only fitted.");
     if (!source.may_hold_delayeds())
