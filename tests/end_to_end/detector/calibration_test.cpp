@@ -9,11 +9,11 @@
 
 #include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
-#include "tests/support/tutorial.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/tutorial.hpp"
 
 using namespace petacq;
 using namespace petacq::test;

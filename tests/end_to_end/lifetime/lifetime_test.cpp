@@ -41,14 +41,14 @@ json tissue(const std::string& nuclide, double mbq, double ortho_ns) {
 
 TEST_CASE("lifetimes of a simulated run are those of the simulator", "[e2e][lifetime]") {
     const Site site = site_with_triples("small.scanner.json", 1157);
-    const std::string run = record(site, tissue("Sc-44", 1, 1.8), 2, "depth");
+    const std::string run = record(site, tissue("Sc-44", 1, 1.8), 1.2, "depth");
     const std::string region = "source=sphere:6,3,2,4";
     const json found = figures(run, {"--region", region, "--tof", "283"});
     check(found, "ortho_ns", 1.8, 0);
     check(found, "ortho_intensity", 0.28, 0);
     check(found, "mean_ns", 0.28 * 1.8 + 0.1 * 0.125 + 0.62 * 0.39, 0.005);
     check(found, "resolution_fwhm_ns", 0.2 * std::sqrt(1.5), 0.01);
-    CHECK(found["ortho_ns"]["error"] < 0.06);
+    CHECK(found["ortho_ns"]["error"] < 0.08);
     // Held values are taken as they are.
     const json held = figures(run, {"--region", region, "--resolution-ps", "250", "--offset-ps", "2"});
     CHECK(held["resolution_fwhm_ns"]["value"] == Approx(0.25));

@@ -148,13 +148,13 @@ TEST_CASE("an exponential decay convolved with a Gaussian is the integral of bot
 TEST_CASE("the errors of fitted lifetimes hold", "[lifetime]") {
     FitSettings settings;
     settings.offset_ns = 0.13;
-    check_pulls(40, Truth{}, settings);
+    check_pulls(25, Truth{}, settings);
 }
 
 TEST_CASE("the errors of fitted lifetimes hold: everything fitted, with random pairs", "[lifetime]") {
     Truth truth;
     truth.randoms = 3000;
-    check_pulls(40, truth, {});
+    check_pulls(25, truth, {});
 }
 
 TEST_CASE("the errors of fitted lifetimes hold: many fits", "[.long][lifetime]") {
