@@ -28,6 +28,7 @@
 #include "tools/petcal/inspect_normalisation.hpp"
 #include "tools/petcal/outputs.hpp"
 #include "tools/petcal/raw_tables.hpp"
+#include "tools/petcal/steps/activity_by_coincidence.hpp"
 #include "tools/petcal/steps/derive_activity.hpp"
 #include "tools/petcal/steps/derive_crystals.hpp"
 #include "tools/petcal/steps/derive_energy.hpp"
@@ -56,6 +57,7 @@ struct CommandOptions {
     petcal::DeriveTimeOptions time;
     petcal::DeriveNormalisationOptions normalisation;
     petcal::DeriveActivityOptions activity;
+    petcal::ActivityByCoincidenceOptions by_coincidence;
     petcal::ApplyOptions apply;
     petcal::CheckOptions check;
     petcal::DrawOptions draw;
@@ -157,25 +159,53 @@ CLI::App* add_derive_normalisation(CLI::App* derive, CommandOptions& o) {
 
 CLI::App* add_derive_activity(CLI::App* derive, CommandOptions& o) {
     petcal::DeriveActivityOptions& a = o.activity;
-    CLI::App* app =
-        derive->add_subcommand("activity", "Activity factor from the image of a cylinder of known activity");
+    petcal::ActivityByCoincidenceOptions& c = o.by_coincidence;
+    CLI::App* app = derive->add_subcommand("activity",
+                                           "Activity factor from the image of a cylinder of known activity; "
+                                           "or the activity of a source that emits "
+                                           "a gamma with its positrons, without anything known");
     app->add_option("--scanner", o.scanner, "Scanner description")->required();
-    app->add_option("--normalisation", a.normalisation, "The one that was in use for the image")->required();
-    app->add_option("--image", a.image, "Directory that petlm image wrote")->required();
-    app->add_option("--cylinder", a.cylinder, cylinder_help)->delimiter(',')->expected(5)->required();
+    auto* by_coincidence =
+        app->add_option("--by-coincidence", c.run,
+                        "Run directory with triples: the activity of its source (JSON), from "
+                        "its rates of pairs, gammas and triples");
+    app->add_option("--point", c.point, "X,Y,Z in mm: where a point source of that run is")
+        ->delimiter(',')
+        ->expected(3)
+        ->needs(by_coincidence);
+    app->add_option("--background", c.background, "Run without a source, for the gammas that come without it")
+        ->needs(by_coincidence);
+    app->add_option("--nuclide", c.nuclide, "Nuclide of that run; default: the one that the operator named")
+        ->needs(by_coincidence);
+    app->add_option("--cylinder", a.cylinder, cylinder_help)->delimiter(',')->expected(5);
+    app->add_option("--normalisation", a.normalisation, "The one that was in use for the image")
+        ->excludes(by_coincidence);
+    app->add_option("--image", a.image, "Directory that petlm image wrote")->excludes(by_coincidence);
     app->add_option("--concentration-kBq-ml", a.concentration_kBq_ml,
                     "In the cylinder, at the time of the image's activity")
-        ->required();
+        ->excludes(by_coincidence);
     app->add_option(
-        "--concentration-error-percent", a.concentration_error_percent,
-        "Standard error of the concentration, such as that of the dose calibrator; it becomes part "
-        "of the error of the factor");
+           "--concentration-error-percent", a.concentration_error_percent,
+           "Standard error of the concentration, such as that of the dose calibrator; it becomes part "
+           "of the error of the factor")
+        ->excludes(by_coincidence);
     app->add_option("--margin-mm", a.margin_mm, "Voxels nearer to the surface do not count")
         ->capture_default_str();
     app->add_flag(
         "--in-air", a.in_air,
         "The source neither attenuates nor scatters: take an image that was not corrected for that");
-    add_output(app, o, a.output, "Normalisation to write");
+    add_output(app, o, a.output, "Normalisation to write, or JSON file (--by-coincidence)");
+    app->callback([app, by_coincidence, &c, &a] {
+        if (!by_coincidence->empty()) {
+            c.cylinder = a.cylinder;
+            c.output = a.output;
+            if (c.cylinder.empty() == c.point.empty())
+                throw CLI::RequiredError("--by-coincidence: --point or --cylinder, one of them");
+            return;
+        }
+        for (const char* option : {"--normalisation", "--image", "--cylinder", "--concentration-kBq-ml"})
+            if (app->get_option(option)->empty()) throw CLI::RequiredError(option);
+    });
     return app;
 }
 
@@ -340,7 +370,9 @@ int execute(const Commands& c, const CommandOptions& o) {
     } else if (c.derive.normalisation->parsed()) {
         std::cout << figures_text(scanner, petcal::derive_normalisation(scanner, o.normalisation));
     } else if (c.derive.activity->parsed()) {
-        std::cout << figures_text(petcal::derive_activity(scanner, o.activity));
+        std::cout << (o.by_coincidence.run.empty()
+                          ? figures_text(petcal::derive_activity(scanner, o.activity))
+                          : figures_text(petcal::activity_by_coincidence(scanner, o.by_coincidence)));
     } else if (c.apply->parsed()) {
         petcal::apply(scanner, o.apply);
     } else if (c.compare->parsed()) {

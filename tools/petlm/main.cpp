@@ -16,6 +16,7 @@
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/lifetime/lifetime.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/plot/plot.hpp"
 #include "tools/petlm/reconstruction/frames/frames.hpp"
@@ -335,6 +336,37 @@ void add_frames(CLI::App& app, int& status) {
     sub.add_option("--bids", o.bids, "File (JSON) with keys for the sidecar that the run does not know");
 }
 
+void add_lifetime(CLI::App& app, int& status) {
+    auto [sub, o] =
+        add(app, status, "lifetime",
+            "Fits the lifetimes of positrons, and of the positronium that they form, from triples", lifetime);
+    sub.add_option("target", o.target, "Run directory with triples, or a file of them")->required();
+    add_output(sub, o, "Directory to write to");
+    sub.add_option("--scanner", o.scanner, scanner_help);
+    sub.add_option("--depth-mm", o.depth_mm, depth_help);
+    sub.add_option("--image", o.image,
+                   "Image of the activity, file or directory of petlm image: places annihilations on their "
+                   "lines");
+    sub.add_option(
+           "--region", o.regions,
+           "NAME=sphere:x,y,z,r (mm) or NAME=mask.nii: a spectrum of what is in it; repeatable; default: "
+           "one of everything")
+        ->take_all();
+    sub.add_option(
+           "--tof", o.tof,
+           "Time of flight: off, its resolution in ps (FWHM of the time difference of a pair), or auto: "
+           "what the run states of its calibration, where that helps")
+        ->capture_default_str();
+    sub.add_option("--min-share", o.min_share,
+                   "Share of the activity on the line of a triple that its region must have, 0.5 to 1")
+        ->check(CLI::Range(0.5, 1.0))
+        ->capture_default_str();
+    sub.add_option("--para-ns", o.para_ns, "Lifetime of para-positronium, held; default: 0.125");
+    sub.add_option("--direct-ns", o.direct_ns, "Lifetime of direct annihilation, held; default: 0.39");
+    sub.add_option("--resolution-ps", o.resolution_ps, "FWHM of a lifetime, held; default: fitted");
+    sub.add_option("--offset-ps", o.offset_ps, "Time without a lifetime, held; default: fitted");
+}
+
 void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {
     sub.add_option("runs", o.runs, "Run directories")->required();
     add_output(sub, o, "Directory to write to");
@@ -409,8 +441,9 @@ int run(int argc, char** argv) {
         "Exit status: 0 success, 1 the file has problems, 64 usage, 65 not a list-mode file, 74 I/O failure, "
         "78 unusable settings or scanner description.");
     int status = ok;
-    for (auto* add_command : {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut,
-                              add_gate, add_merge, add_resort, add_plot, add_image, add_frames, add_nema})
+    for (auto* add_command :
+         {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut, add_gate, add_merge,
+          add_resort, add_plot, add_image, add_frames, add_lifetime, add_nema})
         add_command(app, status);
     const petacq::config::CommandLineStyle style{"petlm", {"--frame-s"}, {"--offset-mm"}};
     return petacq::config::parse_command_line(app, style, argc, argv).value_or(status);

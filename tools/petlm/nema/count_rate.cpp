@@ -105,8 +105,8 @@ void add_peak(Report& report, const std::string& key, const std::string& name,
 }  // namespace
 
 int count_rate(const CountRateOptions& options) {
-    check_output(options.output, options.force);
-    Report report{"count-rate", "Count rates"};
+    results::check_output(options.output, options.force);
+    Report report{"count-rate", "Count rates", standard};
     LineMeasurement measured = measure(options, report);
     describe(options, measured, report);
     if (measured.acquisitions.empty()) throw petlm::BadInput("no run has recorded for any time");
@@ -229,7 +229,7 @@ int count_rate(const CountRateOptions& options) {
     }
     report.tables.push_back(std::move(table));
     report.charts.push_back(std::move(chart));
-    publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force);
     return petlm::ok;
 }
 

@@ -5,8 +5,8 @@
 #include "tools/petlm/nema/iq_phantom.hpp"
 #include "tools/petlm/nema/iq_rods.hpp"
 #include "tools/petlm/nema/nema.hpp"
-#include "tools/petlm/nema/report.hpp"
 #include "tools/petlm/nema/runs.hpp"
+#include "tools/petlm/nema/standard.hpp"
 
 namespace petacq::nema {
 namespace {
@@ -85,8 +85,8 @@ void add(Report& report, ResultTable& uniformity, ResultTable& recovery, ResultT
 }  // namespace
 
 int image_quality(const ImageQualityOptions& options) {
-    check_output(options.output, options.force);
-    Report report{"image-quality", "Image quality"};
+    results::check_output(options.output, options.force);
+    Report report{"image-quality", "Image quality", standard};
     ResultTable uniformity{"uniformity",
                            "Uniformity: 22.5 mm in diameter, 10 mm long",
                            {"image", "mean", "maximum", "minimum", "percent_std", "voxels"},
@@ -170,7 +170,7 @@ int image_quality(const ImageQualityOptions& options) {
         "A voxel belongs to a region if its middle lies in it."};
     report.tables = {std::move(recovery), std::move(uniformity), std::move(spill)};
     report.charts.insert(report.charts.begin(), std::move(chart));
-    publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force);
     return petlm::ok;
 }
 

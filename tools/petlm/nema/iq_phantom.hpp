@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tools/nifti/nifti.hpp"
-#include "tools/petlm/nema/report.hpp"
+#include "tools/petlm/nema/standard.hpp"
 
 namespace petacq::nema {
 

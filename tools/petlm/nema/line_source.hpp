@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tools/petlm/nema/nema.hpp"
-#include "tools/petlm/nema/report.hpp"
 #include "tools/petlm/nema/runs.hpp"
 #include "tools/petlm/nema/slices.hpp"
+#include "tools/petlm/nema/standard.hpp"
 
 namespace petacq::nema {
 

@@ -12,7 +12,7 @@
 #include "daemon/sinogram/lines_per_bin.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
-#include "tools/petlm/nema/report.hpp"
+#include "tools/petlm/nema/standard.hpp"
 
 namespace petacq::nema {
 

@@ -7,7 +7,7 @@
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/point_image.hpp"
-#include "tools/petlm/nema/report.hpp"
+#include "tools/petlm/nema/standard.hpp"
 #include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 
 namespace petacq::nema {
@@ -69,8 +69,8 @@ std::string named_loss(const NemaRun& run, std::vector<std::string>& warnings) {
 }  // namespace
 
 int resolution(const ResolutionOptions& options) {
-    check_output(options.output, options.force);
-    Report report{"resolution", "Spatial resolution"};
+    results::check_output(options.output, options.force);
+    Report report{"resolution", "Spatial resolution", standard};
     const auto runs = runs_of(options);
     const config::Scanner& scanner = runs.front()->scanner();
     const config::DepthOfInteraction depth = petlm::depth_of_interaction(options.depth_mm, scanner);
@@ -124,7 +124,7 @@ int resolution(const ResolutionOptions& options) {
         "Errors come from Poisson samples of the sinograms. The widths include the size of the source and "
         "the range of its positrons."};
     report.tables.push_back(std::move(table));
-    publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force);
     return petlm::ok;
 }
 

@@ -255,10 +255,4 @@ void add_warnings(const NemaRun& run, std::vector<std::string>& warnings) {
     if (!bed.empty()) warnings.push_back(fmt::format("{}: {}", run.name(), bed));
 }
 
-void check_output(const std::filesystem::path& directory, bool force) {
-    if (force || !std::filesystem::exists(directory / "results.json")) return;
-    throw petlm::UsageError((directory / "results.json").string() +
-                            " exists; name another directory with --output or use --force");
-}
-
 }  // namespace petacq::nema

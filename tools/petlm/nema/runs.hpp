@@ -99,8 +99,6 @@ std::unique_ptr<NemaRun> background_of(const std::filesystem::path& target, cons
                                        const NemaRun& run);
 /// What a report must name of a run: what it does not tell, and if nobody knows whether the bed moved.
 void add_warnings(const NemaRun& run, std::vector<std::string>& warnings);
-/// Throws petlm::UsageError when the directory has results already and they are not to be replaced.
-void check_output(const std::filesystem::path& directory, bool force);
 
 /// The randoms and the loss of an interval, from the seconds of its run (docs/design/randoms.md).
 class IntervalSeconds {

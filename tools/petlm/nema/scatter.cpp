@@ -28,8 +28,8 @@ ResultTable table_of_acquisitions(const LineMeasurement& measured) {
 }  // namespace
 
 int scatter_fraction(const CountRateOptions& options) {
-    check_output(options.output, options.force);
-    Report report{"scatter", "Scatter fraction"};
+    results::check_output(options.output, options.force);
+    Report report{"scatter", "Scatter fraction", standard};
     const LineMeasurement measured = measure(options, report);
     describe(options, measured, report);
 
@@ -90,7 +90,7 @@ int scatter_fraction(const CountRateOptions& options) {
     chart.curves.push_back(std::move(curve));
     report.tables.push_back(std::move(by_slice));
     report.charts.push_back(std::move(chart));
-    publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force);
     return petlm::ok;
 }
 

@@ -12,8 +12,8 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
-#include "tools/petlm/nema/report.hpp"
 #include "tools/petlm/nema/runs.hpp"
+#include "tools/petlm/nema/standard.hpp"
 
 namespace petacq::nema {
 namespace {
@@ -234,8 +234,8 @@ void describe(const SliceBins& bins, const SensitivityOptions& options,
 }  // namespace
 
 int sensitivity(const SensitivityOptions& options) {
-    check_output(options.output, options.force);
-    Report report{"sensitivity", "Sensitivity"};
+    results::check_output(options.output, options.force);
+    Report report{"sensitivity", "Sensitivity", standard};
     const auto runs = runs_of(options, options.position_channel.has_value());
     const config::Scanner& scanner = runs.front()->scanner();
     const SliceBins bins(scanner, petlm::depth_of_interaction(options.depth_mm, scanner),
@@ -318,7 +318,7 @@ int sensitivity(const SensitivityOptions& options) {
                      [](const auto& a, const auto& b) { return a.z_mm < b.z_mm; });
     describe(bins, options, positions, report);
     fill(report, positions);
-    publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force);
     return petlm::ok;
 }
 

@@ -52,9 +52,9 @@ struct RecordCheck {
 
 }  // namespace
 
-ExportSource::ExportSource(const std::filesystem::path& target)
+ExportSource::ExportSource(const std::filesystem::path& target, daemon::RecordKind of_run)
     : target_(target), description_(std::make_unique<nlohmann::json>()) {
-    for (const auto& file : record_files(target, daemon::RecordKind::coincidences))
+    for (const auto& file : record_files(target, of_run))
         look_at(file);
     run_ = std::make_unique<nlohmann::json>(run_of(target_, *description_));
     coverage_ = coverage_of_files(target_, kind_, descriptions_, *run_);

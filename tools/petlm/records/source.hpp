@@ -19,10 +19,11 @@ namespace petacq::petlm {
 /// Not thread-safe.
 class ExportSource {
   public:
-    /// `target`: a file, or a run directory, of which the coincidences are taken. Opens every file once;
+    /// `target`: a file, or a run directory, of which the records of a kind are taken. Opens every file once;
     /// reads no records. Throws BadInput for a file without index and for files that do not belong together,
     /// otherwise as ListModeReader does.
-    explicit ExportSource(const std::filesystem::path& target);
+    explicit ExportSource(const std::filesystem::path& target,
+                          daemon::RecordKind of_run = daemon::RecordKind::coincidences);
     ~ExportSource();
 
     [[nodiscard]] const std::filesystem::path& target() const { return target_; }

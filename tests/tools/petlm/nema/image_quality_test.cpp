@@ -89,7 +89,7 @@ double slowly_blurred(double diameter, double sigma, double x, double y) {
     return sum * step * step / (2 * std::numbers::pi * sigma * sigma);
 }
 
-nlohmann::json results(const std::filesystem::path& directory) {
+nlohmann::json results_in(const std::filesystem::path& directory) {
     return nlohmann::json::parse(read_file(directory / "results.json"));
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("petlm nema image-quality: known values come out, however the phantom 
                                     "--force --offset-mm 2,-1,3 -o" + quoted(directory / "out"));
         CAPTURE(outcome.out);
         REQUIRE(outcome.status == 0);
-        const auto json = results(directory / "out");
+        const auto json = results_in(directory / "out");
         const auto& uniform = json["tables"]["uniformity"]["rows"][0];
         CHECK(uniform[1] == 50);
         CHECK(uniform[2] == 50);
@@ -177,7 +177,7 @@ TEST_CASE("petlm nema image-quality: noise does not move the recovery of the fit
                                     quoted(directory / "out"));
         CAPTURE(outcome.out);
         REQUIRE(outcome.status == 0);
-        return results(directory / "out");
+        return results_in(directory / "out");
     };
     for (const double noise : {0.0, 0.5}) {
         const auto json = fitted(noise);

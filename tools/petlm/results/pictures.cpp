@@ -1,4 +1,4 @@
-#include "tools/petlm/nema/pictures.hpp"
+#include "tools/petlm/results/pictures.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "tools/report/axes.hpp"
 #include "tools/report/canvas.hpp"
 
-namespace petacq::nema {
+namespace petacq::results {
 namespace {
 
 constexpr double height = 340;
@@ -72,4 +72,4 @@ std::string png_of(const Chart& chart) {
     return report::png_of(how, is_map ? map_height : height, report::light_theme(), chart.title, pixels);
 }
 
-}  // namespace petacq::nema
+}  // namespace petacq::results

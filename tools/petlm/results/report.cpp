@@ -1,4 +1,4 @@
-#include "tools/petlm/nema/report.hpp"
+#include "tools/petlm/results/report.hpp"
 
 #include <fmt/format.h>
 
@@ -6,15 +6,15 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tools/petlm/nema/pictures.hpp"
+#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
+#include "tools/petlm/results/pictures.hpp"
 #include "tools/report/cairo.hpp"
 #include "tools/report/page.hpp"
 
-namespace petacq::nema {
+namespace petacq::results {
 namespace {
 
-constexpr const char* standard = "NEMA NU 4-2008";
 constexpr const char* beside_title = "beside the standard";
 
 std::string number(double value) {
@@ -132,22 +132,28 @@ std::string text_of(const Figure& figure) {
 }
 
 nlohmann::ordered_json json_of(const Report& report) {
-    nlohmann::ordered_json json = {{"standard", standard},
-                                   {"test", report.command},
-                                   {"inputs", report.inputs},
-                                   {"figures", json_of(report.figures)},
-                                   {"beside", json_of(report.beside)},
-                                   {"tables", nlohmann::ordered_json::object()},
-                                   {"procedure", report.procedure},
-                                   {"deviations", report.deviations},
-                                   {"warnings", report.warnings}};
+    nlohmann::ordered_json json;
+    if (report.standard.empty()) {
+        json["command"] = report.command;
+    } else {
+        json["standard"] = report.standard;
+        json["test"] = report.command;
+    }
+    json["inputs"] = report.inputs;
+    json["figures"] = json_of(report.figures);
+    if (!report.standard.empty()) json["beside"] = json_of(report.beside);
+    json["tables"] = nlohmann::ordered_json::object();
+    json["procedure"] = report.procedure;
+    if (!report.standard.empty()) json["deviations"] = report.deviations;
+    json["warnings"] = report.warnings;
     for (const ResultTable& table : report.tables)
         json["tables"][table.name] = json_of(table);
     return json;
 }
 
 std::string html_of(const Report& found) {
-    report::Page page{found.title, fmt::format("<p>{}.</p>\n", standard), {}};
+    report::Page page{found.title, {}, {}};
+    if (!found.standard.empty()) page.summary = fmt::format("<p>{}.</p>\n", found.standard);
     for (const auto& warning : found.warnings)
         page.summary += "<p class=\"bad\">" + report::escaped(warning) + "</p>\n";
     if (!found.figures.empty()) {
@@ -170,6 +176,12 @@ std::string html_of(const Report& found) {
     page.body += list_of("Input", found.inputs) + list_of("Procedure", found.procedure) +
                  list_of("Deviations from the standard", found.deviations);
     return report::html_of(page);
+}
+
+void check_output(const std::filesystem::path& directory, bool force) {
+    if (force || !std::filesystem::exists(directory / "results.json")) return;
+    throw petlm::UsageError((directory / "results.json").string() +
+                            " exists; name another directory with --output or use --force");
 }
 
 void publish(const Report& report, const std::filesystem::path& directory, bool force) {
@@ -196,7 +208,7 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
         for (const Figure& figure : figures)
             std::cout << "  " << figure.name << ": " << text_of(figure) << '\n';
     };
-    std::cout << report.title << " (" << standard << ")\n";
+    std::cout << report.title << (report.standard.empty() ? "" : " (" + report.standard + ")") << '\n';
     print(report.figures);
     if (!report.beside.empty()) std::cout << "  " << beside_title << '\n';
     print(report.beside);
@@ -209,4 +221,4 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
     std::cout << "See " << (directory / "report.html").string() << '\n';
 }
 
-}  // namespace petacq::nema
+}  // namespace petacq::results

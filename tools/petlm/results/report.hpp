@@ -1,4 +1,4 @@
-// What a test of the standard found, and how it is printed and written: the same for all tests.
+// What a command measured, and how it is printed and written: the same for all commands that measure.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-namespace petacq::nema {
+namespace petacq::results {
 
 inline constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -61,15 +61,20 @@ struct Chart {
 struct Report {
     std::string command;  ///< "sensitivity"
     std::string title;
+    std::string standard = {};                 ///< by which it was measured; "": none
     std::vector<std::string> inputs = {};      ///< runs or images, and what is known of them
     std::vector<std::string> procedure = {};   ///< sentences
     std::vector<std::string> deviations = {};  ///< from the standard, sentences
     std::vector<std::string> warnings = {};    ///< sentences
-    std::vector<Figure> figures = {};          ///< as the standard defines them
+    std::vector<Figure> figures = {};          ///< as the standard, if there is one, defines them
     std::vector<Figure> beside = {};  ///< of the same quantities, without a weakness of the standard's rule
     std::vector<ResultTable> tables = {};
     std::vector<Chart> charts = {};
 };
+
+/// Throws petlm::UsageError before anything is read, when the directory has results already and they are not
+/// to be replaced.
+void check_output(const std::filesystem::path& directory, bool force);
 
 /// Prints figures, tables, deviations and warnings on standard output, and writes to the directory: a CSV
 /// file for each table, results.json, report.html and, if the program was built with cairo, a PNG file for
@@ -82,4 +87,4 @@ std::string text_of(const Figure& figure);
 nlohmann::ordered_json json_of(const Report& report);
 std::string html_of(const Report& found);
 
-}  // namespace petacq::nema
+}  // namespace petacq::results

@@ -1,0 +1,93 @@
+// petcal derive activity --by-coincidence on simulated runs, against the activity that was simulated.
+#include <cmath>
+
+#include "tests/end_to_end/lifetime/simulated.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+json source(const std::string& nuclide, double mbq, bool cylinder) {
+    json out = {{"activity_MBq", mbq},
+                {"nuclide", nuclide},
+                {"positronium", {{{"fraction", 0.1}, {"ns", 0.125}}, {{"fraction", 0.9}, {"ns", 0.39}}}}};
+    if (cylinder)
+        out.update({{"type", "cylinder"}, {"centre_mm", {2, 0, 0}}, {"radius_mm", 3}, {"length_mm", 30}});
+    else
+        out.update({{"type", "point"}, {"position_mm", {3, 2, 1}}});
+    return out;
+}
+
+Outcome derive(const Site& site, const std::string& run, const std::string& nuclide,
+               const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{
+        "derive", "activity", "--by-coincidence",     run,      "--scanner", site.scanner(), "--nuclide",
+        nuclide,  "--output", run + "/activity.json", "--force"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_program(PETCAL_PROGRAM, arguments);
+}
+
+/// Found by true activity, and the stated error.
+std::pair<double, double> found(const Site& site, const std::string& run, const std::string& nuclide,
+                                double mbq, bool cylinder) {
+    const Outcome outcome = derive(site, run, nuclide,
+                                   cylinder ? std::vector<std::string>{"--cylinder", "2,0,0,3,30"}
+                                            : std::vector<std::string>{"--point", "3,2,1"});
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.status == 0);
+    const json activity = json::parse(read_file(run + "/activity.json"))["activity_MBq"];
+    return {activity["mean"].get<double>() / mbq, activity["relative_error"].get<double>()};
+}
+
+}  // namespace
+
+TEST_CASE("the activity of a source follows from its own pairs, gammas and triples", "[e2e][activity]") {
+    const Site site = site_with_triples("small.scanner.json", 1275);
+    const std::string run = record(site, source("Na-22", 1, false), 2, "depth");
+    const auto [ratio, error] = found(site, run, "Na-22", 1, false);
+    INFO(ratio << " +- " << error);
+    CHECK(error < 0.008);
+    CHECK(std::abs(ratio - 1) < 3.5 * error);
+
+    const auto refused = [&](const std::string& nuclide, const std::vector<std::string>& more,
+                             const std::string& words) {
+        const Outcome outcome = derive(site, run, nuclide, more);
+        INFO(outcome.err);
+        CHECK(outcome.status != 0);
+        CHECK(contains(outcome.err, words));
+    };
+    refused("F-18", {"--point", "3,2,1"}, "one prompt gamma");
+    refused("I-124", {"--point", "3,2,1"}, "one prompt gamma");
+    refused("Na-22", {"--point", "20,2,1"}, "pass near the source");
+    refused("Na-22", {}, "--point or --cylinder");
+}
+
+TEST_CASE("the activity by coincidence within 1 %: two scanners, activities and sources",
+          "[.long][e2e][activity]") {
+    struct Case {
+        std::string scanner;
+        std::string nuclide;
+        double gamma_keV;
+        double mbq;
+        double seconds;
+        std::string crystals;
+        bool cylinder;
+    };
+    for (const Case& c : {Case{"small.scanner.json", "Na-22", 1275, 0.2, 60, "depth", false},
+                          Case{"small.scanner.json", "Na-22", 1275, 2, 20, "depth", true},
+                          Case{"scanners/box.scanner.json", "Na-22", 1275, 0.5, 40, "depth", false},
+                          Case{"scanners/box.scanner.json", "Sc-44", 1157, 5, 10, "depth", false},
+                          Case{"small.scanner.json", "Na-22", 1275, 1, 200, "scatter", false},
+                          Case{"scanners/box.scanner.json", "Na-22", 1275, 0.5, 400, "scatter", false}}) {
+        const Site site = site_with_triples(c.scanner, c.gamma_keV);
+        const std::string run = record(site, source(c.nuclide, c.mbq, c.cylinder), c.seconds, c.crystals);
+        const auto [ratio, error] = found(site, run, c.nuclide, c.mbq, c.cylinder);
+        INFO(c.scanner << ' ' << c.nuclide << ' ' << c.mbq << ' ' << c.crystals << ": " << ratio << " +- "
+                       << error);
+        CHECK(std::abs(ratio - 1) < 3.5 * error);
+        CHECK(std::abs(ratio - 1) < 0.01);
+    }
+}

@@ -1,0 +1,50 @@
+// A simulated source that emits gammas with its positrons, recorded with triples.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/files.hpp"
+
+namespace petacq::test {
+
+/// A site with the scanner of the examples of this name that records triples of this gamma.
+inline Site site_with_triples(const std::string& scanner, double gamma_keV) {
+    const auto examples = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples";
+    return {{{"energy", {{"lower_keV", 400}, {"upper_keV", 650}}},
+             {"coincidence",
+              {{"window_ticks", nullptr},
+               {"window_ns", 3},
+               {"delay_ticks", nullptr},
+               {"delay_ns", 200},
+               {"min_module_difference", nullptr},
+               {"multiples_policy", "TakeAllGoods"}}},
+             {"gammas",
+              {{"lower_keV", 0.86 * gamma_keV},
+               {"upper_keV", 1.15 * gamma_keV},
+               {"before_ns", 16},
+               {"after_ns", 4},
+               {"delay_ns", 400}}}},
+            examples / scanner};
+}
+
+/// Simulates the source (JSON, of one source) and replays it as the run "a". Returns the run directory.
+inline std::string record(const Site& site, const nlohmann::json& source, double seconds,
+                          const std::string& crystals, const std::string& seed = "1") {
+    const std::string file = (site.directory() / "source.json").string();
+    write_file(file, nlohmann::json{{"sources", {source}}}.dump());
+    const std::string capture = (site.directory() / "simulated.pcap").string();
+    simulate(site, {"--source", file, "--duration-s", std::to_string(seconds), "--crystals", crystals,
+                    "--efficiency", "1", "--scatter", "0", "--time-resolution-ps", "200", "--seed", seed,
+                    "--write", capture});
+    const Outcome replayed =
+        run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", "a"});
+    INFO(replayed.err);
+    REQUIRE(replayed.status == 0);
+    return site.run("a").string();
+}
+
+}  // namespace petacq::test

@@ -1,0 +1,18 @@
+// A tutorial, followed as it stands on its page.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tests/support/program.hpp"
+
+namespace petacq::test {
+
+/// A page of docs/tutorials: its name without ".md".
+std::string tutorial_page(const std::string& name);
+
+/// Runs the shell commands of a page in a directory, where `config` is that of the source tree, one by one up
+/// to the first that fails, with the programs of the build and free ports.
+Outcome follow(const std::string& page, const std::filesystem::path& directory);
+
+}  // namespace petacq::test

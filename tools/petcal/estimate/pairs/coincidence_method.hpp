@@ -1,0 +1,63 @@
+// The activity of a source that emits a gamma with its positrons, from its own rates: the coincidence method.
+#pragma once
+
+#include <vector>
+
+namespace petacq::estimate {
+
+/// A sum of weights, and that of their squares.
+struct WeightedCount {
+    double sum = 0;
+    double squares = 0;
+    void add(double weight) {
+        sum += weight;
+        squares += weight * weight;
+    }
+};
+
+/// What was counted of a part of the source. All parts emit equally.
+struct PartCounts {
+    WeightedCount pairs;    ///< prompts of its decays, without randoms and spurious pairs
+    WeightedCount triples;  ///< of these, with a gamma in another detector unit than both photons of the pair
+    double own_units = 0;   ///< share of all gammas in the detector units of a pair, mean over its pairs
+};
+
+struct CoincidenceCounts {
+    double seconds = 0;
+    double gammas = 0;             ///< singles in the gamma window
+    double background_per_s = 0;   ///< of these, without the source
+    double background_error = 0;   ///< per s
+    double hits_per_s = 0;         ///< all frames, without those that come without the source
+    double triples_own_units = 0;  ///< triples whose gamma is in a detector unit of their pair
+    double gamma_units = 0;        ///< sum of the squares of the shares of the detector units in the gammas
+    std::vector<PartCounts> parts;
+};
+
+/// Of the nuclide.
+struct GammaYield {
+    double positrons = 1;             ///< per decay
+    double gammas = 1;                ///< per decay
+    double gammas_with_positron = 1;  ///< per positron
+};
+
+/// All errors are relative, one standard deviation.
+struct CoincidenceActivity {
+    double becquerel = 0;          ///< mean over the time
+    double pair_sensitivity = 0;   ///< pairs per decay
+    double gamma_sensitivity = 0;  ///< gammas detected per decay
+    /// Energies of photons of one decay in one detector unit add up. Pairs and gammas are lost by that, and
+    /// others made of parts, in simulations half as many: a correction by half of those that meet so, with
+    /// half of it as error. 1 where units keep the photons apart.
+    double summing = 1;
+    double counting_error = 0;
+    double summing_error = 0;
+    [[nodiscard]] double error() const;
+};
+
+/// With P pairs, G gammas and T triples per second, each chance of detection once in one and once in another
+/// rate, A = P G / T, whatever the efficiencies, dead times and the branching to positrons are (P. J.
+/// Campion, Int. J. Appl. Radiat. Isot. 4 (1959) 232). Of an extended source, T / P is the efficiency for
+/// gammas of each part; A = G / mean(T / P). REQUIRES: pairs and triples of every part.
+CoincidenceActivity coincidence_activity(const CoincidenceCounts& counts, const GammaYield& yield);
+
+}  // namespace petacq::estimate

@@ -1,0 +1,47 @@
+// petcal derive activity --by-coincidence: the activity of a source that emits a gamma with its positrons,
+// from its own pairs, gammas and triples.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/scanner/scanner.hpp"
+#include "tools/petcal/estimate/pairs/coincidence_method.hpp"
+
+namespace petacq::petcal {
+
+struct ActivityByCoincidenceOptions {
+    std::filesystem::path run;  ///< directory with coincidences and triples
+    /// One of the two, mm: x, y, z, radius, length of a cylinder along the axis; x, y, z of a point.
+    std::vector<double> cylinder;
+    std::vector<double> point;
+    std::optional<std::filesystem::path> background;  ///< run without a source
+    std::optional<std::string> nuclide;               ///< default: the one that the operator named
+    std::filesystem::path output;                     ///< JSON file to write
+};
+
+struct ActivityByCoincidence {
+    estimate::CoincidenceActivity activity;
+    double at_start_becquerel = 0;  ///< at the start of the run
+    std::string start_utc;          ///< "": unknown
+    std::string nuclide;
+    double pairs = 0;
+    double triples = 0;
+    double spurious = 0;   ///< share of what was near the source that is not from it, subtracted
+    double lost_data = 0;  ///< share of the data of the boards that did not arrive
+    double volume_ml = 0;  ///< of the cylinder; 0: a point
+    double error = 0;      ///< relative, of all
+};
+
+/// Reads the run twice and writes the output. Pairs and triples whose lines pass near the source count, less
+/// randoms by delayeds, gammas by chance by delayed gammas, and spurious pairs by the lines that pass a
+/// little further from it. Throws config::Error for runs that do not fit the method, with what was expected.
+ActivityByCoincidence activity_by_coincidence(const config::Scanner& scanner,
+                                              const ActivityByCoincidenceOptions& options);
+
+std::string figures_text(const ActivityByCoincidence& found);
+
+}  // namespace petacq::petcal
