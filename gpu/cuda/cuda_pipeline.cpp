@@ -1,5 +1,5 @@
 // The CUDA back-end: a ring of slices in flight, which pass from thread to thread (Handover) and through the
-// stages: Converter and WaitingSingles, Ordering, CoincidenceSearch, ResultAssembly.
+// stages: Converter and WaitingSingles, Ordering, CoincidenceSearch and OrderedGammas, ResultAssembly.
 //
 // The calling thread only hands over spans (submit) and takes results (collect). The back-end has three
 // threads, and one more for each further device: an uploader for each device copies frames there; the driver
@@ -32,6 +32,7 @@
 #include "gpu/cuda/slice/device_slice.hpp"
 #include "gpu/cuda/timeline.hpp"
 #include "gpu/cuda/transfer/result.hpp"
+#include "gpu/cuda/triples/ordered_gammas.hpp"
 #include "net/base/mutex.hpp"
 #include "net/base/thread.hpp"
 
@@ -93,6 +94,7 @@ class CudaPipeline final : public Pipeline {
           waiting_(options, first_),
           ordering_(options, first_.memory()),
           search_(options, first_.memory(), ordering_.scratch_bytes()),
+          gammas_(options, first_.memory()),
           ring_(make_ring(options, lanes_, timeline != nullptr)),
           times_(ring_, std::move(timeline)),
           assembly_(options),
@@ -336,22 +338,26 @@ class CudaPipeline final : public Pipeline {
         find_.wait_for(r.ordered);
         times_.mark(r, &Begins::find, find_);
         search_.carry_over(r.slice, find_);
-        ordering_.complete(r.slice, search_.new_singles(), find_);
+        gammas_.start(find_);
+        ordering_.complete(r.slice, ordered(), find_);
         search_.search(r.slice, find_);
         r.found.record(find_);
     }
+
+    [[nodiscard]] cuda::OrderedOutput ordered() const { return {search_.new_singles(), gammas_.gammas()}; }
 
     /// Waits for the coincidences of a slice and starts copying them to the host.
     void finish(SliceInFlight& r) {
         r.found.wait("looking for coincidences");
         if (cuda::Ordering::has_long_runs(r.slice)) {
-            ordering_.complete_long_runs(r.slice, search_.new_singles(), search_.scratch(), find_);
+            ordering_.complete_long_runs(r.slice, ordered(), search_.scratch(), find_);
             search_.search(r.slice, find_);
             r.found.record(find_);
             r.found.wait("looking for coincidences");
         }
         times_.mark(r, &Begins::down, down_);
         search_.download(r.slice, find_, down_);
+        gammas_.download(r.slice, down_);
         r.downloaded.record(down_);
         search_.take_totals(r.slice);
         handover_.pass(r.place, Owner::deliverer);
@@ -380,6 +386,7 @@ class CudaPipeline final : public Pipeline {
     cuda::WaitingSingles waiting_;
     cuda::Ordering ordering_;
     cuda::CoincidenceSearch search_;
+    cuda::OrderedGammas gammas_;
     const cuda::Ring ring_;  // its size is a multiple of the number of lanes
     cuda::RingTimes times_;
     cuda::ResultAssembly assembly_;

@@ -74,7 +74,9 @@ struct SliceSingles {
     ConvertOutput ahead;             // none: the slices are converted on the first device
     TagCell* found_tags = nullptr;   // by the conversion of the slice
     std::vector<TagCell> host_tags;  // the same
-    SingleArrays sorted;             // by time, on the first device; they belong to Ordering
+    // By time, on the first device; they belong to Ordering.
+    SingleArrays sorted;
+    SingleArrays sorted_gammas;
 
     [[nodiscard]] bool is_ahead() const { return ahead.ready.time != nullptr; }
 };
@@ -103,13 +105,27 @@ struct SliceRecords {
     std::vector<Single> many_singles;
 };
 
+/// The gammas below the watermark, in order, on the host.
+struct SliceGammas {
+    SliceGammas(const PipelineOptions& options, Memory& memory);
+    [[nodiscard]] std::span<const Single> all() const {
+        return many.empty() ? std::span<const Single>(host, count) : std::span<const Single>(many);
+    }
+
+    std::uint32_t room;
+    Single* host;
+    std::uint32_t count = 0;    // in `host`
+    RecordVector<Single> many;  // used instead when there are more than `host` can hold
+};
+
 struct DeviceSlice {
     /// `conversion`: memory of the device that converts its slices; `memory`: of the first device, which does
     /// the rest. If they differ, the slices are converted ahead. With Purpose::plan it cannot be used.
     DeviceSlice(const PipelineOptions& options, Memory& conversion, Memory& memory)
         : frames(options, conversion),
           singles(options, conversion, &conversion != &memory),
-          records(options, memory) {}
+          records(options, memory),
+          gammas(options, memory) {}
     /// How many the back-end has: as many for each device. Short slices need more, to bridge the time that it
     /// takes to wake a thread; long ones take more memory. A further device needs one to copy to, and one
     /// that is on its way to the first.
@@ -125,6 +141,7 @@ struct DeviceSlice {
     SliceFrames frames;
     SliceSingles singles;
     SliceRecords records;
+    SliceGammas gammas;
     AcceptedTags tags;
     SliceResult result;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "gpu/cuda/transfer/fill.hpp"
 #include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu::cuda {
@@ -100,7 +101,9 @@ void advise_large_pages(void* memory, std::size_t bytes) {
 ResultAssembly::ResultAssembly(const PipelineOptions& options)
     : crystals_(options.geometry.crystal_count()),
       version_(options.frame_version),
-      copiers_(std::clamp(options.threads, 1U, max_copiers)) {}
+      copiers_(std::clamp(options.threads, 1U, max_copiers)),
+      triples_(options),
+      emit_singles_(options.emit_singles) {}
 
 void ResultAssembly::assemble(DeviceSlice& slice) {
     const Slice& input = slice.input;
@@ -115,12 +118,38 @@ void ResultAssembly::assemble(DeviceSlice& slice) {
     tags_.release(input.watermark, input.close_at, result.tags);
     tags_.describe(result);
     take_records(slice, result.coincidences);
+    const std::span<const Single> gammas = triples_.assemble(slice, copiers_);
+    if (result.pending == 0) result.latest_pending_time = 0;
+    take_singles(from, emit_singles_ ? gammas : std::span<const Single>(), result.singles);
+}
+
+/// Merges the decided singles with the gammas of their time.
+void ResultAssembly::take_singles(const SliceRecords& from, std::span<const Single> gammas,
+                                  RecordVector<Single>& out) {
     const bool many = !from.many_singles.empty();
-    const Single* const singles = many ? from.many_singles.data() : from.host_singles;
-    fill(copiers_, many ? from.many_singles.size() : from.single_count, result.singles,
-         [=](std::size_t begin, std::size_t end, Single* to) {
-             std::copy(singles + begin, singles + end, to);
-         });
+    const std::span<const Single> singles =
+        many ? std::span<const Single>(from.many_singles) : std::span(from.host_singles, from.single_count);
+    // Singles among the first `count` of both.
+    const auto singles_of = [&](std::size_t count) {
+        std::size_t low = count - std::min(count, gammas.size());
+        std::size_t high = std::min(count, singles.size());
+        while (low < high) {
+            const std::size_t middle = low + (high - low) / 2;
+            if (before(singles[middle], gammas[count - middle - 1])) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        return low;
+    };
+    fill(copiers_, singles.size() + gammas.size(), out, [&](std::size_t begin, std::size_t end, Single* to) {
+        const std::size_t first = singles_of(begin);
+        const std::size_t last = singles_of(end);
+        std::ranges::merge(singles.subspan(first, last - first),
+                           gammas.subspan(begin - first, end - last - (begin - first)), to,
+                           [](const Single& a, const Single& b) { return before(a, b); });
+    });
 }
 
 /// Writes the held records and those of the slice to `out` in record order. Those at or above the horizon of
@@ -169,6 +198,7 @@ void ResultAssembly::take_records(const DeviceSlice& slice, RecordVector<Coincid
 void ResultAssembly::reset() {
     held_.clear();
     tags_.reset();
+    triples_.reset();
 }
 
 }  // namespace petacq::gpu::cuda

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/cuda/slice/record_packing.hpp"
-#include "gpu/cuda/transfer/result.hpp"
+#include "gpu/cuda/transfer/fill.hpp"
 #include "gpu/cuda/transfer/upload_plan.hpp"
 #include "tests/gpu/base/random.hpp"
 #include "tests/support/catch.hpp"

@@ -1,0 +1,126 @@
+#include "gpu/cuda/triples/triple_assembly.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "gpu/cuda/transfer/fill.hpp"
+#include "gpu/triples/triple_search.hpp"
+
+namespace petacq::gpu::cuda {
+
+namespace {
+
+constexpr std::size_t piece_pairs = std::size_t{16} << 10;
+
+std::size_t count_below(std::span<const Single> gammas, std::uint64_t time) {
+    const auto end =
+        std::partition_point(gammas.begin(), gammas.end(), [=](const Single& g) { return g.time < time; });
+    return static_cast<std::size_t>(end - gammas.begin());
+}
+
+}  // namespace
+
+TripleAssembly::TripleAssembly(const PipelineOptions& o)
+    : rules_(o.rules.gammas), before_(o.rules.search && rules_ ? rules_->before : 0) {}
+
+std::span<const Single> TripleAssembly::assemble(DeviceSlice& slice, net::WorkerPool& workers) {
+    SliceResult& result = slice.result;
+    if (!rules_) {
+        result.triples.clear();
+        result.gamma_counts = {};
+        result.sums.gammas = {};
+        return {};
+    }
+    const std::span<const Single> carried = std::span(gammas_).subspan(done_);
+    const std::span<const Single> arrived = slice.gammas.all();
+    fill(workers, carried.size() + arrived.size(), joined_,
+         [&](std::size_t begin, std::size_t end, Single* to) {
+             for (; begin < std::min(end, carried.size()); ++begin)
+                 *to++ = carried[begin];
+             if (begin < end) {
+                 const std::size_t first = begin - carried.size();
+                 std::ranges::copy(arrived.subspan(first, end - begin), to);
+             }
+         });
+    std::swap(gammas_, joined_);
+    waiting_ += arrived.size();
+
+    const Slice& input = slice.input;
+    const std::span<const Single> all(gammas_);
+    const std::span<const Single> of_segment =
+        all.first(input.close_at && !input.is_everything() ? count_below(all, *input.close_at) : all.size());
+    used_.resize(of_segment.size());  // what it has already is of the gammas carried over
+    find(result.coincidences, of_segment, workers);
+    join(result.triples, workers);
+
+    const std::uint64_t horizon = slice.records.horizon;
+    const bool ends = input.ends_segment();
+    const std::size_t decided = ends ? of_segment.size() : count_below(of_segment, horizon);
+    done_ = ends ? of_segment.size() : count_below(of_segment, horizon - std::min(horizon, before_));
+    GammaCounts& counts = result.gamma_counts;
+    counts = {};
+    for (const Piece& piece : std::span(pieces_).first(piece_count_))
+        counts += piece.counts;
+    const auto done = used_.begin() + static_cast<std::ptrdiff_t>(done_);
+    counts.unused = static_cast<std::uint64_t>(std::count(used_.begin(), done, 0));
+    used_.erase(used_.begin(), done);
+    counts_ += counts;
+    if (input.ends_interval) result.sums.gammas = std::exchange(counts_, {});
+    waiting_ -= counts.gammas();
+    result.pending += waiting_;
+    const std::size_t first_new = std::exchange(given_, decided - done_);
+    return of_segment.first(decided).subspan(first_new);
+}
+
+/// Finds the triples of the pairs, piece by piece.
+void TripleAssembly::find(std::span<const Coincidence> pairs, std::span<const Single> gammas,
+                          net::WorkerPool& workers) {
+    piece_count_ = (pairs.size() + piece_pairs - 1) / piece_pairs;
+    if (pieces_.size() < piece_count_) pieces_.resize(piece_count_);
+    std::atomic<std::size_t> next{0};
+    const auto threads = static_cast<std::uint32_t>(std::clamp<std::size_t>(piece_count_, 1, workers.size()));
+    workers.share(threads, [&](std::uint32_t /*thread*/) {
+        for (std::size_t i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < piece_count_;) {
+            Piece& piece = pieces_[i];
+            piece.triples.clear();
+            piece.counts = {};
+            const std::size_t first = i * piece_pairs;
+            find_triples(pairs.subspan(first, std::min(piece_pairs, pairs.size() - first)), gammas, *rules_,
+                         used_, piece.triples, piece.counts);
+        }
+    });
+}
+
+/// Puts the triples of the pieces one behind the other.
+void TripleAssembly::join(RecordVector<Triple>& triples, net::WorkerPool& workers) {
+    std::size_t count = 0;
+    for (Piece& piece : std::span(pieces_).first(piece_count_)) {
+        piece.before = count;
+        count += piece.triples.size();
+    }
+    const auto next_piece = [&](std::size_t at) {
+        return std::upper_bound(pieces_.begin(), pieces_.begin() + static_cast<std::ptrdiff_t>(piece_count_),
+                                at, [](std::size_t place, const Piece& p) { return place < p.before; });
+    };
+    fill(workers, count, triples, [&](std::size_t begin, std::size_t end, Triple* to) {
+        for (auto next = next_piece(begin); begin < end; ++next) {
+            const Piece& piece = *(next - 1);
+            const std::span<const Triple> rest = std::span(piece.triples).subspan(begin - piece.before);
+            const std::span<const Triple> part = rest.first(std::min(rest.size(), end - begin));
+            to = std::ranges::copy(part, to).out;
+            begin += part.size();
+        }
+    });
+}
+
+void TripleAssembly::reset() {
+    gammas_.clear();
+    used_.clear();
+    done_ = 0;
+    given_ = 0;
+    waiting_ = 0;
+    counts_ = {};
+}
+
+}  // namespace petacq::gpu::cuda
