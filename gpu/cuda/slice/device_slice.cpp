@@ -65,7 +65,8 @@ SliceRecords::SliceRecords(const PipelineOptions& o, Memory& memory)
 }
 
 /// Usually a tenth of the singles are gammas.
-SliceGammas::SliceGammas(const PipelineOptions& o, Memory& memory)
-    : room(o.rules.gammas ? o.max_slice_frames / 4 : 0), host(memory.pinned<Single>(room)) {}
+SliceGammas::SliceGammas(const PipelineOptions& o, Memory& memory) : room(o.max_slice_frames / 4) {
+    if (o.rules.gammas) host = memory.pinned<Single>(lead + room);
+}
 
 }  // namespace petacq::gpu::cuda

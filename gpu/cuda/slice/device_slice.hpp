@@ -107,15 +107,16 @@ struct SliceRecords {
 
 /// The gammas below the watermark, in order, on the host.
 struct SliceGammas {
-    SliceGammas(const PipelineOptions& options, Memory& memory);
-    [[nodiscard]] std::span<const Single> all() const {
-        return many.empty() ? std::span<const Single>(host, count) : std::span<const Single>(many);
-    }
+    /// So many places in front of them are free.
+    static constexpr std::uint32_t lead = std::uint32_t{1} << 14;
 
-    std::uint32_t room;
-    Single* host;
-    std::uint32_t count = 0;    // in `host`
-    RecordVector<Single> many;  // used instead when there are more than `host` can hold
+    SliceGammas(const PipelineOptions& options, Memory& memory);
+    [[nodiscard]] Single* first() { return (many.empty() ? host : many.data()) + lead; }
+
+    std::uint32_t room;  // without the lead
+    Single* host = nullptr;
+    std::uint32_t count = 0;
+    RecordVector<Single> many;  // used instead when there are more than `room`; with the lead
 };
 
 struct DeviceSlice {

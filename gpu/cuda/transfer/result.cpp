@@ -1,11 +1,9 @@
 #include "gpu/cuda/transfer/result.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <span>
 
-#include "gpu/cuda/transfer/fill.hpp"
+#include "gpu/cuda/base/fill.hpp"
 #include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu::cuda {
@@ -89,15 +87,6 @@ void copy_sums(const SumArrays& sums, std::uint32_t crystals, IntervalSums& out)
 
 }  // namespace
 
-void advise_large_pages(void* memory, std::size_t bytes) {
-    constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-    const std::uintptr_t first = (begin + page - 1) / page * page;
-    const std::uintptr_t last = (begin + bytes) / page * page;
-    // Only a hint: without them the result is the same.
-    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-}
-
 ResultAssembly::ResultAssembly(const PipelineOptions& options)
     : crystals_(options.geometry.crystal_count()),
       version_(options.frame_version),
@@ -116,10 +105,10 @@ void ResultAssembly::assemble(DeviceSlice& slice) {
     result.tag_counts = slice.tags.counts;
     tags_.add(slice.tags.tags);
     tags_.release(input.watermark, input.close_at, result.tags);
-    tags_.describe(result);
     take_records(slice, result.coincidences);
     const std::span<const Single> gammas = triples_.assemble(slice, copiers_);
     if (result.pending == 0) result.latest_pending_time = 0;
+    tags_.describe(result);
     take_singles(from, emit_singles_ ? gammas : std::span<const Single>(), result.singles);
 }
 

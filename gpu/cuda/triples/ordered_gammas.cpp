@@ -18,11 +18,10 @@ void OrderedGammas::start(cudaStream_t stream) {
 void OrderedGammas::download(DeviceSlice& slice, cudaStream_t down) {
     SliceGammas& to = slice.gammas;
     const std::uint32_t count = slice.singles.host_totals->gammas;
-    const bool fits = count <= to.room;
-    to.count = fits ? count : 0;
-    to.many.resize(fits ? 0 : count);
+    to.count = count;
+    to.many.resize(count <= to.room ? 0 : SliceGammas::lead + count);
     if (count == 0) return;
-    to_host(fits ? to.host : to.many.data(), gammas(), count, down);
+    to_host(to.first(), gammas(), count, down);
     read_[which_].record(down);
 }
 

@@ -4,14 +4,14 @@
 #include <atomic>
 #include <utility>
 
-#include "gpu/cuda/transfer/fill.hpp"
+#include "gpu/cuda/base/fill.hpp"
 #include "gpu/triples/triple_search.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
 
-constexpr std::size_t piece_pairs = std::size_t{16} << 10;
+constexpr std::size_t piece_pairs = std::size_t{4} << 10;
 
 std::size_t count_below(std::span<const Single> gammas, std::uint64_t time) {
     const auto end =
@@ -32,22 +32,10 @@ std::span<const Single> TripleAssembly::assemble(DeviceSlice& slice, net::Worker
         result.sums.gammas = {};
         return {};
     }
-    const std::span<const Single> carried = std::span(gammas_).subspan(done_);
-    const std::span<const Single> arrived = slice.gammas.all();
-    fill(workers, carried.size() + arrived.size(), joined_,
-         [&](std::size_t begin, std::size_t end, Single* to) {
-             for (; begin < std::min(end, carried.size()); ++begin)
-                 *to++ = carried[begin];
-             if (begin < end) {
-                 const std::size_t first = begin - carried.size();
-                 std::ranges::copy(arrived.subspan(first, end - begin), to);
-             }
-         });
-    std::swap(gammas_, joined_);
-    waiting_ += arrived.size();
+    const std::span<const Single> all = join_carried(slice.gammas);
+    waiting_ += slice.gammas.count;
 
     const Slice& input = slice.input;
-    const std::span<const Single> all(gammas_);
     const std::span<const Single> of_segment =
         all.first(input.close_at && !input.is_everything() ? count_below(all, *input.close_at) : all.size());
     used_.resize(of_segment.size());  // what it has already is of the gammas carried over
@@ -57,20 +45,35 @@ std::span<const Single> TripleAssembly::assemble(DeviceSlice& slice, net::Worker
     const std::uint64_t horizon = slice.records.horizon;
     const bool ends = input.ends_segment();
     const std::size_t decided = ends ? of_segment.size() : count_below(of_segment, horizon);
-    done_ = ends ? of_segment.size() : count_below(of_segment, horizon - std::min(horizon, before_));
+    const std::size_t done =
+        ends ? of_segment.size() : count_below(of_segment, horizon - std::min(horizon, before_));
     GammaCounts& counts = result.gamma_counts;
     counts = {};
     for (const Piece& piece : std::span(pieces_).first(piece_count_))
         counts += piece.counts;
-    const auto done = used_.begin() + static_cast<std::ptrdiff_t>(done_);
-    counts.unused = static_cast<std::uint64_t>(std::count(used_.begin(), done, 0));
-    used_.erase(used_.begin(), done);
+    const auto used_end = used_.begin() + static_cast<std::ptrdiff_t>(done);
+    counts.unused = static_cast<std::uint64_t>(std::count(used_.begin(), used_end, 0));
+    used_.erase(used_.begin(), used_end);
+    carried_.assign(all.begin() + static_cast<std::ptrdiff_t>(done), all.end());
     counts_ += counts;
     if (input.ends_interval) result.sums.gammas = std::exchange(counts_, {});
     waiting_ -= counts.gammas();
     result.pending += waiting_;
-    const std::size_t first_new = std::exchange(given_, decided - done_);
+    const std::size_t first_new = std::exchange(given_, decided - done);
     return of_segment.first(decided).subspan(first_new);
+}
+
+/// The gammas carried over and those of the slice, which stay where they are if the others fit before them.
+std::span<const Single> TripleAssembly::join_carried(SliceGammas& gammas) {
+    const std::size_t count = carried_.size() + gammas.count;
+    if (carried_.size() <= SliceGammas::lead) {
+        Single* const first = gammas.first() - carried_.size();
+        std::ranges::copy(carried_, first);
+        return {first, count};
+    }
+    joined_.assign(carried_.begin(), carried_.end());
+    joined_.insert(joined_.end(), gammas.first(), gammas.first() + gammas.count);
+    return joined_;
 }
 
 /// Finds the triples of the pairs, piece by piece.
@@ -115,9 +118,8 @@ void TripleAssembly::join(RecordVector<Triple>& triples, net::WorkerPool& worker
 }
 
 void TripleAssembly::reset() {
-    gammas_.clear();
+    carried_.clear();
     used_.clear();
-    done_ = 0;
     given_ = 0;
     waiting_ = 0;
     counts_ = {};

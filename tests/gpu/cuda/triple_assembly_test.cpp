@@ -104,7 +104,9 @@ FoundTriples in_slices(const PairsAndGammas& records, const gpu::GammaRules& rul
         const std::uint64_t decided =
             slice.input.close_at.value_or(watermark > rules.reach() ? watermark - rules.reach() : 0);
         const auto gammas = of_times(records.gammas, below, last ? UINT64_MAX : watermark);
-        slice.gammas.many.assign(gammas.begin(), gammas.end());
+        slice.gammas.count = static_cast<std::uint32_t>(gammas.size());
+        slice.gammas.many.resize(gpu::cuda::SliceGammas::lead + gammas.size());
+        std::ranges::copy(gammas, slice.gammas.first());
         arrived += gammas.size();
         const std::uint64_t from = std::exchange(horizon, std::max(horizon, decided));
         slice.records.horizon = horizon;
