@@ -14,6 +14,11 @@ namespace petacq::gpu::cuda {
 /// Asks for large pages where they help: filling and reading a large result is faster with few of them.
 void advise_large_pages(void* memory, std::size_t bytes);
 
+/// How many of PipelineOptions::threads fill large results.
+inline std::uint32_t fill_threads(std::uint32_t threads) {
+    return std::clamp(threads, 1U, 8U);
+}
+
 /// Makes `out` hold `count` elements, whatever it held before. `write(begin, end, to)` writes elements
 /// [begin, end) to `to`; several threads call it where that pays, because one core reaches a tenth of the bus
 /// rate. Memory that `out` brings along is used again.

@@ -236,7 +236,7 @@ void CoincidenceSearch::take_totals(DeviceSlice& slice) {
     if (converted.ready + converted.gammas > 0)
         newest_ = std::max(newest_, slice.late_below + converted.max_key);
     newest_ = std::max(newest_, converted.max_pending_time);
-    result.latest_pending_time = newest_;
+    slice.records.newest = newest_;
     if (result.pending > max_pending_) {
         throw std::runtime_error(
             fmt::format("{} singles wait to be decided, {} of them within window and delay of the watermark: "

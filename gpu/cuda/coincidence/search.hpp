@@ -40,7 +40,7 @@ class CoincidenceSearch {
     /// order.
     void download(DeviceSlice& slice, cudaStream_t compute, const Stream& down);
     /// Reads the totals: counts and pending singles of the slice without the gammas below the watermark, the
-    /// time of the newest accepted single, the counts of the interval that it ends, and the carry. Throws
+    /// time of the newest, the counts of the interval that it ends, and the carry. Throws
     /// std::runtime_error when more singles are pending than allowed.
     void take_totals(DeviceSlice& slice);
 

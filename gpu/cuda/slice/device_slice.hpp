@@ -98,7 +98,13 @@ struct SliceRecords {
     Single* host_singles = nullptr;
     SumArrays host_sums;
 
+    [[nodiscard]] std::span<const Single> singles() const {
+        return many_singles.empty() ? std::span<const Single>(host_singles, single_count)
+                                    : std::span<const Single>(many_singles);
+    }
+
     std::uint64_t horizon = 0;       // singles below it are decided
+    std::uint64_t newest = 0;        // time of the newest accepted single or gamma so far
     std::uint32_t count = 0;         // in host_packed
     std::uint32_t single_count = 0;  // in host_singles
     std::vector<Coincidence> many;   // used instead when there are more than host_packed can hold

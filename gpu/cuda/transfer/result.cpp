@@ -10,8 +10,6 @@ namespace petacq::gpu::cuda {
 
 namespace {
 
-constexpr std::uint32_t max_copiers = 8;
-
 /// Sorts the records that share the time of records[at].
 void order_time_of(std::span<Coincidence> records, std::size_t at) {
     const std::uint64_t time = records[at].time;
@@ -90,9 +88,8 @@ void copy_sums(const SumArrays& sums, std::uint32_t crystals, IntervalSums& out)
 ResultAssembly::ResultAssembly(const PipelineOptions& options)
     : crystals_(options.geometry.crystal_count()),
       version_(options.frame_version),
-      copiers_(std::clamp(options.threads, 1U, max_copiers)),
-      triples_(options),
-      emit_singles_(options.emit_singles) {}
+      with_gammas_(options.rules.gammas.has_value()),
+      copiers_(fill_threads(options.threads)) {}
 
 void ResultAssembly::assemble(DeviceSlice& slice) {
     const Slice& input = slice.input;
@@ -105,39 +102,19 @@ void ResultAssembly::assemble(DeviceSlice& slice) {
     result.tag_counts = slice.tags.counts;
     tags_.add(slice.tags.tags);
     tags_.release(input.watermark, input.close_at, result.tags);
-    take_records(slice, result.coincidences);
-    const std::span<const Single> gammas = triples_.assemble(slice, copiers_);
-    if (result.pending == 0) result.latest_pending_time = 0;
+    result.latest_pending_time = result.pending > 0 ? from.newest : 0;
     tags_.describe(result);
-    take_singles(from, emit_singles_ ? gammas : std::span<const Single>(), result.singles);
-}
-
-/// Merges the decided singles with the gammas of their time.
-void ResultAssembly::take_singles(const SliceRecords& from, std::span<const Single> gammas,
-                                  RecordVector<Single>& out) {
-    const bool many = !from.many_singles.empty();
-    const std::span<const Single> singles =
-        many ? std::span<const Single>(from.many_singles) : std::span(from.host_singles, from.single_count);
-    // Singles among the first `count` of both.
-    const auto singles_of = [&](std::size_t count) {
-        std::size_t low = count - std::min(count, gammas.size());
-        std::size_t high = std::min(count, singles.size());
-        while (low < high) {
-            const std::size_t middle = low + (high - low) / 2;
-            if (before(singles[middle], gammas[count - middle - 1])) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        return low;
-    };
-    fill(copiers_, singles.size() + gammas.size(), out, [&](std::size_t begin, std::size_t end, Single* to) {
-        const std::size_t first = singles_of(begin);
-        const std::size_t last = singles_of(end);
-        std::ranges::merge(singles.subspan(first, last - first),
-                           gammas.subspan(begin - first, end - last - (begin - first)), to,
-                           [](const Single& a, const Single& b) { return before(a, b); });
+    take_records(slice, result.coincidences);
+    result.triples.clear();
+    result.gamma_counts = {};
+    result.sums.gammas = {};
+    if (with_gammas_) {
+        result.singles.clear();
+        return;
+    }
+    const std::span<const Single> singles = from.singles();
+    fill(copiers_, singles.size(), result.singles, [=](std::size_t begin, std::size_t end, Single* to) {
+        std::ranges::copy(singles.subspan(begin, end - begin), to);
     });
 }
 
@@ -187,7 +164,6 @@ void ResultAssembly::take_records(const DeviceSlice& slice, RecordVector<Coincid
 void ResultAssembly::reset() {
     held_.clear();
     tags_.reset();
-    triples_.reset();
 }
 
 }  // namespace petacq::gpu::cuda

@@ -3,11 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "gpu/cuda/slice/device_slice.hpp"
-#include "gpu/cuda/triples/triple_assembly.hpp"
 #include "gpu/tags.hpp"
 #include "net/base/worker_pool.hpp"
 
@@ -20,21 +18,19 @@ class ResultAssembly {
     explicit ResultAssembly(const PipelineOptions& options);
 
     /// Fills slice.result, except for what CoincidenceSearch::take_totals() has filled. All that the device
-    /// has found must be on the host.
+    /// has found must be on the host. With a gamma window, singles and triples are left to TripleAssembly.
     void assemble(DeviceSlice& slice);
-    /// Forgets tags and gammas that wait and records that are held back.
+    /// Forgets tags that wait and records that are held back.
     void reset();
 
   private:
     void take_records(const DeviceSlice& slice, RecordVector<Coincidence>& out);
-    void take_singles(const SliceRecords& from, std::span<const Single> gammas, RecordVector<Single>& out);
 
     const std::uint32_t crystals_;
     const config::FrameVersion version_;
+    const bool with_gammas_;
     net::WorkerPool copiers_;
     WaitingTags tags_;
-    TripleAssembly triples_;
-    const bool emit_singles_;
     std::vector<Coincidence> held_;
     std::vector<Coincidence> mixed_;  // kept for its memory
 };

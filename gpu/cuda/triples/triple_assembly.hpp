@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,15 +14,15 @@
 
 namespace petacq::gpu::cuda {
 
-/// Takes the slices in order. No thread-safety.
+/// Takes the slices in order, after ResultAssembly. No thread-safety.
 class TripleAssembly {
   public:
+    /// Up to eight of PipelineOptions::threads take part. Without a gamma window it cannot be used.
     explicit TripleAssembly(const PipelineOptions& options);
 
-    /// Adds to slice.result the triples of its coincidences, which must be complete, the counts of gammas,
-    /// and the gammas that wait. Returns the gammas that belong to its singles, in order, which are valid
-    /// until the next call and as long as the slice.
-    std::span<const Single> assemble(DeviceSlice& slice, net::WorkerPool& workers);
+    /// Adds to slice.result the triples of its coincidences, the counts of gammas, the gammas that wait, and
+    /// the singles with the gammas of their time.
+    void assemble(DeviceSlice& slice);
     /// Forgets gammas and the counts of the interval.
     void reset();
 
@@ -35,11 +34,14 @@ class TripleAssembly {
         GammaCounts counts;
     };
     [[nodiscard]] std::span<const Single> join_carried(SliceGammas& gammas);
-    void find(std::span<const Coincidence> pairs, std::span<const Single> gammas, net::WorkerPool& workers);
-    void join(RecordVector<Triple>& triples, net::WorkerPool& workers);
+    void find(std::span<const Coincidence> pairs, std::span<const Single> gammas);
+    void join(RecordVector<Triple>& triples);
+    void merge(std::span<const Single> singles, std::span<const Single> gammas, RecordVector<Single>& out);
 
-    const std::optional<GammaRules> rules_;
-    const std::uint64_t before_;      // a gamma comes at most this long before its pair
+    const GammaRules rules_;
+    const std::uint64_t before_;  // a gamma comes at most this long before its pair
+    const bool emit_singles_;
+    net::WorkerPool workers_;
     RecordVector<Single> carried_;    // gammas of earlier slices that pairs still to come may use
     RecordVector<Single> joined_;     // with those of the slice, when they are many
     std::vector<std::uint8_t> used_;  // [gamma] it belongs to a triple

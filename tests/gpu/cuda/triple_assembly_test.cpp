@@ -8,7 +8,6 @@
 #include "gpu/cuda/triples/triple_assembly.hpp"
 #include "gpu/rules/record_order.hpp"
 #include "gpu/triples/triple_search.hpp"
-#include "net/base/worker_pool.hpp"
 #include "tests/gpu/base/random.hpp"
 #include "tests/gpu/generators.hpp"
 #include "tests/support/catch.hpp"
@@ -82,10 +81,11 @@ FoundTriples in_slices(const PairsAndGammas& records, const gpu::GammaRules& rul
     gpu::PipelineOptions options = make_case(all_families().front(), 1, 10).options;
     options.rules.search = true;
     options.rules.gammas = rules;
+    options.threads = 3;
+    options.emit_singles = true;
     gpu::cuda::Memory plan(gpu::cuda::Memory::Purpose::plan);
     gpu::cuda::DeviceSlice slice(options, plan, plan);
     gpu::cuda::TripleAssembly assembly(options);
-    net::WorkerPool workers(3);
     FoundTriples found;
     std::uint64_t watermark = 0;
     std::uint64_t horizon = 0;
@@ -113,7 +113,8 @@ FoundTriples in_slices(const PairsAndGammas& records, const gpu::GammaRules& rul
         const auto pairs = of_times(records.pairs, from, horizon);
         slice.result.coincidences.assign(pairs.begin(), pairs.end());
         slice.result.pending = 7;  // singles
-        const std::span<const gpu::Single> given = assembly.assemble(slice, workers);
+        assembly.assemble(slice);
+        const auto& given = slice.result.singles;  // there are none of pairs
         found.gammas.insert(found.gammas.end(), given.begin(), given.end());
         REQUIRE((given.empty() || given.back().time < horizon));
         found.triples.insert(found.triples.end(), slice.result.triples.begin(), slice.result.triples.end());

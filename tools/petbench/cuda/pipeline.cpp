@@ -107,11 +107,14 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         std::vector<std::vector<gpu::SliceTimeline>> passes;
         const auto pipeline = gpu::make_timed_cuda_pipeline(
             options, calibration, [&](const gpu::SliceTimeline& line) { passes.back().push_back(line); });
+        std::vector<std::vector<gpu::SliceTimeline>> passes_of_triples;
         std::unique_ptr<gpu::Pipeline> of_triples;
         if (suite.gammas > 0) {
             gpu::PipelineOptions with_gammas = options;
             with_gammas.rules.gammas = gamma_rules(scanner, suite.gamma_window_ns);
-            of_triples = gpu::make_cuda_pipeline(with_gammas, calibration);
+            of_triples = gpu::make_timed_cuda_pipeline(
+                with_gammas, calibration,
+                [&](const gpu::SliceTimeline& line) { passes_of_triples.back().push_back(line); });
         }
         Whole whole;
         Whole counting;
@@ -128,7 +131,10 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
                 add_pass(*pipeline, true, counting);
                 passes.pop_back();
             }
-            if (of_triples) add_pass(*of_triples, false, triples);
+            if (of_triples) {
+                passes_of_triples.emplace_back();
+                add_pass(*of_triples, false, triples);
+            }
         }
         const auto of_bus = [&](double rate) { return 100 * rate * 16 / copies.up; };
         table.row(
@@ -154,6 +160,9 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
                                   median_ratio(triples.rates, whole.rates), of_triples->description(),
                                   triples.last.gammas.used, triples.last.gammas.unused,
                                   triples.last.gammas.triples));
+            passes_of_triples.erase(passes_of_triples.begin());
+            print_timeline(passes_of_triples);
+            print_bus_account(passes_of_triples, copies.up);
         }
     }
 
