@@ -39,7 +39,7 @@ TEST_CASE("hand-over: every owner gets every slice, in order, with what the owne
     for (std::uint64_t slice = 0; slice < slices + depth; ++slice) {
         if (slice >= depth) {
             if (!handover.wait(Owner::caller, collected)) ++wrong;
-            if (written[collected % depth] != collected * 10 + 3) ++wrong;
+            if (written[collected % depth] != collected * 10 + 4) ++wrong;
             ++collected;
         }
         if (slice >= slices) continue;
@@ -64,7 +64,7 @@ TEST_CASE("hand-over: a failure ends all waiting, and the first one is told") {
     handover.stop("the device is gone");
     for (std::thread& thread : threads)
         thread.join();
-    CHECK(ended == 3);
+    CHECK(ended == 4);
     handover.stop("another failure");
     CHECK_FALSE(handover.has(Owner::uploader, 1));
     CHECK_FALSE(handover.wait(Owner::uploader, 1));
