@@ -1,7 +1,7 @@
 // Finds the triples of the records of a slice, on the host.
 //
-// Gammas are few, and so are the pairs that have one: the device only puts gammas in order, and threads of the
-// host join them with the records.
+// Gammas are few, and so are the pairs that have one: the device only puts gammas in order, and threads of
+// the host join them with the records.
 #pragma once
 
 #include <cstddef>
