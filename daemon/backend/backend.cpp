@@ -18,7 +18,6 @@ namespace {
 
 /// Throws config::Error if there are GPUs, but not all of the devices of the configuration can be used.
 std::optional<std::string> why_not_cuda(const config::Configuration& configuration) {
-    if (configuration.gammas) return "it finds no triples, which section gammas asks for";
 #ifdef PETACQ_HAVE_CUDA
     // None: the one that CUDA gives.
     const std::vector<std::uint32_t> devices =

@@ -1,10 +1,11 @@
 // The CUDA back-end: a ring of slices in flight, which pass from thread to thread (Handover) and through the
-// stages: Converter and WaitingSingles, Ordering, CoincidenceSearch, ResultAssembly.
+// stages: Converter and WaitingSingles, Ordering, CoincidenceSearch and OrderedGammas, ResultAssembly.
 //
 // The calling thread only hands over spans (submit) and takes results (collect). The back-end has three
 // threads, and one more for each further device: an uploader for each device copies frames there; the driver
 // launches the stages and reads the few totals that the next launch depends on; the deliverer assembles the
-// results, with a few helpers for large copies.
+// results, with a few helpers for large copies. With a gamma window there is a fourth, which joins gammas and
+// records meanwhile, with helpers of its own.
 // The first device has five streams: those of its Converter, which copy frames, make ordered singles of them
 // (`prepare`) and add the histograms of collected slices to the totals; `find` finds the coincidences of
 // one slice after the other, and `down` copies results. Events connect the streams, so that a slice is copied
@@ -32,6 +33,8 @@
 #include "gpu/cuda/slice/device_slice.hpp"
 #include "gpu/cuda/timeline.hpp"
 #include "gpu/cuda/transfer/result.hpp"
+#include "gpu/cuda/triples/ordered_gammas.hpp"
+#include "gpu/cuda/triples/triple_assembly.hpp"
 #include "net/base/mutex.hpp"
 #include "net/base/thread.hpp"
 
@@ -93,9 +96,11 @@ class CudaPipeline final : public Pipeline {
           waiting_(options, first_),
           ordering_(options, first_.memory()),
           search_(options, first_.memory(), ordering_.scratch_bytes()),
+          gammas_(options, first_.memory()),
           ring_(make_ring(options, lanes_, timeline != nullptr)),
           times_(ring_, std::move(timeline)),
           assembly_(options),
+          triples_(options),
           description_(describe(cuda::connect_devices(options.devices))),
           handover_(ring_.size()) {
         try {
@@ -103,6 +108,7 @@ class CudaPipeline final : public Pipeline {
                 start(lane->thread, "cuda upload", *lane, [this, &lane = *lane] { upload_all(lane); });
             start(driver_, "cuda driver", *lanes_.front(), [this] { drive(); });
             start(deliverer_, "cuda results", *lanes_.front(), [this] { deliver_all(); });
+            if (options.rules.gammas) start(joiner_, "cuda triples", *lanes_.front(), [this] { join_all(); });
         } catch (...) {
             stop();
             throw;
@@ -165,6 +171,7 @@ class CudaPipeline final : public Pipeline {
         waiting_.reset();
         search_.reset();
         assembly_.reset();
+        triples_.reset();
         watermark_ = 0;
     }
     void set_calibration(const config::Calibration& calibration) override {
@@ -229,7 +236,7 @@ class CudaPipeline final : public Pipeline {
         handover_.stop();
         for (const auto& lane : lanes_)
             if (lane->thread.joinable()) lane->thread.join();
-        for (std::jthread* thread : {&driver_, &deliverer_})
+        for (std::jthread* thread : {&driver_, &deliverer_, &joiner_})
             if (thread->joinable()) thread->join();
     }
 
@@ -336,22 +343,26 @@ class CudaPipeline final : public Pipeline {
         find_.wait_for(r.ordered);
         times_.mark(r, &Begins::find, find_);
         search_.carry_over(r.slice, find_);
-        ordering_.complete(r.slice, search_.new_singles(), find_);
+        gammas_.start(find_);
+        ordering_.complete(r.slice, ordered(), find_);
         search_.search(r.slice, find_);
         r.found.record(find_);
     }
+
+    [[nodiscard]] cuda::OrderedOutput ordered() const { return {search_.new_singles(), gammas_.gammas()}; }
 
     /// Waits for the coincidences of a slice and starts copying them to the host.
     void finish(SliceInFlight& r) {
         r.found.wait("looking for coincidences");
         if (cuda::Ordering::has_long_runs(r.slice)) {
-            ordering_.complete_long_runs(r.slice, search_.new_singles(), search_.scratch(), find_);
+            ordering_.complete_long_runs(r.slice, ordered(), search_.scratch(), find_);
             search_.search(r.slice, find_);
             r.found.record(find_);
             r.found.wait("looking for coincidences");
         }
         times_.mark(r, &Begins::down, down_);
         search_.download(r.slice, find_, down_);
+        gammas_.download(r.slice, down_);
         r.downloaded.record(down_);
         search_.take_totals(r.slice);
         handover_.pass(r.place, Owner::deliverer);
@@ -367,6 +378,16 @@ class CudaPipeline final : public Pipeline {
             times_.mark(r, &SliceTimeline::deliver_begin);
             assembly_.assemble(r.slice);
             times_.mark(r, &SliceTimeline::deliver_end);
+            handover_.pass(slice, options_.rules.gammas ? Owner::joiner : Owner::caller);
+        }
+    }
+
+    // Called by the joiner thread:
+
+    void join_all() {
+        for (std::uint64_t slice = 0; handover_.wait(Owner::joiner, slice); ++slice) {
+            const nvtx3::scoped_range range{"find triples"};
+            triples_.assemble(at(slice).slice);
             handover_.pass(slice, Owner::caller);
         }
     }
@@ -380,9 +401,11 @@ class CudaPipeline final : public Pipeline {
     cuda::WaitingSingles waiting_;
     cuda::Ordering ordering_;
     cuda::CoincidenceSearch search_;
+    cuda::OrderedGammas gammas_;
     const cuda::Ring ring_;  // its size is a multiple of the number of lanes
     cuda::RingTimes times_;
     cuda::ResultAssembly assembly_;
+    cuda::TripleAssembly triples_;
     const std::string description_;
 
     // Used by the caller only:
@@ -393,6 +416,7 @@ class CudaPipeline final : public Pipeline {
     cuda::Handover handover_;
     std::jthread driver_;
     std::jthread deliverer_;
+    std::jthread joiner_;
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace petacq::gpu::cuda {
 
 /// Who may touch a slice, in this order: the caller of the pipeline until it submits it and once it is
 /// finished; the uploader of its device, which copies its frames; the driver, which launches the stages; the
-/// deliverer, which assembles its result.
-enum class Owner : std::uint8_t { caller, uploader, driver, deliverer };
+/// deliverer, which assembles its result; with a gamma window, the joiner, which finds its triples.
+enum class Owner : std::uint8_t { caller, uploader, driver, deliverer, joiner };
 
 /// Slices are numbered in order of submission; `depth` may be in flight, each in its place of the ring, which
 /// stands for its number. An owner sees all that earlier owners have done before they passed the slice on.
@@ -66,7 +66,7 @@ class Handover {
     std::vector<Owner> owners_ PETACQ_GUARDED_BY(mutex_);  // [place]
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
     bool stop_ PETACQ_GUARDED_BY(mutex_) = false;
-    std::array<std::condition_variable, 4> passed_;  // [Owner]
+    std::array<std::condition_variable, 5> passed_;  // [Owner]
 };
 
 }  // namespace petacq::gpu::cuda

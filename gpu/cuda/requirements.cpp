@@ -18,6 +18,7 @@
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/order/ordering.hpp"
 #include "gpu/cuda/slice/device_slice.hpp"
+#include "gpu/cuda/triples/ordered_gammas.hpp"
 #include "gpu/device_memory_error.hpp"
 
 namespace petacq::gpu {
@@ -37,7 +38,6 @@ namespace cuda {
 void check_options(const PipelineOptions& o) {
     check_rules(o.rules);
     check_spectra(o);
-    if (o.rules.gammas) throw std::invalid_argument("gammas: expected the CPU back-end, which finds triples");
     if (o.rules.max_multiplicity > multiplicity_limit) {
         throw std::invalid_argument(fmt::format("max_multiplicity of {}: expected at most {} on CUDA",
                                                 o.rules.max_multiplicity, multiplicity_limit));
@@ -89,6 +89,7 @@ void check_memory(const PipelineOptions& options, const OwnedTables& tables) {
     const WaitingSingles waiting(options, first);
     const Ordering ordering(options, first.memory());
     const CoincidenceSearch search(options, first.memory(), ordering.scratch_bytes());
+    const OrderedGammas gammas(options, first.memory());
     for (std::size_t i = 0; i < DeviceSlice::count(options); ++i)
         const DeviceSlice slice(options, converters[i % converters.size()]->memory(), first.memory());
     std::map<std::uint32_t, std::uint64_t> needed;

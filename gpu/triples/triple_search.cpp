@@ -12,38 +12,50 @@ namespace {
 class GammaWindow {
   public:
     GammaWindow(std::span<const Single> gammas, const GammaRules& rules, std::uint64_t delay)
-        : gammas_(gammas), before_(rules.before), after_(rules.after), delay_(delay) {}
+        : gammas_(gammas),
+          starts_before_(rules.before - std::min(rules.before, delay)),
+          starts_after_(delay - std::min(rules.before, delay)),
+          ends_after_(delay + rules.after) {}
 
     void start_at(std::uint64_t time) {
-        const auto from = std::partition_point(gammas_.begin(), gammas_.end(),
-                                               [&](const Single& gamma) { return is_before(gamma, time); });
+        const auto from = std::partition_point(
+            gammas_.begin(), gammas_.end(), [&](const Single& gamma) { return gamma.time < start_of(time); });
         first_ = static_cast<std::size_t>(from - gammas_.begin());
     }
     /// Moves on to the pair of this time. No time lies before the one of the call before.
     void move_to(std::uint64_t time) {
-        while (first_ < gammas_.size() && is_before(gammas_[first_], time))
-            ++first_;
+        pass_gammas_before(start_of(time));
         end_ = first_;
-        while (end_ < gammas_.size() && !is_after(gammas_[end_], time))
+        if (starts_after_ > UINT64_MAX - time) return;
+        const std::uint64_t last = time + std::min(ends_after_, UINT64_MAX - time);
+        while (end_ < gammas_.size() && gammas_[end_].time <= last)
             ++end_;
     }
     [[nodiscard]] std::size_t first() const { return first_; }
     [[nodiscard]] std::size_t end() const { return end_; }
 
   private:
-    // Times have all 64 bits: only differences that are not negative are formed, and sums of lengths.
-    [[nodiscard]] bool is_before(const Single& gamma, std::uint64_t time) const {
-        if (gamma.time < time) return delay_ > before_ || time - gamma.time > before_;
-        return delay_ > before_ && gamma.time - time < delay_ - before_;
+    /// Times have all 64 bits.
+    [[nodiscard]] std::uint64_t start_of(std::uint64_t time) const {
+        return time - std::min(starts_before_, time) + std::min(starts_after_, UINT64_MAX - time);
     }
-    [[nodiscard]] bool is_after(const Single& gamma, std::uint64_t time) const {
-        return gamma.time >= time && gamma.time - time > delay_ + after_;
+    /// Few gammas lie between two pairs, but how many is not to be predicted: this takes four without a
+    /// branch for each.
+    void pass_gammas_before(std::uint64_t start) {
+        for (std::size_t passed = 4; passed == 4 && gammas_.size() - first_ >= 4; first_ += passed) {
+            const Single* const next = gammas_.data() + first_;
+            passed = std::size_t{next[0].time < start} + std::size_t{next[1].time < start} +
+                     std::size_t{next[2].time < start} + std::size_t{next[3].time < start};
+        }
+        while (first_ < gammas_.size() && gammas_[first_].time < start)
+            ++first_;
     }
 
     std::span<const Single> gammas_;
-    std::uint64_t before_;
-    std::uint64_t after_;
-    std::uint64_t delay_;
+    // The window of a pair, from its time. One of the first two is 0.
+    std::uint64_t starts_before_;
+    std::uint64_t starts_after_;
+    std::uint64_t ends_after_;
     std::size_t first_ = 0;
     std::size_t end_ = 0;
 };

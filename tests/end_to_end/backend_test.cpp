@@ -46,24 +46,6 @@ TEST_CASE("the daemon refuses to start when CUDA is requested and cannot be used
     CHECK(contains(outcome.err, here ? "GPU memory" : "expected a usable GPU"));
 }
 
-TEST_CASE("a run with gammas is left to the CPU, and refused where CUDA is requested", "[e2e][backend]") {
-    const std::string reason = "it finds no triples, which section gammas asks for";
-    json patch = {{"gammas", {{"lower_keV", 900}, {"upper_keV", 1300}, {"before_ns", 5}, {"after_ns", 5}}},
-                  {"pipeline", {{"backend", "auto"}}}};
-    {
-        const Site site(patch);
-        Daemon daemon(site);
-        CHECK(daemon.status()["backend_choice"] == "auto: CUDA cannot be used: " + reason);
-        CHECK(daemon.terminate() == 0);
-    }
-    patch["pipeline"]["backend"] = "cuda";
-    const Site site(patch);
-    const Outcome outcome = run_program(PETACQD_PROGRAM, {"--config", site.configuration()});
-    INFO(outcome.err);
-    CHECK(outcome.status == 78);
-    CHECK(contains(outcome.err, "/pipeline/backend: 'cuda' cannot be used: " + reason));
-}
-
 TEST_CASE("GPUs that are not there are refused at the start and by --check", "[e2e][backend]") {
     const bool here = no_cuda_reason().empty();
     const Site site(json{{"pipeline", {{"backend", here ? "auto" : "cuda"}, {"devices", {0, 1023}}}}});

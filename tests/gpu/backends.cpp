@@ -24,7 +24,7 @@ std::unique_ptr<gpu::Pipeline> make_cuda(gpu::PipelineOptions options, const con
 #endif
 
 std::vector<Backend> find_backends() {
-    std::vector<Backend> all{{"host", gpu::make_cpu_pipeline, true}};
+    std::vector<Backend> all{{"host", gpu::make_cpu_pipeline}};
 #ifdef PETACQ_CUDA
     if (const auto reason = gpu::cuda_unusable_reason()) {
         std::fprintf(stderr, "on the CPU back-end only: %s\n", reason->c_str());

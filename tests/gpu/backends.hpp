@@ -14,7 +14,6 @@ struct Backend {
     std::string name;
     std::function<std::unique_ptr<gpu::Pipeline>(const gpu::PipelineOptions&, const config::Calibration&)>
         make;
-    bool gammas = false;  ///< it finds triples
 };
 
 /// The back-ends that can run here.

@@ -216,7 +216,6 @@ TEST_CASE("properties: a pipeline after reset behaves like a new one") {
 // Pairs, their counts and their sums are also those of a run in which the gamma window is cut off.
 TEST_CASE("properties: gammas") {
     for (const Backend& backend : backends()) {
-        if (!backend.gammas) continue;
         for (const Family family : all_families()) {
             for (const std::uint64_t seed : seeds(20)) {
                 Rng rng(seed * 100 + static_cast<std::uint64_t>(family));
@@ -251,7 +250,7 @@ TEST_CASE("properties: large slices") {
             Case c = make_case(family, seed + 5000, 30'000);
             set_rules(c, static_cast<int>(seed % 2), static_cast<int>(seed % 6), seed % 3 != 0);
             Rng rng(seed);
-            if (backend.gammas && seed % 5 == 0) add_few_gammas(c, rng);
+            if (seed % 5 == 0) add_few_gammas(c, rng);
             c.options.threads = rng.between(1U, 8U);
             PlanOptions options;
             const std::vector<std::size_t> lengths{0, 5000, 12'345, 30'001};

@@ -91,7 +91,7 @@ TEST_CASE("singles: the singles of frames give the same coincidences as the fram
                 c.options.rules.mode = seed % 2 == 0 ? gpu::WindowMode::single : gpu::WindowMode::every;
                 c.options.rules.policy = static_cast<gpu::MultiplesPolicy>(seed % 6);
                 Rng rng(seed);
-                if (backend.gammas && seed % 3 != 0) add_gammas(c, rng);
+                if (seed % 3 != 0) add_gammas(c, rng);
                 const Plan plan = make_plan(c, {}, rng);
                 const Expected expected = reference_run(c, plan);
                 REQUIRE(expected.segments.size() == 1);

@@ -30,6 +30,7 @@ ORDER = [
     ["gpu/cpu"],
     ["gpu/cuda/base"],
     ["gpu/sort", "gpu/cuda/slice"],
+    ["gpu/cuda/triples"],
     ["gpu/cuda/transfer"],
     ["gpu/cuda/convert", "gpu/cuda/order", "gpu/cuda/coincidence"],
     ["gpu/cuda"],

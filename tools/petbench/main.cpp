@@ -79,7 +79,6 @@ void check(const PipelineSuite& s) {
         return;
     }
     if (s.processes) throw CLI::ValidationError("--processes", "expected --backend cpu");
-    if (s.gammas > 0) throw CLI::ValidationError("--gammas", "expected --backend cpu");
     if (s.threads.size() > 1)
         throw CLI::ValidationError("--threads", "expected one number with --backend cuda");
     const std::size_t datagram = StreamOptions{}.frames_per_datagram;
@@ -129,7 +128,7 @@ void add_options(CLI::App& app, PipelineSuite& s) {
     option(
         app, "--gammas", s.gammas,
         "Fraction of the frames that are gammas of 1157 keV, at the time of the frame before; compares with "
-        "passes that find their triples, alternating (cpu)")
+        "passes that find their triples, alternating")
         ->check(CLI::Range(0.0, 0.9));
     option(app, "--gamma-window-ns", s.gamma_window_ns, "How long before and after a pair its gammas come")
         ->check(CLI::Range(0.0, 1e5));

@@ -92,18 +92,6 @@ std::function<double()> one_thread(Stream made, std::size_t slice_frames, gpu::P
         [=, cuts = cut(*stream, slice_frames)] { return run_pass(*stream, cuts, *pipeline).frames_per_s(); };
 }
 
-/// The options with a window around the gammas of the stream.
-gpu::PipelineOptions with_gammas(gpu::PipelineOptions options, const config::Scanner& scanner,
-                                 const PipelineSuite& o) {
-    const auto reach = static_cast<std::uint64_t>(o.gamma_window_ns * 1e3 / scanner.tick_ps);
-    gpu::GammaRules& gammas = options.rules.gammas.emplace();
-    gammas.lower = 0.8F * static_cast<float>(gamma_keV);
-    gammas.upper = 1.2F * static_cast<float>(gamma_keV);
-    gammas.before = reach;
-    gammas.after = reach;
-    return options;
-}
-
 /// 1, 2, 4 and so on below `most`, and `most`.
 std::vector<std::uint32_t> doubling_to(std::uint32_t most) {
     std::vector<std::uint32_t> counts;
@@ -195,7 +183,11 @@ void run(const PipelineSuite& o) {
         std::vector<double> with_spectra;
         std::vector<double> per_cpu_s_with_spectra;
         std::unique_ptr<gpu::Pipeline> of_triples;
-        if (o.gammas > 0) of_triples = gpu::make_cpu_pipeline(with_gammas(options, scanner, o), calibration);
+        if (o.gammas > 0) {
+            gpu::PipelineOptions with_gammas = options;
+            with_gammas.rules.gammas = gamma_rules(scanner, o.gamma_window_ns);
+            of_triples = gpu::make_cpu_pipeline(with_gammas, calibration);
+        }
         std::vector<double> with_triples;
         std::vector<double> per_cpu_s_with_triples;
         for (int r = 0; r < o.repeat + 1; ++r) {

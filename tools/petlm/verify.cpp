@@ -46,6 +46,7 @@ class RecordCheck {
         }
     }
     void block() {
+        first_of_pair_.reset();
         if (reader_.kind() == daemon::RecordKind::seconds) return seconds_of_block();
         with_records(reader_, [this](auto all) {
             using Record = std::remove_const_t<typename decltype(all)::element_type>;
@@ -61,12 +62,29 @@ class RecordCheck {
     template <class Record>
     void records(std::span<const Record> all, std::optional<Record>& last) {
         for (std::size_t i = 0; i < all.size(); ++i) {
-            if (last && !daemon::in_order(*last, all[i])) report(i, "is not in order");
+            if (last && !follows(*last, all[i])) report(i, "is not in order");
             last = all[i];
             fields(i, all[i]);
             const std::uint64_t time = daemon::time_of(all[i]);
             if (!covers({time, time + 1})) report_outside(i);
         }
+    }
+    template <class Record>
+    bool follows(const Record& last, const Record& next) {
+        return daemon::in_order(last, next);
+    }
+    /// Pairs that are equal have the same triples: those of the second start again with the first.
+    bool follows(const gpu::Triple& last, const gpu::Triple& next) {
+        const bool same_pair =
+            daemon::in_order(next.pair, last.pair) && daemon::in_order(last.pair, next.pair);
+        if (!same_pair) {
+            first_of_pair_ = next;
+            return daemon::in_order(last, next);
+        }
+        if (daemon::in_order(last, next)) return true;
+        // A block may begin amid the triples of a pair.
+        return !first_of_pair_ ||
+               (daemon::in_order(*first_of_pair_, next) && daemon::in_order(next, *first_of_pair_));
     }
     void fields(std::size_t i, const gpu::Coincidence& pair) {
         if (pair.kind == gpu::Kind::prompt) {
@@ -139,6 +157,7 @@ class RecordCheck {
     std::tuple<std::optional<gpu::Coincidence>, std::optional<gpu::Single>, std::optional<gpu::Tag>,
                std::optional<gpu::Triple>>
         last_;
+    std::optional<gpu::Triple> first_of_pair_;  ///< if the block has it
     std::optional<SecondsCheck> seconds_;
     std::optional<daemon::Intervals> covered_;  ///< absent: the file does not say
     gpu::TickRange covering_;                   ///< of these, the one with the last record

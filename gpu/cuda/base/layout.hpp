@@ -51,12 +51,13 @@ struct TagCell {
 /// The totals of conversion. launch_fetch() copies them.
 struct alignas(16) ConvertTotals {
     std::uint64_t fates[fate_count];
-    std::uint64_t max_key;           ///< of the ready singles: time minus the base of the slice
-    std::uint64_t max_pending_time;  ///< of the pending singles
+    std::uint64_t max_key;           ///< of the ready singles and gammas: time minus the base of the slice
+    std::uint64_t max_pending_time;  ///< of the pending singles and gammas
     std::uint32_t ready;
-    std::uint32_t pending;
+    std::uint32_t pending;     ///< singles and gammas
     std::uint32_t tickets[2];  ///< tiles taken: of the previously pending singles, and of the cells
     std::uint32_t tags;        ///< tag frames
+    std::uint32_t gammas;      ///< ready, too, and not among `ready`
 };
 
 /// Index into SearchTotals::counts: the counters of the singles. The search fills in those of pairs, groups
@@ -72,7 +73,6 @@ enum CountIndex : std::uint32_t {
 struct SearchTotals {
     std::uint64_t prompts;       ///< records
     std::uint64_t delayeds;      ///< records
-    std::uint64_t newest_time;   ///< of all ordered singles; 0 when there are none
     std::uint32_t decided;       ///< singles below this index have opened their windows
     std::uint32_t view;          ///< singles that exist for this segment
     std::uint32_t first_anchor;  ///< first single that no earlier group has taken

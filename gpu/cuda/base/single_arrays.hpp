@@ -18,12 +18,17 @@ struct SingleArrays {
     static SingleArrays of(Memory& memory, std::uint64_t count) {
         return {memory.template device<std::uint64_t>(count), memory.template device<std::uint64_t>(count)};
     }
+    /// Those from number `first` on.
+    [[nodiscard]] PETACQ_HD SingleArrays from(std::uint64_t first) const {
+        return {time + first, value + first};
+    }
 };
 
 /// Where conversion writes to.
 struct ConvertOutput {
-    SingleArrays ready;
-    SingleArrays pending;
+    SingleArrays ready;      ///< the ready singles at its beginning, the ready gammas at its end
+    std::uint64_t room = 0;  ///< in `ready`
+    SingleArrays pending;    ///< singles and gammas
     TagCell* tags = nullptr;
 };
 

@@ -24,7 +24,6 @@ __global__ void bounds_kernel(const __grid_constant__ SearchArguments a) {
     t.view = view;
     t.first_anchor = a.ends_segment ? min(a.taken, decided) : a.taken;
     t.next = max(t.first_anchor, a.rules.greedy ? 0 : decided);
-    t.newest_time = a.count > 0 && !nothing ? a.singles[a.count - 1].time : 0;
 }
 
 using Storage = WarpValues<std::uint32_t, search_threads>;

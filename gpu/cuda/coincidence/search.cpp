@@ -91,6 +91,8 @@ void CoincidenceSearch::reset() {
     count_ = 0;
     begin_ = 0;
     taken_ = 0;
+    horizon_ = 0;
+    newest_ = 0;
     sums_.reset();
 }
 
@@ -135,7 +137,10 @@ void CoincidenceSearch::search(DeviceSlice& slice, cudaStream_t stream) {
     SliceRecords& to = slice.records;
     const std::uint64_t reach = rules_.reach();
     const std::uint64_t by_watermark = input.watermark > reach ? input.watermark - reach : 0;
-    to.horizon = input.ends_segment() ? *input.close_at : input.decide_before.value_or(by_watermark);
+    // It never goes back: what lies below has been decided and given out.
+    horizon_ = std::max(horizon_,
+                        input.ends_segment() ? *input.close_at : input.decide_before.value_or(by_watermark));
+    to.horizon = horizon_;
     const SearchArguments a = arguments(slice);
     launch_bounds(a, stream);
     if (!rules_.search) {
@@ -228,8 +233,10 @@ void CoincidenceSearch::take_totals(DeviceSlice& slice) {
     if (slice.input.ends_interval) result.sums.counts = sums_.take_counts();
     const std::uint64_t undecided = count_ - begin_ - taken_;
     result.pending = undecided + converted.pending;
-    result.latest_pending_time =
-        result.pending == 0 ? 0 : std::max(t.newest_time, converted.max_pending_time);
+    if (converted.ready + converted.gammas > 0)
+        newest_ = std::max(newest_, slice.late_below + converted.max_key);
+    newest_ = std::max(newest_, converted.max_pending_time);
+    slice.records.newest = newest_;
     if (result.pending > max_pending_) {
         throw std::runtime_error(
             fmt::format("{} singles wait to be decided, {} of them within window and delay of the watermark: "

@@ -39,8 +39,9 @@ class CoincidenceSearch {
     /// records than there is room for take longer: they come in parts, which this call awaits and puts into
     /// order.
     void download(DeviceSlice& slice, cudaStream_t compute, const Stream& down);
-    /// Reads the totals: counts and pending singles of the slice, the counts of the interval that it ends,
-    /// and the carry. Throws std::runtime_error when more singles are pending than allowed.
+    /// Reads the totals: counts and pending singles of the slice without the gammas below the watermark, the
+    /// time of the newest, the counts of the interval that it ends, and the carry. Throws
+    /// std::runtime_error when more singles are pending than allowed.
     void take_totals(DeviceSlice& slice);
 
   private:
@@ -71,6 +72,8 @@ class CoincidenceSearch {
     std::uint32_t count_ = 0;    // with them
     std::uint32_t begin_ = 0;    // the first of them that is carried over
     std::uint32_t taken_ = 0;    // carried singles that already belong to a group
+    std::uint64_t horizon_ = 0;  // of the slice searched last
+    std::uint64_t newest_ = 0;   // time of the newest accepted single or gamma
 };
 
 }  // namespace petacq::gpu::cuda

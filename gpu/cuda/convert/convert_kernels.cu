@@ -20,9 +20,10 @@ static_assert(fate_count * tally_bits < 64);  // the bit above counts cells with
 // A frame adds at most 2^11 sixteenths of a degree to a 31-bit sum.
 constexpr std::uint32_t tiles_between_flushes = (1U << 19) / cell_tile;
 
+template <bool with_gammas>
 __global__ void split_kernel(const __grid_constant__ ConvertArguments a, SingleArrays waiting,
                              std::uint32_t count) {
-    __shared__ PlacementStorage<threads, per_thread> storage;
+    __shared__ PlacementStorage<threads, per_thread, with_gammas> storage;
     __shared__ std::uint32_t taken;
     if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[0], 1U);
     __syncthreads();
@@ -36,7 +37,8 @@ __global__ void split_kernel(const __grid_constant__ ConvertArguments a, SingleA
         const std::uint64_t i = std::uint64_t{tile.number} * split_items + k * threads + threadIdx.x;
         if (i >= count) continue;
         const std::uint64_t time = waiting.time[i];
-        placed[k] = {time, waiting.value[i], destination_of(a, time)};
+        const std::uint64_t value = waiting.value[i];
+        placed[k] = {time, value, destination_of<with_gammas>(a, time, energy_of(value))};
         track_maxima(a, placed[k], key, pending_time);
     }
     write_placed(a, tile, placed, storage);
@@ -142,11 +144,11 @@ __device__ void add_temperature(const BlockHistograms& own, const SliceHistogram
     }
 }
 
-template <net::FrameVersion version, InShared in_shared, bool with_spectra>
+template <net::FrameVersion version, InShared in_shared, bool with_spectra, bool with_gammas>
 __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_constant__ ConvertArguments a) {
     extern __shared__ std::uint32_t shared[];
     __shared__ std::uint32_t row_first[cell_tile + 1];
-    __shared__ PlacementStorage<threads, per_thread> storage;
+    __shared__ PlacementStorage<threads, per_thread, with_gammas> storage;
     __shared__ std::uint32_t taken;
     const ConversionTables& t = a.tables;
     const std::uint32_t units = t.bdm_count * t.du_count;
@@ -258,13 +260,16 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 if (!is_below && !is_above) atomicAdd(&a.histograms.per_crystal[entry[k].crystal], 1U);
                 bool bad = false;
                 const std::uint64_t time = corrected_time(net::time_of(words[k]), entry[k].time_offset, bad);
-                const Fate timed =
-                    is_below ? Fate::below_window : (is_above ? Fate::above_window : Fate::accepted);
+                Fate timed = is_below ? Fate::below_window : (is_above ? Fate::above_window : Fate::accepted);
+                if constexpr (with_gammas) {
+                    if (is_gamma(t, energy[k])) timed = Fate::accepted;
+                }
                 fate = static_cast<std::uint32_t>(
                     jump[k] ? Fate::time_jump
                             : (bad ? Fate::bad_time : (time < a.base ? Fate::late : timed)));
                 if (fate == static_cast<std::uint32_t>(Fate::accepted)) {
-                    placed[k] = {time, value_of(entry[k].crystal, energy[k]), destination_of(a, time)};
+                    placed[k] = {time, value_of(entry[k].crystal, energy[k]),
+                                 destination_of<with_gammas>(a, time, energy[k])};
                     track_maxima(a, placed[k], max_key, max_pending);
                 }
             } else if (!present[k]) {
@@ -353,10 +358,10 @@ ConvertPlan plan_convert(const ConversionTables& tables) {
     return plan;
 }
 
-template <net::FrameVersion version, InShared in_shared, bool with_spectra>
+template <net::FrameVersion version, InShared in_shared, bool with_spectra, bool with_gammas>
 void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = (a.cell_count + cell_tile - 1) / cell_tile;
-    const auto kernel = convert_kernel<version, in_shared, with_spectra>;
+    const auto kernel = convert_kernel<version, in_shared, with_spectra, with_gammas>;
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(plan.shared_bytes)),
           "cudaFuncSetAttribute", "launching conversion");
@@ -368,13 +373,14 @@ void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaS
 
 std::size_t placement_words(std::uint32_t pending_room, std::uint32_t cell_room) {
     const std::size_t tiles = std::max(pending_room / split_items, cell_room / min_cells) + std::size_t{1};
-    return tiles * nowhere;
+    return tiles * destinations<true>;
 }
 
 void launch_split(const ConvertArguments& arguments, SingleArrays waiting, std::uint32_t count,
                   cudaStream_t stream) {
     if (count == 0) return;
-    split_kernel<<<(count + split_items - 1) / split_items, threads, 0, stream>>>(arguments, waiting, count);
+    const auto kernel = arguments.tables.gammas ? split_kernel<true> : split_kernel<false>;
+    kernel<<<(count + split_items - 1) / split_items, threads, 0, stream>>>(arguments, waiting, count);
     check(cudaGetLastError(), "kernel launch", "splitting pending singles");
 }
 
@@ -382,10 +388,14 @@ void launch_convert(const ConvertArguments& arguments, cudaStream_t stream) {
     if (arguments.cell_count == 0) return;
     const ConvertPlan plan = plan_convert(arguments.tables);
     const bool spectra = arguments.spectra.floods != nullptr;
+    const bool gammas = arguments.tables.gammas;
     const auto launch_for = [&]<net::FrameVersion version>() {
         const auto launch_as = [&]<InShared in_shared>() {
-            (spectra ? launch_convert_as<version, in_shared, true>
-                     : launch_convert_as<version, in_shared, false>)(plan, arguments, stream);
+            const auto launch = spectra  ? gammas ? launch_convert_as<version, in_shared, true, true>
+                                                  : launch_convert_as<version, in_shared, true, false>
+                                 : gammas ? launch_convert_as<version, in_shared, false, true>
+                                         : launch_convert_as<version, in_shared, false, false>;
+            launch(plan, arguments, stream);
         };
         switch (plan.in_shared) {
             case InShared::all:
@@ -411,7 +421,8 @@ void launch_fold(const SliceHistograms& slice, const HistogramSizes& sizes, std:
 
 cudaError_t probe_kernels() {
     cudaFuncAttributes attributes{};
-    return cudaFuncGetAttributes(&attributes, convert_kernel<net::FrameVersion::one, InShared::all, false>);
+    return cudaFuncGetAttributes(&attributes,
+                                 convert_kernel<net::FrameVersion::one, InShared::all, false, false>);
 }
 
 }  // namespace petacq::gpu::cuda

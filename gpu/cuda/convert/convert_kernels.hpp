@@ -27,8 +27,11 @@ struct ConvertArguments {
     std::uint64_t base = 0;       ///< singles below are late; ready singles are stored relative to it
     std::uint64_t watermark = 0;  ///< singles below it are ready, others pending
     bool all_ready = false;
-    SingleArrays ready;    ///< in order of arrival: pending singles of the previous slice, then the cells
-    SingleArrays pending;  ///< the same; absolute times
+    /// In order of arrival: pending singles of the previous slice, then the cells. The ready gammas come in
+    /// the same order from the end backwards.
+    SingleArrays ready;
+    std::uint64_t room = 0;  ///< in `ready`
+    SingleArrays pending;    ///< in order of arrival, with the gammas; absolute times
     SliceHistograms histograms{};
     SpectraArrays spectra;
     TagCell* tags = nullptr;  ///< the tag frames, in any order: as many as there are frames

@@ -61,7 +61,9 @@ ConvertArguments Converter::arguments(const DeviceSlice& slice, const ConvertOut
     a.base = slice.late_below;
     a.watermark = slice.input.watermark;
     a.all_ready = slice.input.is_everything();
+    a.tables = tables_->view();
     a.ready = output.ready;
+    a.room = output.room;
     a.pending = output.pending;
     a.tags = output.tags;
     a.words = words_;
@@ -77,7 +79,6 @@ void Converter::convert(DeviceSlice& slice, const ConvertOutput& output, const C
     clear(to.histogram_memory, to.histogram_bytes, stream);
     ConvertArguments a = arguments(slice, output, stream);
     a.totals = to.totals;
-    a.tables = tables_->view();
     a.cells = slice.frames.cells;
     a.rows = slice.frames.rows();
     a.tile_first = slice.frames.tile_first();

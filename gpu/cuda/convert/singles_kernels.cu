@@ -24,8 +24,9 @@ __device__ const SpanRow& row_of(const ConvertArguments& a, std::uint32_t tile, 
     return a.rows[low];
 }
 
+template <bool with_gammas>
 __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::uint32_t crystals) {
-    __shared__ PlacementStorage<threads, 1> storage;
+    __shared__ PlacementStorage<threads, 1, with_gammas> storage;
     __shared__ std::uint32_t taken;
     if (threadIdx.x == 0) taken = atomicAdd(&a.totals->tickets[1], 1U);
     __syncthreads();
@@ -42,19 +43,22 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
             // Adds 0 for the reason given in OwnedTables.
             const float energy = __uint_as_float(static_cast<std::uint32_t>(v.y >> 32)) + 0.0F;
             Fate f = Fate::accepted;
+            const bool gamma = with_gammas && is_gamma(a.tables, energy);
             if (crystal >= crystals) {
                 f = Fate::bad_address;
             } else if (TimeGuard::of(row.time_low, row.time_high).refuses(time)) {
                 f = Fate::time_jump;
             } else if (time < a.base) {
                 f = Fate::late;
+            } else if (gamma) {
+                placed[0] = {time, value_of(crystal, energy), destination_of<with_gammas>(a, time, energy)};
             } else if (!(energy >= a.tables.lower)) {  // also rejects NaN
                 f = Fate::below_window;
             } else if (energy > a.tables.upper) {
                 f = Fate::above_window;
             } else {
                 atomicAdd(&a.histograms.per_crystal[crystal], 1U);
-                placed[0] = {time, value_of(crystal, energy), destination_of(a, time)};
+                placed[0] = {time, value_of(crystal, energy), destination_of<with_gammas>(a, time, energy)};
             }
             fate = static_cast<std::uint32_t>(f);
         }
@@ -78,8 +82,8 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
 
 void launch_take_singles(const ConvertArguments& arguments, std::uint32_t crystals, cudaStream_t stream) {
     if (arguments.cell_count == 0) return;
-    singles_kernel<<<(arguments.cell_count + threads - 1) / threads, threads, 0, stream>>>(arguments,
-                                                                                           crystals);
+    const auto kernel = arguments.tables.gammas ? singles_kernel<true> : singles_kernel<false>;
+    kernel<<<(arguments.cell_count + threads - 1) / threads, threads, 0, stream>>>(arguments, crystals);
     check(cudaGetLastError(), "kernel launch", "taking singles");
 }
 

@@ -7,10 +7,10 @@
 namespace petacq::gpu::cuda {
 
 WaitingSingles::WaitingSingles(const PipelineOptions& o, Converter& converter)
-    : max_waiting_(o.max_pending_singles), converter_(converter) {
+    : max_waiting_(o.max_pending_singles), room_(room_for_singles(o)), converter_(converter) {
     Memory& memory = converter.memory();
     for (SingleArrays* const arrays : {&ready_, &waiting_[0], &waiting_[1]})
-        *arrays = SingleArrays::of(memory, room_for_singles(o));
+        *arrays = SingleArrays::of(memory, room_);
     if (o.input == Input::frames) tags_ = memory.device<TagCell>(o.max_slice_frames);
 }
 
@@ -19,6 +19,7 @@ void WaitingSingles::join(DeviceSlice& slice, const Event& joined, cudaStream_t 
     const SliceSingles& other = slice.singles;
     const std::uint32_t ready = other.host_totals->ready;
     const std::uint32_t pending = other.host_totals->pending;
+    const std::uint32_t gammas = other.host_totals->gammas;
     const ConvertOutput to = output();
     converter_.split(slice, to, waiting(), stream);
     joined.record(stream);
@@ -28,10 +29,13 @@ void WaitingSingles::join(DeviceSlice& slice, const Event& joined, cudaStream_t 
                                   count * sizeof(std::uint64_t), stream),
               "cudaMemcpyPeerAsync", "copying singles from another device");
     };
-    fetch(to.ready.time, other.ahead.ready.time, ready);
-    fetch(to.ready.value, other.ahead.ready.value, ready);
-    fetch(to.pending.time, other.ahead.pending.time, pending);
-    fetch(to.pending.value, other.ahead.pending.value, pending);
+    const auto fetch_singles = [&](const SingleArrays& here, const SingleArrays& there, std::uint32_t count) {
+        fetch(here.time, there.time, count);
+        fetch(here.value, there.value, count);
+    };
+    fetch_singles(to.ready, other.ahead.ready, ready);
+    fetch_singles(to.ready.from(to.room - gammas), other.ahead.ready.from(other.ahead.room - gammas), gammas);
+    fetch_singles(to.pending, other.ahead.pending, pending);
 }
 
 void WaitingSingles::take_totals(const DeviceSlice& slice) {

@@ -1,5 +1,5 @@
-// The singles above the watermark, which wait on the first device from slice to slice, and the conversion
-// that distributes them.
+// The singles and gammas above the watermark, which wait on the first device from slice to slice, and the
+// conversion that distributes them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -31,14 +31,16 @@ class WaitingSingles {
     void join(DeviceSlice& slice, const Event& joined, cudaStream_t stream);
     /// Throws std::runtime_error when more singles wait than allowed.
     void take_totals(const DeviceSlice& slice);
-    /// The ready singles of the slice converted last, in any order: times from DeviceSlice::late_below on.
+    /// The ready singles of the slice converted last, in any order, and at the end of the room for singles
+    /// its ready gammas, likewise: times from DeviceSlice::late_below on.
     [[nodiscard]] const SingleArrays& ready() const { return ready_; }
 
   private:
     [[nodiscard]] CountedSingles waiting() const { return {waiting_[which_], waiting_count_}; }
-    [[nodiscard]] ConvertOutput output() const { return {ready_, waiting_[1 - which_], tags_}; }
+    [[nodiscard]] ConvertOutput output() const { return {ready_, room_, waiting_[1 - which_], tags_}; }
 
     const std::uint64_t max_waiting_;
+    const std::uint64_t room_;
     Converter& converter_;
     SingleArrays ready_;
     SingleArrays waiting_[2];  // those that the last slice left, and where the next one puts them

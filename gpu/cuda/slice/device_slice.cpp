@@ -37,6 +37,7 @@ SliceSingles::SliceSingles(const PipelineOptions& o, Memory& memory, bool is_con
     host_totals = memory.pinned<ConvertTotals>(1);
     if (!is_converted_ahead) return;
     ahead.ready = SingleArrays::of(memory, o.max_slice_frames);
+    ahead.room = o.max_slice_frames;
     ahead.pending = SingleArrays::of(memory, o.max_slice_frames);
     if (o.input == Input::frames) ahead.tags = memory.device<TagCell>(o.max_slice_frames);
 }
@@ -61,6 +62,11 @@ SliceRecords::SliceRecords(const PipelineOptions& o, Memory& memory)
     host_singles = memory.pinned<Single>(single_room);
     host_sums =
         SumArrays::make(o.geometry, [&](std::size_t bytes) { return memory.pinned<std::byte>(bytes); });
+}
+
+/// Usually a tenth of the singles are gammas.
+SliceGammas::SliceGammas(const PipelineOptions& o, Memory& memory) : room(o.max_slice_frames / 4) {
+    if (o.rules.gammas) host = memory.pinned<Single>(lead + room);
 }
 
 }  // namespace petacq::gpu::cuda

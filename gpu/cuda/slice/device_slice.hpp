@@ -74,7 +74,9 @@ struct SliceSingles {
     ConvertOutput ahead;             // none: the slices are converted on the first device
     TagCell* found_tags = nullptr;   // by the conversion of the slice
     std::vector<TagCell> host_tags;  // the same
-    SingleArrays sorted;             // by time, on the first device; they belong to Ordering
+    // By time, on the first device; they belong to Ordering.
+    SingleArrays sorted;
+    SingleArrays sorted_gammas;
 
     [[nodiscard]] bool is_ahead() const { return ahead.ready.time != nullptr; }
 };
@@ -96,11 +98,31 @@ struct SliceRecords {
     Single* host_singles = nullptr;
     SumArrays host_sums;
 
+    [[nodiscard]] std::span<const Single> singles() const {
+        return many_singles.empty() ? std::span<const Single>(host_singles, single_count)
+                                    : std::span<const Single>(many_singles);
+    }
+
     std::uint64_t horizon = 0;       // singles below it are decided
+    std::uint64_t newest = 0;        // time of the newest accepted single or gamma so far
     std::uint32_t count = 0;         // in host_packed
     std::uint32_t single_count = 0;  // in host_singles
     std::vector<Coincidence> many;   // used instead when there are more than host_packed can hold
     std::vector<Single> many_singles;
+};
+
+/// The gammas below the watermark, in order, on the host.
+struct SliceGammas {
+    /// So many places in front of them are free.
+    static constexpr std::uint32_t lead = std::uint32_t{1} << 14;
+
+    SliceGammas(const PipelineOptions& options, Memory& memory);
+    [[nodiscard]] Single* first() { return (many.empty() ? host : many.data()) + lead; }
+
+    std::uint32_t room;  // without the lead
+    Single* host = nullptr;
+    std::uint32_t count = 0;
+    RecordVector<Single> many;  // used instead when there are more than `room`; with the lead
 };
 
 struct DeviceSlice {
@@ -109,7 +131,8 @@ struct DeviceSlice {
     DeviceSlice(const PipelineOptions& options, Memory& conversion, Memory& memory)
         : frames(options, conversion),
           singles(options, conversion, &conversion != &memory),
-          records(options, memory) {}
+          records(options, memory),
+          gammas(options, memory) {}
     /// How many the back-end has: as many for each device. Short slices need more, to bridge the time that it
     /// takes to wake a thread; long ones take more memory. A further device needs one to copy to, and one
     /// that is on its way to the first.
@@ -125,6 +148,7 @@ struct DeviceSlice {
     SliceFrames frames;
     SliceSingles singles;
     SliceRecords records;
+    SliceGammas gammas;
     AcceptedTags tags;
     SliceResult result;
 };

@@ -1,17 +1,14 @@
 #include "gpu/cuda/transfer/result.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <span>
 
+#include "gpu/cuda/base/fill.hpp"
 #include "gpu/rules/record_order.hpp"
 
 namespace petacq::gpu::cuda {
 
 namespace {
-
-constexpr std::uint32_t max_copiers = 8;
 
 /// Sorts the records that share the time of records[at].
 void order_time_of(std::span<Coincidence> records, std::size_t at) {
@@ -88,19 +85,11 @@ void copy_sums(const SumArrays& sums, std::uint32_t crystals, IntervalSums& out)
 
 }  // namespace
 
-void advise_large_pages(void* memory, std::size_t bytes) {
-    constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-    const std::uintptr_t first = (begin + page - 1) / page * page;
-    const std::uintptr_t last = (begin + bytes) / page * page;
-    // Only a hint: without them the result is the same.
-    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-}
-
 ResultAssembly::ResultAssembly(const PipelineOptions& options)
     : crystals_(options.geometry.crystal_count()),
       version_(options.frame_version),
-      copiers_(std::clamp(options.threads, 1U, max_copiers)) {}
+      with_gammas_(options.rules.gammas.has_value()),
+      copiers_(fill_threads(options.threads)) {}
 
 void ResultAssembly::assemble(DeviceSlice& slice) {
     const Slice& input = slice.input;
@@ -113,14 +102,20 @@ void ResultAssembly::assemble(DeviceSlice& slice) {
     result.tag_counts = slice.tags.counts;
     tags_.add(slice.tags.tags);
     tags_.release(input.watermark, input.close_at, result.tags);
+    result.latest_pending_time = result.pending > 0 ? from.newest : 0;
     tags_.describe(result);
     take_records(slice, result.coincidences);
-    const bool many = !from.many_singles.empty();
-    const Single* const singles = many ? from.many_singles.data() : from.host_singles;
-    fill(copiers_, many ? from.many_singles.size() : from.single_count, result.singles,
-         [=](std::size_t begin, std::size_t end, Single* to) {
-             std::copy(singles + begin, singles + end, to);
-         });
+    result.triples.clear();
+    result.gamma_counts = {};
+    result.sums.gammas = {};
+    if (with_gammas_) {
+        result.singles.clear();
+        return;
+    }
+    const std::span<const Single> singles = from.singles();
+    fill(copiers_, singles.size(), result.singles, [=](std::size_t begin, std::size_t end, Single* to) {
+        std::ranges::copy(singles.subspan(begin, end - begin), to);
+    });
 }
 
 /// Writes the held records and those of the slice to `out` in record order. Those at or above the horizon of

@@ -1,8 +1,6 @@
 // Turns the records that the device returns for a slice into those of the result.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,31 +11,6 @@
 
 namespace petacq::gpu::cuda {
 
-/// Asks for large pages where they help: filling and reading a large result is faster with few of them.
-void advise_large_pages(void* memory, std::size_t bytes);
-
-/// Makes `out` hold `count` elements, whatever it held before. `write(begin, end, to)` writes elements
-/// [begin, end) to `to`; several threads call it where that pays, because one core reaches a tenth of the bus
-/// rate. Memory that `out` brings along is used again.
-template <class T, class Write>
-void fill(net::WorkerPool& pool, std::size_t count, RecordVector<T>& out, Write write) {
-    constexpr std::size_t least = (std::size_t{256} << 10) / sizeof(T);  // for a thread
-    constexpr std::size_t piece = (std::size_t{128} << 10) / sizeof(T);  // that it takes at a time
-    if (out.capacity() < count) {
-        RecordVector<T>().swap(out);
-        // Some extra room, because slices vary in size.
-        out.reserve(count + count / 8);
-        advise_large_pages(out.data(), out.capacity() * sizeof(T));
-    }
-    out.resize(count);
-    const auto workers = static_cast<std::uint32_t>(std::clamp<std::size_t>(count / least, 1, pool.size()));
-    std::atomic<std::size_t> next{0};
-    pool.share(workers, [&](std::uint32_t) {
-        for (std::size_t begin = 0; (begin = next.fetch_add(piece, std::memory_order_relaxed)) < count;)
-            write(begin, std::min(begin + piece, count), out.data() + begin);
-    });
-}
-
 /// Assembles the results of slices, in order. No thread-safety.
 class ResultAssembly {
   public:
@@ -45,7 +18,7 @@ class ResultAssembly {
     explicit ResultAssembly(const PipelineOptions& options);
 
     /// Fills slice.result, except for what CoincidenceSearch::take_totals() has filled. All that the device
-    /// has found must be on the host.
+    /// has found must be on the host. With a gamma window, singles and triples are left to TripleAssembly.
     void assemble(DeviceSlice& slice);
     /// Forgets tags that wait and records that are held back.
     void reset();
@@ -55,6 +28,7 @@ class ResultAssembly {
 
     const std::uint32_t crystals_;
     const config::FrameVersion version_;
+    const bool with_gammas_;
     net::WorkerPool copiers_;
     WaitingTags tags_;
     std::vector<Coincidence> held_;

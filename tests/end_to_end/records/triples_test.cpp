@@ -150,6 +150,20 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
         CHECK(payload_of(site.run(policy) / "coincidences.plm") == pairs);
     }
 
+    if (const std::string reason = no_cuda_reason(); !reason.empty()) {
+        WARN("on the CPU only: " << reason);
+    } else {
+        json on_gpu = with_gammas("all");
+        on_gpu["pipeline"] = {{"backend", "cuda"}};
+        site.configure(on_gpu);
+        replay("cuda");
+        check_triples(site, "cuda", "all");
+        for (const char* file : {"coincidences.plm", "triples.plm", "singles.plm"}) {
+            INFO(file);
+            CHECK(payload_of(site.run("cuda") / file) == payload_of(site.run("all") / file));
+        }
+    }
+
     site.configure(with_gammas("all"));
     {
         Daemon daemon(site);

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "gpu/cuda/base/fill.hpp"
 #include "gpu/cuda/slice/record_packing.hpp"
-#include "gpu/cuda/transfer/result.hpp"
 #include "gpu/cuda/transfer/upload_plan.hpp"
 #include "tests/gpu/base/random.hpp"
 #include "tests/support/catch.hpp"

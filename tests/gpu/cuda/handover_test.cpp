@@ -33,12 +33,13 @@ TEST_CASE("hand-over: every owner gets every slice, in order, with what the owne
     for (std::uint64_t i = 0; i < uploaders; ++i)
         threads.emplace_back(pass_all, i, uploaders, Owner::uploader, Owner::driver);
     threads.emplace_back(pass_all, 0, 1, Owner::driver, Owner::deliverer);
-    threads.emplace_back(pass_all, 0, 1, Owner::deliverer, Owner::caller);
+    threads.emplace_back(pass_all, 0, 1, Owner::deliverer, Owner::joiner);
+    threads.emplace_back(pass_all, 0, 1, Owner::joiner, Owner::caller);
     std::uint64_t collected = 0;
     for (std::uint64_t slice = 0; slice < slices + depth; ++slice) {
         if (slice >= depth) {
             if (!handover.wait(Owner::caller, collected)) ++wrong;
-            if (written[collected % depth] != collected * 10 + 3) ++wrong;
+            if (written[collected % depth] != collected * 10 + 4) ++wrong;
             ++collected;
         }
         if (slice >= slices) continue;
@@ -56,14 +57,14 @@ TEST_CASE("hand-over: a failure ends all waiting, and the first one is told") {
     handover.pass(1, Owner::uploader);
     std::vector<std::thread> threads;
     std::atomic<int> ended{0};
-    for (const Owner owner : {Owner::uploader, Owner::driver, Owner::deliverer})
+    for (const Owner owner : {Owner::uploader, Owner::driver, Owner::deliverer, Owner::joiner})
         threads.emplace_back([&, owner] { ended += handover.wait(owner, 0) ? 0 : 1; });
     CHECK(handover.has(Owner::uploader, 1));
     CHECK_FALSE(handover.has(Owner::driver, 1));
     handover.stop("the device is gone");
     for (std::thread& thread : threads)
         thread.join();
-    CHECK(ended == 3);
+    CHECK(ended == 4);
     handover.stop("another failure");
     CHECK_FALSE(handover.has(Owner::uploader, 1));
     CHECK_FALSE(handover.wait(Owner::uploader, 1));

@@ -107,6 +107,35 @@ TEST_CASE("petlm info describes a file with and without an index", "[listmode][p
     CHECK(cut_json["payload_crc32c"] == json["payload_crc32c"]);
 }
 
+TEST_CASE("petlm verify takes the triples of each of two equal pairs, and only in order",
+          "[listmode][petlm]") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "triples.plm";
+    const auto verified = [&](const gpu::RecordVector<gpu::Triple>& triples) {
+        std::filesystem::remove(file);
+        ListModeOptions options;
+        options.kind = RecordKind::triples;
+        ListModeWriter writer(file, options, {{"tick_ps", 20}, {"crystals", 5000}});
+        writer.append(gpu::RecordVector<gpu::Triple>(triples));
+        REQUIRE(writer.finish().written == triples.size());
+        return run_petlm("verify" + quoted(file));
+    };
+    gpu::RecordVector<gpu::Triple> triples{{pair_number(0), 5, 7, 1157, gpu::ThirdPhoton::coincident}};
+    for (int pair = 0; pair < 2; ++pair) {
+        for (const std::int32_t dt : {-4, 3, 8})
+            triples.push_back({pair_number(1), dt, 9, 1150, gpu::ThirdPhoton::coincident});
+        triples.push_back({pair_number(1), -2, 9, 1150, gpu::ThirdPhoton::delayed});
+    }
+    const Outcome good = verified(triples);
+    INFO(good.out);
+    CHECK(good.status == 0);
+    std::swap(triples[6], triples[7]);
+    const Outcome swapped = verified(triples);
+    CHECK(swapped.status == 1);
+    CHECK_THAT(swapped.out, contains("record 7 (block 0) is not in order"));
+    CHECK_THAT(swapped.out, !contains("record 5 "));
+}
+
 TEST_CASE("petlm verify finds defects", "[listmode][petlm]") {
     const TemporaryDirectory directory;
     const auto file = directory / "a.plm";

@@ -65,4 +65,12 @@ Stream make_stream(const config::Scanner& scanner, const StreamOptions& o) {
     return stream;
 }
 
+gpu::GammaRules gamma_rules(const config::Scanner& scanner, double window_ns) {
+    gpu::GammaRules rules;
+    rules.lower = 0.8F * static_cast<float>(gamma_keV);
+    rules.upper = 1.2F * static_cast<float>(gamma_keV);
+    rules.before = rules.after = static_cast<std::uint64_t>(window_ns * 1e3 / scanner.tick_ps);
+    return rules;
+}
+
 }  // namespace petacq::bench

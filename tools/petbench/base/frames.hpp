@@ -29,6 +29,9 @@ struct Stream {
     std::vector<std::uint64_t> watermarks;  ///< [span] no later span holds an earlier time
 };
 
+/// The rules for the gammas of a stream, which come up to `window_ns` before and after a pair.
+gpu::GammaRules gamma_rules(const config::Scanner& scanner, double window_ns);
+
 /// Photopeak and scatter energies, random positions; times are a Poisson process at the given rate.
 Stream make_stream(const config::Scanner& scanner, const StreamOptions& options);
 

@@ -74,7 +74,7 @@ struct PipelineSuite {
         threads;             ///< empty: 1 to the number of cores, doubling (GPU: half the cores, at most 8)
     bool processes = false;  ///< CPU: also as many independent processes of one thread
     bool spectra = false;    ///< also passes that count spectra, alternating
-    double gammas = 0;       ///< CPU: the fraction of the frames; also passes that find triples, alternating
+    double gammas = 0;       ///< the fraction of the frames; also passes that find triples, alternating
     double gamma_window_ns = 10;  ///< before and after a pair
     bool singles = false;         ///< only order the singles, and return them
     int repeat = 5;

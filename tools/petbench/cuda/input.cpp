@@ -81,11 +81,12 @@ std::vector<std::size_t> place_spans(const std::vector<gpu::FrameSpan>& spans, s
 
 }  // namespace
 
-CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size_t frames,
+CudaInput make_cuda_input(const config::Scanner& scanner, double rate, double gammas, std::size_t frames,
                           std::size_t receivers) {
     StreamOptions options;
     options.frames = block_frames;
     options.singles_per_s = rate;
+    options.gamma_fraction = gammas;
     const Stream stream = make_stream(scanner, options);
     std::uint64_t latest = 0;
     for (std::size_t i = 0; i < block_frames; ++i)

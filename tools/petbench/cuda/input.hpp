@@ -25,8 +25,8 @@ struct CudaInput {
     std::size_t bytes = 0;
 };
 
-/// At least `frames` frames at `rate` singles per second of detector time.
-CudaInput make_cuda_input(const config::Scanner& scanner, double rate, std::size_t frames,
+/// At least `frames` frames at `rate` singles per second of detector time, of which this fraction are gammas.
+CudaInput make_cuda_input(const config::Scanner& scanner, double rate, double gammas, std::size_t frames,
                           std::size_t receivers);
 
 /// Replaces the raw time of a frame.

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "gpu/cuda/cuda_pipeline.hpp"
 #include "gpu/cuda/timeline.hpp"
+#include "tools/petbench/base/frames.hpp"
 #include "tools/petbench/base/measure.hpp"
 #include "tools/petbench/cuda/input.hpp"
 #include "tools/petbench/cuda/stages.hpp"
@@ -19,58 +20,52 @@ namespace petacq::bench {
 
 namespace {
 
+/// The passes of a pipeline.
 struct Whole {
-    double rate = 0;
-    double slowest = 0;
-    double fastest = 0;
-    gpu::FrameCounts frames;
-    gpu::SingleCounts singles;
+    std::vector<double> rates;
+    Pass last;
+
+    void add(const Pass& pass) {
+        rates.push_back(pass.frames_per_s());
+        last = pass;
+    }
+    [[nodiscard]] double rate() const { return median(rates); }
 };
 
-Whole run_whole(const CudaInput& input, gpu::Pipeline& pipeline, std::size_t slice_frames, int repeat,
-                bool spectra, const std::function<void()>& pass_begins) {
-    Whole whole;
-    std::vector<double> rates;
+Pass run_pass(const CudaInput& input, gpu::Pipeline& pipeline, std::size_t slice_frames, bool spectra) {
+    Pass pass;
     gpu::SliceResult result;
-    for (int r = 0; r < repeat + 1; ++r) {
-        pipeline.reset();
-        whole.frames = {};
-        whole.singles = {};
-        std::size_t waiting = 0;
-        pass_begins();
-        const auto collect = [&] {
-            pipeline.collect(result, true);
-            whole.frames += result.frames;
-            whole.singles += result.counts;
-            --waiting;
-        };
-        const double seconds = seconds_of([&] {
-            std::size_t from = 0;
-            std::size_t count = 0;
-            for (std::size_t i = 0; i < input.spans.size(); ++i) {
-                count += input.spans[i].count;
-                const bool last = i + 1 == input.spans.size();
-                if (!last && count + input.spans[i + 1].count <= slice_frames) continue;
-                gpu::Slice slice;
-                slice.spans = std::span(input.spans).subspan(from, i + 1 - from);
-                slice.watermark = last ? UINT64_MAX : input.watermarks[i];
-                if (last) slice.close_at = UINT64_MAX;
-                if (spectra) slice.spectra = always;
-                if (waiting == pipeline.depth()) collect();
-                pipeline.submit(slice);
-                ++waiting;
-                from = i + 1;
-                count = 0;
-            }
-            while (waiting > 0)
-                collect();
-        });
-        if (r > 0) rates.push_back(static_cast<double>(whole.frames.received) / seconds);
-    }
-    whole.rate = median(rates);
-    whole.slowest = *std::min_element(rates.begin(), rates.end());
-    whole.fastest = *std::max_element(rates.begin(), rates.end());
-    return whole;
+    pipeline.reset();
+    std::size_t waiting = 0;
+    const auto collect = [&] {
+        pipeline.collect(result, true);
+        pass.frames += result.frames;
+        pass.singles += result.counts;
+        pass.gammas += result.gamma_counts;
+        --waiting;
+    };
+    pass.seconds = seconds_of([&] {
+        std::size_t from = 0;
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < input.spans.size(); ++i) {
+            count += input.spans[i].count;
+            const bool last = i + 1 == input.spans.size();
+            if (!last && count + input.spans[i + 1].count <= slice_frames) continue;
+            gpu::Slice slice;
+            slice.spans = std::span(input.spans).subspan(from, i + 1 - from);
+            slice.watermark = last ? UINT64_MAX : input.watermarks[i];
+            if (last) slice.close_at = UINT64_MAX;
+            if (spectra) slice.spectra = always;
+            if (waiting == pipeline.depth()) collect();
+            pipeline.submit(slice);
+            ++waiting;
+            from = i + 1;
+            count = 0;
+        }
+        while (waiting > 0)
+            collect();
+    });
+    return pass;
 }
 
 }  // namespace
@@ -82,8 +77,8 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
     const std::vector<std::size_t> slices = suite.slice_frames > 0
                                                 ? std::vector<std::size_t>{suite.slice_frames}
                                                 : std::vector<std::size_t>{mi, 4 * mi, 16 * mi};
-    const CudaInput input =
-        make_cuda_input(scanner, suite.rate, suite.frames > 0 ? suite.frames : 1024 * mi, suite.receivers);
+    const CudaInput input = make_cuda_input(scanner, suite.rate, suite.gammas,
+                                            suite.frames > 0 ? suite.frames : 1024 * mi, suite.receivers);
     std::printf("%.1f Mi frames at %.3g/s in %zu spans, window %u ticks, %s, mode %s, median of %d\n",
                 static_cast<double>(input.frames) / 0x1p20, suite.rate, input.spans.size(),
                 options.rules.window, name_of(options.rules.policy), name_of(options.rules.mode),
@@ -112,25 +107,63 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         std::vector<std::vector<gpu::SliceTimeline>> passes;
         const auto pipeline = gpu::make_timed_cuda_pipeline(
             options, calibration, [&](const gpu::SliceTimeline& line) { passes.back().push_back(line); });
-        const auto pass_begins = [&] { passes.emplace_back(); };
-        const Whole whole = run_whole(input, *pipeline, slice, suite.repeat, false, pass_begins);
+        std::vector<std::vector<gpu::SliceTimeline>> passes_of_triples;
+        std::unique_ptr<gpu::Pipeline> of_triples;
+        if (suite.gammas > 0) {
+            gpu::PipelineOptions with_gammas = options;
+            with_gammas.rules.gammas = gamma_rules(scanner, suite.gamma_window_ns);
+            of_triples = gpu::make_timed_cuda_pipeline(
+                with_gammas, calibration,
+                [&](const gpu::SliceTimeline& line) { passes_of_triples.back().push_back(line); });
+        }
+        Whole whole;
+        Whole counting;
+        Whole triples;
+        for (int r = 0; r < suite.repeat + 1; ++r) {
+            const auto add_pass = [&](gpu::Pipeline& of, bool spectra, Whole& to) {
+                const Pass pass = run_pass(input, of, slice, spectra);
+                if (r > 0) to.add(pass);  // the first touches memory for the first time
+            };
+            passes.emplace_back();
+            add_pass(*pipeline, false, whole);
+            if (suite.spectra) {
+                passes.emplace_back();
+                add_pass(*pipeline, true, counting);
+                passes.pop_back();
+            }
+            if (of_triples) {
+                passes_of_triples.emplace_back();
+                add_pass(*of_triples, false, triples);
+            }
+        }
         const auto of_bus = [&](double rate) { return 100 * rate * 16 / copies.up; };
         table.row(
             name,
-            {fmt::format("{:.3f}", whole.rate / 1e9), fmt::format("{:.1f} %", of_bus(whole.rate)),
-             fmt::format("{:.2f} %", 100 * whole.rate * 16 / copies.device)},
+            {fmt::format("{:.3f}", whole.rate() / 1e9), fmt::format("{:.1f} %", of_bus(whole.rate())),
+             fmt::format("{:.2f} %", 100 * whole.rate() * 16 / copies.device)},
             fmt::format("  ({:.1f} to {:.1f} of one bus; {}; accepted {:.1f} %, {} prompts, {} delayeds)",
-                        of_bus(whole.slowest), of_bus(whole.fastest), pipeline->description(),
-                        100.0 * static_cast<double>(whole.frames.accepted) /
-                            static_cast<double>(whole.frames.received),
-                        whole.singles.prompts, whole.singles.delayeds));
+                        of_bus(std::ranges::min(whole.rates)), of_bus(std::ranges::max(whole.rates)),
+                        pipeline->description(),
+                        100.0 * static_cast<double>(whole.last.frames.accepted) /
+                            static_cast<double>(whole.last.frames.received),
+                        whole.last.singles.prompts, whole.last.singles.delayeds));
         passes.erase(passes.begin());  // the first is not counted
         print_timeline(passes);
         print_bus_account(passes, copies.up);
-        if (!suite.spectra) continue;
-        const Whole counting = run_whole(input, *pipeline, slice, suite.repeat, true, pass_begins);
-        table.row("", {fmt::format("{:.3f}", counting.rate / 1e9)},
-                  fmt::format(" with spectra, ratio {:.2f}", counting.rate / whole.rate));
+        if (suite.spectra) {
+            table.row("", {fmt::format("{:.3f}", counting.rate() / 1e9)},
+                      fmt::format(" with spectra, ratio {:.2f}", median_ratio(counting.rates, whole.rates)));
+        }
+        if (of_triples) {
+            table.row("", {fmt::format("{:.3f}", triples.rate() / 1e9)},
+                      fmt::format(" with triples, ratio {:.2f} ({}; gammas {} used, {} unused, triples {})",
+                                  median_ratio(triples.rates, whole.rates), of_triples->description(),
+                                  triples.last.gammas.used, triples.last.gammas.unused,
+                                  triples.last.gammas.triples));
+            passes_of_triples.erase(passes_of_triples.begin());
+            print_timeline(passes_of_triples);
+            print_bus_account(passes_of_triples, copies.up);
+        }
     }
 
     print_stages(calibration, options, input, slices.back(), copies, suite.repeat);

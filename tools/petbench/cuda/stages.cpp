@@ -63,14 +63,14 @@ StageTimes run_stages(const config::Calibration& calibration, const gpu::Pipelin
             ordering.order(slice, waiting.ready(), stream);
             at[3]->record(stream);
             search.carry_over(slice, stream);
-            ordering.complete(slice, search.new_singles(), stream);
+            ordering.complete(slice, {search.new_singles(), nullptr}, stream);
             search.search(slice, stream);
             at[4]->record(stream);
             at[4]->wait("timing coincidences");
             again = gpu::cuda::Ordering::has_long_runs(slice);
             if (again) {
                 at[5]->record(stream);
-                ordering.complete_long_runs(slice, search.new_singles(), search.scratch(), stream);
+                ordering.complete_long_runs(slice, {search.new_singles(), nullptr}, search.scratch(), stream);
                 at[6]->record(stream);
                 search.search(slice, stream);
                 at[7]->record(stream);
