@@ -194,13 +194,14 @@ Share share_from(const std::string& text) {
 }
 
 void add_resort(CLI::App& app, int& status) {
-    auto [sub, o] =
-        add(app, status, "resort",
-            "Finds coincidences from the singles of a run, or of the runs of several hosts; settings that "
-            "are not given are those of the run",
-            resort);
-    sub.add_option("--output,-o", o.output,
-                   "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags")
+    auto [sub, o] = add(app, status, "resort",
+                        "Finds coincidences and triples from the singles of a run, or of the runs of several "
+                        "hosts; settings that "
+                        "are not given are those of the run",
+                        resort);
+    sub.add_option(
+           "--output,-o", o.output,
+           "File of coincidences to write (NAME.plm), or run directory, with the triples, seconds and tags")
         ->required();
     auto* force = sub.add_flag("--force", o.force, "Replace the output");
     auto* part = sub.add_option_function<std::string>(

@@ -164,6 +164,29 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
     CHECK(payload_of(site.run("live") / "coincidences.plm") == pairs);
     CHECK(payload_of(site.run("live") / "triples.plm") == triples);
 
+    // From the saved singles, in one process and in parts, with the counters of the run.
+    const std::string all_run = site.run("all").string();
+    const auto resorted = [&](const char* name) { return (site.directory() / name).string(); };
+    good(PETLM_PROGRAM, {"resort", all_run, "-o", resorted("again"), "--shard-singles", "9000"});
+    for (const char* part : {"2/2", "1/2"}) {
+        good(PETLM_PROGRAM,
+             {"resort", all_run, "-o", resorted("parts"), "--shard-singles", "9000", "--part", part});
+    }
+    good(PETLM_PROGRAM, {"resort", all_run, "-o", resorted("parts"), "--shard-singles", "9000", "--join"});
+    const json ledger = site.run_json("all")["ledger"];
+    for (const char* name : {"again", "parts"}) {
+        INFO(name);
+        CHECK(good(PETLM_PROGRAM, {"dump", resorted(name)}) == good(PETLM_PROGRAM, {"dump", all_run}));
+        good(PETLM_PROGRAM, {"verify", resorted(name)});
+        const json found = json::parse(read_file(site.directory() / name / "run.json"))["ledger"];
+        CHECK(found["closed"] == true);
+        for (const char* section : {"frames", "singles", "gammas", "triples"})
+            CHECK(found[section] == ledger[section]);
+        CHECK(good(PETLM_PROGRAM, {"dump", "--seconds", resorted(name)}) ==
+              good(PETLM_PROGRAM, {"dump", "--seconds", all_run}));
+    }
+    CHECK(payload_of(site.directory() / "again" / "triples.plm") == triples);
+
     // The tools for records take triples as they take pairs.
     const auto file = [&](const char* name) { return (site.directory() / name).string(); };
     const std::string whole = (site.run("all") / "triples.plm").string();
