@@ -151,9 +151,12 @@ void add_cut(CLI::App& app, int& status) {
     add_output(sub, o, file_help);
     add_interval_options(sub, o.from, o.to, o.in_seconds);
     auto* singles = sub.add_flag("--singles", o.singles, "Of a run directory, take the singles");
+    auto* triples =
+        sub.add_flag("--triples", o.triples, "Of a run directory, take the triples")->excludes(singles);
     auto* seconds =
         sub.add_flag("--seconds", o.seconds, "Of a run directory, take the seconds that lie in the interval")
-            ->excludes(singles);
+            ->excludes(singles)
+            ->excludes(triples);
     sub.add_option("--gate", o.gate, "Channel: only times at which its gate is open")
         ->check(CLI::Range(0, 15))
         ->excludes(seconds);
@@ -179,7 +182,8 @@ void add_merge(CLI::App& app, int& status) {
         add(app, status, "merge", "Writes several files, or the parts of a run, to one file in order", merge);
     sub.add_option("targets", o.targets, "Files, or run directories: their coincidences")->required();
     add_output(sub, o, file_help);
-    sub.add_flag("--singles", o.singles, "Of run directories, take the singles");
+    auto* singles = sub.add_flag("--singles", o.singles, "Of run directories, take the singles");
+    sub.add_flag("--triples", o.triples, "Of run directories, take the triples")->excludes(singles);
 }
 
 /// "3/16"

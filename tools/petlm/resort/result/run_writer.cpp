@@ -37,7 +37,8 @@ std::unique_ptr<daemon::SecondsFile> claim_files(const Inputs& inputs, const Eng
     return std::make_unique<daemon::SecondsFile>(
         partial, engines.scanner.geometry,
         seconds_description(engines.description(daemon::RecordKind::seconds, inputs, covered), engines.rules),
-        config::Compression::none, std::chrono::minutes(1));
+        config::Compression::none, std::chrono::minutes(1), daemon::Closing{},
+        engines.rules.gammas.has_value());
 }
 
 }  // namespace
