@@ -157,9 +157,10 @@ std::unique_ptr<SecondsFile> Run::make_seconds() const {
     nlohmann::json header = listmode_description(RecordKind::seconds);
     header["window_mode"] = name_of(setting_.rules.mode);
     header["multiples_policy"] = name_of(setting_.rules.policy);
-    return std::make_unique<SecondsFile>(
-        directory_.file(seconds_file), setting_.scanner->geometry, std::move(header), listmode.compression,
-        std::chrono::milliseconds(listmode.sync_interval_ms), closing_of(RecordKind::seconds));
+    return std::make_unique<SecondsFile>(directory_.file(seconds_file), setting_.scanner->geometry,
+                                         std::move(header), listmode.compression,
+                                         std::chrono::milliseconds(listmode.sync_interval_ms),
+                                         closing_of(RecordKind::seconds), setting_.rules.gammas.has_value());
 }
 
 void Run::append(gpu::SliceResult& result) {

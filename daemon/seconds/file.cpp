@@ -9,8 +9,8 @@ namespace petacq::daemon {
 
 SecondsFile::SecondsFile(const std::filesystem::path& path, const config::Geometry& geometry,
                          nlohmann::json description, config::Compression compression,
-                         std::chrono::milliseconds sync_interval, Closing closing)
-    : record_(geometry), closing_(std::move(closing)) {
+                         std::chrono::milliseconds sync_interval, Closing closing, bool gammas)
+    : record_(geometry, gammas), closing_(std::move(closing)) {
     description["modules"] = geometry.bdm_count;
     description["fields"] = record_.description();
     const auto block_bytes = static_cast<std::uint32_t>(record_.bytes() + sizeof(BlockHeader));

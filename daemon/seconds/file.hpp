@@ -38,12 +38,12 @@ struct SecondsCounts {
 /// any thread the rest.
 class SecondsFile {
   public:
-    /// Creates the file, and starts the thread. `description` goes into the header, with the fields of the
-    /// record; `closing` makes the closing description (empty: there is none). Throws as ListModeFile's
-    /// constructor does; leaves nothing behind then.
+    /// Creates the file, and starts the thread. `gammas`: as SecondRecord. `description` goes into the
+    /// header, with the fields of the record; `closing` makes the closing description (empty: there is none).
+    /// Throws as ListModeFile's constructor does; leaves nothing behind then.
     SecondsFile(const std::filesystem::path& path, const config::Geometry& geometry,
                 nlohmann::json description, config::Compression compression,
-                std::chrono::milliseconds sync_interval, Closing closing = {});
+                std::chrono::milliseconds sync_interval, Closing closing = {}, bool gammas = false);
     /// Finishes the file.
     ~SecondsFile();
     SecondsFile(const SecondsFile&) = delete;

@@ -45,7 +45,7 @@ std::vector<std::uint64_t> by_module(std::span<const std::uint32_t> crystals,
 /// by module, pair of modules or crystal. Numbers of 8 bytes come first, so that all are aligned.
 template <class Field>
 void for_each_field(const Second& s, std::span<const std::uint16_t> modules_of_crystals,
-                    const gpu::Sectors& sectors, Field field) {
+                    const gpu::Sectors& sectors, bool gammas, Field field) {
     const std::size_t modules = sectors.bdm_count;
     const auto of_modules = [&](const char* name, const char* unit, const char* help, const auto& numbers) {
         assert(numbers.size() == modules);
@@ -83,6 +83,14 @@ void for_each_field(const Second& s, std::span<const std::uint16_t> modules_of_c
     number("delayeds_weight", "", "Random prompts for each delayed.", s.delayeds_weight);
     number("randoms", "pairs", "Random coincidences to be expected among the prompts; NaN: unknown.",
            s.randoms.total);
+    if (gammas) {
+        const std::uint64_t counted = s.sums.gammas.gammas();
+        number("gammas", "gammas",
+               "Gammas, each counted with its first triple, or once no later pair could use it.", counted);
+        number("gammas_used", "gammas", "Those of them that are in a triple.", s.sums.gammas.used);
+        number("triples", "triples", "Pairs of the second with a coincident gamma.", s.sums.gammas.triples);
+        number("delayed_triples", "triples", "The same with a delayed gamma.", s.sums.gammas.delayed);
+    }
 
     const auto singles = [&] {
         auto all = by_module(s.sums.unpaired, modules_of_crystals, modules);
@@ -157,8 +165,10 @@ std::size_t bytes_of(FieldType type) {
     return type == FieldType::u32 ? 4 : 8;
 }
 
-SecondRecord::SecondRecord(const config::Geometry& geometry)
-    : modules_of_crystals_(gpu::modules_of_crystals(geometry)), sectors_(gpu::Sectors::of(geometry)) {
+SecondRecord::SecondRecord(const config::Geometry& geometry, bool gammas)
+    : gammas_(gammas),
+      modules_of_crystals_(gpu::modules_of_crystals(geometry)),
+      sectors_(gpu::Sectors::of(geometry)) {
     std::size_t offset = 0;
     const auto add = [&]<class Number, std::size_t extent>(const char* name, const char* unit,
                                                            const char* help, FieldShape shape,
@@ -166,7 +176,7 @@ SecondRecord::SecondRecord(const config::Geometry& geometry)
         fields_.push_back({name, type_of<Number>(), shape, numbers.size(), offset, unit, help});
         offset += numbers.size_bytes();
     };
-    for_each_field(Second::none(geometry), modules_of_crystals_, sectors_, add);
+    for_each_field(Second::none(geometry), modules_of_crystals_, sectors_, gammas_, add);
     bytes_ = static_cast<std::uint32_t>((offset + 63) / 64 * 64);
 }
 
@@ -191,7 +201,7 @@ void SecondRecord::write(const Second& second, std::span<std::byte> record) cons
         std::memcpy(at, numbers.data(), numbers.size_bytes());
         at += numbers.size_bytes();
     };
-    for_each_field(second, modules_of_crystals_, sectors_, copy);
+    for_each_field(second, modules_of_crystals_, sectors_, gammas_, copy);
     std::fill(at, record.data() + record.size(), std::byte{0});
 }
 

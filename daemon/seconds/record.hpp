@@ -43,7 +43,8 @@ struct SecondField {
 /// The records of one scanner. The first field is `start`, the second `length`.
 class SecondRecord {
   public:
-    explicit SecondRecord(const config::Geometry& geometry);
+    /// `gammas`: gammas are looked for; without, the record has no fields of them.
+    explicit SecondRecord(const config::Geometry& geometry, bool gammas = false);
 
     [[nodiscard]] const std::vector<SecondField>& fields() const { return fields_; }
     /// A multiple of 64.
@@ -54,6 +55,7 @@ class SecondRecord {
     void write(const Second& second, std::span<std::byte> record) const;
 
   private:
+    bool gammas_;
     std::vector<std::uint16_t> modules_of_crystals_;
     gpu::Sectors sectors_;
     std::vector<SecondField> fields_;

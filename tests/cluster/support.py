@@ -14,6 +14,7 @@ import tempfile
 BIN, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 HOSTS = 3
 SHARD = "60000"
+KINDS = (None, "triples", "seconds", "tags")
 
 
 def run(program, *arguments, **options):
@@ -26,6 +27,10 @@ def run(program, *arguments, **options):
 def records(run_directory, kind=None):
     """SHA-256 of what a program prints of the run."""
     options = ["--seconds"] if kind == "seconds" else []
+    if kind == "triples":
+        text = "".join(run("petlm", "dump", file) for file in sorted(run_directory.glob("triples*.plm")))
+        header = text.partition("\n")[0] + "\n"
+        return hashlib.sha256(text.replace(header, "").encode()).hexdigest()
     target = run_directory / "tags.plm" if kind == "tags" else run_directory
     return hashlib.sha256(run("petlm", "dump", *options, target).encode()).hexdigest()
 
@@ -51,6 +56,7 @@ class Site:
                 "scanner": "scanner.json", "calibration": "calibration.h5", "data_dir": name,
                 "receive": {"sockets": [{"address": "127.0.0.1", "port": 9655}]},
                 "energy": {"lower_keV": 350, "upper_keV": 650},
+                "gammas": {"lower_keV": 150, "upper_keV": 349, "before_ticks": 60_000, "after_ticks": 90_000, "delay_ticks": 2_000_000},
                 "coincidence": {"window_ticks": 400, "min_module_difference": 2, "delay_ticks": 10000},
                 "sources": {"ids": ids}, "listmode": {"write_singles": True, "block_bytes": 65536, "split_s": 0.7},
                 "pipeline": {"backend": "cpu"}, "control": {"socket": "socket"}}
@@ -63,12 +69,12 @@ class Site:
         cls.to = min(r["stop_ticks"] for r in runs) - 1
         run("petlm", "resort", cls.site / "one" / "r", "-o", cls.site / "expected",
             "--from-ticks", max(r["start_ticks"] for r in runs), "--to-ticks", cls.to)
-        cls.expected = [records(cls.site / "expected", kind) for kind in (None, "seconds", "tags")]
+        cls.expected = [records(cls.site / "expected", kind) for kind in KINDS]
 
     @classmethod
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
     def check(self, output):
-        self.assertEqual([records(output, kind) for kind in (None, "seconds", "tags")], self.expected)
+        self.assertEqual([records(output, kind) for kind in KINDS], self.expected)
         run("petlm", "verify", output)

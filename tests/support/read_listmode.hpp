@@ -31,5 +31,8 @@ inline gpu::RecordVector<gpu::Coincidence> read_coincidences(const std::filesyst
 inline gpu::RecordVector<gpu::Single> read_singles(const std::filesystem::path& path) {
     return read_all<gpu::Single>(path, [](const auto& reader) { return reader.singles(); });
 }
+inline gpu::RecordVector<gpu::Triple> read_triples(const std::filesystem::path& path) {
+    return read_all<gpu::Triple>(path, [](const auto& reader) { return reader.triples(); });
+}
 
 }  // namespace petacq::test

@@ -152,9 +152,12 @@ void add_cut(CLI::App& app, int& status) {
     add_output(sub, o, file_help);
     add_interval_options(sub, o.from, o.to, o.in_seconds);
     auto* singles = sub.add_flag("--singles", o.singles, "Of a run directory, take the singles");
+    auto* triples =
+        sub.add_flag("--triples", o.triples, "Of a run directory, take the triples")->excludes(singles);
     auto* seconds =
         sub.add_flag("--seconds", o.seconds, "Of a run directory, take the seconds that lie in the interval")
-            ->excludes(singles);
+            ->excludes(singles)
+            ->excludes(triples);
     sub.add_option("--gate", o.gate, "Channel: only times at which its gate is open")
         ->check(CLI::Range(0, 15))
         ->excludes(seconds);
@@ -180,7 +183,8 @@ void add_merge(CLI::App& app, int& status) {
         add(app, status, "merge", "Writes several files, or the parts of a run, to one file in order", merge);
     sub.add_option("targets", o.targets, "Files, or run directories: their coincidences")->required();
     add_output(sub, o, file_help);
-    sub.add_flag("--singles", o.singles, "Of run directories, take the singles");
+    auto* singles = sub.add_flag("--singles", o.singles, "Of run directories, take the singles");
+    sub.add_flag("--triples", o.triples, "Of run directories, take the triples")->excludes(singles);
 }
 
 /// "3/16"
@@ -195,13 +199,14 @@ Share share_from(const std::string& text) {
 }
 
 void add_resort(CLI::App& app, int& status) {
-    auto [sub, o] =
-        add(app, status, "resort",
-            "Finds coincidences from the singles of a run, or of the runs of several hosts; settings that "
-            "are not given are those of the run",
-            resort);
-    sub.add_option("--output,-o", o.output,
-                   "File of coincidences to write (NAME.plm), or run directory, with the seconds and tags")
+    auto [sub, o] = add(app, status, "resort",
+                        "Finds coincidences and triples from the singles of a run, or of the runs of several "
+                        "hosts; settings that "
+                        "are not given are those of the run",
+                        resort);
+    sub.add_option(
+           "--output,-o", o.output,
+           "File of coincidences to write (NAME.plm), or run directory, with the triples, seconds and tags")
         ->required();
     auto* force = sub.add_flag("--force", o.force, "Replace the output");
     auto* part = sub.add_option_function<std::string>(

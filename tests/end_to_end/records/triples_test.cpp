@@ -178,6 +178,40 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
     CHECK(payload_of(site.run("live") / "coincidences.plm") == pairs);
     CHECK(payload_of(site.run("live") / "triples.plm") == triples);
 
+    // From the saved singles, in one process and in parts, with the counters of the run.
+    const std::string all_run = site.run("all").string();
+    const auto resorted = [&](const char* name) { return (site.directory() / name).string(); };
+    good(PETLM_PROGRAM, {"resort", all_run, "-o", resorted("again"), "--shard-singles", "9000"});
+    for (const char* part : {"2/2", "1/2"}) {
+        good(PETLM_PROGRAM,
+             {"resort", all_run, "-o", resorted("parts"), "--shard-singles", "9000", "--part", part});
+    }
+    good(PETLM_PROGRAM, {"resort", all_run, "-o", resorted("parts"), "--shard-singles", "9000", "--join"});
+    const json ledger = site.run_json("all")["ledger"];
+    for (const char* name : {"again", "parts"}) {
+        INFO(name);
+        CHECK(good(PETLM_PROGRAM, {"dump", resorted(name)}) == good(PETLM_PROGRAM, {"dump", all_run}));
+        good(PETLM_PROGRAM, {"verify", resorted(name)});
+        const json found = json::parse(read_file(site.directory() / name / "run.json"))["ledger"];
+        CHECK(found["closed"] == true);
+        for (const char* section : {"frames", "singles", "gammas", "triples"})
+            CHECK(found[section] == ledger[section]);
+        CHECK(good(PETLM_PROGRAM, {"dump", "--seconds", resorted(name)}) ==
+              good(PETLM_PROGRAM, {"dump", "--seconds", all_run}));
+    }
+    CHECK(payload_of(site.directory() / "again" / "triples.plm") == triples);
+    for (const auto& [field, section, name] :
+         {std::tuple{"triples", "gammas", "triples"}, {"delayed_triples", "gammas", "delayed"}}) {
+        std::istringstream lines(good(PETLM_PROGRAM, {"dump", "--seconds", "--field", field, all_run}));
+        std::uint64_t sum = 0;
+        for (std::string line; std::getline(lines, line);) {
+            const std::size_t comma = line.rfind(',');
+            if (comma != std::string::npos && std::isdigit(line[comma + 1]) != 0)
+                sum += std::stoull(line.substr(comma + 1));
+        }
+        CHECK(sum == ledger[section][name]);
+    }
+
     // The tools for records take triples as they take pairs.
     const auto file = [&](const char* name) { return (site.directory() / name).string(); };
     const std::string whole = (site.run("all") / "triples.plm").string();
@@ -187,6 +221,22 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
     good(PETLM_PROGRAM, {"cut", whole, "--from-ticks", middle, "-o", file("second.plm")});
     good(PETLM_PROGRAM, {"merge", file("first.plm"), file("second.plm"), "-o", file("merged.plm")});
     CHECK(payload_of(file("merged.plm")) == triples);
+    // Of runs, too: the halves of what was resorted.
+    const auto half = [&](const char* name, const char* option) {
+        good(PETLM_PROGRAM, {"resort", all_run, "-o", file(name), option, middle});
+        return file(name);
+    };
+    const std::string early = half("early", "--to-ticks");
+    const std::string late = half("late", "--from-ticks");
+    good(PETLM_PROGRAM, {"merge", "--triples", early, late, "-o", file("both.plm")});
+    good(PETLM_PROGRAM, {"cut", "--triples", all_run, "--to-ticks", middle, "-o", file("cut.plm")});
+    CHECK(payload_of(file("cut.plm")) == payload_of(file("first.plm")));
+    good(PETLM_PROGRAM, {"verify", file("both.plm")});
+    const auto together = records_of<gpu::Triple>(file("both.plm"));
+    CHECK(together.size() == records_of<gpu::Triple>(early + "/triples.plm").size() +
+                                 records_of<gpu::Triple>(late + "/triples.plm").size());
+    CHECK(run_program(PETLM_PROGRAM, {"merge", "--triples", early, all_run, "-o", file("no.plm")}).status !=
+          0);
     good(PETLM_PROGRAM, {"verify", file("first.plm"), file("merged.plm")});
     const std::string lines = good(PETLM_PROGRAM, {"dump", whole});
     CHECK(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')) == records.size() + 1);

@@ -9,12 +9,15 @@ import unittest
 import numpy as np
 import support
 
+import petacq
+
 try:
     import h5py
 except ImportError as error:
     raise unittest.SkipTest("h5py is not installed (python3-h5py)") from error
 
 NUMBERS = {"prompt": 0, "delayed": 1}
+THIRDS = {"coincident": 0, "delayed": 1}
 
 
 def dumped(path):
@@ -54,6 +57,34 @@ class Hdf5(unittest.TestCase):
         support.call("petlm", "export", "--format", "hdf5", self.run_ / "singles.plm", "--output", path)
         with h5py.File(path) as file:
             self.same(file["singles"], dumped(self.run_ / "singles.plm"))
+
+    def test_triples_and_their_lines(self):
+        rng = np.random.default_rng(8)
+        triples = np.zeros(2000, petacq.TRIPLE)
+        triples["time"] = np.arange(2000) * 1000
+        for name, most in (("dt", 300), ("crystal_a", 2880), ("crystal_b", 2880), ("kind", 2), ("gamma_crystal", 2880), ("third", 2)):
+            triples[name] = rng.integers(0, most, 2000)
+        triples["gamma_dt"] = rng.integers(-5000, 5000, 2000)
+        for name in ("energy_a", "energy_b", "gamma_energy"):
+            triples[name] = rng.uniform(400, 1300, 2000)
+        triples.sort(order=["time"])
+        source, path, lines = (support.scratch() / f"triples.{end}" for end in ("plm", "h5", "csv"))
+        source.write_bytes(support.listmode(triples.tobytes(), [1500, 500], kind=5))
+        support.call("petlm", "export", "--format", "hdf5", source, "--output", path)
+        with h5py.File(path) as file:
+            group = file["triples"]
+            self.assertEqual(set(group), set(petacq.TRIPLE.names))
+            for name in petacq.TRIPLE.names:
+                np.testing.assert_array_equal(group[name][:], triples[name], name)
+                self.assertTrue(group[name].attrs["units"], name)
+            self.assertEqual(h5py.check_enum_dtype(group["third"].dtype), THIRDS)
+        support.call("petlm", "export", "--format", "csv", source, "--output", lines)
+        text = lines.read_text()
+        self.assertEqual(text, support.call("petlm", "dump", source))
+        columns = dict(zip(text.splitlines()[0].split(","), zip(*(line.split(",") for line in text.splitlines()[1:]))))
+        self.assertEqual([THIRDS[word] for word in columns["gamma"]], triples["third"].tolist())
+        for name in ("gamma_dt", "gamma_crystal", "gamma_energy"):
+            np.testing.assert_array_equal(np.array(columns[name], "f4"), triples[name].astype("f4"), name)
 
     def test_the_run_the_seconds_and_what_the_operator_said(self):
         document = json.loads((self.run_ / "run.json").read_text())

@@ -230,6 +230,17 @@ class MadeRuns(unittest.TestCase):
         with self.assertRaisesRegex(petacq.RunError, "holds singles"):
             petacq.open_run(self.path).coincidences
 
+    def test_triples_of_a_run(self):
+        pair = (7, 3, 1, 2, 500.5, 511.25, petacq.PROMPT)
+        triples = np.array([(*pair, -4, 9, 1157.0, petacq.COINCIDENT), (*pair, 12, 8, 1100.5, petacq.DELAYED)], petacq.TRIPLE)
+        self.assertEqual(petacq.TRIPLE.itemsize, 48)
+        (self.path / "triples.plm").write_bytes(support.listmode(triples.tobytes(), [2], kind=5))
+        shutil.copy(self.source.path / "coincidences.plm", self.path)
+        run = petacq.open_run(self.path, verify=True)
+        np.testing.assert_array_equal(run.triples.records(), triples)
+        self.assertEqual(run.triples["gamma_dt"].tolist(), [-4, 12])
+        self.assertIn("2 records", run.summary()["triples"])
+
     def test_tags_of_a_run(self):
         tags = np.array([(1000 * i, i, 0, 1, petacq.TRIGGER) for i in range(5)], petacq.TAG)
         (self.path / "tags.plm").write_bytes(support.listmode(tags.tobytes(), [3, 2], kind=3))
@@ -245,6 +256,7 @@ class MadeRuns(unittest.TestCase):
         self.assertEqual((run.id, run.state, len(run.coincidences)), ("made", "unknown", len(self.records)))
         self.assertIsNone(run.singles)
         self.assertIsNone(run.tags)
+        self.assertIsNone(run.triples)
         self.assertIn("made", run._repr_html_())
         with self.assertRaises(petacq.RunError):
             run.scanner

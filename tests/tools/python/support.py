@@ -186,7 +186,7 @@ def zstandard_of(records: bytes, size: int) -> bytes:
     return bytes(zstandard.ZstdCompressor().compress(transposed))
 
 
-RECORD_BYTES = {1: 32, 2: 16, 3: 16, 4: 128}
+RECORD_BYTES = {1: 32, 2: 16, 3: 16, 4: 128, 5: 48}
 
 
 def listmode(

@@ -43,7 +43,7 @@ constexpr std::array<Format, 5> formats = {
      {"stir", export_stir, false, false, false, true, true, check_stir, true},
      {"coinstruct", export_coinstruct, false, false, false, false, false},
      {"csv", export_csv, true, true, true, false, false},
-     {"hdf5", export_hdf5, true, false, false, false, false}}};
+     {"hdf5", export_hdf5, true, false, true, false, false}}};
 
 const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {

@@ -103,12 +103,12 @@ class RecordTable {
     InOrder<PackedRecords> packed_;
 };
 
-/// An enumeration that names 0 prompt and 1 delayed.
-Hdf5Type kind_type(hid_t base) {
+/// An enumeration that names 0 so, and 1 delayed.
+Hdf5Type kind_type(hid_t base, const char* zero) {
     Hdf5Type type(H5Tenum_create(base));
-    const std::uint8_t prompt = 0;
+    const std::uint8_t first = 0;
     const std::uint8_t delayed = 1;
-    require(type && H5Tenum_insert(type.id(), "prompt", &prompt) >= 0 &&
+    require(type && H5Tenum_insert(type.id(), zero, &first) >= 0 &&
             H5Tenum_insert(type.id(), "delayed", &delayed) >= 0);
     return type;
 }
@@ -128,6 +128,22 @@ PackedRecords pack_singles(const std::vector<gpu::Single>& records) {
     return {{column([](const auto& s) { return s.time; }), column([](const auto& s) { return s.crystal; }),
              column([](const auto& s) { return s.energy; })},
             records.size()};
+}
+
+PackedRecords pack_triples(const std::vector<gpu::Triple>& records) {
+    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
+    return {
+        {column([](const auto& t) { return static_cast<std::uint8_t>(t.pair.kind); }),
+         column([](const auto& t) { return t.pair.time; }), column([](const auto& t) { return t.pair.dt; }),
+         column([](const auto& t) { return t.pair.crystal_a; }),
+         column([](const auto& t) { return t.pair.crystal_b; }),
+         column([](const auto& t) { return t.pair.energy_a; }),
+         column([](const auto& t) { return t.pair.energy_b; }),
+         column([](const auto& t) { return static_cast<std::uint8_t>(t.third); }),
+         column([](const auto& t) { return t.gamma_dt; }),
+         column([](const auto& t) { return t.gamma_crystal; }),
+         column([](const auto& t) { return t.gamma_energy; })},
+        records.size()};
 }
 
 struct Field {
@@ -163,7 +179,23 @@ Exported write_records(hid_t file, const ExportSource& source) {
                                          {"energy", H5T_IEEE_F32LE, "keV"}},
                                         pack_singles, source);
     }
-    const Hdf5Type kinds = kind_type(H5T_STD_U8LE);
+    const Hdf5Type kinds = kind_type(H5T_STD_U8LE, "prompt");
+    if (source.kind() == daemon::RecordKind::triples) {
+        const Hdf5Type thirds = kind_type(H5T_STD_U8LE, "coincident");
+        return write_group<gpu::Triple>(file, "triples",
+                                        {{"kind", kinds.id(), "1"},
+                                         {"time", H5T_STD_U64LE, "ticks"},
+                                         {"dt", H5T_STD_U32LE, "ticks"},
+                                         {"crystal_a", H5T_STD_U32LE, "1"},
+                                         {"crystal_b", H5T_STD_U32LE, "1"},
+                                         {"energy_a", H5T_IEEE_F32LE, "keV"},
+                                         {"energy_b", H5T_IEEE_F32LE, "keV"},
+                                         {"third", thirds.id(), "1"},
+                                         {"gamma_dt", H5T_STD_I32LE, "ticks"},
+                                         {"gamma_crystal", H5T_STD_U32LE, "1"},
+                                         {"gamma_energy", H5T_IEEE_F32LE, "keV"}},
+                                        pack_triples, source);
+    }
     return write_group<gpu::Coincidence>(file, "coincidences",
                                          {{"kind", kinds.id(), "1"},
                                           {"time", H5T_STD_U64LE, "ticks"},
@@ -294,9 +326,7 @@ Exported export_hdf5(const ExportSource& source, const ExportOptions& options, O
     std::filesystem::remove(partial);  // HDF5 makes a new one: it follows no link that took its place
     const config::Hdf5Silence silence;
     Exported exported = write_file(partial, source);
-    const bool singles = source.kind() == daemon::RecordKind::singles;
-    exported.files = {options.output.filename().string() + ": group /" +
-                      (singles ? "singles" : "coincidences") +
+    exported.files = {options.output.filename().string() + ": group /" + daemon::name_of(source.kind()) +
                       ", one data set per field, with its units as an attribute"};
     exported.notes.insert(exported.notes.begin(),
                           "Attributes of the file are the description in the list-mode file.");

@@ -38,6 +38,7 @@ constexpr std::chrono::milliseconds idle_interval(200);
 
 using Clock = std::chrono::steady_clock;
 using daemon::add_or_max;
+using daemon::subtract_or_zero;
 
 /// What the parts in a directory depend on, however many there are.
 nlohmann::json identity_of(const Inputs& inputs, const Engines& engines, const InputOptions& options) {
@@ -110,6 +111,7 @@ class Rank {
         const auto worker = static_cast<std::size_t>(ranks_.rank_on_host());
         std::unique_ptr<ShardSearch> search;
         GroupStarts starts(inputs_.singles, engines_.rules, engines_.energies());
+        const std::uint64_t before = engines_.rules.gammas ? engines_.rules.gammas->before : 0;
         while (!plan_.finished()) {
             learn();
             const std::vector<gpu::TickRange> shards = plan_.next(inputs_);
@@ -122,7 +124,8 @@ class Rank {
             std::optional<std::size_t> own;
             for (std::size_t i = 0; i < shards.size(); ++i) {
                 const auto rank = static_cast<std::size_t>(owner(parts_ + i));
-                wanted[rank] = {shards[i].start, add_or_max(shards[i].end, reach_of(engines_.rules))};
+                wanted[rank] = {subtract_or_zero(shards[i].start, before),
+                                add_or_max(shards[i].end, reach_of(engines_.rules))};
                 if (rank == static_cast<std::size_t>(ranks_.rank())) own = i;
             }
             exchange_.singles(inputs_, wanted);
@@ -171,7 +174,7 @@ class Rank {
             // Pieces of the seconds of the run, however far those are known.
             const daemon::Intervals times =
                 inputs_.settled ? inputs_.searched.intersect(found) : daemon::Intervals(found);
-            result = search.search(inputs_.singles, found, plan_.limit(),
+            result = search.search(inputs_.singles, found, {plan_.start(), plan_.limit()},
                                    second_ranges(times, inputs_.singles, engines_.ticks_per_s()));
         }
         result.range = found;

@@ -58,8 +58,8 @@ void JobDirectory::prepare(const nlohmann::json& identity, bool writes) const {
     if (force_) {
         for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
             const std::string name = entry.path().filename().string();
-            if (name.starts_with("coincidences") || name == daemon::run_file || name == daemon::tags_file ||
-                name == daemon::seconds_file)
+            if (name.starts_with("coincidences") || name.starts_with("triples") || name == daemon::run_file ||
+                name == daemon::tags_file || name == daemon::seconds_file)
                 std::filesystem::remove(entry.path());
         }
     }

@@ -24,7 +24,7 @@ std::uint64_t watermark_of(const Inputs& inputs, const InputOptions& options) {
 }
 
 std::uint64_t reach_of(const gpu::CoincidenceRules& rules) {
-    return 2 * std::uint64_t{rules.window} + 2 + rules.delay.value_or(0);
+    return std::uint64_t{rules.window} + 2 + rules.reach();
 }
 
 namespace {

@@ -32,6 +32,8 @@ class Plan {
     [[nodiscard]] bool finished() const { return finished_; }
     /// Where the interval ends. UINT64_MAX while that is not known: no shard comes near its end before.
     [[nodiscard]] std::uint64_t limit() const { return limit_; }
+    /// Where the first shard begins; known once next() has returned one.
+    [[nodiscard]] std::uint64_t start() const { return begin_.value_or(0); }
     /// Where the next shard begins.
     [[nodiscard]] std::uint64_t position() const { return position_; }
 
@@ -48,7 +50,7 @@ class Plan {
 };
 
 /// How far the search of a shard looks past its end: to where the next shard begins, and from there as far as
-/// windows and delayed windows reach.
+/// windows, delayed windows and gammas reach.
 std::uint64_t reach_of(const gpu::CoincidenceRules& rules);
 
 }  // namespace petacq::petlm

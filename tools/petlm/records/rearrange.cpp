@@ -25,9 +25,10 @@ namespace {
 using daemon::RecordKind;
 
 /// A file has a kind. Of a run, coincidences are taken unless others are asked for.
-RecordKind kind_of(const std::filesystem::path& target, bool singles, bool seconds) {
+RecordKind kind_of(const std::filesystem::path& target, bool singles, bool triples, bool seconds = false) {
     if (!std::filesystem::is_directory(target)) return daemon::ListModeReader(target).kind();
     if (seconds) return RecordKind::seconds;
+    if (triples) return RecordKind::triples;
     return singles ? RecordKind::singles : RecordKind::coincidences;
 }
 
@@ -231,7 +232,8 @@ daemon::Coverage united_coverage(const std::vector<std::unique_ptr<RecordSource>
     daemon::Coverage all = sources.front()->coverage();
     for (std::size_t i = 1; i < sources.size(); ++i) {
         try {
-            all = daemon::united(std::array{all, sources[i]->coverage()}, kind != RecordKind::coincidences);
+            all = daemon::united(std::array{all, sources[i]->coverage()},
+                                 kind == RecordKind::singles || kind == RecordKind::tags);
         } catch (const daemon::CoverageError& error) {
             throw UsageError(fmt::format("{} cannot be merged with the files before it: {}",
                                          sources[i]->reader().path().string(), error.what()));
@@ -243,7 +245,7 @@ daemon::Coverage united_coverage(const std::vector<std::unique_ptr<RecordSource>
 }  // namespace
 
 int cut(const CutOptions& given) {
-    const RecordKind kind = kind_of(given.target, given.singles, given.seconds);
+    const RecordKind kind = kind_of(given.target, given.singles, given.triples, given.seconds);
     RecordSource source(given.target, kind);
     CutOptions options = given;
     if (given.in_seconds.any())
@@ -261,7 +263,8 @@ int cut(const CutOptions& given) {
     const auto path = Outputs::partial(options.output);
     std::uint64_t records = 0;
     if (kind == RecordKind::seconds) {
-        if (options.gate) throw UsageError("--gate: seconds have no gate; expected coincidences or singles");
+        if (options.gate)
+            throw UsageError("--gate: seconds have no gate; expected coincidences, singles or triples");
         daemon::ListModeFile out(path, kind, source.block_bytes(), description, config::Compression::none,
                                  source.reader().header().record_bytes, true);
         const daemon::Intervals kept = cut_seconds(source, {options.from, options.to}, out);
@@ -290,7 +293,7 @@ int cut(const CutOptions& given) {
 }
 
 int merge(const MergeOptions& options) {
-    const RecordKind kind = kind_of(options.targets.front(), options.singles, false);
+    const RecordKind kind = kind_of(options.targets.front(), options.singles, options.triples);
     if (kind == RecordKind::seconds)
         throw UsageError(options.targets.front().string() + " holds seconds, which cannot be merged");
     std::vector<std::unique_ptr<RecordSource>> sources;

@@ -14,6 +14,7 @@ struct CutOptions {
     std::filesystem::path target;   ///< file or run directory
     std::filesystem::path output;   ///< list-mode file
     bool singles = false;           ///< of a run directory, take the singles instead of the coincidences
+    bool triples = false;           ///< of a run directory, take the triples
     bool seconds = false;           ///< of a run directory, take the seconds
     std::uint64_t from = 0;         ///< ticks, inclusive
     std::uint64_t to = UINT64_MAX;  ///< ticks, exclusive
@@ -30,6 +31,7 @@ struct MergeOptions {
     std::vector<std::filesystem::path> targets;  ///< files or run directories, at least one
     std::filesystem::path output;                ///< list-mode file
     bool singles = false;                        ///< of run directories, take the singles
+    bool triples = false;                        ///< of run directories, take the triples
     bool force = false;                          ///< replace the output
 };
 /// Writes the records of several files, or of the parts of a split run, to one file, in order; no seconds.

@@ -39,6 +39,35 @@ inline void add_resort_options(CLI::App& sub, ResortOptions& o) {
         ->check(CLI::IsMember(config::words<config::DelayedRule>.names));
     sub.add_option("--lower-kev", o.lower_keV, "Energy window; not below that of the saved singles");
     sub.add_option("--upper-kev", o.upper_keV, "Energy window; not above that of the saved singles");
+    auto* no_gammas = sub.add_flag("--no-gammas", o.no_gammas, "Find pairs alone, no triples");
+    const auto gammas = [&](const char* name, auto& value, const char* help) {
+        return sub.add_option(name, value, help)->excludes(no_gammas);
+    };
+    gammas("--gamma-lower-kev", o.gamma_lower_keV,
+           "Energy window of gammas; inside those of the saved singles");
+    gammas("--gamma-upper-kev", o.gamma_upper_keV,
+           "Energy window of gammas; inside those of the saved singles");
+    auto* before = gammas("--gamma-before-ticks", o.gamma_before_ticks,
+                          "How long before its pair a gamma may come, inclusive");
+    gammas("--gamma-before-ns", o.gamma_before_ns, "The same in ns: the whole ticks in it")
+        ->type_name("FLOAT")
+        ->excludes(before);
+    auto* after = gammas("--gamma-after-ticks", o.gamma_after_ticks,
+                         "How long after its pair a gamma may come, inclusive");
+    gammas("--gamma-after-ns", o.gamma_after_ns, "The same in ns: the whole ticks in it")
+        ->type_name("FLOAT")
+        ->excludes(after);
+    gammas("--gamma-policy", o.gamma_policy, "Which gammas of a pair are kept")
+        ->check(CLI::IsMember(config::words<config::GammaPolicy>.names));
+    auto* gamma_delay =
+        gammas("--gamma-delay-ticks", o.gamma_delay_ticks, "Delay of gammas for triples by chance");
+    auto* gamma_delay_ns =
+        gammas("--gamma-delay-ns", o.gamma_delay_ns, "The delay in ns, to the nearest tick")
+            ->type_name("FLOAT")
+            ->excludes(gamma_delay);
+    sub.add_flag("--no-gamma-delay", o.no_gamma_delay, "Search for no delayed gammas")
+        ->excludes(gamma_delay)
+        ->excludes(gamma_delay_ns);
     sub.add_option("--backend", o.backend, "What computes")
         ->check(CLI::IsMember(config::words<config::Backend>.names))
         ->capture_default_str();

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/listmode/set.hpp"
 #include "daemon/listmode/writer.hpp"
@@ -28,13 +30,14 @@ namespace {
 /// Only full blocks are written, but for the last one: the bytes do not depend on how fast the search is.
 constexpr std::uint32_t never_ms = UINT32_MAX;
 
-/// The list-mode files that the coincidences go to, side by side. Each has a thread that writes it.
-class CoincidencesOut {
+/// The list-mode files that the records of a kind go to, side by side. Each has a thread that writes it.
+class RecordsOut {
   public:
-    CoincidencesOut(const std::filesystem::path& path, std::uint32_t files, std::uint32_t block_bytes,
-                    const nlohmann::json& description)
-        : writer_(Outputs::partial(path), options(files, block_bytes), description) {}
-    void append(gpu::RecordVector<gpu::Coincidence>& records) {
+    RecordsOut(daemon::RecordKind kind, const std::filesystem::path& path, std::uint32_t files,
+               std::uint32_t block_bytes, const nlohmann::json& description)
+        : writer_(Outputs::partial(path), options(kind, files, block_bytes), description) {}
+    template <class Record>
+    void append(gpu::RecordVector<Record>& records) {
         if (!records.empty()) writer_.append(std::move(records));
     }
     /// Throws std::runtime_error if the disk takes no more.
@@ -52,8 +55,10 @@ class CoincidencesOut {
     }
 
   private:
-    static daemon::ListModeOptions options(std::uint32_t files, std::uint32_t block_bytes) {
+    static daemon::ListModeOptions options(daemon::RecordKind kind, std::uint32_t files,
+                                           std::uint32_t block_bytes) {
         daemon::ListModeOptions options;
+        options.kind = kind;
         options.files = files;
         options.block_bytes = block_bytes;
         options.sync_interval_ms = never_ms;
@@ -79,11 +84,21 @@ int resort(const ResortOptions& given) {
     Outputs outputs(options.force);
     if (!one_file) outputs.make_directory(options.output);
     outputs.claim(output);
-    for (std::uint32_t file = 0; file < daemon::max_files && !one_file; ++file)
+    const std::filesystem::path triples_output = options.output / daemon::triples_file;
+    if (!one_file) outputs.claim(triples_output);
+    for (std::uint32_t file = 0; file < daemon::max_files && !one_file; ++file) {
         outputs.claim(daemon::file_of_set(output, file));
+        outputs.claim(daemon::file_of_set(triples_output, file));
+    }
     RunWriter run(inputs, engines, options.output, outputs);
-    CoincidencesOut out(output, one_file ? 1 : engines.configuration.listmode.files,
-                        inputs.singles.front().block_bytes(), engines.description(inputs, run.covered()));
+    const auto make_out = [&](daemon::RecordKind kind, const std::filesystem::path& path) {
+        return std::make_unique<RecordsOut>(kind, path, one_file ? 1 : engines.configuration.listmode.files,
+                                            inputs.singles.front().block_bytes(),
+                                            engines.description(kind, inputs, run.covered()));
+    };
+    const auto out = make_out(daemon::RecordKind::coincidences, output);
+    const bool triples_wanted = engines.rules.gammas && !one_file;
+    const auto triples_out = triples_wanted ? make_out(daemon::RecordKind::triples, triples_output) : nullptr;
     const auto shards =
         plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(shard_singles));
     Workers workers(engines, {inputs.singles, shards, 0, shards.size(), shards.front().start, run.seconds()});
@@ -92,13 +107,19 @@ int resort(const ResortOptions& given) {
         for (std::size_t i = 0; i < shards.size(); ++i) {
             ShardResult shard = workers.next();
             for (auto& records : shard.coincidences)
-                out.append(records);
-            out.check();
+                out->append(records);
+            out->check();
+            if (triples_out) {
+                triples_out->append(shard.triples);
+                triples_out->check();
+            }
             run.add(shard);
             progress.show(i + 1);
         }
     }
-    const ResortedRun& made = run.finish(out.close(), workers.description());
+    const ResortedRun& made =
+        run.finish(out->close(), triples_out ? triples_out->close() : std::vector<daemon::ListModePart>(),
+                   workers.description());
     outputs.commit();
     std::cout << summary(options.output, made);
     return ok;

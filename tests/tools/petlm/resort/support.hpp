@@ -84,12 +84,13 @@ inline void write_singles_run(const std::filesystem::path& directory, const Sing
 }
 
 /// What one pipeline finds in all singles at once.
-inline gpu::SliceResult found_at_once(const Singles& singles, const gpu::CoincidenceRules& rules) {
+inline gpu::SliceResult found_at_once(const Singles& singles, const gpu::CoincidenceRules& rules,
+                                      const gpu::EnergyWindow& energy = {false, 0, 0}) {
     const config::Scanner scanner = resort_scanner();
     gpu::PipelineOptions options;
     options.input = gpu::Input::singles;
     options.geometry = scanner.geometry;
-    options.energy.filter = false;
+    options.energy = energy;
     options.rules = rules;
     options.max_slice_frames = static_cast<std::uint32_t>(singles.size() + 1);
     config::Calibration calibration;
@@ -130,8 +131,8 @@ inline Singles difficult(const std::string& kind, std::uint32_t window, std::mt1
     return singles;
 }
 
-inline bool same_bytes(const gpu::RecordVector<gpu::Coincidence>& a,
-                       const gpu::RecordVector<gpu::Coincidence>& b) {
+template <class Record>
+bool same_bytes(const gpu::RecordVector<Record>& a, const gpu::RecordVector<Record>& b) {
     return a.size() == b.size() &&
            (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof a.front()) == 0);
 }

@@ -18,26 +18,31 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
                 const std::filesystem::path& directory) {
     Outputs outputs(true);
     RunWriter run(inputs, engines, directory, outputs);
-    std::vector<daemon::ListModePart> files;
-    std::uint64_t records = 0;
+    std::vector<daemon::ListModePart> coincidences;
+    std::vector<daemon::ListModePart> triples;
+    const auto append = [](std::vector<daemon::ListModePart>& files, std::string name, const PartFile& file) {
+        if (file.bytes == 0) return;
+        daemon::ListModePart part{std::move(name)};
+        part.first_record = files.empty() ? 0 : files.back().first_record + files.back().records;
+        part.records = file.records;
+        part.bytes = file.bytes;
+        part.first_time = file.first_time;
+        part.last_time = file.last_time;
+        files.push_back(part);
+    };
     std::optional<std::uint64_t> end;  // of the part before
     for (std::size_t shard = 0; shard < parts.count; ++shard) {
-        const PartState state = parts.state(shard);
+        PartState state = parts.state(shard);
         if (end && state.begin != *end) {
             throw BadInput(fmt::format("{} begins at tick {}, but the part before it ends at {}",
                                        (directory / part_name(shard)).string(), state.begin, *end));
         }
         end = state.end;
         run.add(state);
-        daemon::ListModePart part{part_name(shard)};
-        part.first_record = std::exchange(records, records + state.records);
-        part.records = state.records;
-        part.bytes = state.bytes;
-        part.first_time = state.first_time;
-        part.last_time = state.last_time;
-        files.push_back(part);
+        append(coincidences, part_name(shard), state.coincidences);
+        append(triples, part_name(shard, daemon::RecordKind::triples), state.triples);
     }
-    const ResortedRun& made = run.finish(std::move(files), parts.back_end);
+    const ResortedRun& made = run.finish(std::move(coincidences), std::move(triples), parts.back_end);
     outputs.commit();
     remove_partial_parts(directory);
     std::cout << summary(directory, made);

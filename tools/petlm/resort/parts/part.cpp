@@ -22,7 +22,7 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint64_t magic = 0x3144524853544550;  // "PETSHRD1"
+constexpr std::uint64_t magic = 0x3244524853544550;  // "PETSHRD2"
 
 class Encoder {
   public:
@@ -68,6 +68,16 @@ class Decoder {
         left_ = left_.subspan(size * sizeof(Value));
         return true;
     }
+    /// Into a vector of any size.
+    template <class Value>
+    bool get_all(std::vector<Value>& values) {
+        std::uint64_t size = 0;
+        if (left_.size() < sizeof size) return false;
+        std::memcpy(&size, left_.data(), sizeof size);
+        if (size > left_.size() / sizeof(Value)) return false;
+        values.resize(size);
+        return get(values);
+    }
     [[nodiscard]] bool ended() const { return left_.empty(); }
 
   private:
@@ -84,14 +94,55 @@ bool each_array(Sums& sums, Do what) {
 /// The members of fixed size.
 template <class State, class Do>
 bool each_number(State& s, Do what) {
-    return what(s.begin) && what(s.end) && what(s.records) && what(s.first_time) && what(s.last_time) &&
-           what(s.bytes) && what(s.taken) && what(s.counts);
+    return what(s.begin) && what(s.end) && what(s.coincidences) && what(s.triples) && what(s.taken) &&
+           what(s.counts);
+}
+
+void put_border(const std::optional<GammaBorder>& border, Encoder& out) {
+    out.put(std::uint64_t{border ? 1U : 0U});
+    if (!border) return;
+    out.put(border->first);
+    out.put(border->last);
+    out.put(border->last_from);
+}
+
+bool get_border(Decoder& in, std::optional<GammaBorder>& border) {
+    std::uint64_t present = 0;
+    if (!in.get(present)) return false;
+    if (present == 0) return true;
+    border.emplace();
+    return in.get_all(border->first) && in.get_all(border->last) && in.get(border->last_from);
+}
+
+/// Writes the records under a name of this process, and gives the file its name.
+template <class Lists>
+PartFile write_records(const std::filesystem::path& file, daemon::RecordKind kind, const Lists& lists,
+                       std::uint32_t block_bytes, const nlohmann::json& description) {
+    const std::filesystem::path partial = own_partial(file);
+    std::filesystem::remove(partial);  // of a process with the same number that was killed
+    RecordFile out(partial, kind, block_bytes, description);
+    PartFile written;
+    for (const auto& records : lists) {
+        if (records.empty()) continue;
+        if (written.first_time == 0) written.first_time = daemon::time_of(records.front());
+        written.last_time = daemon::time_of(records.back());
+        written.records += records.size();
+        out.append(std::span(records.data(), records.size()));
+    }
+    out.close();
+    written.bytes = std::filesystem::file_size(partial);
+    std::filesystem::rename(partial, file);
+    return written;
+}
+
+bool is_of_parts(const std::string& name) {
+    return name.starts_with("coincidences-") || name.starts_with("triples-");
 }
 
 }  // namespace
 
-std::string part_name(std::size_t shard) {
-    return fmt::format("coincidences-{:04}.plm", shard + 1);
+std::string part_name(std::size_t shard, daemon::RecordKind kind) {
+    return fmt::format("{}-{:04}.plm", daemon::name_of(kind), shard + 1);
 }
 
 std::string state_name(std::size_t shard) {
@@ -110,8 +161,10 @@ std::vector<std::byte> encode(const PartState& state) {
     for (const auto& [time, sums] : state.sums) {
         put(time);
         put(sums.counts);
+        put(sums.gammas);
         each_array(sums, put);
     }
+    put_border(state.border, out);
     return out.finish();
 }
 
@@ -130,10 +183,11 @@ std::optional<PartState> decode(std::span<const std::byte> bytes, const config::
     for (std::uint64_t i = 0; i < count; ++i) {
         std::uint64_t time = 0;
         gpu::IntervalSums sums = gpu::IntervalSums::none(geometry);
-        if (!get(time) || !get(sums.counts) || !each_array(sums, get)) return std::nullopt;
+        if (!get(time) || !get(sums.counts) || !get(sums.gammas) || !each_array(sums, get))
+            return std::nullopt;
         state.sums.emplace_back(time, std::move(sums));
     }
-    if (!in.ended()) return std::nullopt;
+    if (!get_border(in, state.border) || !in.ended()) return std::nullopt;
     return state;
 }
 
@@ -146,24 +200,17 @@ std::filesystem::path own_partial(const std::filesystem::path& file) {
 void write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
                 const Inputs& inputs, const Engines& engines, const daemon::Coverage& covered) {
     check_taken(result.taken, inputs);
-    PartState state{result, result.range.start, result.range.end};
-    const std::filesystem::path file = directory / part_name(shard);
-    const std::filesystem::path partial = own_partial(file);
-    std::filesystem::remove(partial);  // of a process with the same number that was killed
-    nlohmann::json description = engines.description(inputs, daemon::part_of(covered, result.range));
-    description["part"] = shard + 1;
-    RecordFile out(partial, daemon::RecordKind::coincidences, inputs.singles.front().block_bytes(),
-                   description);
-    for (const auto& records : result.coincidences) {
-        if (records.empty()) continue;
-        if (state.first_time == 0) state.first_time = records.front().time;
-        state.last_time = records.back().time;
-        state.records += records.size();
-        out.append(std::span<const gpu::Coincidence>(records));
-    }
-    out.close();
-    state.bytes = std::filesystem::file_size(partial);
-    std::filesystem::rename(partial, file);
+    PartState state{result, result.range.start, result.range.end, {}, {}};
+    const auto write = [&](daemon::RecordKind kind, const auto& lists) {
+        nlohmann::json description =
+            engines.description(kind, inputs, daemon::part_of(covered, result.range));
+        description["part"] = shard + 1;
+        return write_records(directory / part_name(shard, kind), kind, lists,
+                             inputs.singles.front().block_bytes(), description);
+    };
+    state.coincidences = write(daemon::RecordKind::coincidences, result.coincidences);
+    if (engines.rules.gammas)
+        state.triples = write(daemon::RecordKind::triples, std::span(&result.triples, 1));
     const std::vector<std::byte> bytes = encode(state);
     const std::filesystem::path state_file = directory / state_name(shard);
     daemon::File state_out(own_partial(state_file), daemon::IfExists::discard);
@@ -177,11 +224,11 @@ void write_part(const std::filesystem::path& directory, std::size_t shard, const
 void remove_parts_after(const std::filesystem::path& directory, std::size_t keep) {
     std::set<std::string> kept;
     for (std::size_t shard = 0; shard < keep; ++shard)
-        kept.insert({part_name(shard), state_name(shard)});
+        kept.insert({part_name(shard), part_name(shard, daemon::RecordKind::triples), state_name(shard)});
     std::vector<std::filesystem::path> others;
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with("coincidences-") && !kept.contains(name)) others.push_back(entry.path());
+        if (is_of_parts(name) && !kept.contains(name)) others.push_back(entry.path());
     }
     std::error_code gone;
     for (const std::filesystem::path& file : others)
@@ -191,8 +238,7 @@ void remove_parts_after(const std::filesystem::path& directory, std::size_t keep
 void remove_partial_parts(const std::filesystem::path& directory) {
     for (const auto& entry : std::filesystem::directory_iterator(directory)) {
         const std::string name = entry.path().filename().string();
-        if (name.starts_with("coincidences-") && name.ends_with(".partial"))
-            std::filesystem::remove(entry.path());
+        if (is_of_parts(name) && name.ends_with(".partial")) std::filesystem::remove(entry.path());
     }
 }
 
@@ -201,9 +247,14 @@ std::optional<PartState> read_part(const std::filesystem::path& directory, std::
     std::ifstream in(directory / state_name(shard), std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     auto state = decode(std::as_bytes(std::span(text)), geometry);
-    std::error_code error;
-    const auto bytes = std::filesystem::file_size(directory / part_name(shard), error);
-    if (!state || error || bytes != state->bytes) return std::nullopt;
+    const auto is_there = [&](daemon::RecordKind kind, const PartFile& file) {
+        std::error_code error;
+        const auto bytes = std::filesystem::file_size(directory / part_name(shard, kind), error);
+        return file.bytes == (error ? 0 : bytes);
+    };
+    if (!state || !is_there(daemon::RecordKind::coincidences, state->coincidences) ||
+        !is_there(daemon::RecordKind::triples, state->triples))
+        return std::nullopt;
     return state;
 }
 

@@ -1,6 +1,6 @@
-// The part of the result that comes from one shard: a file of coincidences and, beside it, what else the
-// shard adds to the run. Both have their names only once they are on the disk: a job that is started again
-// continues after the parts that are there.
+// The part of the result that comes from one shard: a file of coincidences, with gammas one of triples, and
+// beside them what else the shard adds to the run. They have their names only once they are on the disk: a
+// job that is started again continues after the parts that are there.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,31 @@
 
 #include "config/scanner/geometry.hpp"
 #include "daemon/coverage/coverage.hpp"
+#include "daemon/listmode/format.hpp"
 #include "tools/petlm/resort/search/engines.hpp"
 #include "tools/petlm/resort/search/shard.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
 
-/// All but the coincidences.
-struct PartState : ShardSums {
-    std::uint64_t begin = 0;  ///< where its first group may open
-    std::uint64_t end = 0;    ///< where the next part begins
+/// A file of records.
+struct PartFile {
     std::uint64_t records = 0;
     std::uint64_t first_time = 0;  ///< of the records; 0 without any
     std::uint64_t last_time = 0;
-    std::uint64_t bytes = 0;  ///< of the file
+    std::uint64_t bytes = 0;  ///< 0: there is no such file
+};
+
+/// All but the records.
+struct PartState : ShardSums {
+    std::uint64_t begin = 0;  ///< where its first group may open
+    std::uint64_t end = 0;    ///< where the next part begins
+    PartFile coincidences;
+    PartFile triples;
 };
 
 /// "coincidences-0001.plm" for shard 0.
-std::string part_name(std::size_t shard);
+std::string part_name(std::size_t shard, daemon::RecordKind kind = daemon::RecordKind::coincidences);
 /// "coincidences-0001.state"
 std::string state_name(std::size_t shard);
 
@@ -41,7 +48,7 @@ std::optional<PartState> decode(std::span<const std::byte> bytes, const config::
 /// file, such as a task and the one that replaces it, use other names.
 std::filesystem::path own_partial(const std::filesystem::path& file);
 
-/// Writes both files; processes that write the same part do not disturb each other. `covered`: by all parts.
+/// Writes the files; processes that write the same part do not disturb each other. `covered`: by all parts.
 /// Throws BadInput if singles named crystals that the scanner does not have, std::system_error.
 void write_part(const std::filesystem::path& directory, std::size_t shard, const ShardResult& result,
                 const Inputs& inputs, const Engines& engines, const daemon::Coverage& covered);

@@ -21,9 +21,11 @@ namespace {
 
 using nlohmann::json;
 
-/// Versions before 1.1 do not count these.
+/// Earlier versions do not count these.
 bool later_counter(const daemon::LedgerCounter& counter, const json& section) {
     const std::string_view name = counter.name;
+    const std::string_view of = counter.section;
+    if ((of == "gammas" || of == "triples") && section.empty()) return true;
     return (name == "unnumbered" || name == "duplicates_suspected") && section.is_object() &&
            !section.empty() && !section.contains(name);
 }
@@ -85,13 +87,16 @@ json resorted_ledger(const Inputs& inputs, const ResortedRun& made, std::uint64_
     ledger.pairs.delayeds_found = made.singles.delayeds;
     ledger.pairs.written = made.singles.prompts + made.singles.delayeds;
     ledger.saved_singles = {};
+    ledger.gammas = made.gammas.value_or(gpu::GammaCounts());
+    ledger.triples = {};
+    ledger.triples.found = ledger.triples.written = ledger.gammas.triples + ledger.gammas.delayed;
     json all = to_json(ledger);
     if (sum) return all;
     // Of a run that was interrupted, or of a part of one; nobody can tell whether it closes.
     json known = {{"tags", {{"written", tags}}}};
     if (inputs.runs.size() == 1 && whole && inputs.documents[0].value("ledger", json()).is_object())
         known = inputs.documents[0]["ledger"];
-    for (const char* section : {"singles", "pairs", "saved_singles"})
+    for (const char* section : {"singles", "pairs", "saved_singles", "gammas", "triples"})
         known[section] = all.at(section);
     return known;
 }
@@ -181,8 +186,11 @@ void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs) {
 }
 
 std::string summary(const std::filesystem::path& output, const ResortedRun& made) {
-    return fmt::format("{}: {} prompts, {} delayeds from {} singles ({})\n", output.string(),
-                       made.singles.prompts, made.singles.delayeds, made.taken.accepted, made.back_end);
+    const std::string triples =
+        made.gammas ? fmt::format(", {} triples", made.gammas->triples + made.gammas->delayed) : "";
+    return fmt::format("{}: {} prompts, {} delayeds{} from {} singles ({})\n", output.string(),
+                       made.singles.prompts, made.singles.delayeds, triples, made.taken.accepted,
+                       made.back_end);
 }
 
 void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage covered,
@@ -194,6 +202,8 @@ void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage c
     json content = inputs.documents[inputs.first()];
     for (const auto& [key, value] : settings.items())
         content["configuration"][key] = value;
+    if (!settings.contains("gammas") && content["configuration"].contains("gammas"))
+        content["configuration"]["gammas"] = nullptr;
     content["state"] = state_of(inputs);
     content["resorted"] = settings;
     content["resorted"]["from"] = from_inputs(inputs);
@@ -215,6 +225,8 @@ void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage c
     json files = json::array();
     for (const daemon::ListModePart& part : made.coincidences_files)
         files.push_back(entry(part, daemon::RecordKind::coincidences));
+    for (const daemon::ListModePart& part : made.triples_files)
+        files.push_back(entry(part, daemon::RecordKind::triples));
     if (std::filesystem::exists(Outputs::partial(tags))) {
         files.push_back(
             entry(part_of(tags, tag_count, tag_times.start, tag_times.end), daemon::RecordKind::tags));

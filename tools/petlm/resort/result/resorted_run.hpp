@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct ResortedRun {
     gpu::FrameCounts taken;  ///< the saved singles
     daemon::SecondsTotal seconds;
     std::optional<double> live;  ///< mean share of the data of the boards that arrived; absent: unknown
+    std::optional<gpu::GammaCounts> gammas;  ///< absent: none were looked for
     std::vector<daemon::ListModePart> coincidences_files;
+    std::vector<daemon::ListModePart> triples_files;
     daemon::ListModePart seconds_file;
     std::string back_end;
 };
@@ -46,7 +49,7 @@ void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs);
 std::string summary(const std::filesystem::path& output, const ResortedRun& made);
 
 /// Merges the tags of the inputs, and writes run.json. The ledger is the sum of theirs, but for what depends
-/// on the settings: {"coincidence": ..., "energy": ...}.
+/// on the settings: {"coincidence": ..., "energy": ...}, and "gammas" if there are any.
 void complete_run(const Inputs& inputs, const nlohmann::json& settings, daemon::Coverage covered,
                   const ResortedRun& made, const std::filesystem::path& output);
 

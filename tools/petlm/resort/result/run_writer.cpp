@@ -36,8 +36,9 @@ std::unique_ptr<daemon::SecondsFile> claim_files(const Inputs& inputs, const Eng
     std::filesystem::remove(partial);  // of a program that was killed
     return std::make_unique<daemon::SecondsFile>(
         partial, engines.scanner.geometry,
-        seconds_description(engines.description(inputs, covered), engines.rules), config::Compression::none,
-        std::chrono::minutes(1));
+        seconds_description(engines.description(daemon::RecordKind::seconds, inputs, covered), engines.rules),
+        config::Compression::none, std::chrono::minutes(1), daemon::Closing{},
+        engines.rules.gammas.has_value());
 }
 
 }  // namespace
@@ -50,19 +51,26 @@ RunWriter::RunWriter(const Inputs& inputs, const Engines& engines, const std::fi
       covered_(covered_by_result(inputs, engines.configuration, output)),
       seconds_file_(claim_files(inputs, engines, covered_, output, outputs)),
       seconds_(inputs.reporting(), second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s()),
-               engines.scanner.geometry, engines.ticks_per_s(), engines.rules, seconds_file_.get()) {}
+               engines.scanner.geometry, engines.ticks_per_s(), engines.rules, seconds_file_.get()) {
+    if (engines.rules.gammas) made_.gammas.emplace();
+}
 
-void RunWriter::add(const ShardSums& shard) {
-    for (const auto& [time, sums] : shard.sums)
+void RunWriter::add(ShardSums& shard) {
+    borders_.settle(shard);
+    for (const auto& [time, sums] : shard.sums) {
         seconds_.add(time, sums);
+        if (made_.gammas) *made_.gammas += sums.gammas;
+    }
     made_.taken += shard.taken;
     made_.singles += shard.counts;
 }
 
-const ResortedRun& RunWriter::finish(std::vector<daemon::ListModePart> coincidences, std::string back_end) {
+const ResortedRun& RunWriter::finish(std::vector<daemon::ListModePart> coincidences,
+                                     std::vector<daemon::ListModePart> triples, std::string back_end) {
     seconds_.finish();
     check_taken(made_.taken, inputs_);
     made_.coincidences_files = std::move(coincidences);
+    made_.triples_files = std::move(triples);
     made_.back_end = std::move(back_end);
     if (seconds_file_) {
         made_.seconds_file = close(*seconds_file_, output_ / daemon::seconds_file);

@@ -15,6 +15,7 @@
 #include "tools/petlm/resort/result/resorted_run.hpp"
 #include "tools/petlm/resort/result/resorted_seconds.hpp"
 #include "tools/petlm/resort/search/engines.hpp"
+#include "tools/petlm/resort/search/gamma_border.hpp"
 #include "tools/petlm/resort/search/shard.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
 
@@ -31,11 +32,12 @@ class RunWriter {
     /// What the coincidences cover.
     [[nodiscard]] const daemon::Coverage& covered() const { return covered_; }
     [[nodiscard]] std::span<const gpu::TickRange> seconds() const { return seconds_.ranges(); }
-    /// The sums of the next shard.
-    void add(const ShardSums& shard);
-    /// There are no more shards: completes the files, which the caller commits. `coincidences`: the files of
-    /// them, in order. Throws BadInput if singles named crystals that the scanner does not have.
-    const ResortedRun& finish(std::vector<daemon::ListModePart> coincidences, std::string back_end);
+    /// The sums of the next shard, which are settled with those of the shards before.
+    void add(ShardSums& shard);
+    /// There are no more shards: completes the files, which the caller commits. `coincidences`, `triples`:
+    /// the files of them, in order. Throws BadInput if singles named crystals that the scanner does not have.
+    const ResortedRun& finish(std::vector<daemon::ListModePart> coincidences,
+                              std::vector<daemon::ListModePart> triples, std::string back_end);
 
   private:
     const Inputs& inputs_;
@@ -44,6 +46,7 @@ class RunWriter {
     const daemon::Coverage covered_;
     const std::unique_ptr<daemon::SecondsFile> seconds_file_;  ///< of a run
     ResortedSeconds seconds_;
+    GammaBorders borders_;
     ResortedRun made_;
 };
 

@@ -36,11 +36,15 @@ config::Calibration no_calibration(const config::Geometry& g) {
 }  // namespace
 
 nlohmann::json Engines::settings() const {
-    return {{"coincidence", configuration.document->at("coincidence")},
-            {"energy", configuration.document->at("energy")}};
+    const nlohmann::json& document = *configuration.document;
+    nlohmann::json settings = {{"coincidence", document.at("coincidence")},
+                               {"energy", document.at("energy")}};
+    if (configuration.gammas) settings["gammas"] = document.at("gammas");
+    return settings;
 }
 
-nlohmann::json Engines::description(const Inputs& inputs, const daemon::Coverage& covered) const {
+nlohmann::json Engines::description(daemon::RecordKind kind, const Inputs& inputs,
+                                    daemon::Coverage covered) const {
     nlohmann::json description = inputs.singles.front().description();
     description["run_id"] = inputs.documents[inputs.first()].value("run_id", description["run_id"]);
     const config::Coincidence& c = configuration.coincidence;
@@ -48,6 +52,7 @@ nlohmann::json Engines::description(const Inputs& inputs, const daemon::Coverage
     description["delay_ticks"] = c.delay_ticks ? nlohmann::json(*c.delay_ticks) : nlohmann::json();
     description["delayeds"] = c.delay_ticks ? nlohmann::json(name_of(c.delayeds)) : nlohmann::json();
     description["resorted"] = settings();
+    if (kind == daemon::RecordKind::triples) covered.rules.gammas = configuration.gammas;
     description["coverage"] = daemon::to_json(covered);
     return description;
 }
@@ -64,11 +69,12 @@ gpu::EnergyWindow Engines::energies() const {
 
 std::unique_ptr<ShardSearch> Engines::make_search(std::size_t worker) const {
     config::Configuration of_worker = configuration;
+    of_worker.gammas.reset();  // ShardGammas finds them
     of_worker.pipeline.devices.reset();
     if (gpus > 0) of_worker.pipeline.devices = std::vector{static_cast<std::uint32_t>(worker % gpus)};
     return std::make_unique<ShardSearch>(
         daemon::make_backend(of_worker, scanner, no_calibration(scanner.geometry), 0, gpu::Input::singles),
-        slice_singles, rules.window + rules.delay.value_or(0));
+        slice_singles, rules, scanner.geometry.crystal_count());
 }
 
 Engines engines_for(const nlohmann::json& run, const ResortOptions& options) {

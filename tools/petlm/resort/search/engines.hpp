@@ -9,6 +9,7 @@
 #include "config/configuration.hpp"
 #include "config/scanner/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
+#include "daemon/listmode/format.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 #include "tools/petlm/resort/search/options.hpp"
@@ -25,11 +26,12 @@ struct Engines {
     std::uint32_t slice_singles = 0;
     unsigned gpus = 0;  ///< 0: the CPU
 
-    /// {"coincidence": ..., "energy": ...}
+    /// {"coincidence": ..., "energy": ...}, and "gammas" if there are any.
     [[nodiscard]] nlohmann::json settings() const;
-    /// That of a file of coincidences: of the run that the result is, with what is known of the singles.
-    /// `covered`: what it covers.
-    [[nodiscard]] nlohmann::json description(const Inputs& inputs, const daemon::Coverage& covered) const;
+    /// That of a file of records of this kind: of the run that the result is, with what is known of the
+    /// singles. `covered`: what its coincidences cover.
+    [[nodiscard]] nlohmann::json description(daemon::RecordKind kind, const Inputs& inputs,
+                                             daemon::Coverage covered) const;
     [[nodiscard]] std::uint64_t ticks_per_s() const;
     /// The energies of the singles that the pipelines take.
     [[nodiscard]] gpu::EnergyWindow energies() const;

@@ -34,8 +34,19 @@ struct ResortOptions {
     std::optional<std::string> delay_ns;  ///< decimal; instead of delay_ticks
     bool no_delay = false;
     std::optional<std::string> delayeds;
-    std::optional<double> lower_keV;  // NOLINT(readability-identifier-naming): the unit's spelling
-    std::optional<double> upper_keV;  // NOLINT(readability-identifier-naming)
+    std::optional<double> lower_keV;        // NOLINT(readability-identifier-naming): the unit's spelling
+    std::optional<double> upper_keV;        // NOLINT(readability-identifier-naming)
+    bool no_gammas = false;                 ///< no gammas and triples
+    std::optional<double> gamma_lower_keV;  // NOLINT(readability-identifier-naming)
+    std::optional<double> gamma_upper_keV;  // NOLINT(readability-identifier-naming)
+    std::optional<std::uint64_t> gamma_before_ticks;
+    std::optional<std::string> gamma_before_ns;  ///< decimal; instead of gamma_before_ticks
+    std::optional<std::uint64_t> gamma_after_ticks;
+    std::optional<std::string> gamma_after_ns;  ///< decimal; instead of gamma_after_ticks
+    std::optional<std::string> gamma_policy;
+    std::optional<std::uint64_t> gamma_delay_ticks;
+    std::optional<std::string> gamma_delay_ns;  ///< decimal; instead of gamma_delay_ticks
+    bool no_gamma_delay = false;
     std::string backend = "auto";
     std::optional<std::uint32_t> threads;  ///< workers; absent or 0: one for each core, or a few per GPU
     std::optional<unsigned> gpus;          ///< absent: all that can be used

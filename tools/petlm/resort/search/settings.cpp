@@ -33,11 +33,59 @@ void narrow(nlohmann::json& energy, const ResortOptions& options) {
     energy = {{"filter", true}, {"lower_keV", lower}, {"upper_keV", upper}};
 }
 
+bool asks_for_gammas(const ResortOptions& o) {
+    return o.gamma_lower_keV || o.gamma_upper_keV || o.gamma_before_ticks || o.gamma_after_ticks ||
+           o.gamma_policy || o.gamma_delay_ticks || o.no_gamma_delay;
+}
+
+/// `saved`: the configuration of the saved singles.
+void check_saved(const nlohmann::json& gammas, const nlohmann::json& saved) {
+    const nlohmann::json& energy = saved.at("energy");
+    if (!energy.at("filter").get<bool>()) return;
+    std::string windows;
+    const auto inside = [&](const nlohmann::json& window) {
+        const double lower = window.at("lower_keV").get<double>();
+        const double upper = window.at("upper_keV").get<double>();
+        windows += fmt::format("{}{} to {} keV", windows.empty() ? "" : " and ", lower, upper);
+        return lower <= gammas.at("lower_keV").get<double>() && gammas.at("upper_keV").get<double>() <= upper;
+    };
+    const nlohmann::json of_run = saved.value("gammas", nlohmann::json());
+    if (inside(energy) || (of_run.is_object() && inside(of_run))) return;
+    throw UsageError(
+        fmt::format("--gamma-lower-kev {}, --gamma-upper-kev {}: the run has saved singles from {}",
+                    gammas.at("lower_keV").dump(), gammas.at("upper_keV").dump(), windows));
+}
+
+/// The section of the gammas, which a run without them need not have.
+void set_gammas(nlohmann::json& document, const nlohmann::json& saved, const ResortOptions& options) {
+    nlohmann::json gammas = document.value("gammas", nlohmann::json());
+    if (options.no_gammas || (gammas.is_null() && !asks_for_gammas(options))) {
+        document["gammas"] = nullptr;
+        return;
+    }
+    const auto set = [&](const char* key, const char* option, const auto& value) {
+        if (value) gammas[key] = *value;
+        if (option != nullptr && !gammas.contains(key))
+            throw UsageError(fmt::format("the run has no gammas: expected {}, too", option));
+    };
+    set("lower_keV", "--gamma-lower-kev", options.gamma_lower_keV);
+    set("upper_keV", "--gamma-upper-kev", options.gamma_upper_keV);
+    set("before_ticks", "--gamma-before-ticks or --gamma-before-ns", options.gamma_before_ticks);
+    set("after_ticks", "--gamma-after-ticks or --gamma-after-ns", options.gamma_after_ticks);
+    set("policy", nullptr, options.gamma_policy);
+    set("delay_ticks", nullptr, options.gamma_delay_ticks);
+    if (options.no_gamma_delay) gammas.erase("delay_ticks");
+    check_saved(gammas, saved);
+    document["gammas"] = gammas;
+}
+
 }  // namespace
 
 ResortOptions in_ticks(ResortOptions options, const nlohmann::json& run) {
     using config::Rounding;
-    if (!options.window_ns && !options.delay_ns && !options.input.in_seconds.any()) return options;
+    if (!options.window_ns && !options.delay_ns && !options.gamma_before_ns && !options.gamma_after_ns &&
+        !options.gamma_delay_ns && !options.input.in_seconds.any())
+        return options;
     const double tick_ps = tick_ps_of(run.at("scanner"), options.input.runs.front());
     const auto ticks = [&](const char* option, const std::string& ns, Rounding rounding) {
         return option_ticks(option, ns, config::TimeUnit::ns, tick_ps, rounding);
@@ -51,6 +99,12 @@ ResortOptions in_ticks(ResortOptions options, const nlohmann::json& run) {
         options.window_ticks = static_cast<std::uint32_t>(window);
     }
     if (options.delay_ns) options.delay_ticks = ticks("--delay-ns", *options.delay_ns, Rounding::nearest);
+    if (const auto& ns = options.gamma_before_ns)
+        options.gamma_before_ticks = ticks("--gamma-before-ns", *ns, Rounding::down);
+    if (const auto& ns = options.gamma_after_ns)
+        options.gamma_after_ticks = ticks("--gamma-after-ns", *ns, Rounding::down);
+    if (const auto& ns = options.gamma_delay_ns)
+        options.gamma_delay_ticks = ticks("--gamma-delay-ns", *ns, Rounding::nearest);
     set_ticks(options.input.in_seconds, tick_ps, options.input.from, options.input.to);
     return options;
 }
@@ -72,13 +126,13 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     set(coincidence, "delayeds", options.delayeds);
     if (options.no_delay) coincidence.erase("delay_ticks");
     narrow(document.at("energy"), options);
+    set_gammas(document, run.at("configuration"), options);
     document["pipeline"]["backend"] = options.backend;
     document["pipeline"].erase("devices");  // those of the host of the run
     document["pipeline"]["threads"] = 1;
     document["pipeline"]["slice_frames"] = slice_singles;
     document["pipeline"]["max_pending_singles"] = std::uint64_t{16} * slice_singles;
     document["spectra"] = {{"enabled", false}};  // those of frames: singles have none
-    document["gammas"] = nullptr;                // resort finds pairs alone
     document["listmode"]["write_singles"] = false;
     document["listmode"]["write_coincidences"] = true;  // of a run of singles alone, too
     return config::configuration_from_json(document, "/");

@@ -1,11 +1,13 @@
 // Shards: stretches of detector time that are searched for coincidences independently of each other.
 //
 // A shard holds the groups that open in it. It begins where a group opens whatever lies before
-// (group_start.hpp), and its search looks past its end, as far as windows and delayed windows of its groups
-// reach. The coincidences of all shards, one after the other, are those of one search over everything.
+// (group_start.hpp), and its search looks past its end, as far as windows, delayed windows and the gammas of
+// its groups reach. The coincidences of all shards, one after the other, are those of one search over
+// everything.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "gpu/interval_sums.hpp"
 #include "gpu/pipeline.hpp"
 #include "gpu/second_cuts.hpp"
+#include "tools/petlm/resort/search/gamma_border.hpp"
 #include "tools/petlm/resort/singles/singles_files.hpp"
 
 namespace petacq::petlm {
@@ -40,18 +43,20 @@ std::vector<gpu::TickRange> next_shards(std::span<const SinglesFiles> runs, gpu:
 std::vector<gpu::TickRange> plan_shards(std::span<const SinglesFiles> runs, gpu::TickRange interval,
                                         std::uint64_t singles);
 
-/// What a shard adds to the run, apart from its coincidences.
+/// What a shard adds to the run, apart from its records.
 struct ShardSums {
     gpu::FrameCounts taken;  ///< the singles of the shard
     gpu::SingleCounts counts;
     /// The seconds in which the shard lies, by their begin, and the sums over the part of them in the shard.
     std::vector<std::pair<std::uint64_t, gpu::IntervalSums>> sums;
+    std::optional<GammaBorder> border;  ///< if gammas are looked for; absent: nothing was searched
 };
 
 /// What the search of a shard found.
 struct ShardResult : ShardSums {
     gpu::TickRange range;                                           ///< where its groups may open
     std::vector<gpu::RecordVector<gpu::Coincidence>> coincidences;  ///< in order
+    gpu::RecordVector<gpu::Triple> triples;                         ///< of these, in order
 };
 
 }  // namespace petacq::petlm

@@ -22,10 +22,12 @@ std::span<const gpu::Single> within(std::span<const gpu::Single> singles, gpu::T
 
 }  // namespace
 
-ShardSearch::ShardSearch(daemon::Backend backend, std::uint32_t slice_singles, std::uint64_t reach)
+ShardSearch::ShardSearch(daemon::Backend backend, std::uint32_t slice_singles,
+                         const gpu::CoincidenceRules& rules, std::uint32_t crystals)
     : backend_(std::move(backend)),
       slice_singles_(slice_singles),
-      reach_(reach),
+      reach_(rules.window + rules.delay.value_or(0)),
+      gammas_(rules.gammas, crystals),
       spans_(backend_.pipeline->depth() + 1) {
     auto* const singles = reinterpret_cast<gpu::Single*>(
         backend_.memory->allocate(spans_.size() * slice_singles_ * sizeof(gpu::Single)));
@@ -37,12 +39,13 @@ ShardSearch::~ShardSearch() {
     backend_.pipeline.reset();  // first, because it may still read the spans
 }
 
-ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRange shard, std::uint64_t limit,
+ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRange shard, gpu::TickRange all,
                                 std::span<const gpu::TickRange> seconds) {
     result_ = {};
     ahead_.clear();
-    const bool last = shard.end >= limit;
-    shard.end = std::min(shard.end, limit);
+    const bool last = shard.end >= all.end;
+    shard.end = std::min(shard.end, all.end);
+    gammas_.start(shard, all);
     auto second = static_cast<std::size_t>(
         std::partition_point(seconds.begin(), seconds.end(),
                              [&](const gpu::TickRange& s) { return s.end <= shard.start; }) -
@@ -56,21 +59,21 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
         }
     };
     const std::uint64_t decided_by = add_or_max(shard.end, reach_);
-    const std::uint64_t seen_to = std::min(decided_by, limit);
-    const auto order = blocks_in_order(runs, {shard.start, seen_to});
+    const std::uint64_t seen_to = std::min(decided_by, all.end);
+    const auto order = blocks_in_order(runs, {gammas_.range().start, std::max(seen_to, gammas_.range().end)});
     for (std::size_t i = 0; i < order.size(); ++i) {
         const SinglesFiles& run = *order[i].run;
         const SinglesFiles::SinglesBlock& block = *order[i].block;
         // Singles after the shard wait, and with them the watermark.
         const std::uint64_t watermark =
             std::min(i + 1 < order.size() ? order[i + 1].block->first_time : UINT64_MAX, shard.end);
-        if (run.keeps_all() && shard.start <= block.first_time && block.last_time < shard.end &&
-            block.records <= slice_singles_) {
+        if (!gammas_.any() && run.keeps_all() && shard.start <= block.first_time &&
+            block.last_time < shard.end && block.records <= slice_singles_) {
             read_whole(run, block);
             end_seconds(watermark);
             continue;
         }
-        const auto singles = run.kept(run.read(block, block_), kept_);
+        const auto singles = gammas_.take(run.kept(run.read(block, block_), kept_));
         add(within(singles, shard), block.first_time, true);
         if (!last) {
             const auto after = within(singles, {shard.end, seen_to});
@@ -93,6 +96,7 @@ ShardResult ShardSearch::search(std::span<const SinglesFiles> runs, gpu::TickRan
     while (!submitted_.empty())
         collect();
     backend_.pipeline->reset();
+    gammas_.finish(result_);
     return std::move(result_);
 }
 

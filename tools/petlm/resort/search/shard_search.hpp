@@ -13,25 +13,29 @@
 #include "daemon/backend/backend.hpp"
 #include "daemon/listmode/file_reader.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "tools/petlm/resort/search/shard.hpp"
+#include "tools/petlm/resort/search/shard_gammas.hpp"
 #include "tools/petlm/resort/singles/singles_files.hpp"
 
 namespace petacq::petlm {
 
 /// Reads blocks in order of time and hands their singles to the pipeline as they lie: the pipeline puts them
 /// in order. Memory is bounded by the slices of the pipeline, and for a shard by its coincidences and the
-/// singles that its last windows reach. One thread at a time.
+/// singles that its last windows reach, and with gammas all of these. One thread at a time.
 class ShardSearch {
   public:
-    /// `slice_singles`: as PipelineOptions::max_slice_frames. `reach`: window + delay.
-    ShardSearch(daemon::Backend backend, std::uint32_t slice_singles, std::uint64_t reach);
+    /// `backend`: looks for pairs alone. `slice_singles`: as PipelineOptions::max_slice_frames. `crystals`:
+    /// of the scanner.
+    ShardSearch(daemon::Backend backend, std::uint32_t slice_singles, const gpu::CoincidenceRules& rules,
+                std::uint32_t crystals);
     ~ShardSearch();
     ShardSearch(const ShardSearch&) = delete;
     ShardSearch& operator=(const ShardSearch&) = delete;
 
-    /// `shard` begins and ends where groups open. Singles at `limit` or later do not exist: a shard that
-    /// reaches it is the last one. `seconds`: all seconds.
-    ShardResult search(std::span<const SinglesFiles> runs, gpu::TickRange shard, std::uint64_t limit,
+    /// `shard` begins and ends where groups open. Singles outside of `all` do not exist: a shard that reaches
+    /// its end is the last one. `seconds`: all seconds.
+    ShardResult search(std::span<const SinglesFiles> runs, gpu::TickRange shard, gpu::TickRange all,
                        std::span<const gpu::TickRange> seconds);
     [[nodiscard]] std::string back_end() const { return backend_.pipeline->description(); }
 
@@ -49,7 +53,8 @@ class ShardSearch {
 
     daemon::Backend backend_;
     const std::uint32_t slice_singles_;
-    const std::uint64_t reach_;
+    const std::uint64_t reach_;  ///< of windows and delayed windows
+    ShardGammas gammas_;
     std::vector<gpu::FrameSpan> spans_;
     std::vector<gpu::Single*> buffers_;  // a ring; the pipeline may read all but the one being filled
     std::size_t filling_ = 0;

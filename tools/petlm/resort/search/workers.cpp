@@ -85,7 +85,8 @@ void Workers::work_on(std::size_t shard, ShardSearch& search, GroupStarts& start
     range.start = begin_of(shard);
     ShardResult result;
     if (range.start < range.end)
-        result = search.search(work_.runs, range, work_.shards.back().end, work_.seconds);
+        result = search.search(work_.runs, range, {work_.shards.front().start, work_.shards.back().end},
+                               work_.seconds);
     result.range = range;
     const net::MutexLock lock(mutex_);
     begins_.erase(shard);

@@ -30,6 +30,7 @@ from petacq.errors import (
 from petacq.layout import (
     CLOCK,
     COINCIDENCE,
+    COINCIDENT,
     DEAD_TIME,
     DELAYED,
     GATE,
@@ -38,6 +39,7 @@ from petacq.layout import (
     SINGLE,
     TAG,
     TRIGGER,
+    TRIPLE,
 )
 from petacq.plm import Missing, PlmFile
 from petacq.plm_files import PlmFiles, PlmSet
@@ -54,6 +56,7 @@ __version__ = "1.0.0"
 __all__ = [
     "CLOCK",
     "COINCIDENCE",
+    "COINCIDENT",
     "DEAD_TIME",
     "DELAYED",
     "FRAME",
@@ -64,6 +67,7 @@ __all__ = [
     "SINGLE",
     "TAG",
     "TRIGGER",
+    "TRIPLE",
     "Calibration",
     "CalibrationError",
     "CaptureError",

@@ -33,6 +33,20 @@ COINCIDENCE = np.dtype(
 #: One single. Time in ticks, energy in keV.
 SINGLE = np.dtype([("time", "<u8"), ("crystal", "<u4"), ("energy", "<f4")])
 
+COINCIDENT = 0
+
+#: A pair and a gamma near it in time: the fields of the pair, then those of the gamma. gamma_dt: ticks after the earlier
+#: single of the pair, less the delay of a delayed gamma; third: COINCIDENT or DELAYED.
+TRIPLE = np.dtype(
+    [
+        *((name, COINCIDENCE[name]) for name in COINCIDENCE.names or ()),
+        ("gamma_dt", "<i4"),
+        ("gamma_crystal", "<u4"),
+        ("gamma_energy", "<f4"),
+        ("third", "<u4"),
+    ]
+)
+
 #: One tag: a mark in detector time that is no hit. Time in ticks; kind: TRIGGER and so on, or another number. The value
 #: of a position is a signed number of micrometres: ``tags["value"].view("<i4")`` of a contiguous copy.
 TAG = np.dtype([("time", "<u8"), ("value", "<u4"), ("source", "<u2"), ("channel", "u1"), ("kind", "u1")])
@@ -44,6 +58,7 @@ KINDS: dict[int, tuple[str, np.dtype[np.void] | None]] = {
     2: ("singles", SINGLE),
     3: ("tags", TAG),
     4: ("seconds", None),
+    5: ("triples", TRIPLE),
 }
 
 FILE_MAGIC = b"PETACQLM"

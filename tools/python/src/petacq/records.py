@@ -35,7 +35,7 @@ class RecordBlocks(ABC):
     #: Of several files the first.
     path: Path
     dtype: np.dtype[np.void]
-    #: "coincidences", "singles", "tags" or "seconds".
+    #: "coincidences", "singles", "triples", "tags" or "seconds".
     kind: str
     _ends: npt.NDArray[np.uint64]  # records up to and including each block
     _first_time: npt.NDArray[np.uint64]

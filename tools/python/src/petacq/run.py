@@ -35,7 +35,7 @@ def open_run(path: str | os.PathLike[str], verify: bool = False) -> Run:
     if verify:
         records = run._records()
         records.verify()
-        for part in (run.singles, run.tags, run.seconds):
+        for part in (run.singles, run.triples, run.tags, run.seconds):
             if part is not None and part is not records:
                 part.verify()
     return run
@@ -49,7 +49,7 @@ class Run:
         if not self.path.is_dir():
             raise RunError(f"{self.path}: expected the directory of a run, found {_what_is(self.path)}")
         names = [entry.name for entry in self.path.iterdir()]
-        kinds = ("coincidences", "singles", "tags", "seconds")
+        kinds = ("coincidences", "singles", "triples", "tags", "seconds")
         self._parts = {kind: _parts(kind, names) for kind in kinds}
         if "run.json" not in names and not any(self._parts.values()):
             runs = sorted(name for name in names if os.path.isfile(self.path / name / "run.json"))
@@ -161,6 +161,11 @@ class Run:
     def singles(self) -> PlmFile | PlmSet | PlmFiles | None:
         """All singles; None when the run has none (``listmode.write_singles``)."""
         return self._open("singles")
+
+    @cached_property
+    def triples(self) -> PlmFile | PlmSet | PlmFiles | None:
+        """All triples: pairs with their gammas; None when the run has none (``gammas`` in the configuration)."""
+        return self._open("triples")
 
     @cached_property
     def tags(self) -> PlmFile | PlmSet | PlmFiles | None:
