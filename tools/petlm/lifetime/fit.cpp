@@ -291,7 +291,7 @@ double decayed_before(double t, double lifetime, double sigma) {
     return 0.5 * std::erfc(-x / std::numbers::sqrt2) - later;
 }
 
-Fit fit_lifetimes(const Spectrum& s, const FitSettings& settings) {
+LifetimeFit fit_lifetimes(const Spectrum& s, const FitSettings& settings) {
     const Likelihood likelihood(s, settings);
     const auto bins = static_cast<double>(s.bins());
     const double all = std::accumulate(s.coincident.begin(), s.coincident.end(), 0.0);
@@ -311,7 +311,7 @@ Fit fit_lifetimes(const Spectrum& s, const FitSettings& settings) {
     const Information covariance = covariance_of(best, limits, free);
     const Values& v = best.values;
 
-    Fit fit;
+    LifetimeFit fit;
     const auto estimate = [&](Parameter p, double factor) {
         return Estimate{factor * v[p], factor * std::sqrt(std::max(covariance(p, p), 0.0))};
     };

@@ -29,7 +29,7 @@ struct Estimate {
 enum class Component : std::uint8_t { para, direct, ortho };
 inline constexpr std::size_t components = 3;
 
-struct Fit {
+struct LifetimeFit {
     Estimate ortho_ns;
     std::array<Estimate, components> intensities;  ///< [Component] add up to 1
     Estimate mean_ns;                              ///< of all lifetimes
@@ -60,7 +60,7 @@ struct Fit {
 /// Comp. Phys. Comm. 77 (1993) 219, with the closed form for one such source). Errors are from the expected
 /// information, with intensities that vanish held at 0. Throws std::invalid_argument for a spectrum with
 /// fewer than 100 triples beyond those by chance.
-Fit fit_lifetimes(const Spectrum& spectrum, const FitSettings& settings);
+LifetimeFit fit_lifetimes(const Spectrum& spectrum, const FitSettings& settings);
 
 /// The share of an exponential decay of this lifetime, convolved with a Gaussian, that lies below `t`. All in
 /// the same unit; sigma and the lifetime above 0.

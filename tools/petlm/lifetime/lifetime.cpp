@@ -67,7 +67,7 @@ double error_of(const Estimate& estimate) {
 }
 
 results::ResultTable spectrum_table(const std::string& name, const std::string& region, const Spectrum& s,
-                                    const Fit& fit) {
+                                    const LifetimeFit& fit) {
     results::ResultTable table{
         name,
         "Lifetime spectrum of " + region,
@@ -83,7 +83,7 @@ results::ResultTable spectrum_table(const std::string& name, const std::string& 
 }
 
 results::Chart spectrum_chart(const std::string& name, const std::string& region, const Spectrum& s,
-                              const Fit& fit) {
+                              const LifetimeFit& fit) {
     results::Chart chart{name, "Lifetime spectrum of " + region, "lifetime (ns)", "log10 of triples per bin"};
     const auto curve = [&](const char* of, const std::function<double(std::size_t)>& value) {
         results::Chart::Curve out{of, {}, {}};
@@ -101,7 +101,7 @@ results::Chart spectrum_chart(const std::string& name, const std::string& region
     return chart;
 }
 
-void add_warnings(const std::string& region, const Spectrum& s, const Fit& fit,
+void add_warnings(const std::string& region, const Spectrum& s, const LifetimeFit& fit,
                   std::vector<std::string>& warnings) {
     if (!fit.converged) warnings.push_back(region + ": the fit did not converge.");
     if (!fit.has_ortho())
@@ -124,7 +124,8 @@ void add_warnings(const std::string& region, const Spectrum& s, const Fit& fit,
     }
 }
 
-std::vector<results::Cell> row_of(const std::string& region, const Spectra::OfRegion& of, const Fit& fit) {
+std::vector<results::Cell> row_of(const std::string& region, const Spectra::OfRegion& of,
+                                  const LifetimeFit& fit) {
     const bool ortho = fit.has_ortho();
     std::vector<results::Cell> row{region, of.triples, of.mean_share};
     const auto add = [&](const Estimate& e, bool known = true) {
@@ -159,7 +160,7 @@ results::ResultTable empty_results() {
     return table;
 }
 
-void add_figures(const Fit& fit, std::vector<Figure>& figures) {
+void add_figures(const LifetimeFit& fit, std::vector<Figure>& figures) {
     const auto add = [&](const char* key, const char* name, const Estimate& e, const char* unit) {
         figures.push_back({key, name, e.value, error_of(e), unit});
     };
@@ -258,7 +259,7 @@ void fill(Spectra& spectra, const ExportSource& source, const config::Scanner& s
 void fit_region(const std::string& region, const std::string& suffix, const Spectra::OfRegion& of,
                 const FitSettings& settings, Report& report) {
     try {
-        const Fit fit = fit_lifetimes(of.spectrum, settings);
+        const LifetimeFit fit = fit_lifetimes(of.spectrum, settings);
         report.tables.front().rows.push_back(row_of(region, of, fit));
         report.tables.push_back(spectrum_table("spectrum" + suffix, region, of.spectrum, fit));
         report.charts.push_back(spectrum_chart("spectrum" + suffix, region, of.spectrum, fit));

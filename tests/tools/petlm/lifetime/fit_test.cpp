@@ -10,8 +10,8 @@
 
 using namespace petacq;
 using lifetime::Component;
-using lifetime::Fit;
 using lifetime::FitSettings;
+using lifetime::LifetimeFit;
 using lifetime::Spectrum;
 
 namespace {
@@ -107,7 +107,7 @@ void check_pulls(unsigned fits, const Truth& truth, const FitSettings& settings)
     double freedom = 0;
     for (unsigned i = 0; i < fits; ++i) {
         const Spectrum spectrum = generate(truth);
-        const Fit fit = lifetime::fit_lifetimes(spectrum, settings);
+        const LifetimeFit fit = lifetime::fit_lifetimes(spectrum, settings);
         CHECK(fit.converged);
         ortho.add(fit.ortho_ns, truth.ortho_ns);
         intensity.add(fit.intensity(Component::ortho), truth.ortho);
@@ -178,7 +178,7 @@ TEST_CASE("a million triples give the lifetime of ortho-positronium within 20 ps
     truth.triples = 1e6;
     truth.chance_per_bin = 200;
     truth.randoms = 50'000;
-    const Fit fit = lifetime::fit_lifetimes(Generator(3)(truth), {});
+    const LifetimeFit fit = lifetime::fit_lifetimes(Generator(3)(truth), {});
     CHECK(std::abs(fit.ortho_ns.value - truth.ortho_ns) < 0.02);
     CHECK(fit.ortho_ns.error < 0.01);
     CHECK(std::abs(fit.resolution_ns.value - truth.fwhm_ns) < 0.01);
@@ -191,19 +191,19 @@ TEST_CASE("random pairs that are not known of shift the lifetime, and known ones
     truth.triples = 3e5;
     truth.randoms = 60'000;
     Spectrum spectrum = Generator(4)(truth);
-    const Fit with = lifetime::fit_lifetimes(spectrum, {});
+    const LifetimeFit with = lifetime::fit_lifetimes(spectrum, {});
     CHECK(std::abs(with.ortho_ns.value - truth.ortho_ns) < 4 * with.ortho_ns.error);
     CHECK(with.deviance < 1.3 * with.freedom);
     spectrum.randoms.assign(spectrum.bins(), 0);
     spectrum.randoms_squares.assign(spectrum.bins(), 0);
-    const Fit without = lifetime::fit_lifetimes(spectrum, {});
+    const LifetimeFit without = lifetime::fit_lifetimes(spectrum, {});
     CHECK(without.deviance > 3 * without.freedom);
 }
 
 TEST_CASE("a spectrum without delayed gammas is fitted with a free background", "[lifetime]") {
     Truth truth;
     truth.triples = 1e5;
-    const Fit fit = lifetime::fit_lifetimes(Generator(5)(truth, false), {});
+    const LifetimeFit fit = lifetime::fit_lifetimes(Generator(5)(truth, false), {});
     CHECK(std::abs(fit.ortho_ns.value - truth.ortho_ns) < 4 * fit.ortho_ns.error);
     CHECK(std::abs(fit.chance_per_bin.value - truth.chance_per_bin) < 4 * fit.chance_per_bin.error);
 }
@@ -212,7 +212,7 @@ TEST_CASE("without ortho-positronium none is found", "[lifetime]") {
     Truth truth;
     truth.ortho = 0;
     truth.triples = 1e5;
-    const Fit fit = lifetime::fit_lifetimes(Generator(6)(truth), {});
+    const LifetimeFit fit = lifetime::fit_lifetimes(Generator(6)(truth), {});
     CHECK_FALSE(fit.has_ortho());
     CHECK(fit.intensity(Component::ortho).value < 0.01);
 }
