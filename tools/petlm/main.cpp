@@ -20,6 +20,7 @@
 #include "tools/petlm/plot/plot.hpp"
 #include "tools/petlm/reconstruction/frames/frames.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
+#include "tools/petlm/reconstruction/tracers/tracers.hpp"
 #include "tools/petlm/records/failures.hpp"
 #include "tools/petlm/records/gating/gate.hpp"
 #include "tools/petlm/records/interval/options.hpp"
@@ -335,6 +336,25 @@ void add_frames(CLI::App& app, int& status) {
     sub.add_option("--bids", o.bids, "File (JSON) with keys for the sidecar that the run does not know");
 }
 
+void add_tracers(CLI::App& app, int& status) {
+    auto [sub, o] = add(
+        app, status, "tracers",
+        "Makes an image of each of two tracers that were in the scanner at once, of which one emits prompt "
+        "gammas: from the triples of a run",
+        tracers);
+    add_image_options(sub, o);
+    sub.add_option("--gamma-nuclide", o.gamma_nuclide,
+                   "Nuclide of the tracer with prompt gammas; --nuclide is that of the other")
+        ->required();
+    sub.add_option("--gamma-run", o.gamma_run,
+                   "Run of this tracer alone, which tells how often its gammas are found");
+    sub.add_option("--gamma-run-attenuation", o.gamma_run_attenuation,
+                   "What attenuates in that run; default: as in the run of both")
+        ->take_all();
+    sub.add_option("--gamma-efficiency", o.gamma_efficiency,
+                   "Instead of that run: chance that a gamma is found which leaves energy in the crystals");
+}
+
 void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {
     sub.add_option("runs", o.runs, "Run directories")->required();
     add_output(sub, o, "Directory to write to");
@@ -409,8 +429,9 @@ int run(int argc, char** argv) {
         "Exit status: 0 success, 1 the file has problems, 64 usage, 65 not a list-mode file, 74 I/O failure, "
         "78 unusable settings or scanner description.");
     int status = ok;
-    for (auto* add_command : {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut,
-                              add_gate, add_merge, add_resort, add_plot, add_image, add_frames, add_nema})
+    for (auto* add_command :
+         {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut, add_gate, add_merge,
+          add_resort, add_plot, add_image, add_frames, add_tracers, add_nema})
         add_command(app, status);
     const petacq::config::CommandLineStyle style{"petlm", {"--frame-s"}, {"--offset-mm"}};
     return petacq::config::parse_command_line(app, style, argc, argv).value_or(status);

@@ -18,23 +18,6 @@ constexpr std::size_t pieces = 8;        // of the annihilations, whatever the n
 constexpr double least_accepted = 1e-4;  // a photon that the window accepts less often is lost
 constexpr int tries = 50;                // to draw a point of a voxel inside the object
 
-/// The share of the good pairs that is taken where a photon leaves a third hit.
-double taken_of_three(config::MultiplesPolicy policy) {
-    using Policy = config::MultiplesPolicy;
-    switch (policy) {
-        case Policy::take_all_goods:
-            return 1;
-        case Policy::take_winner_of_goods:
-        case Policy::take_winner_if_is_good:
-            return 0.5;
-        case Policy::remove_multiples:
-        case Policy::take_if_only_one_good:
-        case Policy::take_winner_if_all_are_goods:
-            break;
-    }
-    return 0;
-}
-
 /// What depends on the energy of a photon alone, by whole keV.
 struct OfEnergy {
     std::vector<double> accepted;
@@ -228,6 +211,22 @@ class Histories {
 };
 
 }  // namespace
+
+double taken_of_three(config::MultiplesPolicy policy) {
+    using Policy = config::MultiplesPolicy;
+    switch (policy) {
+        case Policy::take_all_goods:
+            return 1;
+        case Policy::take_winner_of_goods:
+        case Policy::take_winner_if_is_good:
+            return 0.5;
+        case Policy::remove_multiples:
+        case Policy::take_if_only_one_good:
+        case Policy::take_winner_if_all_are_goods:
+            break;
+    }
+    return 0;
+}
 
 ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
                                      const Activity& activity, const Detection& detection,

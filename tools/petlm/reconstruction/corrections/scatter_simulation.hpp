@@ -33,6 +33,9 @@ struct AnglesInTime {
     std::vector<double> shares = {1};
 };
 
+/// The share of the good pairs that the policy takes where a photon leaves a third hit.
+double taken_of_three(config::MultiplesPolicy policy);
+
 /// What the crystals detect. Crystals have the numbers of LineFactors.
 struct Detection {
     AnglesInTime angles;

@@ -41,10 +41,10 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
 Corrections::Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                          const config::Scanner& scanner, const gpu::PairRule& rule,
                          const corrections::LineFactors& lines, const Angles& angles,
-                         const RandomsByModules& delayeds, const PairCounts& pairs,
+                         const RandomsByModules& delayeds, double share_of_randoms, const PairCounts& pairs,
                          const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                          const QuickLookOptions& how, net::WorkerPool& pool)
-    : lines_(lines), angles_(angles) {
+    : lines_(lines), angles_(angles), share_of_randoms_(share_of_randoms) {
     const auto activity = corrections::nuclide_of(coverage, options);
     shares_ = angles.shares(coverage, activity ? activity->half_life_s : 0);
     report_.asked = lines.normalised() || !lines.object().empty();
@@ -77,15 +77,16 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
 void Corrections::use_seconds() {
     randoms_ = [this](Pair pair) {
         const Pair crystals = crystals_of(pair);
-        return share(pair.a) * of_run_->sum(crystals.a, crystals.b);
+        return share_of_randoms_ * share(pair.a) * of_run_->sum(crystals.a, crystals.b);
     };
+    const double total = share_of_randoms_ * of_run_->total();
     randoms_made_.made = true;
-    randoms_made_.figures["expected"] = of_run_->total();
-    report_.errors.randoms = of_run_->total();
+    randoms_made_.figures["expected"] = total;
+    report_.errors.randoms = total;
     randoms_made_.sentence = fmt::format(
         "Randoms: {:.0f} expected from the singles of each second, by pair of crystals; added to what the "
         "image predicts.",
-        of_run_->total());
+        total);
     if (of_run_->known() < complete) {
         randoms_made_.sentence += fmt::format(
             " The seconds tell {:.4g} % of the time, and stand for all of it.", 100 * of_run_->known());
@@ -109,12 +110,12 @@ void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsB
         return;
     }
     const auto weight = petlm::mean_weight_of_delayeds(source);
-    randoms_ = [this, factor = weight.value_or(1), &delayeds](Pair pair) {
+    randoms_ = [this, factor = share_of_randoms_ * weight.value_or(1), &delayeds](Pair pair) {
         return share(pair.a) * factor * delayeds.expected(crystals_of(pair));
     };
     randoms_made_.made = true;
     report_.errors.delayeds = static_cast<double>(delayeds.total());
-    report_.errors.randoms = weight.value_or(1) * report_.errors.delayeds;
+    report_.errors.randoms = share_of_randoms_ * weight.value_or(1) * report_.errors.delayeds;
     randoms_made_.figures["expected"] = report_.errors.randoms;
     randoms_made_.sentence =
         "Randoms: expected from the delayeds of each pair of modules, each of which stands for " +

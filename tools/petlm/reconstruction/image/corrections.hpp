@@ -21,11 +21,12 @@ namespace petacq::image {
 class Corrections {
   public:
     /// All must outlive it.
-    /// `coverage`: that of the records counted, of all in the source or of a part.
+    /// `coverage`: that of the records counted, of all in the source or of a part. `share_of_randoms`: as in
+    /// ImageCounts.
     Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                 const config::Scanner& scanner, const gpu::PairRule& rule,
                 const corrections::LineFactors& lines, const Angles& angles, const RandomsByModules& delayeds,
-                const PairCounts& pairs, const corrections::EnergyWindow& window,
+                double share_of_randoms, const PairCounts& pairs, const corrections::EnergyWindow& window,
                 const petlm::ImageOptions& options, const QuickLookOptions& how, net::WorkerPool& pool);
     Corrections(const Corrections&) = delete;
     Corrections& operator=(const Corrections&) = delete;
@@ -67,7 +68,8 @@ class Corrections {
     const corrections::LineFactors& lines_;
     const Angles& angles_;
     std::vector<double> shares_;  ///< [angle]
-    bool loss_made_ = false;      ///< and there is some
+    double share_of_randoms_;
+    bool loss_made_ = false;  ///< and there is some
     std::shared_ptr<petlm::RunRandoms> of_run_;
     std::shared_ptr<petlm::PairLosses> losses_;  ///< likewise of other rules
     std::unique_ptr<Scatter> scatter_;

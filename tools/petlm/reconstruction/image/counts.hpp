@@ -23,6 +23,8 @@ struct ImageCounts {
     RandomsByModules delayeds;
     corrections::PhotopeakWidth photopeak;
     std::uint64_t prompts = 0;  ///< all, whether or not they are used
+    /// Of the randoms that are expected in the time of the records, those that are expected among these.
+    double share_of_randoms = 1;
 
     /// `angles`: of the scanner; must outlive it. The pairs have the numbers of its crystals. `capacity`: of
     /// the pairs.
