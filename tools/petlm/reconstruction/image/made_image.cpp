@@ -62,10 +62,10 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
     out.sentences = lines.sentences();
     std::optional<PairCounts> without_tof;
     if (setup.tof.bins.used()) without_tof.emplace(counts.pairs.without_tof());
-    const Corrections corrections(
-        setup.source, part.coverage, setup.scanner, setup.rule, lines.factors(), setup.angles,
-        counts.delayeds, counts.share_of_randoms, without_tof ? *without_tof : counts.pairs,
-        counts.photopeak.window(part.coverage.rules.energy), setup.options, how, setup.pool);
+    const Corrections corrections(setup.source, part.coverage, setup.scanner, setup.rule, lines.factors(),
+                                  setup.angles, counts, without_tof ? *without_tof : counts.pairs,
+                                  counts.photopeak.window(part.coverage.rules.energy), setup.options, how,
+                                  setup.pool);
     out.report = corrections.report();
     out.scale = corrections.scale();
     if (!out.report.quantity.activity) out.scale *= part.decays;

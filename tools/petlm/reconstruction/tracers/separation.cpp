@@ -4,7 +4,7 @@
 
 namespace petacq::tracers {
 
-TracerImages separate(const image::Grid& grid, const PairImages& images, const GammaChance& chance) {
+TracerImages separate(const image::Grid& grid, const PairImages& images, const gammas::GammaChance& chance) {
     TracerImages out{images.all, images.coincident};
     std::size_t voxel = 0;
     for (std::size_t z = 0; z < grid.n[2]; ++z) {

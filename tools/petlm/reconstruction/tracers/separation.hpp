@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "tools/petlm/reconstruction/gammas/gamma_chance.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"
-#include "tools/petlm/reconstruction/tracers/gamma_chance.hpp"
 
 namespace petacq::tracers {
 
@@ -25,6 +25,6 @@ struct TracerImages {
 /// although its decay emits gammas: the pairs of the tracer with gammas are
 ///     pairs = hidden_factor * (coincident - delayed) / s,
 /// its activity is pairs / k, and that of the other tracer is all - pairs. Both may be negative by noise.
-TracerImages separate(const image::Grid& grid, const PairImages& images, const GammaChance& chance);
+TracerImages separate(const image::Grid& grid, const PairImages& images, const gammas::GammaChance& chance);
 
 }  // namespace petacq::tracers

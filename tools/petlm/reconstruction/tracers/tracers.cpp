@@ -2,19 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "config/nuclides/nuclides.hpp"
 #include "daemon/system/version.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/gammas/efficiency.hpp"
+#include "tools/petlm/reconstruction/gammas/gamma_chance.hpp"
+#include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
 #include "tools/petlm/reconstruction/image/made_image.hpp"
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/positions.hpp"
 #include "tools/petlm/reconstruction/image/setup.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
-#include "tools/petlm/reconstruction/tracers/gamma_chance.hpp"
 #include "tools/petlm/reconstruction/tracers/separation.hpp"
 #include "tools/petlm/reconstruction/tracers/triple_counts.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -68,14 +72,23 @@ class Run {
     [[nodiscard]] const image::Part& part() const { return part_; }
     [[nodiscard]] const image::PartLines& lines() const { return lines_; }
     [[nodiscard]] const tracers::TripleCounts& counts() const { return counts_; }
+    void expect(std::shared_ptr<const gammas::SpuriousPairs> spurious) {
+        counts_.pairs.spurious = std::move(spurious);
+    }
+    /// gammas::SpuriousPairs of what the run records.
+    [[nodiscard]] corrections::OfPair found() const {
+        return [this](std::uint32_t a, std::uint32_t b) {
+            return setup_.rule.good(a, b) ? lines_.factors().efficiencies(a, b) : 0;
+        };
+    }
 
     /// `setup`: another one of the same run, or its own.
     image::MadeImage image(image::Setup& setup, const image::ImageCounts& counts, const std::string& what) {
         return make_image(setup, part_, lines_, counts, what, setup.how.max_memory);
     }
-    tracers::GammaModel gamma_model(const config::Nuclide& nuclide) const {
+    gammas::GammaModel gamma_model(const config::Nuclide& nuclide) const {
         const auto& rules = part_.coverage.rules;
-        tracers::GammaModel model{setup_.scanner, lines_.factors().object(), nuclide, {}, {}, {}, {}, {}, {}};
+        gammas::GammaModel model{setup_.scanner, lines_.factors().object(), nuclide, {}, {}, {}, {}, {}, {}};
         model.crystals.deep = lines_.factors().depth().typical_mm() > 0;
         model.pairs = counts_.pairs.photopeak.window(rules.energy);
         model.gammas = model.pairs;
@@ -103,10 +116,18 @@ class Run {
     tracers::TripleCounts counts_;
 };
 
+/// [voxel], in any unit.
+std::vector<float> found_pairs(const image::QuickLook& look) {
+    std::vector<float> out = look.em.image;
+    for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] *= look.sensitivity[i];
+    return out;
+}
+
 /// Of the gammas, from a run of their nuclide alone.
 struct Calibration {
     double efficiency = 1;
-    double share = 0;  ///< true triples for each true pair
+    double share = 0;  ///< true triples for each pair that is not random
     double error = 0;  ///< relative, by counting
 };
 
@@ -118,10 +139,6 @@ Calibration calibrate(const TracerOptions& options, const config::Nuclide& nucli
     const tracers::TripleCounts& counts = run.counts();
     const image::MadeImage made =
         run.image(run.setup(), counts.pairs, "pairs of " + of_run.target.filename().string());
-    // Pairs that are found, by voxel.
-    corrections::Activity found{run.setup().how.grid, made.look.em.image};
-    for (std::size_t i = 0; i < found.of_voxel.size(); ++i)
-        found.of_voxel[i] *= made.look.sensitivity[i];
     const ThirdPhotons& thirds = counts.thirds;
     const auto prompts = static_cast<double>(thirds.pairs(Kind::prompt));
     const double randoms = made.report.errors.randoms;
@@ -133,7 +150,10 @@ Calibration calibrate(const TracerOptions& options, const config::Nuclide& nucli
         (prompts * thirds.true_share(Kind::prompt) - thirds.hidden_factor() * randoms * own_of_randoms) /
         (prompts - randoms);
     out.error = thirds.error_of_true_share(Kind::prompt) / thirds.true_share(Kind::prompt);
-    out.efficiency = tracers::efficiency_of(run.gamma_model(nuclide), found, out.share, run.setup().pool);
+    const image::Grid& grid = run.setup().how.grid;
+    out.efficiency =
+        gammas::efficiency_of(run.gamma_model(nuclide), {grid, made.look.em.image},
+                              {grid, found_pairs(made.look)}, out.share, run.found(), run.setup().pool);
     return out;
 }
 
@@ -190,13 +210,26 @@ int tracers(const TracerOptions& options) {
         calibration.efficiency = *options.gamma_efficiency;
     const tracers::TripleCounts& counts = run.counts();
     image::Setup setup_of_triples(for_triples);
-    const image::MadeImage all = run.image(run.setup(), counts.pairs, "image of all pairs");
     const image::MadeImage coincident = run.image(setup_of_triples, counts.coincident, "image of triples");
     const image::MadeImage delayed =
         run.image(setup_of_triples, counts.delayed, "image of triples by chance");
     const image::Grid& grid = run.setup().how.grid;
-    const tracers::GammaChance chance(run.gamma_model(nuclide), {grid, coincident.look.em.image},
-                                      calibration.efficiency, run.setup().pool);
+    const gammas::GammaModel model = run.gamma_model(nuclide);
+    const gammas::GammaChance chance(model, {grid, found_pairs(coincident.look)}, calibration.efficiency,
+                                     run.setup().pool);
+    const ThirdPhotons& thirds = counts.thirds;
+    const std::vector<float> none(grid.voxels());
+    const tracers::TracerImages alone = tracers::separate(
+        grid, {none, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
+    const auto spurious =
+        std::make_shared<gammas::SpuriousPairs>(model, corrections::Activity{grid, alone.with_gamma},
+                                                calibration.efficiency, run.found(), run.setup().pool);
+    const double triples =
+        thirds.true_share(Kind::prompt) * static_cast<double>(thirds.pairs(Kind::prompt)) -
+        thirds.hidden_factor() * (coincident.report.errors.randoms - delayed.report.errors.randoms);
+    spurious->scale_to(std::max(0.0, triples) / chance.mean_seen());
+    run.expect(spurious);
+    const image::MadeImage all = run.image(run.setup(), counts.pairs, "image of all pairs");
     // All pairs in the unit of the triples, and back.
     const double unit = coincident.scale / all.scale;
     std::vector<float> in_unit = all.look.em.image;
@@ -234,7 +267,9 @@ int tracers(const TracerOptions& options) {
           {"efficiency", calibration.efficiency},
           {"relative_error", options.gamma_run ? nlohmann::json(calibration.error) : nlohmann::json()},
           {"seen_per_pair", chance.mean_seen()},
-          {"pairs_kept", chance.mean_kept()}}},
+          {"pairs_kept", chance.mean_kept()},
+          {"spurious_pairs", spurious->total()},
+          {"spurious_per_pair", spurious->per_pair()}}},
         {"coverage", daemon::to_json(run.setup().source.coverage())}};
     write_text(options.output / "tracers.json",
                document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
@@ -247,7 +282,6 @@ int tracers(const TracerOptions& options) {
         std::cout << "All pairs: " << line << '\n';
     for (const std::string& line : coincident.sentences)
         std::cout << "Pairs with a gamma: " << line << '\n';
-    const ThirdPhotons& thirds = counts.thirds;
     std::cout << fmt::format(
         "Gammas of {:.4g} to {:.4g} keV: beside {} of {} prompts, beside {} of them by chance.\n",
         counts.rules.lower_keV, counts.rules.upper_keV, thirds.triples(Kind::prompt, ThirdPhoton::coincident),

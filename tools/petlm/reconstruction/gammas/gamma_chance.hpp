@@ -4,29 +4,11 @@
 #include <cstddef>
 #include <vector>
 
-#include "config/choices.hpp"
-#include "config/nuclides/nuclides.hpp"
-#include "config/scanner/scanner.hpp"
 #include "net/base/worker_pool.hpp"
-#include "tools/petlm/reconstruction/corrections/attenuation.hpp"
-#include "tools/petlm/reconstruction/corrections/crystal_hits.hpp"
-#include "tools/petlm/reconstruction/corrections/energy_window.hpp"
 #include "tools/petlm/reconstruction/corrections/scatter_simulation.hpp"
+#include "tools/petlm/reconstruction/gammas/gamma_model.hpp"
 
-namespace petacq::tracers {
-
-/// What the chance depends on besides the position. All must outlive what uses it.
-struct GammaModel {
-    const config::Scanner& scanner;
-    const corrections::AttenuatingObject& object;  ///< may be empty
-    const config::Nuclide& nuclide;
-    corrections::CrystalModel crystals;
-    corrections::EnergyWindow pairs;   ///< in which photons make pairs
-    corrections::EnergyWindow gammas;  ///< of the gammas
-    config::GammaPolicy policy = config::GammaPolicy::all;
-    config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
-    std::vector<float> relative;  ///< [crystal] efficiency, relative to their mean; empty: all are the same
-};
+namespace petacq::gammas {
 
 /// A Monte Carlo simulation of gammas that start in the activity, scatter in the object, and leave their
 /// energy or a part of it in the crystals. It is smooth in space: polynomials of the fourth degree in x, y
@@ -53,7 +35,6 @@ class GammaChance {
     [[nodiscard]] double value(const std::vector<double>& factors, const config::Vector3& at,
                                double mean) const;
 
-    config::Vector3 middle_{};
     config::Vector3 half_{};            ///< of the grid, mm
     std::vector<double> seen_factors_;  ///< [term], of seen times kept
     std::vector<double> kept_factors_;  ///< [term]
@@ -61,9 +42,4 @@ class GammaChance {
     double mean_kept_ = 1;
 };
 
-/// The efficiency with which mean_seen() is `share`; at most 1. `share` is what a run of the nuclide alone
-/// has found, and `activity` where its pairs come from.
-double efficiency_of(const GammaModel& model, const corrections::Activity& activity, double share,
-                     net::WorkerPool& pool);
-
-}  // namespace petacq::tracers
+}  // namespace petacq::gammas
