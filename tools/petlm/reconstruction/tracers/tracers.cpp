@@ -151,9 +151,19 @@ Calibration calibrate(const TracerOptions& options, const config::Nuclide& nucli
         (prompts - randoms);
     out.error = thirds.error_of_true_share(Kind::prompt) / thirds.true_share(Kind::prompt);
     const image::Grid& grid = run.setup().how.grid;
-    out.efficiency =
-        gammas::efficiency_of(run.gamma_model(nuclide), {grid, made.look.em.image},
-                              {grid, found_pairs(made.look)}, out.share, run.found(), run.setup().pool);
+    const gammas::GammaModel model = run.gamma_model(nuclide);
+    const auto efficiency_by = [&](const image::QuickLook& look) {
+        return gammas::efficiency_of(model, {grid, look.em.image}, {grid, found_pairs(look)}, out.share,
+                                     run.found(), run.setup().pool);
+    };
+    out.efficiency = efficiency_by(made.look);
+    // Spurious pairs look like decays near the crystals, where more gammas are seen.
+    const auto spurious =
+        std::make_shared<gammas::SpuriousPairs>(model, corrections::Activity{grid, made.look.em.image},
+                                                out.efficiency, run.found(), run.setup().pool);
+    spurious->scale_to((prompts - randoms) / (1 + spurious->per_pair()));
+    run.expect(spurious);
+    out.efficiency = efficiency_by(run.image(run.setup(), counts.pairs, "pairs again").look);
     return out;
 }
 
@@ -224,10 +234,12 @@ int tracers(const TracerOptions& options) {
     const auto spurious =
         std::make_shared<gammas::SpuriousPairs>(model, corrections::Activity{grid, alone.with_gamma},
                                                 calibration.efficiency, run.found(), run.setup().pool);
-    const double triples =
-        thirds.true_share(Kind::prompt) * static_cast<double>(thirds.pairs(Kind::prompt)) -
-        thirds.hidden_factor() * (coincident.report.errors.randoms - delayed.report.errors.randoms);
-    spurious->scale_to(std::max(0.0, triples) / chance.mean_seen());
+    double pairs = 0;
+    for (std::size_t i = 0; i < grid.voxels(); ++i) {
+        pairs -= static_cast<double>(alone.without_gamma[i]) / coincident.scale *
+                 static_cast<double>(coincident.look.sensitivity[i]);
+    }
+    spurious->scale_to(std::max(0.0, pairs));
     run.expect(spurious);
     const image::MadeImage all = run.image(run.setup(), counts.pairs, "image of all pairs");
     // All pairs in the unit of the triples, and back.
