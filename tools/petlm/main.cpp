@@ -353,6 +353,10 @@ void add_tracers(CLI::App& app, int& status) {
         ->take_all();
     sub.add_option("--gamma-efficiency", o.gamma_efficiency,
                    "Instead of that run: chance that a gamma is found which leaves energy in the crystals");
+    sub.add_option(
+           "--region", o.regions,
+           "NAME=sphere:x,y,z,r (mm) or NAME=mask.nii: tell the mean of each tracer in it; repeatable")
+        ->take_all();
 }
 
 void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {

@@ -1,17 +1,10 @@
 // The tutorial on calibration: its commands, as they stand on the page, and how good their result is.
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,59 +14,13 @@
 #include "tests/support/files.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/tutorial.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
 using nlohmann::json;
 
 namespace {
-
-/// The text of all blocks of shell commands of a page.
-std::string commands_of(const std::string& page) {
-    std::string commands;
-    std::istringstream lines(page);
-    bool inside = false;
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("```")) {
-            inside = line == "```sh";
-        } else if (inside) {
-            commands += line + '\n';
-        }
-    }
-    return commands;
-}
-
-/// A UDP port that nobody uses.
-std::string free_port() {
-    const int descriptor = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    const bool bound = ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                       ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-    ::close(descriptor);
-    if (!bound) throw std::system_error(errno, std::generic_category(), "bind");
-    return std::to_string(ntohs(address.sin_port));
-}
-
-/// Runs the commands one by one, up to the first that fails, with the programs of the build.
-Outcome follow(const std::string& page, const std::filesystem::path& directory) {
-    std::filesystem::create_directory_symlink(std::filesystem::path(PETACQ_SOURCE_DIR) / "config",
-                                              directory / "config");
-    std::string commands = std::regex_replace(commands_of(page), std::regex("9601"), free_port());
-    commands = std::regex_replace(commands, std::regex("127.0.0.1:9680"), "127.0.0.1:0");
-    const std::string before =
-        "exec 2>&1\n"
-        "set -ex\n"
-        "trap 'kill $(jobs -p) 2> errors.txt || true' EXIT\n"
-        "cd" +
-        quoted(directory) + "\n";
-    write_file(directory / "tutorial.sh", before + commands);
-    const std::string programs = std::filesystem::path(PETCAL_PROGRAM).parent_path();
-    return run_program("/bin/bash", {(directory / "tutorial.sh").string()},
-                       {.environment = {"PATH=" + programs + ":" + std::getenv("PATH")}});
-}
 
 json answer(const std::string& program, const std::vector<std::string>& arguments) {
     const Outcome outcome = run_program(program, arguments);
@@ -118,9 +65,9 @@ std::string check_tutorial(const std::string& end, const std::string& scan_s, do
     REQUIRE(contains(page, end));
     page.resize(page.find(end));
     REQUIRE(contains(page, "--duration-s 20 "));
-    const Outcome followed =
-        follow(std::regex_replace(page, std::regex("--duration-s 20 "), "--duration-s " + scan_s + " "),
-               place.path());
+    const Outcome followed = follow_tutorial(
+        std::regex_replace(page, std::regex("--duration-s 20 "), "--duration-s " + scan_s + " "),
+        place.path());
     INFO(followed.out);
     REQUIRE(followed.status == 0);
     CHECK(contains(followed.out, "units               144 of 144"));

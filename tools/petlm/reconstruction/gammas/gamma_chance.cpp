@@ -12,7 +12,7 @@ namespace petacq::gammas {
 namespace {
 
 constexpr std::size_t pieces = 16;       // of the decays, whatever the number of threads
-constexpr std::size_t decays = 800'000;  // simulated
+constexpr std::size_t decays = 400'000;  // simulated
 constexpr int degree = 4;                // of the polynomials
 constexpr int terms = 35;                // of them
 constexpr double least_share = 0.02;     // of the mean, which no position falls below

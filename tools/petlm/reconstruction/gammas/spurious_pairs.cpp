@@ -10,8 +10,8 @@
 namespace petacq::gammas {
 namespace {
 
-constexpr std::size_t parts = 16;       // of the decays, whatever the number of threads
-constexpr std::size_t positrons = 400'000;  // decays with one
+constexpr std::size_t parts = 16;           // of the decays, whatever the number of threads
+constexpr std::size_t positrons = 200'000;  // decays with one
 
 /// The hits of each photon of a decay.
 using Photons = std::vector<std::vector<PhotonHit>>;

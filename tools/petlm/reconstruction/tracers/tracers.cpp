@@ -10,6 +10,7 @@
 #include "config/nuclides/nuclides.hpp"
 #include "daemon/system/version.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/frames/regions.hpp"
 #include "tools/petlm/reconstruction/gammas/efficiency.hpp"
 #include "tools/petlm/reconstruction/gammas/gamma_chance.hpp"
 #include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
@@ -29,6 +30,9 @@ namespace {
 
 using gpu::Kind;
 using gpu::ThirdPhoton;
+
+constexpr double blurred =
+    1.08;  // what is found of the energy of a gamma in two places, at most, divided by it
 
 const config::Nuclide& nuclide_with_gammas(const std::string& name) {
     const config::Nuclide* const nuclide = config::find_nuclide(name);
@@ -84,7 +88,10 @@ class Run {
 
     /// `setup`: another one of the same run, or its own.
     image::MadeImage image(image::Setup& setup, const image::ImageCounts& counts, const std::string& what) {
-        return make_image(setup, part_, lines_, counts, what, setup.how.max_memory);
+        image::MadeImage made =
+            make_image(setup, part_, lines_, counts, what, setup.how.max_memory, {}, sensitivity_);
+        sensitivity_ = made.look.sensitivity;
+        return made;
     }
     gammas::GammaModel gamma_model(const config::Nuclide& nuclide) const {
         const auto& rules = part_.coverage.rules;
@@ -114,6 +121,7 @@ class Run {
     image::Part part_;
     image::PartLines lines_;
     tracers::TripleCounts counts_;
+    std::vector<float> sensitivity_;  // that of all images; empty: not known yet
 };
 
 /// [voxel], in any unit.
@@ -205,6 +213,7 @@ int tracers(const TracerOptions& options) {
     const ImageOptions for_pairs = options_for(options, options.nuclide);
     const ImageOptions for_triples = options_for(options, options.gamma_nuclide);
     Run run(for_pairs);
+    const std::vector<frames::Region> regions = frames::regions_of(options.regions, run.setup().how.grid);
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
     for (const std::string& name : {*options.nuclide, options.gamma_nuclide}) {
@@ -255,6 +264,16 @@ int tracers(const TracerOptions& options) {
 
     const Tracer first{*options.nuclide, images.without_gamma, all.report};
     const Tracer second{options.gamma_nuclide, images.with_gamma, coincident.report};
+    nlohmann::json of_regions = nlohmann::json::object();
+    std::vector<std::string> region_lines;
+    for (const frames::Region& region : regions) {
+        const double of_first = region.mean(first.image);
+        const double of_second = region.mean(second.image);
+        of_regions[region.name()] = {{first.nuclide, of_first}, {second.nuclide, of_second}};
+        region_lines.push_back(fmt::format("Region {}: {} {:.4g}, {} {:.4g} {}.", region.name(),
+                                           first.nuclide, of_first, second.nuclide, of_second,
+                                           first.report.quantity.unit));
+    }
     nlohmann::json list = nlohmann::json::array();
     for (const Tracer& tracer : {first, second}) {
         write(options.output, grid, tracer, options.max);
@@ -273,6 +292,7 @@ int tracers(const TracerOptions& options) {
         {"voxels", grid.n},
         {"voxel_mm", grid.voxel_mm},
         {"tracers", list},
+        {"regions", of_regions},
         {"triples", thirds_json(counts)},
         {"gammas",
          {{"run", optional_path(options.gamma_run)},
@@ -298,6 +318,17 @@ int tracers(const TracerOptions& options) {
         "Gammas of {:.4g} to {:.4g} keV: beside {} of {} prompts, beside {} of them by chance.\n",
         counts.rules.lower_keV, counts.rules.upper_keV, thirds.triples(Kind::prompt, ThirdPhoton::coincident),
         thirds.pairs(Kind::prompt), thirds.triples(Kind::prompt, ThirdPhoton::delayed));
+    for (const config::Gamma& gamma : nuclide.gammas) {
+        const bool frequent = gamma.delay_half_life_s == 0 && nuclide.chance(gamma, true) > 0.01;
+        if (!frequent || blurred * gamma.energy_keV < model.pairs.lower + model.gammas.lower) continue;
+        std::cout << fmt::format(
+            "A gamma of {:.0f} keV may leave {:.4g} keV in one place, as a photon of a pair, and {:.4g} keV "
+            "in "
+            "another: such pairs disturb the separation. A window of the gammas from {:.0f} keV on avoids "
+            "it.\n",
+            gamma.energy_keV, model.pairs.lower, model.gammas.lower,
+            blurred * gamma.energy_keV - model.pairs.lower);
+    }
     std::cout << fmt::format(
         "Each pair of {} that is found has {:.4g} gammas that are seen, with an efficiency of {:.4g}{}.\n",
         nuclide.name, chance.mean_seen(), calibration.efficiency,
@@ -309,6 +340,8 @@ int tracers(const TracerOptions& options) {
             "Values of {} are divided by {:.4g}, as its gammas make multiples of the rest of its pairs.\n",
             nuclide.name, chance.mean_kept());
     }
+    for (const std::string& line : region_lines)
+        std::cout << line << '\n';
     std::cout << "See " << (options.output / "tracers.json").string() << '\n';
     return ok;
 }

@@ -16,6 +16,7 @@ struct TracerOptions : ImageOptions {
     std::optional<std::filesystem::path> gamma_run;  ///< a run of it alone
     std::vector<std::string> gamma_run_attenuation;  ///< what attenuates in that run; empty: as in the run
     std::optional<double> gamma_efficiency;          ///< instead of a run
+    std::vector<std::string> regions;                ///< name=sphere:x,y,z,r or name=mask.nii
 };
 
 /// Makes an image of each tracer, NUCLIDE.nii, with pictures, and tracers.json. Pairs with a gamma of their
