@@ -280,12 +280,15 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,
                    "Memory of the host; default: half of the available memory, at most 4");
+    sub.add_flag("--no-cache", o.no_cache,
+                 "Compute the sensitivity, and do not keep it in $XDG_CACHE_HOME/petacqd");
+}
+
+void add_replicates(CLI::App& sub, ImageOptions& o) {
     sub.add_option("--replicates", o.replicates,
                    "Images with the prompts drawn anew, 2 to 1000, whose spread is the standard error by "
                    "counting; 0: it is unknown")
         ->capture_default_str();
-    sub.add_flag("--no-cache", o.no_cache,
-                 "Compute the sensitivity, and do not keep it in $XDG_CACHE_HOME/petacqd");
 }
 
 void add_image(CLI::App& app, int& status) {
@@ -295,6 +298,7 @@ void add_image(CLI::App& app, int& status) {
             "values are in kBq/ml; without them it is for looking, not for quantification",
             image);
     add_image_options(sub, o);
+    add_replicates(sub, o);
     sub.add_option("--bed", o.bed,
                    "If the bed moved, as position tags say: combine the images of the positions at which it "
                    "was still, or ignore it")
@@ -312,6 +316,7 @@ void add_frames(CLI::App& app, int& status) {
             "corrections of its own time: a 4D NIfTI file, and the activity of regions over time",
             frames);
     add_image_options(sub, o);
+    add_replicates(sub, o);
     sub.add_option("--bed", o.bed, "If the bed moved, as position tags say: refuse (combine), or ignore it")
         ->check(CLI::IsMember({"combine", "ignore"}))
         ->capture_default_str();

@@ -20,6 +20,7 @@
 #include "tools/petlm/reconstruction/image/setup.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
+#include "tools/petlm/reconstruction/projector/gaussian.hpp"
 #include "tools/petlm/reconstruction/tracers/separation.hpp"
 #include "tools/petlm/reconstruction/tracers/triple_counts.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -31,6 +32,8 @@ namespace {
 using gpu::Kind;
 using gpu::ThirdPhoton;
 
+constexpr double smooth_mm = 5;      // FWHM, where decays are looked for
+constexpr float least_share = 0.2F;  // of the largest value, where there are some
 constexpr double blurred =
     1.08;  // what is found of the energy of a gamma in two places, at most, divided by it
 
@@ -55,7 +58,6 @@ void check_options(const TracerOptions& o) {
         throw UsageError(fmt::format("--gamma-efficiency: expected a number above 0, at most 1, found {}",
                                      *o.gamma_efficiency));
     }
-    if (o.replicates != 0) throw UsageError("--replicates: expected 0: tracers have none");
 }
 
 /// Those of an image for one nuclide. Without a normalisation no activity is stated.
@@ -124,12 +126,22 @@ class Run {
     std::vector<float> sensitivity_;  // that of all images; empty: not known yet
 };
 
-/// [voxel], in any unit.
-std::vector<float> found_pairs(const image::QuickLook& look) {
-    std::vector<float> out = look.em.image;
-    for (std::size_t i = 0; i < out.size(); ++i)
-        out[i] *= look.sensitivity[i];
-    return out;
+/// Where decays are. What an image has elsewhere, by noise and by photons that scattered, is left out: near
+/// the crystals many more gammas are seen.
+corrections::Activity decays_of(const image::Grid& grid, std::vector<float> image, net::WorkerPool& pool) {
+    std::vector<float> smooth = image;
+    image::smooth(smooth, grid, smooth_mm, pool);
+    const float least = least_share * *std::max_element(smooth.begin(), smooth.end());
+    for (std::size_t i = 0; i < image.size(); ++i)
+        image[i] = smooth[i] > least ? std::max(image[i], 0.0F) : 0.0F;
+    return {grid, std::move(image)};
+}
+
+/// Of these, those whose pairs are found.
+corrections::Activity found_of(corrections::Activity decays, const image::QuickLook& look) {
+    for (std::size_t i = 0; i < decays.of_voxel.size(); ++i)
+        decays.of_voxel[i] *= look.sensitivity[i];
+    return decays;
 }
 
 /// Of the gammas, from a run of their nuclide alone.
@@ -161,13 +173,14 @@ Calibration calibrate(const TracerOptions& options, const config::Nuclide& nucli
     const image::Grid& grid = run.setup().how.grid;
     const gammas::GammaModel model = run.gamma_model(nuclide);
     const auto efficiency_by = [&](const image::QuickLook& look) {
-        return gammas::efficiency_of(model, {grid, look.em.image}, {grid, found_pairs(look)}, out.share,
-                                     run.found(), run.setup().pool);
+        const corrections::Activity decays = decays_of(grid, look.em.image, run.setup().pool);
+        return gammas::efficiency_of(model, decays, found_of(decays, look), out.share, run.found(),
+                                     run.setup().pool);
     };
     out.efficiency = efficiency_by(made.look);
     // Spurious pairs look like decays near the crystals, where more gammas are seen.
     const auto spurious =
-        std::make_shared<gammas::SpuriousPairs>(model, corrections::Activity{grid, made.look.em.image},
+        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, made.look.em.image, run.setup().pool),
                                                 out.efficiency, run.found(), run.setup().pool);
     spurious->scale_to((prompts - randoms) / (1 + spurious->per_pair()));
     run.expect(spurious);
@@ -234,14 +247,15 @@ int tracers(const TracerOptions& options) {
         run.image(setup_of_triples, counts.delayed, "image of triples by chance");
     const image::Grid& grid = run.setup().how.grid;
     const gammas::GammaModel model = run.gamma_model(nuclide);
-    const gammas::GammaChance chance(model, {grid, found_pairs(coincident.look)}, calibration.efficiency,
-                                     run.setup().pool);
+    const gammas::GammaChance chance(
+        model, found_of(decays_of(grid, coincident.look.em.image, run.setup().pool), coincident.look),
+        calibration.efficiency, run.setup().pool);
     const ThirdPhotons& thirds = counts.thirds;
     const std::vector<float> none(grid.voxels());
     const tracers::TracerImages alone = tracers::separate(
         grid, {none, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
     const auto spurious =
-        std::make_shared<gammas::SpuriousPairs>(model, corrections::Activity{grid, alone.with_gamma},
+        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, alone.with_gamma, run.setup().pool),
                                                 calibration.efficiency, run.found(), run.setup().pool);
     double pairs = 0;
     for (std::size_t i = 0; i < grid.voxels(); ++i) {
