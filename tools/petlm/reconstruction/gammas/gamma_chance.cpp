@@ -55,12 +55,12 @@ class Gammas {
           flight_(model),
           lost_of_three_(1 - corrections::taken_of_three(model.multiples)) {}
 
-    struct Scratch {
-        PhotonFlight::Scratch flight;
+    struct HitsOfDecay {
+        PhotonFlight::InFlight flight;
         std::vector<PhotonHit> of_photon;
         std::vector<PhotonHit> hits;
     };
-    Outcome decay(const config::Vector3& at, sim::Random& random, Scratch& scratch) const {
+    Outcome decay(const config::Vector3& at, sim::Random& random, HitsOfDecay& scratch) const {
         scratch.hits.clear();
         for (const config::Gamma& gamma : model_.nuclide.gammas) {
             if (gamma.delay_half_life_s > 0 || !random.chance(model_.nuclide.chance(gamma, true))) continue;
@@ -141,7 +141,7 @@ GammaChance::GammaChance(const GammaModel& model, const corrections::Activity& a
     std::vector<Fit> fits(pieces);
     image::for_each_on(pool, pieces, [&](std::size_t piece) {
         sim::Random random(1, sim::Purpose::events, piece);
-        Gammas::Scratch scratch;
+        Gammas::HitsOfDecay scratch;
         for (std::size_t i = 0; i < decays / pieces; ++i) {
             const bool active = positions.any() && i % 2 == 0;
             const config::Vector3 at = active ? positions.in_activity(random) : positions.anywhere(random);

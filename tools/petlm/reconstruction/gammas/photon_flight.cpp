@@ -27,7 +27,7 @@ PhotonFlight::PhotonFlight(const GammaModel& model)
       in_pairs_(accepted_by(model.pairs)),
       in_gammas_(accepted_by(model.gammas)) {}
 
-void PhotonFlight::follow(sim::Ray ray, double energy, sim::Random& random, Scratch& scratch,
+void PhotonFlight::follow(sim::Ray ray, double energy, sim::Random& random, InFlight& scratch,
                           std::vector<PhotonHit>& out) const {
     out.clear();
     if (!leave_object(ray, energy, random, scratch.way)) return;

@@ -21,14 +21,14 @@ class PhotonFlight {
   public:
     explicit PhotonFlight(const GammaModel& model);
 
-    struct Scratch {
+    struct InFlight {
         corrections::CoarseObject::Way way;
         corrections::Crystals::Deposits deposits;
         std::vector<corrections::CrystalHit> hits;
     };
     /// Energies up to 3000 keV. The hits of one photon; their chances are those of crystals of mean
     /// efficiency, times the relative one.
-    void follow(sim::Ray ray, double energy, sim::Random& random, Scratch& scratch,
+    void follow(sim::Ray ray, double energy, sim::Random& random, InFlight& scratch,
                 std::vector<PhotonHit>& out) const;
 
   private:

@@ -58,15 +58,15 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
     if (!positions.any()) return;
     const double lost_of_three = 1 - corrections::taken_of_three(model.multiples);
     const double captures = std::max(0.0, 1 / model.nuclide.branching_ratio - 1);  // for each positron
-    struct Sums {
+    struct CountedPairs {
         double pairs = 0;
         double spurious = 0;
     };
-    std::vector<Sums> sums(parts);
+    std::vector<CountedPairs> sums(parts);
     std::vector<corrections::NodePairs> maps(parts, map_);
     image::for_each_on(pool, parts, [&](std::size_t piece) {
         sim::Random random(1, sim::Purpose::events, piece);
-        PhotonFlight::Scratch scratch;
+        PhotonFlight::InFlight scratch;
         Photons photons;
         std::size_t count = 0;
         const auto follow = [&](const sim::Ray& ray, double energy) {
