@@ -60,7 +60,8 @@ Outcome follow_tutorial(const std::string& page, const std::filesystem::path& di
     write_file(directory / "tutorial.sh", before + commands);
     const std::string programs = std::filesystem::path(PETCAL_PROGRAM).parent_path();
     return run_program("/bin/bash", {(directory / "tutorial.sh").string()},
-                       {.environment = {"PATH=" + programs + ":" + std::getenv("PATH")}});
+                       {.environment = {"PATH=" + programs + ":" + std::getenv("PATH"),
+                                        "XDG_CACHE_HOME=" + (directory / "cache").string()}});
 }
 
 }  // namespace petacq::test

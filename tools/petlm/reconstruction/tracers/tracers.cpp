@@ -32,6 +32,7 @@ namespace {
 using gpu::Kind;
 using gpu::ThirdPhoton;
 
+constexpr double first_guess = 0.7;  // of the efficiency
 constexpr double smooth_mm = 5;      // FWHM, where decays are looked for
 constexpr float least_share = 0.2F;  // of the largest value, where there are some
 constexpr double blurred =
@@ -172,19 +173,22 @@ Calibration calibrate(const TracerOptions& options, const config::Nuclide& nucli
     out.error = thirds.error_of_true_share(Kind::prompt) / thirds.true_share(Kind::prompt);
     const image::Grid& grid = run.setup().how.grid;
     const gammas::GammaModel model = run.gamma_model(nuclide);
-    const auto efficiency_by = [&](const image::QuickLook& look) {
+    const auto improve = [&](const image::QuickLook& look) {
         const corrections::Activity decays = decays_of(grid, look.em.image, run.setup().pool);
-        return gammas::efficiency_of(model, decays, found_of(decays, look), out.share, run.found(),
-                                     run.setup().pool);
+        out.efficiency = gammas::improved_efficiency(out.efficiency, model, decays, found_of(decays, look),
+                                                     out.share, run.found(), run.setup().pool);
     };
-    out.efficiency = efficiency_by(made.look);
+    out.efficiency = first_guess;
+    improve(made.look);
     // Spurious pairs look like decays near the crystals, where more gammas are seen.
     const auto spurious =
         std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, made.look.em.image, run.setup().pool),
                                                 out.efficiency, run.found(), run.setup().pool);
     spurious->scale_to((prompts - randoms) / (1 + spurious->per_pair()));
     run.expect(spurious);
-    out.efficiency = efficiency_by(run.image(run.setup(), counts.pairs, "pairs again").look);
+    const image::MadeImage again = run.image(run.setup(), counts.pairs, "pairs again");
+    improve(again.look);
+    improve(again.look);
     return out;
 }
 
