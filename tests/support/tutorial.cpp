@@ -50,7 +50,7 @@ std::string tutorial_page(const std::string& name) {
     return read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs" / "tutorials" / (name + ".md"));
 }
 
-Outcome follow(const std::string& page, const std::filesystem::path& directory) {
+Outcome follow_tutorial(const std::string& page, const std::filesystem::path& directory) {
     std::filesystem::create_directory_symlink(std::filesystem::path(PETACQ_SOURCE_DIR) / "config",
                                               directory / "config");
     std::string commands = std::regex_replace(commands_of(page), std::regex("9601"), free_port());
@@ -64,7 +64,8 @@ Outcome follow(const std::string& page, const std::filesystem::path& directory) 
     write_file(directory / "tutorial.sh", before + commands);
     const std::string programs = std::filesystem::path(PETCAL_PROGRAM).parent_path();
     return run_program("/bin/bash", {(directory / "tutorial.sh").string()},
-                       {.environment = {"PATH=" + programs + ":" + std::getenv("PATH")}});
+                       {.environment = {"PATH=" + programs + ":" + std::getenv("PATH"),
+                                        "XDG_CACHE_HOME=" + (directory / "cache").string()}});
 }
 
 }  // namespace petacq::test

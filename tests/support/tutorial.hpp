@@ -13,6 +13,6 @@ std::string tutorial_page(const std::string& name);
 
 /// Runs the shell commands of a page in a directory, where `config` is that of the source tree, one by one up
 /// to the first that fails, with the programs of the build and free ports.
-Outcome follow(const std::string& page, const std::filesystem::path& directory);
+Outcome follow_tutorial(const std::string& page, const std::filesystem::path& directory);
 
 }  // namespace petacq::test

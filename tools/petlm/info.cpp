@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -148,6 +149,24 @@ void print(const daemon::ListModeReader& reader, const Contents& contents, const
     }
 }
 
+/// How many triples of a run are true, from its ledger; empty without gammas. Those of chance are as many as
+/// the delayed ones.
+std::string third_photons_line(const nlohmann::json& run) {
+    try {
+        const auto& configuration = run.at("configuration").at("gammas");
+        const auto& gammas = run.at("ledger").at("gammas");
+        const auto all = gammas.at("triples").get<std::int64_t>();
+        if (configuration.is_null()) return "";
+        if (configuration.at("delay_ticks").is_null())
+            return fmt::format("triples      {}; none delayed, so that those of chance are not known\n", all);
+        const auto delayed = gammas.at("delayed").get<std::int64_t>();
+        return fmt::format("triples      {} coincident, {} delayed: {} +- {:.0f} true\n", all, delayed,
+                           all - delayed, std::sqrt(static_cast<double>(all + delayed)));
+    } catch (const nlohmann::json::exception&) {
+        return "";
+    }
+}
+
 }  // namespace
 
 int info(const InfoOptions& options) {
@@ -162,7 +181,8 @@ int info(const InfoOptions& options) {
         if (!as_json) {
             const auto& run = document["run"];
             std::cout << "run          " << target.string() << ": "
-                      << (run.is_null() ? why : "state " + state_of_run(target, run)) << "\n\n";
+                      << (run.is_null() ? why : "state " + state_of_run(target, run)) << "\n"
+                      << third_photons_line(run) << '\n';
         }
     }
     for (std::size_t i = 0; i < files.size(); ++i) {

@@ -21,6 +21,7 @@
 #include "tools/petlm/plot/plot.hpp"
 #include "tools/petlm/reconstruction/frames/frames.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
+#include "tools/petlm/reconstruction/tracers/tracers.hpp"
 #include "tools/petlm/records/failures.hpp"
 #include "tools/petlm/records/gating/gate.hpp"
 #include "tools/petlm/records/interval/options.hpp"
@@ -285,12 +286,15 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
     sub.add_option("--threads", o.threads, "Threads on the CPU; 0: one per core")->capture_default_str();
     sub.add_option("--max-memory-gb", o.max_memory_gb,
                    "Memory of the host; default: half of the available memory, at most 4");
+    sub.add_flag("--no-cache", o.no_cache,
+                 "Compute the sensitivity, and do not keep it in $XDG_CACHE_HOME/petacqd");
+}
+
+void add_replicates(CLI::App& sub, ImageOptions& o) {
     sub.add_option("--replicates", o.replicates,
                    "Images with the prompts drawn anew, 2 to 1000, whose spread is the standard error by "
                    "counting; 0: it is unknown")
         ->capture_default_str();
-    sub.add_flag("--no-cache", o.no_cache,
-                 "Compute the sensitivity, and do not keep it in $XDG_CACHE_HOME/petacqd");
 }
 
 void add_image(CLI::App& app, int& status) {
@@ -300,6 +304,7 @@ void add_image(CLI::App& app, int& status) {
             "values are in kBq/ml; without them it is for looking, not for quantification",
             image);
     add_image_options(sub, o);
+    add_replicates(sub, o);
     sub.add_option("--bed", o.bed,
                    "If the bed moved, as position tags say: combine the images of the positions at which it "
                    "was still, or ignore it")
@@ -317,6 +322,7 @@ void add_frames(CLI::App& app, int& status) {
             "corrections of its own time: a 4D NIfTI file, and the activity of regions over time",
             frames);
     add_image_options(sub, o);
+    add_replicates(sub, o);
     sub.add_option("--bed", o.bed, "If the bed moved, as position tags say: refuse (combine), or ignore it")
         ->check(CLI::IsMember({"combine", "ignore"}))
         ->capture_default_str();
@@ -339,6 +345,29 @@ void add_frames(CLI::App& app, int& status) {
                    "NAME=sphere:x,y,z,r (mm) or NAME=mask.nii: write its activity over time; repeatable")
         ->take_all();
     sub.add_option("--bids", o.bids, "File (JSON) with keys for the sidecar that the run does not know");
+}
+
+void add_tracers(CLI::App& app, int& status) {
+    auto [sub, o] = add(
+        app, status, "tracers",
+        "Makes an image of each of two tracers that were in the scanner at once, of which one emits prompt "
+        "gammas: from the triples of a run",
+        tracers);
+    add_image_options(sub, o);
+    sub.add_option("--gamma-nuclide", o.gamma_nuclide,
+                   "Nuclide of the tracer with prompt gammas; --nuclide is that of the other")
+        ->required();
+    sub.add_option("--gamma-run", o.gamma_run,
+                   "Run of this tracer alone, which tells how often its gammas are found");
+    sub.add_option("--gamma-run-attenuation", o.gamma_run_attenuation,
+                   "What attenuates in that run; default: as in the run of both")
+        ->take_all();
+    sub.add_option("--gamma-efficiency", o.gamma_efficiency,
+                   "Instead of that run: chance that a gamma is found which leaves energy in the crystals");
+    sub.add_option(
+           "--region", o.regions,
+           "NAME=sphere:x,y,z,r (mm) or NAME=mask.nii: tell the mean of each tracer in it; repeatable")
+        ->take_all();
 }
 
 void add_lifetime(CLI::App& app, int& status) {
@@ -448,7 +477,7 @@ int run(int argc, char** argv) {
     int status = ok;
     for (auto* add_command :
          {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut, add_gate, add_merge,
-          add_resort, add_plot, add_image, add_frames, add_lifetime, add_nema})
+          add_resort, add_plot, add_image, add_frames, add_tracers, add_lifetime, add_nema})
         add_command(app, status);
     const petacq::config::CommandLineStyle style{"petlm", {"--frame-s"}, {"--offset-mm"}};
     return petacq::config::parse_command_line(app, style, argc, argv).value_or(status);

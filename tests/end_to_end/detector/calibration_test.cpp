@@ -63,9 +63,9 @@ std::string check_tutorial(const std::string& end, const std::string& scan_s, do
     REQUIRE(contains(page, end));
     page.resize(page.find(end));
     REQUIRE(contains(page, "--duration-s 20 "));
-    const Outcome followed =
-        follow(std::regex_replace(page, std::regex("--duration-s 20 "), "--duration-s " + scan_s + " "),
-               place.path());
+    const Outcome followed = follow_tutorial(
+        std::regex_replace(page, std::regex("--duration-s 20 "), "--duration-s " + scan_s + " "),
+        place.path());
     INFO(followed.out);
     REQUIRE(followed.status == 0);
     CHECK(contains(followed.out, "units               144 of 144"));

@@ -23,9 +23,9 @@ void check_tutorial(const std::string& seconds) {
     const TemporaryDirectory place;
     const std::string page = tutorial_page("positronium");
     REQUIRE(contains(page, "--duration-s 30 "));
-    const Outcome followed =
-        follow(std::regex_replace(page, std::regex("--duration-s 30 "), "--duration-s " + seconds + " "),
-               place.path());
+    const Outcome followed = follow_tutorial(
+        std::regex_replace(page, std::regex("--duration-s 30 "), "--duration-s " + seconds + " "),
+        place.path());
     INFO(followed.out);
     REQUIRE(followed.status == 0);
     const auto work = place / "positronium";

@@ -106,7 +106,8 @@ void check_triples(const Site& site, const std::string& name, const std::string&
     CHECK(count("used") + count("unused") == gammas);
     CHECK(count("used") + count("reused") == count("triples"));
     good(PETLM_PROGRAM, {"verify", run.string()});
-    good(PETLM_PROGRAM, {"info", run.string()});
+    const std::string true_triples = std::to_string(count("triples") - delayed) + " +- ";
+    CHECK(contains(good(PETLM_PROGRAM, {"info", run.string()}), true_triples));
 }
 
 std::vector<std::string> stream(const std::vector<std::string>& more) {

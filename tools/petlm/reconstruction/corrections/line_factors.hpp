@@ -62,6 +62,12 @@ class LineFactors {
         return normalisation_ ? normalisation::factor_of(geometry_, *normalisation_, crystal(a), crystal(b))
                               : 1;
     }
+    /// The same of photons that do not fly along the line of the pair: without the factors by place.
+    [[nodiscard]] double efficiencies(std::uint32_t a, std::uint32_t b) const {
+        if (!normalisation_) return 1;
+        const std::vector<float>& efficiency = normalisation_->efficiency;
+        return static_cast<double>(efficiency[crystal(a)]) * static_cast<double>(efficiency[crystal(b)]);
+    }
     /// The share of pairs that leave the object without interaction; 1 without an object.
     [[nodiscard]] double attenuation(std::uint32_t a, std::uint32_t b) const {
         const config::LineEnds line = ends(a, b);

@@ -136,4 +136,82 @@ std::array<ScatterNodes::Corner, 4> ScatterNodes::corners(std::uint32_t crystal)
     return of(first_node_[at.module], 1, nodes_along_[type], layer.along[at.row], layer.across[at.column]);
 }
 
+NodePairs::NodePairs(const config::Scanner& scanner)
+    : nodes_(scanner),
+      values_(std::size_t{nodes_.count()} * nodes_.count()),
+      hits_(nodes_.classes()),
+      of_class_(nodes_.classes(), 1) {}
+
+void NodePairs::add(std::uint32_t a, std::uint32_t b, double weight) {
+    const auto of_a = nodes_.corners(a);
+    const auto of_b = nodes_.corners(b);
+    for (const ScatterNodes::Corner& u : of_a) {
+        for (const ScatterNodes::Corner& v : of_b)
+            values_[std::size_t{u.node} * nodes_.count() + v.node] +=
+                static_cast<float>(weight) * u.share * v.share;
+    }
+    if (nodes_.classes() > 1) {
+        hits_[nodes_.class_of(a)] += weight;
+        hits_[nodes_.class_of(b)] += weight;
+    }
+}
+
+void NodePairs::add(const NodePairs& other) {
+    for (std::size_t i = 0; i < values_.size(); ++i)
+        values_[i] += other.values_[i];
+    for (std::size_t i = 0; i < hits_.size(); ++i)
+        hits_[i] += other.hits_[i];
+}
+
+void NodePairs::finish() {
+    if (nodes_.classes() > 1) find_classes();
+    per_pair();
+}
+
+void NodePairs::find_classes() {
+    std::vector<double> crystals(nodes_.classes());
+    for (std::uint32_t crystal = 0; crystal < nodes_.crystals(); ++crystal)
+        ++crystals[nodes_.class_of(crystal)];
+    double all = 0;
+    for (std::size_t i = 0; i < of_class_.size(); ++i) {
+        all += hits_[i];
+        of_class_[i] = hits_[i] / std::max(crystals[i], 1.0);
+    }
+    for (double& share : of_class_)
+        share = all > 0 ? share * nodes_.crystals() / all : 1;
+}
+
+void NodePairs::per_pair() {
+    const std::uint32_t nodes = nodes_.count();
+    std::vector<double> crystals(nodes);
+    for (std::uint32_t crystal = 0; crystal < nodes_.crystals(); ++crystal) {
+        const double weight = of_class_[nodes_.class_of(crystal)];
+        for (const ScatterNodes::Corner& corner : nodes_.corners(crystal))
+            crystals[corner.node] += weight * static_cast<double>(corner.share);
+    }
+    for (std::size_t a = 0; a < nodes; ++a) {
+        for (std::size_t b = 0; b <= a; ++b) {
+            float& one = values_[a * nodes + b];
+            float& other = values_[b * nodes + a];
+            const double both = a == b ? 2 * static_cast<double>(one) : static_cast<double>(one + other);
+            const double pairs = crystals[a] * crystals[b];
+            one = other = pairs > 0 ? static_cast<float>(both / pairs) : 0;
+        }
+    }
+}
+
+double NodePairs::counts(std::uint32_t a, std::uint32_t b) const {
+    const auto of_a = nodes_.corners(std::min(a, b));
+    const auto of_b = nodes_.corners(std::max(a, b));
+    double sum = 0;
+    for (const ScatterNodes::Corner& u : of_a) {
+        float partners = 0;
+        for (const ScatterNodes::Corner& v : of_b)
+            partners += v.share * values_[std::size_t{u.node} * nodes_.count() + v.node];
+        sum += static_cast<double>(u.share * partners);
+    }
+    if (nodes_.classes() > 1) sum *= of_class_[nodes_.class_of(a)] * of_class_[nodes_.class_of(b)];
+    return sum;
+}
+
 }  // namespace petacq::corrections

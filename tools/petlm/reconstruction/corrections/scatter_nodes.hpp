@@ -65,4 +65,32 @@ class ScatterNodes {
     std::vector<std::vector<OfLayer>> layers_;  ///< [type][layer]
 };
 
+/// How many pairs each two crystals have, held at the nodes around them. Crystals of the same place in layers
+/// or types that absorb differently share the pairs as all of their kind share the hits. Not thread-safe
+/// until finished.
+class NodePairs {
+  public:
+    explicit NodePairs(const config::Scanner& scanner);
+    /// The order of the crystals does not matter.
+    void add(std::uint32_t a, std::uint32_t b, double weight);
+    /// Adds what another one of the same scanner was given.
+    void add(const NodePairs& other);
+    /// Once, after the last add().
+    void finish();
+    /// Of two crystals, in either order. After finish().
+    [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const;
+    [[nodiscard]] std::uint32_t crystals() const { return nodes_.crystals(); }
+
+  private:
+    /// How many hits a crystal of each class has, relative to the mean of all crystals.
+    void find_classes();
+    /// Divides what the nodes hold by the number of pairs of crystals that share it.
+    void per_pair();
+
+    ScatterNodes nodes_;
+    std::vector<float> values_;     ///< [node a][node b]
+    std::vector<double> hits_;      ///< [ScatterNodes::class_of]
+    std::vector<double> of_class_;  ///< likewise
+};
+
 }  // namespace petacq::corrections

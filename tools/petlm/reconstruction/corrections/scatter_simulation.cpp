@@ -18,23 +18,6 @@ constexpr std::size_t pieces = 8;        // of the annihilations, whatever the n
 constexpr double least_accepted = 1e-4;  // a photon that the window accepts less often is lost
 constexpr int tries = 50;                // to draw a point of a voxel inside the object
 
-/// The share of the good pairs that is taken where a photon leaves a third hit.
-double taken_of_three(config::MultiplesPolicy policy) {
-    using Policy = config::MultiplesPolicy;
-    switch (policy) {
-        case Policy::take_all_goods:
-            return 1;
-        case Policy::take_winner_of_goods:
-        case Policy::take_winner_if_is_good:
-            return 0.5;
-        case Policy::remove_multiples:
-        case Policy::take_if_only_one_good:
-        case Policy::take_winner_if_all_are_goods:
-            break;
-    }
-    return 0;
-}
-
 /// What depends on the energy of a photon alone, by whole keV.
 struct OfEnergy {
     std::vector<double> accepted;
@@ -229,18 +212,32 @@ class Histories {
 
 }  // namespace
 
+double taken_of_three(config::MultiplesPolicy policy) {
+    using Policy = config::MultiplesPolicy;
+    switch (policy) {
+        case Policy::take_all_goods:
+            return 1;
+        case Policy::take_winner_of_goods:
+        case Policy::take_winner_if_is_good:
+            return 0.5;
+        case Policy::remove_multiples:
+        case Policy::take_if_only_one_good:
+        case Policy::take_winner_if_all_are_goods:
+            break;
+    }
+    return 0;
+}
+
 ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
                                      const Activity& activity, const Detection& detection,
                                      std::size_t annihilations, net::WorkerPool& pool)
-    : nodes_(scanner), values_(std::size_t{nodes_.count()} * nodes_.count()), of_class_(nodes_.classes(), 1) {
+    : pairs_(scanner) {
     const Histories histories(scanner, object, activity, detection);
     if (!histories.any()) return;
     std::vector<Sums> sums(pieces);
-    std::vector<std::vector<float>> values(pieces);
+    std::vector<NodePairs> pairs(pieces, pairs_);
     std::vector<std::vector<double>> unscattered(pieces);
-    std::vector<std::vector<double>> classes(pieces, std::vector<double>(nodes_.classes()));
     image::for_each_on(pool, pieces, [&](std::size_t piece) {
-        values[piece].resize(values_.size());
         unscattered[piece].resize(detection.bins);
         sums[piece] = histories.follow(
             annihilations * piece / pieces, annihilations * (piece + 1) / pieces, annihilations,
@@ -249,19 +246,7 @@ ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const Atten
                 if (detection.bins > 0) unscattered[piece][detection.bin_of(a, b)] += weight * found;
             },
             [&](std::uint32_t number_a, std::uint32_t number_b, double weight, double) {
-                const std::uint32_t a = number_a % nodes_.crystals();
-                const std::uint32_t b = number_b % nodes_.crystals();
-                const auto of_a = nodes_.corners(a);
-                const auto of_b = nodes_.corners(b);
-                for (const ScatterNodes::Corner& u : of_a) {
-                    for (const ScatterNodes::Corner& v : of_b)
-                        values[piece][std::size_t{u.node} * nodes_.count() + v.node] +=
-                            static_cast<float>(weight) * u.share * v.share;
-                }
-                if (nodes_.classes() > 1) {
-                    classes[piece][nodes_.class_of(a)] += weight;
-                    classes[piece][nodes_.class_of(b)] += weight;
-                }
+                pairs[piece].add(number_a % pairs_.crystals(), number_b % pairs_.crystals(), weight);
             });
     });
     unscattered_.resize(detection.bins);
@@ -271,62 +256,9 @@ ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const Atten
         sums_.low += sums[piece].low;
         for (std::size_t i = 0; i < unscattered_.size(); ++i)
             unscattered_[i] += unscattered[piece][i];
-        for (std::size_t i = 0; i < values_.size(); ++i)
-            values_[i] += values[piece][i];
+        pairs_.add(pairs[piece]);
     }
-    if (nodes_.classes() > 1) find_classes(classes);
-    per_pair();
-}
-
-void ScatterSimulation::find_classes(const std::vector<std::vector<double>>& hits) {
-    std::vector<double> crystals(nodes_.classes());
-    for (std::uint32_t crystal = 0; crystal < nodes_.crystals(); ++crystal)
-        ++crystals[nodes_.class_of(crystal)];
-    double all = 0;
-    for (std::size_t i = 0; i < of_class_.size(); ++i) {
-        of_class_[i] = 0;
-        for (const auto& piece : hits)
-            of_class_[i] += piece[i];
-        all += of_class_[i];
-        of_class_[i] /= std::max(crystals[i], 1.0);
-    }
-    for (double& share : of_class_)
-        share = all > 0 ? share * nodes_.crystals() / all : 1;
-}
-
-void ScatterSimulation::per_pair() {
-    const std::uint32_t nodes = nodes_.count();
-    std::vector<double> crystals(nodes);
-    for (std::uint32_t crystal = 0; crystal < nodes_.crystals(); ++crystal) {
-        const double weight = of_class_[nodes_.class_of(crystal)];
-        for (const ScatterNodes::Corner& corner : nodes_.corners(crystal))
-            crystals[corner.node] += weight * static_cast<double>(corner.share);
-    }
-    for (std::size_t a = 0; a < nodes; ++a) {
-        for (std::size_t b = 0; b <= a; ++b) {
-            float& one = values_[a * nodes + b];
-            float& other = values_[b * nodes + a];
-            const double both = a == b ? 2 * static_cast<double>(one) : static_cast<double>(one + other);
-            const double pairs = crystals[a] * crystals[b];
-            one = other = pairs > 0 ? static_cast<float>(both / pairs) : 0;
-        }
-    }
-}
-
-double ScatterSimulation::counts(std::uint32_t number_a, std::uint32_t number_b) const {
-    const std::uint32_t a = number_a % nodes_.crystals();
-    const std::uint32_t b = number_b % nodes_.crystals();
-    const auto of_a = nodes_.corners(std::min(a, b));
-    const auto of_b = nodes_.corners(std::max(a, b));
-    double sum = 0;
-    for (const ScatterNodes::Corner& u : of_a) {
-        float partners = 0;
-        for (const ScatterNodes::Corner& v : of_b)
-            partners += v.share * values_[std::size_t{u.node} * nodes_.count() + v.node];
-        sum += static_cast<double>(u.share * partners);
-    }
-    if (nodes_.classes() > 1) sum *= of_class_[nodes_.class_of(a)] * of_class_[nodes_.class_of(b)];
-    return sum;
+    pairs_.finish();
 }
 
 std::unique_ptr<ScatterSimulation> simulate_by_energies(const config::Scanner& scanner,

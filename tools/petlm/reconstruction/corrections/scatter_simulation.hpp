@@ -34,6 +34,9 @@ struct AnglesInTime {
     std::vector<double> shares = {1};
 };
 
+/// The share of the good pairs that the policy takes where a photon leaves a third hit.
+double taken_of_three(config::MultiplesPolicy policy);
+
 /// What the crystals detect. Crystals have the numbers of LineFactors.
 struct Detection {
     AnglesInTime angles;
@@ -54,8 +57,7 @@ struct Detection {
 /// electrons: petsim/physics/compton.hpp). They are absorbed in the crystals by their path and energy, and
 /// count with the chance that the energy window accepts them. The same annihilations without the scatter are
 /// the true pairs: the ratio of both is what an estimate needs, as it is the same whatever the sensitivity.
-/// The pairs are counted at nodes, between which counts() interpolates (ScatterNodes); crystals of the same
-/// place in layers or types that absorb differently share them as all of their kind share the hits.
+/// The pairs are counted at nodes, between which counts() interpolates (NodePairs).
 /// Where the scanner turns, each annihilation has an angle, as often as its share says, and nodes turn with
 /// the scanner. Thread-safe once made, and the same for any number of threads.
 class ScatterSimulation {
@@ -72,7 +74,9 @@ class ScatterSimulation {
 
     /// Scattered pairs that the crystals absorb and the window accepts, in the unit of scattered() and
     /// trues(), at all angles together. The order of the crystals does not matter.
-    [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const;
+    [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const {
+        return pairs_.counts(a % pairs_.crystals(), b % pairs_.crystals());
+    }
     /// The sum over all pairs of counts() times found().
     [[nodiscard]] double scattered() const { return sums_.scattered; }
     /// Pairs that did not scatter in the object, likewise.
@@ -83,15 +87,7 @@ class ScatterSimulation {
     [[nodiscard]] double low_share() const { return sums_.low / (sums_.trues + sums_.scattered); }
 
   private:
-    /// How many hits a crystal of each class has, relative to the mean of all crystals. `hits`:
-    /// [piece][class]
-    void find_classes(const std::vector<std::vector<double>>& hits);
-    /// Divides what the nodes hold by the number of pairs of crystals that share it.
-    void per_pair();
-
-    ScatterNodes nodes_;
-    std::vector<float> values_;     ///< [node a][node b]
-    std::vector<double> of_class_;  ///< [ScatterNodes::class_of]
+    NodePairs pairs_;
     std::vector<double> unscattered_;
     Sums sums_;
 };

@@ -143,9 +143,7 @@ std::unique_ptr<corrections::ScatterSimulation> Scatter::simulate(corrections::D
 double Scatter::found(std::uint32_t a, std::uint32_t b) const {
     const double chance = data_.found(a, b);
     if (!(chance > 0) || !data_.lines.normalised()) return chance;
-    const auto& efficiency = data_.lines.file().efficiency;
-    return chance * double{efficiency[data_.lines.crystal(a)]} * efficiency[data_.lines.crystal(b)] /
-           data_.lines.normalisation(a, b);
+    return chance * data_.lines.efficiencies(a, b) / data_.lines.normalisation(a, b);
 }
 
 corrections::Activity Scatter::activity(net::WorkerPool& pool) const {

@@ -41,10 +41,10 @@ std::string sentence_about(const petlm::RunPileUp& pile_up) {
 Corrections::Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                          const config::Scanner& scanner, const gpu::PairRule& rule,
                          const corrections::LineFactors& lines, const Angles& angles,
-                         const RandomsByModules& delayeds, const PairCounts& pairs,
+                         const ImageCounts& counts, const PairCounts& pairs,
                          const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                          const QuickLookOptions& how, net::WorkerPool& pool)
-    : lines_(lines), angles_(angles) {
+    : lines_(lines), angles_(angles), counts_(counts) {
     const auto activity = corrections::nuclide_of(coverage, options);
     shares_ = angles.shares(coverage, activity ? activity->half_life_s : 0);
     report_.asked = lines.normalised() || !lines.object().empty();
@@ -56,13 +56,14 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
         use_seconds();
     } else {
         losses_ = petlm::PairLosses::of(source, coverage, scanner, no_losses);
-        use_delayeds(source, delayeds, why);
+        use_delayeds(source, counts.delayeds, why);
     }
     if (pairs.pairs().empty() && of_run_) {
         pile_up_made_.made = true;
         pile_up_made_.sentence = "Pile-up: none, as there are no prompts.";
     }
     use_lines(options);
+    use_spurious(rule);
     use_scatter(coverage, scanner, rule, pairs, window, options, pool);
     report_.list.push_back(randoms_made_);
     report_.list.push_back(pile_up_made_);
@@ -77,15 +78,16 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
 void Corrections::use_seconds() {
     randoms_ = [this](Pair pair) {
         const Pair crystals = crystals_of(pair);
-        return share(pair.a) * of_run_->sum(crystals.a, crystals.b);
+        return counts_.share_of_randoms * share(pair.a) * of_run_->sum(crystals.a, crystals.b);
     };
+    const double total = counts_.share_of_randoms * of_run_->total();
     randoms_made_.made = true;
-    randoms_made_.figures["expected"] = of_run_->total();
-    report_.errors.randoms = of_run_->total();
+    randoms_made_.figures["expected"] = total;
+    report_.errors.randoms = total;
     randoms_made_.sentence = fmt::format(
         "Randoms: {:.0f} expected from the singles of each second, by pair of crystals; added to what the "
         "image predicts.",
-        of_run_->total());
+        total);
     if (of_run_->known() < complete) {
         randoms_made_.sentence += fmt::format(
             " The seconds tell {:.4g} % of the time, and stand for all of it.", 100 * of_run_->known());
@@ -109,12 +111,12 @@ void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsB
         return;
     }
     const auto weight = petlm::mean_weight_of_delayeds(source);
-    randoms_ = [this, factor = weight.value_or(1), &delayeds](Pair pair) {
+    randoms_ = [this, factor = counts_.share_of_randoms * weight.value_or(1), &delayeds](Pair pair) {
         return share(pair.a) * factor * delayeds.expected(crystals_of(pair));
     };
     randoms_made_.made = true;
     report_.errors.delayeds = static_cast<double>(delayeds.total());
-    report_.errors.randoms = weight.value_or(1) * report_.errors.delayeds;
+    report_.errors.randoms = counts_.share_of_randoms * weight.value_or(1) * report_.errors.delayeds;
     randoms_made_.figures["expected"] = report_.errors.randoms;
     randoms_made_.sentence =
         "Randoms: expected from the delayeds of each pair of modules, each of which stands for " +
@@ -211,7 +213,8 @@ void Corrections::use_scatter(const daemon::Coverage& coverage, const config::Sc
                         {angles_.radians(), shares_},
                         [this](std::uint32_t a, std::uint32_t b) { return found(a, b); },
                         [this](std::uint32_t a, std::uint32_t b) {
-                            return randoms_ ? randoms_({std::min(a, b), std::max(a, b)}) : 0;
+                            const Pair pair{std::min(a, b), std::max(a, b)};
+                            return (randoms_ ? randoms_(pair) : 0) + (spurious_ ? spurious_(pair) : 0);
                         },
                         pairs,
                         window,
@@ -232,6 +235,24 @@ void Corrections::use_scatter(const daemon::Coverage& coverage, const config::Sc
             out.figures["error_of_ratio"] = scale.error;
         }
     }
+    report_.list.push_back(out);
+}
+
+/// As with scatter, the factors of the normalisation by place belong to pairs that fly along the line.
+void Corrections::use_spurious(const gpu::PairRule& rule) {
+    if (!counts_.spurious) return;
+    spurious_ = [this, &rule](Pair pair) {
+        const Pair crystals = crystals_of(pair);
+        const double chance = found(pair.a, pair.b);
+        if (!(chance > 0) || !rule.good(crystals.a, crystals.b)) return 0.0;
+        return share(pair.a) * chance * lines_.efficiencies(pair.a, pair.b) /
+               lines_.normalisation(pair.a, pair.b) * counts_.spurious->counts(crystals.a, crystals.b);
+    };
+    Correction out{"spurious pairs", true, "", {{"expected", counts_.spurious->total()}}};
+    out.sentence = fmt::format(
+        "Spurious pairs: {:.0f} with a prompt gamma expected, by a simulation of decays; added to what the "
+        "image predicts.",
+        counts_.spurious->total());
     report_.list.push_back(out);
 }
 
@@ -293,6 +314,14 @@ QuickLookModel Corrections::model() const {
     QuickLookModel out;
     out.line.background = randoms_;
     if (scatter_) out.line.scatter = [this](Pair pair) { return scatter_->counts(pair.a, pair.b); };
+    if (spurious_ && !lines_.object().empty()) {
+        out.line.scatter = [this](Pair pair) {
+            return (scatter_ ? scatter_->counts(pair.a, pair.b) : 0) + spurious_(pair);
+        };
+    } else if (spurious_) {
+        // Without an object nothing tells from where along the line they come.
+        out.line.background = [this](Pair pair) { return (randoms_ ? randoms_(pair) : 0) + spurious_(pair); };
+    }
     config::Sha256 digest;
     digest.add_values(shares_);
     digest.add_value(report_.asked || loss_made_);

@@ -9,6 +9,7 @@
 #include "tools/petlm/reconstruction/corrections/run_randoms.hpp"
 #include "tools/petlm/reconstruction/em/angles.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
+#include "tools/petlm/reconstruction/image/counts.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
 #include "tools/petlm/reconstruction/image/quick_look.hpp"
 #include "tools/petlm/reconstruction/image/report.hpp"
@@ -21,10 +22,11 @@ namespace petacq::image {
 class Corrections {
   public:
     /// All must outlive it.
-    /// `coverage`: that of the records counted, of all in the source or of a part.
+    /// `coverage`: that of the records counted, of all in the source or of a part. `pairs`: those of `counts`
+    /// without the time of flight.
     Corrections(const petlm::ExportSource& source, const daemon::Coverage& coverage,
                 const config::Scanner& scanner, const gpu::PairRule& rule,
-                const corrections::LineFactors& lines, const Angles& angles, const RandomsByModules& delayeds,
+                const corrections::LineFactors& lines, const Angles& angles, const ImageCounts& counts,
                 const PairCounts& pairs, const corrections::EnergyWindow& window,
                 const petlm::ImageOptions& options, const QuickLookOptions& how, net::WorkerPool& pool);
     Corrections(const Corrections&) = delete;
@@ -48,6 +50,7 @@ class Corrections {
                      const gpu::PairRule& rule, const PairCounts& pairs,
                      const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                      net::WorkerPool& pool);
+    void use_spurious(const gpu::PairRule& rule);
     void use_quantity(const daemon::Coverage& coverage, const petlm::ImageOptions& options, double voxel_mm);
     /// While the crystals are at the angle of these numbers.
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const {
@@ -67,11 +70,13 @@ class Corrections {
     const corrections::LineFactors& lines_;
     const Angles& angles_;
     std::vector<double> shares_;  ///< [angle]
-    bool loss_made_ = false;      ///< and there is some
+    const ImageCounts& counts_;
+    bool loss_made_ = false;  ///< and there is some
     std::shared_ptr<petlm::RunRandoms> of_run_;
     std::shared_ptr<petlm::PairLosses> losses_;  ///< likewise of other rules
     std::unique_ptr<Scatter> scatter_;
     OfPair randoms_;
+    OfPair spurious_;
     double pile_up_ = 1;
     Correction randoms_made_{"randoms", false, "", {}};
     Correction pile_up_made_{"pile-up", false, "", {}};

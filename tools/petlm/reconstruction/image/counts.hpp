@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "tools/petlm/reconstruction/em/angles.hpp"
 #include "tools/petlm/reconstruction/em/lines.hpp"
 #include "tools/petlm/reconstruction/em/pair_counts.hpp"
+#include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
 
 namespace petacq::image {
 
@@ -23,6 +25,10 @@ struct ImageCounts {
     RandomsByModules delayeds;
     corrections::PhotopeakWidth photopeak;
     std::uint64_t prompts = 0;  ///< all, whether or not they are used
+    /// Of the randoms that are expected in the time of the records, those that are expected among these.
+    double share_of_randoms = 1;
+    /// Pairs with prompt gammas that are expected among them; null: none.
+    std::shared_ptr<const gammas::SpuriousPairs> spurious;
 
     /// `angles`: of the scanner; must outlive it. The pairs have the numbers of its crystals. `capacity`: of
     /// the pairs.

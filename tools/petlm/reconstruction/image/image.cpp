@@ -44,14 +44,6 @@ void read(const image::Setup& setup, const std::optional<daemon::Intervals>& wit
     counts.finish();
 }
 
-void write_nifti(const std::filesystem::path& file, const image::Grid& grid, std::span<const float> image,
-                 const std::string& description) {
-    OutputFile out(file);
-    out.text(nifti::header(image::volume_of(grid), description));
-    out.text({reinterpret_cast<const char*>(image.data()), image.size_bytes()});
-    out.close();
-}
-
 }  // namespace
 
 int image(const ImageOptions& options) {
@@ -106,10 +98,10 @@ int image(const ImageOptions& options) {
     for (const std::string& sentence : image::sentences_about_making(setup, grid, made, read_s))
         lines.push_back(sentence);
     const image::Report report = image::report_of_all(statement.parts, source.coverage());
-    write_nifti(options.output / "image.nii", grid, image, report.short_warning());
+    image::write_volume(options.output / "image.nii", grid, image, report.short_warning());
     if (options.replicates != 0) {
-        write_nifti(options.output / "uncertainty.nii", grid, deviation,
-                    "petlm image: standard error by counting, " + report.quantity.unit);
+        image::write_volume(options.output / "uncertainty.nii", grid, deviation,
+                            "petlm image: standard error by counting, " + report.quantity.unit);
     }
     if constexpr (report::with_cairo) {
         const image::PictureTexts texts = image::picture_texts(report);

@@ -55,7 +55,8 @@ PartLines::PartLines(const Setup& setup, const Part& part)
 }
 
 MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
-                     const std::string& what, std::uint64_t max_memory, const Replicates& replicates) {
+                     const std::string& what, std::uint64_t max_memory, const Replicates& replicates,
+                     std::vector<float> sensitivity) {
     QuickLookOptions how = setup.how;
     how.max_memory = max_memory;
     MadeImage out;
@@ -63,7 +64,7 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
     std::optional<PairCounts> without_tof;
     if (setup.tof.bins.used()) without_tof.emplace(counts.pairs.without_tof());
     const Corrections corrections(setup.source, part.coverage, setup.scanner, setup.rule, lines.factors(),
-                                  setup.angles, counts.delayeds, without_tof ? *without_tof : counts.pairs,
+                                  setup.angles, counts, without_tof ? *without_tof : counts.pairs,
                                   counts.photopeak.window(part.coverage.rules.energy), setup.options, how,
                                   setup.pool);
     out.report = corrections.report();
@@ -79,7 +80,7 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
                                    setup.pool, how, std::move(known));
         });
     };
-    out.look = look_at(counts.pairs, what, {});
+    out.look = look_at(counts.pairs, what, std::move(sensitivity));
     for (std::uint32_t i = 1; i <= replicates.count; ++i) {
         const QuickLook replicate =
             look_at(counts.pairs.resampled(i),

@@ -46,10 +46,12 @@ class PartLines {
 
 /// The image of the records of `part`, of which `counts` are all. It depends on nothing else that the source
 /// holds. Randoms, scatter and all factors of the
-/// replicates are those of the image. `what`: for the progress, "image of run-7"; `max_memory`: bytes. Throws
+/// replicates are those of the image. `what`: for the progress, "image of run-7"; `max_memory`: bytes;
+/// `sensitivity`: of another image of the same part and grid (QuickLook::sensitivity); empty: none. Throws
 /// UsageError for too little memory.
 MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
-                     const std::string& what, std::uint64_t max_memory, const Replicates& replicates = {});
+                     const std::string& what, std::uint64_t max_memory, const Replicates& replicates = {},
+                     std::vector<float> sensitivity = {});
 
 /// How images were made: grid, settings, memory, time.
 std::vector<std::string> sentences_about_making(const Setup& setup, const Grid& grid,

@@ -1,0 +1,367 @@
+#include "tools/petlm/reconstruction/tracers/tracers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "config/nuclides/nuclides.hpp"
+#include "daemon/system/version.hpp"
+#include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/frames/regions.hpp"
+#include "tools/petlm/reconstruction/gammas/efficiency.hpp"
+#include "tools/petlm/reconstruction/gammas/gamma_chance.hpp"
+#include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
+#include "tools/petlm/reconstruction/image/made_image.hpp"
+#include "tools/petlm/reconstruction/image/pictures.hpp"
+#include "tools/petlm/reconstruction/image/positions.hpp"
+#include "tools/petlm/reconstruction/image/setup.hpp"
+#include "tools/petlm/reconstruction/image/statement.hpp"
+#include "tools/petlm/reconstruction/image/volume.hpp"
+#include "tools/petlm/reconstruction/projector/gaussian.hpp"
+#include "tools/petlm/reconstruction/tracers/separation.hpp"
+#include "tools/petlm/reconstruction/tracers/triple_counts.hpp"
+#include "tools/petlm/records/output.hpp"
+#include "tools/report/cairo.hpp"
+
+namespace petacq::petlm {
+namespace {
+
+using gpu::Kind;
+using gpu::ThirdPhoton;
+
+constexpr double first_guess = 0.7;  // of the efficiency
+constexpr double smooth_mm = 5;      // FWHM, where decays are looked for
+constexpr float least_share = 0.2F;  // of the largest value, where there are some
+constexpr double blurred =
+    1.08;  // what is found of the energy of a gamma in two places, at most, divided by it
+
+const config::Nuclide& nuclide_with_gammas(const std::string& name) {
+    const config::Nuclide* const nuclide = config::find_nuclide(name);
+    const auto prompt = [](const config::Gamma& gamma) { return gamma.delay_half_life_s == 0; };
+    if (nuclide == nullptr || std::none_of(nuclide->gammas.begin(), nuclide->gammas.end(), prompt)) {
+        throw UsageError("--gamma-nuclide: expected a nuclide of the table with prompt gammas, found '" +
+                         name + "'");
+    }
+    return *nuclide;
+}
+
+void check_options(const TracerOptions& o) {
+    nuclide_with_gammas(o.gamma_nuclide);
+    if (!o.nuclide) throw UsageError("--nuclide: expected that of the tracer without prompt gammas");
+    if (*o.nuclide == o.gamma_nuclide)
+        throw UsageError("--gamma-nuclide: expected another than --nuclide, found '" + o.gamma_nuclide + "'");
+    if (o.gamma_run.has_value() == o.gamma_efficiency.has_value())
+        throw UsageError("--gamma-run: expected either it or --gamma-efficiency");
+    if (o.gamma_efficiency && !(*o.gamma_efficiency > 0 && *o.gamma_efficiency <= 1)) {
+        throw UsageError(fmt::format("--gamma-efficiency: expected a number above 0, at most 1, found {}",
+                                     *o.gamma_efficiency));
+    }
+}
+
+/// Those of an image for one nuclide. Without a normalisation no activity is stated.
+ImageOptions options_for(ImageOptions options, const std::optional<std::string>& nuclide) {
+    const bool other = nuclide != options.nuclide;
+    options.nuclide = options.lines.normalisation ? nuclide : std::nullopt;
+    if (other || !options.nuclide) options.half_life_s = options.branching_ratio = std::nullopt;
+    return options;
+}
+
+/// The records of a run with their setup, of a bed and a scanner that stood still.
+class Run {
+  public:
+    explicit Run(const ImageOptions& options)
+        : setup_(options), part_(only_part(setup_)), lines_(setup_, part_), counts_(setup_) {}
+
+    [[nodiscard]] image::Setup& setup() { return setup_; }
+    [[nodiscard]] const image::Part& part() const { return part_; }
+    [[nodiscard]] const image::PartLines& lines() const { return lines_; }
+    [[nodiscard]] const tracers::TripleCounts& counts() const { return counts_; }
+    void expect(std::shared_ptr<const gammas::SpuriousPairs> spurious) {
+        counts_.pairs.spurious = std::move(spurious);
+    }
+    /// gammas::SpuriousPairs of what the run records.
+    [[nodiscard]] corrections::OfPair found() const {
+        return [this](std::uint32_t a, std::uint32_t b) {
+            return setup_.rule.good(a, b) ? lines_.factors().efficiencies(a, b) : 0;
+        };
+    }
+
+    /// `setup`: another one of the same run, or its own.
+    image::MadeImage image(image::Setup& setup, const image::ImageCounts& counts, const std::string& what) {
+        image::MadeImage made =
+            make_image(setup, part_, lines_, counts, what, setup.how.max_memory, {}, sensitivity_);
+        sensitivity_ = made.look.sensitivity;
+        return made;
+    }
+    gammas::GammaModel gamma_model(const config::Nuclide& nuclide) const {
+        const auto& rules = part_.coverage.rules;
+        gammas::GammaModel model{setup_.scanner, lines_.factors().object(), nuclide, {}, {}, {}, {}, {}, {}};
+        model.crystals.deep = lines_.factors().depth().typical_mm() > 0;
+        model.pairs = counts_.pairs.photopeak.window(rules.energy);
+        model.gammas = model.pairs;
+        model.gammas.lower = counts_.rules.lower_keV;
+        model.gammas.upper = counts_.rules.upper_keV;
+        model.policy = counts_.rules.policy;
+        model.multiples = rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
+        if (lines_.factors().normalised()) model.relative = lines_.factors().file().efficiency;
+        return model;
+    }
+
+  private:
+    static image::Part only_part(const image::Setup& setup) {
+        const std::string target = setup.options.target.string();
+        if (setup.angles.turns())
+            throw BadInput(target + ": the scanner turned; expected one that stands still");
+        image::Parts parts = image::parts_of(setup.source, setup.scanner.rotation, setup.options.bed);
+        if (parts.list.size() > 1) throw BadInput(target + ": the bed moved; expected one that stands still");
+        return std::move(parts.list.front());
+    }
+
+    image::Setup setup_;
+    image::Part part_;
+    image::PartLines lines_;
+    tracers::TripleCounts counts_;
+    std::vector<float> sensitivity_;  // that of all images; empty: not known yet
+};
+
+/// Where decays are. What an image has elsewhere, by noise and by photons that scattered, is left out: near
+/// the crystals many more gammas are seen.
+corrections::Activity decays_of(const image::Grid& grid, std::vector<float> image, net::WorkerPool& pool) {
+    std::vector<float> smooth = image;
+    image::smooth(smooth, grid, smooth_mm, pool);
+    const float least = least_share * *std::max_element(smooth.begin(), smooth.end());
+    for (std::size_t i = 0; i < image.size(); ++i)
+        image[i] = smooth[i] > least ? std::max(image[i], 0.0F) : 0.0F;
+    return {grid, std::move(image)};
+}
+
+/// Of these, those whose pairs are found.
+corrections::Activity found_of(corrections::Activity decays, const image::QuickLook& look) {
+    for (std::size_t i = 0; i < decays.of_voxel.size(); ++i)
+        decays.of_voxel[i] *= look.sensitivity[i];
+    return decays;
+}
+
+/// Of the gammas, from a run of their nuclide alone.
+struct Calibration {
+    double efficiency = 1;
+    double share = 0;  ///< true triples for each pair that is not random
+    double error = 0;  ///< relative, by counting
+};
+
+Calibration calibrate(const TracerOptions& options, const config::Nuclide& nuclide) {
+    ImageOptions of_run = options_for(options, std::nullopt);
+    of_run.target = *options.gamma_run;
+    if (!options.gamma_run_attenuation.empty()) of_run.lines.attenuation = options.gamma_run_attenuation;
+    Run run(of_run);
+    const tracers::TripleCounts& counts = run.counts();
+    const image::MadeImage made =
+        run.image(run.setup(), counts.pairs, "pairs of " + of_run.target.filename().string());
+    const ThirdPhotons& thirds = counts.thirds;
+    const auto prompts = static_cast<double>(thirds.pairs(Kind::prompt));
+    const double randoms = made.report.errors.randoms;
+    if (!(prompts - randoms > 0) || !(thirds.true_share(Kind::prompt) > 0))
+        throw BadInput(of_run.target.string() + ": expected triples of " + nuclide.name + ", found none");
+    Calibration out;
+    const double own_of_randoms = counts.coincident.share_of_randoms - counts.delayed.share_of_randoms;
+    out.share =
+        (prompts * thirds.true_share(Kind::prompt) - thirds.hidden_factor() * randoms * own_of_randoms) /
+        (prompts - randoms);
+    out.error = thirds.error_of_true_share(Kind::prompt) / thirds.true_share(Kind::prompt);
+    const image::Grid& grid = run.setup().how.grid;
+    const gammas::GammaModel model = run.gamma_model(nuclide);
+    const auto improve = [&](const image::QuickLook& look) {
+        const corrections::Activity decays = decays_of(grid, look.em.image, run.setup().pool);
+        out.efficiency = gammas::improved_efficiency(out.efficiency, model, decays, found_of(decays, look),
+                                                     out.share, run.found(), run.setup().pool);
+    };
+    out.efficiency = first_guess;
+    improve(made.look);
+    // Spurious pairs look like decays near the crystals, where more gammas are seen.
+    const auto spurious =
+        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, made.look.em.image, run.setup().pool),
+                                                out.efficiency, run.found(), run.setup().pool);
+    spurious->scale_to((prompts - randoms) / (1 + spurious->per_pair()));
+    run.expect(spurious);
+    const image::MadeImage again = run.image(run.setup(), counts.pairs, "pairs again");
+    improve(again.look);
+    improve(again.look);
+    return out;
+}
+
+nlohmann::json thirds_json(const tracers::TripleCounts& counts) {
+    const ThirdPhotons& thirds = counts.thirds;
+    return {{"pairs", thirds.pairs(Kind::prompt)},
+            {"coincident", thirds.triples(Kind::prompt, ThirdPhoton::coincident)},
+            {"delayed", thirds.triples(Kind::prompt, ThirdPhoton::delayed)},
+            {"true_per_pair", thirds.true_share(Kind::prompt)},
+            {"error_of_true_per_pair", thirds.error_of_true_share(Kind::prompt)},
+            {"lower_keV", counts.rules.lower_keV},
+            {"upper_keV", counts.rules.upper_keV}};
+}
+
+/// A tracer, and what its values are.
+struct Tracer {
+    std::string nuclide;
+    const std::vector<float>& image;
+    const image::Report& report;
+};
+
+void write(const std::filesystem::path& directory, const image::Grid& grid, const Tracer& tracer,
+           const std::optional<double>& black) {
+    image::write_volume(directory / (tracer.nuclide + ".nii"), grid, tracer.image,
+                        tracer.nuclide + ", " + tracer.report.short_warning());
+    if constexpr (report::with_cairo) {
+        const image::PictureTexts texts = image::picture_texts(tracer.report);
+        image::write_projections(directory / (tracer.nuclide + "-projections.png"), grid, tracer.image, texts,
+                                 black);
+        image::write_slices(directory / (tracer.nuclide + "-slices.png"), grid, tracer.image, texts, black);
+    }
+}
+
+}  // namespace
+
+int tracers(const TracerOptions& options) {
+    check_options(options);
+    const config::Nuclide& nuclide = nuclide_with_gammas(options.gamma_nuclide);
+    const ImageOptions for_pairs = options_for(options, options.nuclide);
+    const ImageOptions for_triples = options_for(options, options.gamma_nuclide);
+    Run run(for_pairs);
+    const std::vector<frames::Region> regions = frames::regions_of(options.regions, run.setup().how.grid);
+    Outputs outputs(options.force);
+    outputs.make_directory(options.output);
+    for (const std::string& name : {*options.nuclide, options.gamma_nuclide}) {
+        for (const char* end : {".nii", "-projections.png", "-slices.png"})
+            outputs.claim(options.output / (name + end));
+    }
+    outputs.claim(options.output / "tracers.json");
+
+    Calibration calibration;
+    if (options.gamma_run)
+        calibration = calibrate(options, nuclide);
+    else
+        calibration.efficiency = *options.gamma_efficiency;
+    const tracers::TripleCounts& counts = run.counts();
+    image::Setup setup_of_triples(for_triples);
+    const image::MadeImage coincident = run.image(setup_of_triples, counts.coincident, "image of triples");
+    const image::MadeImage delayed =
+        run.image(setup_of_triples, counts.delayed, "image of triples by chance");
+    const image::Grid& grid = run.setup().how.grid;
+    const gammas::GammaModel model = run.gamma_model(nuclide);
+    const gammas::GammaChance chance(
+        model, found_of(decays_of(grid, coincident.look.em.image, run.setup().pool), coincident.look),
+        calibration.efficiency, run.setup().pool);
+    const ThirdPhotons& thirds = counts.thirds;
+    const std::vector<float> none(grid.voxels());
+    const tracers::TracerImages alone = tracers::separate(
+        grid, {none, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
+    const auto spurious =
+        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, alone.with_gamma, run.setup().pool),
+                                                calibration.efficiency, run.found(), run.setup().pool);
+    double pairs = 0;
+    for (std::size_t i = 0; i < grid.voxels(); ++i) {
+        pairs -= static_cast<double>(alone.without_gamma[i]) / coincident.scale *
+                 static_cast<double>(coincident.look.sensitivity[i]);
+    }
+    spurious->scale_to(std::max(0.0, pairs));
+    run.expect(spurious);
+    const image::MadeImage all = run.image(run.setup(), counts.pairs, "image of all pairs");
+    // All pairs in the unit of the triples, and back.
+    const double unit = coincident.scale / all.scale;
+    std::vector<float> in_unit = all.look.em.image;
+    for (float& value : in_unit)
+        value *= static_cast<float>(unit);
+    tracers::TracerImages images = tracers::separate(
+        grid, {in_unit, coincident.look.em.image, delayed.look.em.image, counts.thirds.hidden_factor()},
+        chance);
+    for (float& value : images.without_gamma)
+        value /= static_cast<float>(unit);
+
+    const Tracer first{*options.nuclide, images.without_gamma, all.report};
+    const Tracer second{options.gamma_nuclide, images.with_gamma, coincident.report};
+    nlohmann::json of_regions = nlohmann::json::object();
+    std::vector<std::string> region_lines;
+    for (const frames::Region& region : regions) {
+        const double of_first = region.mean(first.image);
+        const double of_second = region.mean(second.image);
+        of_regions[region.name()] = {{first.nuclide, of_first}, {second.nuclide, of_second}};
+        region_lines.push_back(fmt::format("Region {}: {} {:.4g}, {} {:.4g} {}.", region.name(),
+                                           first.nuclide, of_first, second.nuclide, of_second,
+                                           first.report.quantity.unit));
+    }
+    nlohmann::json list = nlohmann::json::array();
+    for (const Tracer& tracer : {first, second}) {
+        write(options.output, grid, tracer, options.max);
+        list.push_back({{"nuclide", tracer.nuclide},
+                        {"file", tracer.nuclide + ".nii"},
+                        {"unit", tracer.report.quantity.unit},
+                        {"corrections", image::corrections_json(tracer.report)}});
+    }
+    const auto optional_path = [](const std::optional<std::filesystem::path>& path) {
+        return path ? nlohmann::json(path->string()) : nlohmann::json();
+    };
+    const nlohmann::json document = {
+        {"program", "petlm tracers"},
+        {"version", daemon::version},
+        {"input", options.target.string()},
+        {"voxels", grid.n},
+        {"voxel_mm", grid.voxel_mm},
+        {"tracers", list},
+        {"regions", of_regions},
+        {"triples", thirds_json(counts)},
+        {"gammas",
+         {{"run", optional_path(options.gamma_run)},
+          {"efficiency", calibration.efficiency},
+          {"relative_error", options.gamma_run ? nlohmann::json(calibration.error) : nlohmann::json()},
+          {"seen_per_pair", chance.mean_seen()},
+          {"pairs_kept", chance.mean_kept()},
+          {"spurious_pairs", spurious->total()},
+          {"spurious_per_pair", spurious->per_pair()}}},
+        {"coverage", daemon::to_json(run.setup().source.coverage())}};
+    write_text(options.output / "tracers.json",
+               document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+    outputs.commit();
+
+    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
+    for (const std::string& line : image::doubts_about(run.setup().source))
+        std::cout << line << '\n';
+    for (const std::string& line : all.sentences)
+        std::cout << "All pairs: " << line << '\n';
+    for (const std::string& line : coincident.sentences)
+        std::cout << "Pairs with a gamma: " << line << '\n';
+    std::cout << fmt::format(
+        "Gammas of {:.4g} to {:.4g} keV: beside {} of {} prompts, beside {} of them by chance.\n",
+        counts.rules.lower_keV, counts.rules.upper_keV, thirds.triples(Kind::prompt, ThirdPhoton::coincident),
+        thirds.pairs(Kind::prompt), thirds.triples(Kind::prompt, ThirdPhoton::delayed));
+    for (const config::Gamma& gamma : nuclide.gammas) {
+        const bool frequent = gamma.delay_half_life_s == 0 && nuclide.chance(gamma, true) > 0.01;
+        if (!frequent || blurred * gamma.energy_keV < model.pairs.lower + model.gammas.lower) continue;
+        std::cout << fmt::format(
+            "A gamma of {:.0f} keV may leave {:.4g} keV in one place, as a photon of a pair, and {:.4g} keV "
+            "in "
+            "another: such pairs disturb the separation. A window of the gammas from {:.0f} keV on avoids "
+            "it.\n",
+            gamma.energy_keV, model.pairs.lower, model.gammas.lower,
+            blurred * gamma.energy_keV - model.pairs.lower);
+    }
+    std::cout << fmt::format(
+        "Each pair of {} that is found has {:.4g} gammas that are seen, with an efficiency of {:.4g}{}.\n",
+        nuclide.name, chance.mean_seen(), calibration.efficiency,
+        options.gamma_run ? fmt::format(", +- {:.2g} % by counting, from {}", 100 * calibration.error,
+                                        options.gamma_run->string())
+                          : " (--gamma-efficiency)");
+    if (chance.mean_kept() < 1) {
+        std::cout << fmt::format(
+            "Values of {} are divided by {:.4g}, as its gammas make multiples of the rest of its pairs.\n",
+            nuclide.name, chance.mean_kept());
+    }
+    for (const std::string& line : region_lines)
+        std::cout << line << '\n';
+    std::cout << "See " << (options.output / "tracers.json").string() << '\n';
+    return ok;
+}
+
+}  // namespace petacq::petlm
