@@ -104,7 +104,7 @@ class Gammas {
 };
 
 /// Sums over decays.
-struct Fit {
+struct EfficiencyFit {
     Squares squares = Squares::Zero();
     Terms seen = Terms::Zero();
     Terms kept = Terms::Zero();
@@ -120,7 +120,7 @@ struct Fit {
         of_active.kept += outcome.kept;
         ++active;
     }
-    void add(const Fit& other) {
+    void add(const EfficiencyFit& other) {
         squares += other.squares;
         seen += other.seen;
         kept += other.kept;
@@ -138,7 +138,7 @@ GammaChance::GammaChance(const GammaModel& model, const corrections::Activity& a
         half_[axis] = -activity.grid.low(axis);
     const Gammas of_decays(model, efficiency);
     const Positions positions(activity);
-    std::vector<Fit> fits(pieces);
+    std::vector<EfficiencyFit> fits(pieces);
     image::for_each_on(pool, pieces, [&](std::size_t piece) {
         sim::Random random(1, sim::Purpose::events, piece);
         Gammas::HitsOfDecay scratch;
@@ -149,8 +149,8 @@ GammaChance::GammaChance(const GammaModel& model, const corrections::Activity& a
                             active || !positions.any());
         }
     });
-    Fit fit;
-    for (const Fit& of_piece : fits)
+    EfficiencyFit fit;
+    for (const EfficiencyFit& of_piece : fits)
         fit.add(of_piece);
     const Squares squares = fit.squares.selfadjointView<Eigen::Lower>();
     const Eigen::LDLT<Squares> solver(squares);
