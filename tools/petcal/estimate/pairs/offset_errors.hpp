@@ -1,23 +1,17 @@
 // How uncertain the offsets of crystals are that pairs join.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "tools/petcal/estimate/pairs/pair_equations.hpp"
+
 namespace petacq::estimate {
 
-/// A pair in the equations of least squares, at their solution.
-struct PairTerm {
-    std::uint32_t a = 0;  ///< crystals
-    std::uint32_t b = 0;
-    float weight = 0;  ///< of the square of its residual
-    float pull = 0;    ///< weight times residual: its noise
-};
-
 /// [crystal] By how much the variance of an offset exceeds that for given offsets of all other crystals,
-/// which is sum of pull^2 / (sum of weight)^2 over the pairs of the crystal. `groups`: [crystal] numbers
+/// which is sum of pull^2 / (sum of weight)^2 over the pairs of the crystal. `equations`: of `pairs`, with
+/// the weights at the solution. `pulls`: [pair] weight times residual: its noise. `groups`: [crystal] numbers
 /// below the number of crystals; offsets are those from the mean of a group. A source that joins only
 /// opposite crystals leaves patterns nearly free, and these are most of the variance then.
 ///
@@ -26,7 +20,7 @@ struct PairTerm {
 /// crystal's own pairs, is taken out of each trial, so that 24 of them give variances to a tenth where own
 /// pairs are most of it, and to 30 % otherwise. The trials are solved together by conjugate gradients.
 /// Always the same for the same pairs.
-std::vector<double> shared_variance(std::size_t crystals, std::span<const PairTerm> pairs,
-                                    std::span<const std::uint32_t> groups);
+std::vector<double> shared_variance(const PairEquations& equations, std::span<const TimeDifference> pairs,
+                                    std::span<const float> pulls, std::span<const std::uint32_t> groups);
 
 }  // namespace petacq::estimate

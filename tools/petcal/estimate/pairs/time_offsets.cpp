@@ -1,18 +1,21 @@
 #include "tools/petcal/estimate/pairs/time_offsets.hpp"
 
-#include <Eigen/IterativeLinearSolvers>
-#include <Eigen/SparseCore>
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "config/base/error.hpp"
 #include "config/moments.hpp"
+#include "net/base/worker_pool.hpp"
 #include "tools/petcal/estimate/pairs/offset_errors.hpp"
+#include "tools/petcal/estimate/pairs/pair_equations.hpp"
 
 namespace petacq::estimate {
 
@@ -36,7 +39,32 @@ constexpr double peak_sigmas = 4;   // where the peak ends
 constexpr double unresolved = 0.4;
 constexpr double worst_error = 0.25;  // of a crystal, in sigma of a pair; beyond that it has no peak
 
-using Matrix = Eigen::SparseMatrix<double, Eigen::RowMajor>;
+/// Pairs that one thread takes at a time. Sums are made by piece, so that they do not depend on the threads.
+constexpr std::size_t pairs_of_piece = 1 << 15;
+
+/// Of a piece of the pairs.
+struct OwnSums {
+    double own = 0;
+    double beside = 0;
+    double apart = 0;
+    double places = 0;  // of neighbours
+    double squares = 0;
+
+    OwnSums& operator+=(const OwnSums& more) {
+        own += more.own;
+        beside += more.beside;
+        apart += more.apart;
+        places += more.places;
+        squares += more.squares;
+        return *this;
+    }
+};
+
+/// As many threads as the pairs keep busy.
+std::uint32_t threads_for(std::size_t pairs) {
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    return static_cast<std::uint32_t>(std::min(cores, 1 + pairs / pairs_of_piece));
+}
 
 /// The pairs of crystals that all have enough of them.
 class Fit {
@@ -50,6 +78,9 @@ class Fit {
         blocks_ = blocks_of(options.neighbours);
         count(differences);
         select(differences);
+        pool_.emplace(threads_for(pairs_.size()));
+        equations_.emplace(crystals_, pairs_, *pool_);
+        pulls_.resize(pairs_.size());
     }
     TimeOffsets run();
 
@@ -62,9 +93,12 @@ class Fit {
     bool own_step();
     [[noreturn]] void fail_to_settle() const;
     void measure_blocks();
-    bool move(const Eigen::VectorXd& right, double limit);
-    void weigh(std::size_t i, double weight, Eigen::VectorXd& right);
-    PairOrigin origin(std::size_t i);
+    bool move(double limit);
+    void weigh(std::size_t i, double weight);
+    PairOrigin origin(std::size_t i, std::vector<double>& shifts) const;
+    /// Calls work(piece, begin, end) for pieces of the pairs, on all threads.
+    template <class Work>
+    void for_each_piece(const Work& work);
     [[nodiscard]] bool in_peak(std::size_t i) const {
         return std::abs(residual(i)) < peak_sigmas * model_.sigma;
     }
@@ -82,16 +116,15 @@ class Fit {
     std::size_t crystals_;
     std::vector<bool> used_;
     std::vector<TimeDifference> pairs_;
-    Matrix matrix_;
+    std::optional<net::WorkerPool> pool_;
+    std::optional<PairEquations> equations_;
+    std::vector<float> pulls_;  // [pair] weight times residual
     Eigen::VectorXd x_;
     std::vector<float> sample_;
     PairModel model_;
-    std::vector<double> shifts_;
     std::vector<std::uint32_t> blocks_;    // [crystal]
     std::vector<config::Moments> spread_;  // [block] of the offsets
-    std::array<BlockShift, 2> block_shifts_{};
     double far_over_near_ = 0;
-    std::vector<PairTerm> terms_;        // at the solution
     std::vector<std::uint32_t> groups_;  // [crystal] one of those that pairs join it to
     TimeOffsets out_;
 };
@@ -141,15 +174,6 @@ void Fit::select(std::span<const TimeDifference> differences) {
     for (const TimeDifference& d : differences) {
         if (used_[d.a] && used_[d.b]) pairs_.push_back(d);
     }
-    matrix_.resize(static_cast<Eigen::Index>(pairs), static_cast<Eigen::Index>(crystals_));
-    matrix_.reserve(static_cast<Eigen::Index>(2 * pairs));
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-        const auto row = static_cast<Eigen::Index>(i);
-        matrix_.startVec(row);
-        matrix_.insertBack(row, std::min(pairs_[i].a, pairs_[i].b)) = 0;
-        matrix_.insertBack(row, std::max(pairs_[i].a, pairs_[i].b)) = 0;
-    }
-    matrix_.finalize();
 }
 
 /// The width of the peak, from a sample: the middle of the distribution holds few randoms.
@@ -169,25 +193,32 @@ void Fit::measure() {
     far_over_near_ = quantile(0.9) / (model_.sigma * quarter);
 }
 
+template <class Work>
+void Fit::for_each_piece(const Work& work) {
+    pool_->run(pool_->size(), [&](std::uint32_t worker) {
+        for (std::size_t i = worker; i * pairs_of_piece < pairs_.size(); i += pool_->size())
+            work(i, i * pairs_of_piece, std::min((i + 1) * pairs_of_piece, pairs_.size()));
+    });
+}
+
 /// Puts a pair into the equations of a step.
-void Fit::weigh(std::size_t i, double weight, Eigen::VectorXd& right) {
-    const double root = std::sqrt(weight);
-    const double sign = pairs_[i].b > pairs_[i].a ? root : -root;
-    double* values = matrix_.valuePtr();
-    values[2 * i] = -sign;
-    values[2 * i + 1] = sign;
-    right[static_cast<Eigen::Index>(i)] = root * residual(i);
+void Fit::weigh(std::size_t i, double weight) {
+    equations_->set_weight(i, static_cast<float>(weight));
+    pulls_[i] = static_cast<float>(weight * residual(i));
 }
 
 /// Solves the equations of a step. Whether it was smaller than `limit` sigma.
-bool Fit::move(const Eigen::VectorXd& right, double limit) {
+bool Fit::move(double limit) {
+    constexpr double enough = 0.01;  // of a step
+    constexpr int max_gradients = 200;
     ++out_.steps;
     if (options_.on_step) options_.on_step(out_.steps);
-    Eigen::LeastSquaresConjugateGradient<Matrix> solver;
-    solver.setTolerance(0.01);  // of a step
-    solver.setMaxIterations(200);
-    solver.compute(matrix_);
-    const Eigen::VectorXd change = solver.solve(right);
+    CrystalValues<1> right = CrystalValues<1>::Zero(x_.size());
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        right[pairs_[i].b] += pulls_[i];
+        right[pairs_[i].a] -= pulls_[i];
+    }
+    const Eigen::VectorXd change = equations_->solve<1>(right, enough, max_gradients);
     x_ += change;
     const double rms = std::sqrt(change.squaredNorm() / static_cast<double>(in_use()));
     return rms < limit * model_.sigma;
@@ -195,10 +226,11 @@ bool Fit::move(const Eigen::VectorXd& right, double limit) {
 
 bool Fit::huber_step() {
     measure();
-    Eigen::VectorXd right(matrix_.rows());
-    for (std::size_t i = 0; i < pairs_.size(); ++i)
-        weigh(i, std::min(1.0, huber * model_.sigma / std::abs(residual(i))), right);
-    return move(right, settled_huber);
+    for_each_piece([&](std::size_t, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            weigh(i, std::min(1.0, huber * model_.sigma / std::abs(residual(i))));
+    });
+    return move(settled_huber);
 }
 
 /// By the present offsets. Those of a pair's own crystals are among them, with little weight.
@@ -208,48 +240,48 @@ void Fit::measure_blocks() {
         if (used_[k]) spread_[blocks_[k]].add(x_[k]);
 }
 
-/// By the present offsets.
-PairOrigin Fit::origin(std::size_t i) {
+/// By the present offsets. `shifts`: memory of a thread.
+PairOrigin Fit::origin(std::size_t i, std::vector<double>& shifts) const {
     const double r = residual(i);
     if (blocks_.empty()) return origin_of(model_, r, {}, {});
-    shifts_.clear();
+    shifts.clear();
     const auto [a, b, ticks] = pairs_[i];
     for (const std::uint32_t n : options_.neighbours[a])
-        if (used_[n]) shifts_.push_back(r + (x_[n] - x_[a]));
+        if (used_[n]) shifts.push_back(r + (x_[n] - x_[a]));
     for (const std::uint32_t n : options_.neighbours[b])
-        if (used_[n]) shifts_.push_back(r - (x_[n] - x_[b]));
+        if (used_[n]) shifts.push_back(r - (x_[n] - x_[b]));
     const config::Moments& of_a = spread_[blocks_[a]];
     const config::Moments& of_b = spread_[blocks_[b]];
-    block_shifts_ = {BlockShift{r + (of_a.mean() - x_[a]), of_a.spread()},
-                     BlockShift{r - (of_b.mean() - x_[b]), of_b.spread()}};
-    return origin_of(model_, r, shifts_, block_shifts_);
+    const std::array blocks = {BlockShift{r + (of_a.mean() - x_[a]), of_a.spread()},
+                               BlockShift{r - (of_b.mean() - x_[b]), of_b.spread()}};
+    return origin_of(model_, r, shifts, blocks);
 }
 
 /// One step of expectation and maximisation; a pair counts with the chance that it is one of its crystals.
 bool Fit::own_step() {
-    Eigen::VectorXd right(matrix_.rows());
     measure_blocks();
-    double own = 0;
-    double beside = 0;
-    double apart = 0;
-    double places = 0;  // of neighbours
-    double squares = 0;
-    for (std::size_t i = 0; i < pairs_.size(); ++i) {
-        const PairOrigin o = origin(i);
-        const double r = residual(i);
-        weigh(i, o.own, right);
-        own += o.own;
-        beside += o.beside;
-        apart += o.apart;
-        places += (o.own + o.beside + o.apart) * static_cast<double>(shifts_.size());
-        squares += o.own * r * r;
-    }
-    if (own > 0) model_.sigma = std::max(std::sqrt(squares / own), min_sigma);
-    if (places > 0) model_.beside = std::min(beside / places, max_beside);
-    const double known = own + beside + apart;
-    model_.apart = std::min(apart / std::max(2 * known, 1.0), max_apart);
+    std::vector<OwnSums> of_piece(pairs_.size() / pairs_of_piece + 1);
+    for_each_piece([&](std::size_t number, std::size_t begin, std::size_t end) {
+        OwnSums sums;
+        std::vector<double> shifts;
+        for (std::size_t i = begin; i < end; ++i) {
+            const PairOrigin o = origin(i, shifts);
+            const double r = residual(i);
+            weigh(i, o.own);
+            sums += {o.own, o.beside, o.apart,
+                     (o.own + o.beside + o.apart) * static_cast<double>(shifts.size()), o.own * r * r};
+        }
+        of_piece[number] = sums;
+    });
+    OwnSums all;
+    for (const OwnSums& sums : of_piece)
+        all += sums;
+    if (all.own > 0) model_.sigma = std::max(std::sqrt(all.squares / all.own), min_sigma);
+    if (all.places > 0) model_.beside = std::min(all.beside / all.places, max_beside);
+    const double known = all.own + all.beside + all.apart;
+    model_.apart = std::min(all.apart / std::max(2 * known, 1.0), max_apart);
     model_.stray = std::min(1 - known / static_cast<double>(pairs_.size()), max_stray);
-    return move(right, settled);
+    return move(settled);
 }
 
 /// Says which of the reasons it has.
@@ -300,14 +332,16 @@ void Fit::find_errors() {
     double sum = 0;
     std::size_t near = 0;
     const double variance = model_.sigma * model_.sigma;
-    terms_.reserve(pairs_.size());
+    double all_own = 0;
+    std::vector<double> shifts;
     measure_blocks();
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
         const double r = residual(i);
-        const PairOrigin o = origin(i);
+        const PairOrigin o = origin(i, shifts);
         const double psi = o.own * r;
+        all_own += 2 * o.own;
+        weigh(i, o.own);
         const double slope = o.own * (1 - r * (r - o.expected) / variance);
-        terms_.push_back({pairs_[i].a, pairs_[i].b, static_cast<float>(o.own), static_cast<float>(psi)});
         for (const std::uint32_t crystal : {pairs_[i].a, pairs_[i].b}) {
             squares[crystal] += psi * psi;
             slopes[crystal] += slope;
@@ -329,15 +363,13 @@ void Fit::find_errors() {
     join_groups();
     // In the equations, a pair has the mean slope of those that are as likely its crystals' own.
     const double all_slopes = std::accumulate(slopes.begin(), slopes.end(), 0.0);
-    double all_own = 0;
-    for (const PairTerm& t : terms_)
-        all_own += 2 * double{t.weight};
-    for (PairTerm& t : terms_) {
-        const bool both = used_[t.a] && used_[t.b];
-        t.weight = both ? static_cast<float>(t.weight * all_slopes / all_own) : 0;
-        t.pull = both ? t.pull : 0;
+    const double own_slope = all_slopes / all_own;
+    for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        const bool both = used_[pairs_[i].a] && used_[pairs_[i].b];
+        equations_->set_weight(i, both ? static_cast<float>(equations_->weight(i) * own_slope) : 0);
+        if (!both) pulls_[i] = 0;
     }
-    const std::vector<double> shared = shared_variance(crystals_, terms_, groups_);
+    const std::vector<double> shared = shared_variance(*equations_, pairs_, pulls_, groups_);
     out_.error_ticks.assign(crystals_, std::numeric_limits<double>::infinity());
     for (std::size_t k = 0; k < crystals_; ++k) {
         if (!used_[k]) continue;

@@ -62,9 +62,9 @@ struct TimeOffsets {
 /// crystals, so patterns that are equal at phi and phi + pi change few differences and are found badly;
 /// error_ticks says how badly. A cylinder whose radius is a good part of the ring's fixes them.
 ///
-/// Memory: 80 bytes per pair besides the data. Throws config::Error when the data are insufficient: too few
-/// pairs, no peak, or no solution after max_steps; std::invalid_argument for a pair of unknown or equal
-/// crystals. Thread-safe.
+/// Uses all cores; the result does not depend on their number. Memory: 40 bytes per pair besides the data.
+/// Throws config::Error when the data are insufficient: too few pairs, no peak, or no solution after
+/// max_steps; std::invalid_argument for a pair of unknown or equal crystals. Thread-safe.
 TimeOffsets time_offsets(std::size_t crystals, std::span<const TimeDifference> differences,
                          const TimeOffsetOptions& options = {});
 
