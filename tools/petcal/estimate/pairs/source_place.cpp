@@ -75,8 +75,35 @@ struct PlaceSums {
     double lines = 0;
 };
 
+/// Whether a crystal can be seen from a centre, and whether a live one is opposite. Many lines end in each
+/// crystal, so that it is found once.
+class SeenFromCentre {
+  public:
+    SeenFromCentre(const Vector3& centre, const CrystalFinder& finder, const std::vector<bool>& live)
+        : centre_(centre), finder_(finder), live_(live), known_(live.size()) {}
+
+    bool with_opposite(std::uint32_t crystal) {
+        std::optional<bool>& known = known_[crystal];
+        if (!known) known = find(finder_.point(crystal));
+        return *known;
+    }
+
+  private:
+    [[nodiscard]] bool find(const Vector3& end) const {
+        const auto opposite = finder_.at(
+            {2 * centre_[0] - end[0], 2 * centre_[1] - end[1], 2 * centre_[2] - end[2]}, centre_[2]);
+        return opposite && live_[*opposite] && finder_.at(end, centre_[2]);
+    }
+
+    const Vector3& centre_;
+    const CrystalFinder& finder_;
+    const std::vector<bool>& live_;
+    std::vector<std::optional<bool>> known_;  // [crystal]
+};
+
 PlaceSums sums_around(const Vector3& centre, Reach reach, const CrystalFinder& finder,
                       const std::vector<bool>& live, std::span<const Line> lines) {
+    SeenFromCentre seen(centre, finder, live);
     PlaceSums sums;
     for (const auto& [a, b] : lines) {
         const Vector3& p = finder.point(a);
@@ -91,12 +118,7 @@ PlaceSums sums_around(const Vector3& centre, Reach reach, const CrystalFinder& f
         const double part = ((centre[0] - p[0]) * dx + (centre[1] - p[1]) * dy) / (length * length);
         const double z = p[2] + part * (q[2] - p[2]) - centre[2];
         if (std::abs(z) > reach.along) continue;
-        const auto seen = [&](const Vector3& end) {
-            const auto mirror = finder.at(
-                {2 * centre[0] - end[0], 2 * centre[1] - end[1], 2 * centre[2] - end[2]}, centre[2]);
-            return finder.at(end, centre[2]) && mirror && live[*mirror];
-        };
-        if (!seen(p) || !seen(q)) continue;
+        if (!seen.with_opposite(a) || !seen.with_opposite(b)) continue;
         sums.matrix += normal * normal.transpose();
         sums.right += off * normal;
         sums.squares += off * off;
