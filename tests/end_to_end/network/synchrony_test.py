@@ -82,7 +82,7 @@ class Site:
                 status = None
             if status is not None and condition(status):
                 return status
-            time.sleep(0.2)
+            time.sleep(0.4)
         with open(self.path("log"), encoding="utf-8") as file:
             shown = status and (status["health"], status["synchrony"], status["recording"])
             raise TimeoutError(f"last: {json.dumps(shown)}\n{file.read()}")
