@@ -45,22 +45,6 @@ const FloodLayout::Layer& FloodLayout::layer_of(std::uint32_t local) const {
              1);
 }
 
-std::optional<FloodLayout::FloodField> FloodLayout::FloodField::of(double u, std::uint32_t count) {
-    const double place = (u + 1) / 2 * count;
-    const double whole = std::floor(place);
-    if (whole < 0 || whole >= count) return std::nullopt;
-    return FloodField{static_cast<std::uint32_t>(whole), place - whole};
-}
-
-std::optional<std::uint32_t> FloodLayout::FloodField::part(double inside, std::uint32_t count, double gap) {
-    const double place = inside * count;
-    const double whole = std::floor(place);
-    if (whole < 0 || whole >= count) return std::nullopt;
-    const double beyond = place - whole;
-    if (beyond < gap / 2 || beyond > 1 - gap / 2) return std::nullopt;
-    return static_cast<std::uint32_t>(whole);
-}
-
 FloodLayout::UnitPoint FloodLayout::point(std::uint32_t local, double columns, double rows) const {
     const Layer& layer = layer_of(local);
     const auto number = static_cast<std::uint32_t>(&layer - layers_.data());

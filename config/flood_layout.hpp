@@ -57,8 +57,20 @@ class FloodLayout {
     struct FloodField {
         std::uint32_t number;
         double inside;  ///< 0 to 1
-        static std::optional<FloodField> of(double u, std::uint32_t count);
-        static std::optional<std::uint32_t> part(double inside, std::uint32_t count, double gap);
+        static std::optional<FloodField> of(double u, std::uint32_t count) {
+            const double place = (u + 1) / 2 * count;
+            if (!(place >= 0 && place < count)) return std::nullopt;
+            const auto number = static_cast<std::uint32_t>(place);
+            return FloodField{number, place - number};
+        }
+        static std::optional<std::uint32_t> part(double inside, std::uint32_t count, double gap) {
+            const double place = inside * count;
+            if (!(place >= 0 && place < count)) return std::nullopt;
+            const auto number = static_cast<std::uint32_t>(place);
+            const double beyond = place - number;
+            if (beyond < gap / 2 || beyond > 1 - gap / 2) return std::nullopt;
+            return number;
+        }
     };
     [[nodiscard]] const Layer& layer_of(std::uint32_t local) const;
 

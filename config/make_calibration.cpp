@@ -44,9 +44,9 @@ void check_model(const CalibrationModel& m) {
     check_range("time_offset_ticks", 0, m.time_offset_ticks, 1'000'000'000);
 }
 
-/// -1..1 inside the crystals, along one direction; `across` is the other position.
-double undistorted(const FloodDistortion& d, double along, double across) {
-    return along * (1 + d.pincushion * (along * along + across * across)) / d.scale();
+/// -1..1 inside the crystals, along one direction; `across` is the other position. `scale`: that of `d`.
+double undistorted(const FloodDistortion& d, double scale, double along, double across) {
+    return along * (1 + d.pincushion * (along * along + across * across)) / scale;
 }
 
 /// The gap is slightly more than one position where there is room, so that no two crystals touch.
@@ -62,13 +62,21 @@ void draw_flood_map(const Scanner& scanner, std::uint32_t unit, const FloodDisto
     const std::uint16_t none = outside_crystals(g);
     const bool all_inside = none < g.crystals_of_unit(unit);
     const FloodLayout layout(scanner, unit);
-    const auto gap = [&](std::uint32_t regions) { return all_inside ? 0 : gap_between(size, regions); };
+    std::vector<double> gaps;  // by the number of columns or rows
+    for (const FloodLayout::Layer& layer : layout.layers()) {
+        const std::uint32_t most =
+            std::max(layout.fields_across() * layer.columns, layout.fields_down() * layer.rows);
+        for (auto regions = static_cast<std::uint32_t>(gaps.size()); regions <= most; ++regions)
+            gaps.push_back(all_inside ? 0 : gap_between(size, regions));
+    }
+    const auto gap = [&](std::uint32_t regions) { return gaps[regions]; };
+    const double scale = d.scale();
     for (std::uint32_t y = 0; y < size; ++y) {
         for (std::uint32_t x = 0; x < size; ++x) {
             const double px = (2.0 * x + 1) / size - 1 - d.centre_x;
             const double py = (2.0 * y + 1) / size - 1 - d.centre_y;
-            double u = undistorted(d, px, py);
-            double v = undistorted(d, py, px);
+            double u = undistorted(d, scale, px, py);
+            double v = undistorted(d, scale, py, px);
             if (all_inside) {
                 u = std::clamp(u, -1.0, std::nextafter(1.0, 0.0));
                 v = std::clamp(v, -1.0, std::nextafter(1.0, 0.0));

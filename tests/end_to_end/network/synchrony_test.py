@@ -2,6 +2,7 @@
 
     synchrony_test.py DIRECTORY_OF_PROGRAMS SOURCE"""
 
+import functools
 import grp
 import json
 import os
@@ -22,14 +23,24 @@ def program(name, *arguments, **options):
                           timeout=120, **options)
 
 
+CALIBRATIONS = tempfile.TemporaryDirectory(prefix="petacq-calibrations-")
+
+
+@functools.cache
+def calibration_of(example):
+    """The file of a calibration of a scanner of the examples."""
+    file = os.path.join(CALIBRATIONS.name, example + ".h5")
+    program("petcal", "make", "--scanner", os.path.join(EXAMPLES, example + ".scanner.json"), "--output", file)
+    return file
+
+
 class Site:
-    """A directory with a scanner of the examples, its calibration, and a daemon."""
+    """A directory for a daemon, with a scanner of the examples and its calibration."""
 
     def __init__(self, example):
         self.folder = tempfile.TemporaryDirectory(prefix="petacq-synchrony-")
         self.scanner = os.path.join(EXAMPLES, example + ".scanner.json")
-        self.calibration = self.path("cal.h5")
-        program("petcal", "make", "--scanner", self.scanner, "--output", self.calibration)
+        self.calibration = calibration_of(example)
         with open(os.path.join(EXAMPLES, example + ".json"), encoding="utf-8") as file:
             self.configuration = json.load(file)
         self.configuration.update(
@@ -71,7 +82,7 @@ class Site:
                 status = None
             if status is not None and condition(status):
                 return status
-            time.sleep(0.2)
+            time.sleep(0.4)
         with open(self.path("log"), encoding="utf-8") as file:
             shown = status and (status["health"], status["synchrony"], status["recording"])
             raise TimeoutError(f"last: {json.dumps(shown)}\n{file.read()}")

@@ -21,17 +21,22 @@ const Options& checked(const Options& options, const config::Scanner& scanner) {
 
 Simulation::Simulation(config::Scanner scanner, const config::Calibration& calibration, Options options,
                        const Detector* detector)
+    : Simulation(scanner, std::make_shared<const InverseCalibration>(scanner, calibration),
+                 std::move(options), detector) {}
+
+Simulation::Simulation(config::Scanner scanner, std::shared_ptr<const InverseCalibration> calibration,
+                       Options options, const Detector* detector)
     : scanner_(std::move(scanner)),
       options_(std::move(options)),
-      calibration_(scanner_, calibration),
-      generator_(scanner_, calibration_, checked(options_, scanner_), detector) {
+      calibration_(std::move(calibration)),
+      generator_(scanner_, *calibration_, checked(options_, scanner_), detector) {
     options_.crystals = options_.crystals.of(scanner_);
     const std::vector<config::Source> sources = wire_sources(options_, scanner_);
     const RunClock clock{scanner_, generator_.begin_ticks()};
     streams_.reserve(sources.size());
     for (std::size_t s = 0; s < sources.size(); ++s) {
         const auto number = static_cast<std::uint16_t>(s);
-        streams_.emplace_back(number, sources[s], clock, calibration_, detector, options_,
+        streams_.emplace_back(number, sources[s], clock, *calibration_, detector, options_,
                               TagSchedule(number, options_, generator_.movement(), clock), output_);
     }
     seen_.resize(sources.size());
@@ -162,9 +167,10 @@ double scale_for_rate(const config::Scanner& scanner, const config::Calibration&
         a.half_life_s = 0;
         a.curve.clear();
     }
+    const auto tables = std::make_shared<const InverseCalibration>(scanner, calibration);
     const auto rate_at = [&](double scale) {
         trial.activity_scale = scale;
-        Simulation simulation(scanner, calibration, trial, detector);
+        Simulation simulation(scanner, tables, trial, detector);
         simulation.run([](const Datagram&) {});
         return static_cast<double>(simulation.statistics().total().frames) / trial.duration_s;
     };

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
 #include "config/calibration.hpp"
@@ -39,6 +40,9 @@ class Simulation {
     /// outlive the simulation.
     Simulation(config::Scanner scanner, const config::Calibration& calibration, Options options,
                const Detector* detector = nullptr);
+    /// The same with tables that several simulations share.
+    Simulation(config::Scanner scanner, std::shared_ptr<const InverseCalibration> calibration,
+               Options options, const Detector* detector = nullptr);
 
     /// Runs the whole simulation; call it once. Calls both sinks on this thread. The truth of each frame
     /// comes once, in no particular order, and not later than its datagram.
@@ -70,7 +74,7 @@ class Simulation {
 
     config::Scanner scanner_;
     Options options_;
-    InverseCalibration calibration_;
+    std::shared_ptr<const InverseCalibration> calibration_;
     EventGenerator generator_;
     StreamOutput output_;
     std::vector<SourceStream> streams_;

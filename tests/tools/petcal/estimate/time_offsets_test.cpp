@@ -59,8 +59,9 @@ const estimate::KnownSource wide_cylinder{{0, 0, -25}, {0, 0, 25}, 15};
 /// A scan of the wide cylinder with 500 pairs per crystal.
 std::vector<estimate::TimeDifference> five_hundred(const sim::Detector& detector) {
     const config::Scanner scanner = test::small_scanner();
-    auto data = differences(
-        test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 1, 1), detector, window), wide_cylinder);
+    auto data =
+        differences(test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 0.8, 1), detector, window),
+                    wide_cylinder);
     const std::size_t wanted = std::size_t{250} * scanner.geometry.crystal_count();
     REQUIRE(data.size() > wanted);
     data.resize(wanted);
@@ -223,14 +224,14 @@ TEST_CASE("time offsets: randoms do not move them") {
 TEST_CASE("time offsets: a line source on the axis leaves patterns free, a cylinder does not") {
     const config::Scanner scanner = test::small_scanner();
     const sim::Detector detector = late_detector();
-    sim::Options scan = test::cylinder_scan(15, 50, 5, 0.4, 1);
+    sim::Options scan = test::cylinder_scan(15, 50, 5, 0.32, 1);
     scan.activity[0].shape = sim::Shape::line;
     scan.activity[0].at = {0, 0, -25};
     scan.activity[0].to = {0, 0, 25};
     auto line =
         differences(test::simulate_pairs(scanner, scan, detector, window), {{0, 0, -25}, {0, 0, 25}, 1.6});
     auto wide =
-        differences(test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 0.5, 1), detector, window),
+        differences(test::simulate_pairs(scanner, test::cylinder_scan(15, 50, 5, 0.33, 1), detector, window),
                     wide_cylinder);
     const std::size_t pairs = std::size_t{100} * detector.crystals.size();
     REQUIRE(line.size() >= pairs);

@@ -71,7 +71,6 @@ double CoarseObject::per_mm(const Vector3& point) const {
 void CoarseObject::trace(const sim::Ray& ray, Way& way) const {
     way.before_mm_ = 0;
     way.thickness_ = 0;
-    way.crossings_.clear();
     // The point may lie beside the box.
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const double d = ray.direction[axis];
@@ -82,16 +81,27 @@ void CoarseObject::trace(const sim::Ray& ray, Way& way) const {
     from.advance(way.before_mm_);
     sim::Ray to = from;
     to.advance(diagonal_mm_ + box_.voxel);
-    image::Ray(box_, as_point(from.at), as_point(to.at)).walk([&](std::uint32_t voxel, float mm) {
-        way.crossings_.push_back({per_mm_[voxel], mm});
-        way.thickness_ += static_cast<double>(per_mm_[voxel]) * static_cast<double>(mm);
-    });
+    const image::Ray line(box_, as_point(from.at), as_point(to.at));
+    const auto slabs = static_cast<std::size_t>(line.slabs());
+    if (way.crossings_.size() < 3 * slabs) way.crossings_.resize(3 * slabs);
+    // Voxels that are met with a length of 0 are kept: which these are, no processor foresees.
+    Way::Crossing* crossing = way.crossings_.data();
+    for (std::int32_t i = 0; i < line.slabs(); ++i) {
+        const image::Ray::Slab slab = line.slab(i);
+        for (int k = 0; k < 3; ++k) {
+            *crossing = {per_mm_[static_cast<std::size_t>(slab.voxel[k])], std::max(slab.mm[k], 0.0F)};
+            way.thickness_ += crossing->thickness();
+            ++crossing;
+        }
+    }
+    way.count_ = 3 * slabs;
 }
 
 double CoarseObject::Way::distance(double part) const {
     double mm = before_mm_;
-    for (const Crossing& crossing : crossings_) {
-        const double thickness = static_cast<double>(crossing.per_mm) * static_cast<double>(crossing.mm);
+    for (std::size_t i = 0; i < count_; ++i) {
+        const Crossing& crossing = crossings_[i];
+        const double thickness = crossing.thickness();
         if (part < thickness) return mm + part / static_cast<double>(crossing.per_mm);
         part -= thickness;
         mm += static_cast<double>(crossing.mm);

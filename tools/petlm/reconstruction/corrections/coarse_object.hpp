@@ -30,10 +30,14 @@ class CoarseObject {
         struct Crossing {
             float per_mm;
             float mm;
+            [[nodiscard]] double thickness() const {
+                return static_cast<double>(per_mm) * static_cast<double>(mm);
+            }
         };
         double before_mm_ = 0;  ///< up to the first voxel
         double thickness_ = 0;
-        std::vector<Crossing> crossings_;
+        std::vector<Crossing> crossings_;  ///< room for the longest way so far
+        std::size_t count_ = 0;            ///< of this way
     };
     void trace(const sim::Ray& ray, Way& way) const;
 
