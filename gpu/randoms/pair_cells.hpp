@@ -42,6 +42,8 @@ struct PairCells {
     std::uint32_t zones = 1;  ///< of about equally many places; at most as many as there are
     /// Whether some pairs of sides that can join are not good, and the policy asks which.
     bool partners_refused = false;
+    /// Whether a ring has too few zones to tell which. It has more than 66 modules around it.
+    bool lacks_zones = false;
     std::shared_ptr<const PairSides> of_sides;
     std::shared_ptr<const PairBins> bins;
     std::shared_ptr<const config::PairGeometry> pairs;  ///< of the long form: the rule is a view of it
