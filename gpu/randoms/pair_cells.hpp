@@ -33,7 +33,7 @@ inline bool asks_for_good(MultiplesPolicy policy) {
 /// A cell is a side within a zone of places along the axis: side * zones + zone. A side of a ring is a module
 /// around the ring, and its places along the axis are the rings.
 struct PairCells {
-    /// The work grows with the third power of the number of cells: 128 take 15 to 40 ms.
+    /// The work grows with the third power of the number of cells; docs/design/randoms.md has times.
     static constexpr std::uint32_t max_cells = 200;
     static constexpr std::uint32_t max_zones = 8;
 
