@@ -22,15 +22,10 @@ RunDirectory make_directory(const RunSetting& setting, const RunRequest& request
 constexpr std::size_t max_lost_named = 3;
 
 /// Null if nothing was measured.
-nlohmann::json expected_randoms(const RunEnd& end, const RunSetting& setting) {
+nlohmann::json randoms_of(const RunEnd& end, const RunSetting& setting) {
     const double seconds = static_cast<double>(end.covered.ticks()) * setting.scanner->tick_ps * 1e-12;
     if (!setting.rules.search || end.seconds.length_s <= 0 || seconds <= 0) return nullptr;
-    nlohmann::json document = {{"pairs_per_s", end.seconds.randoms / seconds},
-                               {"pairs", end.seconds.randoms},
-                               {"data_s", seconds},
-                               {"from_delayeds", nullptr}};
-    if (setting.rules.delay) document["from_delayeds"] = end.seconds.weighted_delayeds;
-    return document;
+    return expected_randoms(end.seconds, seconds, setting.rules.delay.has_value());
 }
 
 void add_files(nlohmann::json& files, RecordKind kind, const std::vector<ListModePart>& parts) {
@@ -320,7 +315,7 @@ Ledger Run::finish(const RunEnd& end, std::string& failure) {
     content["stop_reason"] = failure.empty() ? end.reason : failure;
     if (end.covered.ticks() == 0) content["start_ticks"] = content["stop_ticks"] = end.covered.end;
     content["ledger"] = to_json(ledger);
-    content["expected_randoms"] = expected_randoms(end, setting_);
+    content["expected_randoms"] = randoms_of(end, setting_);
     content["files"] = nlohmann::json::array();
     for (const Writer& w : writers())
         add_files(content["files"], w.kind, w.writer->parts());

@@ -24,6 +24,7 @@ void SecondsMeter::complete(Second& second) {
         second.load = gpu::window_load(rules_, second.sums.counts, ticks);
         second.pile_up = estimator_.pile_up();
         second.delayeds_weight = estimator_.delayeds_weight();
+        second.randoms_uncertain = estimator_.uncertain();
     } else {
         second.randoms.total = Second::unknown;
         second.load = Second::unknown;

@@ -1,5 +1,7 @@
 #include "daemon/seconds/second.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace petacq::daemon {
 
 BoardReport BoardReport::none(const config::Geometry& geometry) {
@@ -23,6 +25,7 @@ void SecondsTotal::add(const Second& second) {
     randoms += second.randoms.total;
     delayeds += second.sums.counts.delayeds;
     weighted_delayeds += second.delayeds_weight * static_cast<double>(second.sums.counts.delayeds);
+    if (second.randoms_uncertain) uncertain_s += second.length_s;
 }
 
 SecondsTotal operator-(SecondsTotal a, const SecondsTotal& b) {
@@ -31,7 +34,16 @@ SecondsTotal operator-(SecondsTotal a, const SecondsTotal& b) {
     a.randoms -= b.randoms;
     a.delayeds -= b.delayeds;
     a.weighted_delayeds -= b.weighted_delayeds;
+    a.uncertain_s -= b.uncertain_s;
     return a;
+}
+
+nlohmann::json expected_randoms(const SecondsTotal& total, double data_s, bool delayeds) {
+    return {{"pairs_per_s", total.randoms / data_s},
+            {"pairs", total.randoms},
+            {"data_s", data_s},
+            {"uncertain_s", total.uncertain_s},
+            {"from_delayeds", delayeds ? nlohmann::json(total.weighted_delayeds) : nlohmann::json()}};
 }
 
 }  // namespace petacq::daemon

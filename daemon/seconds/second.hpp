@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "config/scanner/geometry.hpp"
@@ -38,8 +39,9 @@ struct Second : BoardReport {
     /// looked for.
     gpu::ExpectedRandoms randoms;
     double load = 0;  ///< annihilations in a window besides that of the opener (gpu/randoms/window_load.hpp)
-    double pile_up = 1;          ///< true pairs without losses to multiples, for each found; NaN: unknown
-    double delayeds_weight = 0;  ///< random prompts for each delayed; 0: no delayeds
+    double pile_up = 1;              ///< true pairs without losses to multiples, for each found; NaN: unknown
+    double delayeds_weight = 0;      ///< random prompts for each delayed; 0: no delayeds
+    bool randoms_uncertain = false;  ///< gpu::RandomsEstimator::uncertain()
 
     /// A second without anything known about it.
     static Second none(const config::Geometry& geometry);
@@ -52,9 +54,13 @@ struct SecondsTotal {
     double randoms = 0;            ///< expected among the prompts; NaN: unknown
     std::uint64_t delayeds = 0;    ///< as found
     double weighted_delayeds = 0;  ///< the randoms from these
+    double uncertain_s = 0;        ///< part of length_s in which the randoms are uncertain
 
     void add(const Second& second);
     friend SecondsTotal operator-(SecondsTotal a, const SecondsTotal& b);
 };
+
+/// `expected_randoms` of run.json. `data_s`: time with data, above 0. `delayeds`: whether there are any.
+nlohmann::json expected_randoms(const SecondsTotal& total, double data_s, bool delayeds);
 
 }  // namespace petacq::daemon

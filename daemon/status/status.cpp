@@ -221,8 +221,9 @@ double per(double amount, std::uint64_t number) {
 /// interval say how much of what was measured it holds.
 void add_randoms(json& rates, const RateSetting& setting, const SecondsTotal& measured,
                  double singles_per_s) {
-    for (const char* key : {"expected_randoms_per_s", "randoms_from_delayeds_per_s", "randoms_fraction",
-                            "net_trues_per_s", "necr_per_s", "necr_subtracted_per_s"})
+    for (const char* key :
+         {"expected_randoms_per_s", "expected_randoms_uncertain", "randoms_from_delayeds_per_s",
+          "randoms_fraction", "net_trues_per_s", "necr_per_s", "necr_subtracted_per_s"})
         rates[key] = nullptr;
     rates["necr_scatter_fraction"] = setting.scatter_fraction ? json(*setting.scatter_fraction) : json();
     rates["necr_scatter_fraction_from"] =
@@ -237,6 +238,7 @@ void add_randoms(json& rates, const RateSetting& setting, const SecondsTotal& me
     const double randoms = measured.randoms * per(singles_per_s, measured.singles);
     const double net = prompts - randoms;
     rates["expected_randoms_per_s"] = randoms;
+    rates["expected_randoms_uncertain"] = measured.uncertain_s > 0;
     rates["randoms_from_delayeds_per_s"] =
         number_if(setting.delayeds && (measured.delayeds > 0 || delayeds == 0),
                   measured.weighted_delayeds * per(delayeds, measured.delayeds));

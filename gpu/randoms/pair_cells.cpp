@@ -67,6 +67,7 @@ PairCells PairCells::of(const config::Geometry& geometry, const CoincidenceRules
     if (asks_for_good(rules.policy) && limits_pairs(geometry, cells.rule, places)) {
         cells.zones = std::min(std::clamp(max_cells / cells.sides, 1U, max_zones), places);
         cells.partners_refused = !geometry.is_ring() || cells.zones > 1;
+        cells.lacks_zones = geometry.is_ring() && cells.zones < 3 && cells.zones < places;
     }
     cells.bins = std::make_shared<const PairBins>(geometry, cells.rule, *cells.of_sides, cells.zones);
     for (std::uint32_t cell = 0; cell < cells.count(); ++cell)

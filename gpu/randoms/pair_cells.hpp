@@ -33,7 +33,7 @@ inline bool asks_for_good(MultiplesPolicy policy) {
 /// A cell is a side within a zone of places along the axis: side * zones + zone. A side of a ring is a module
 /// around the ring, and its places along the axis are the rings.
 struct PairCells {
-    /// The work grows with the third power of the number of cells: 128 take 15 to 40 ms.
+    /// The work grows with the third power of the number of cells; docs/design/randoms.md has times.
     static constexpr std::uint32_t max_cells = 200;
     static constexpr std::uint32_t max_zones = 8;
 
@@ -42,6 +42,8 @@ struct PairCells {
     std::uint32_t zones = 1;  ///< of about equally many places; at most as many as there are
     /// Whether some pairs of sides that can join are not good, and the policy asks which.
     bool partners_refused = false;
+    /// Whether a ring has too few zones to tell which. It has more than 66 modules around it.
+    bool lacks_zones = false;
     std::shared_ptr<const PairSides> of_sides;
     std::shared_ptr<const PairBins> bins;
     std::shared_ptr<const config::PairGeometry> pairs;  ///< of the long form: the rule is a view of it

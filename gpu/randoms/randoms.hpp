@@ -49,10 +49,14 @@ class RandomsEstimator {
     [[nodiscard]] double pile_up() const { return pile_up_; }
     /// How many random prompts each delayed of that interval stands for; 0 without a delay.
     [[nodiscard]] double delayeds_weight() const { return delayeds_weight_; }
+    /// Whether the randoms of that interval may be off by more than 2 %: the policy asks which pairs are
+    /// good, and too little tells where the partners lie that make no good pair (docs/design/randoms.md).
+    [[nodiscard]] bool uncertain() const {
+        return pairs_.cells().lacks_zones || refused_partners_ > most_refused;
+    }
     /// Of the true pairs of that interval whose sides can join, the part that is not good. Under policies
     /// that ask which pairs are good and a condition along the axis or a field of view; else 0. Where the
-    /// partners lie along the axis is then a guess, and with more than `most_refused` it may put the randoms
-    /// off by more than 2 %.
+    /// partners lie along the axis is then a guess, good enough up to `most_refused`.
     [[nodiscard]] double refused_partners() const { return refused_partners_; }
     static constexpr double most_refused = 0.3;
 

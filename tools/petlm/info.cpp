@@ -167,6 +167,25 @@ std::string third_photons_line(const nlohmann::json& run) {
     }
 }
 
+/// Where the expected randoms of a run are uncertain; empty if nowhere, or if run.json does not tell.
+std::string uncertain_randoms_line(const nlohmann::json& run) {
+    try {
+        const auto& randoms = run.at("expected_randoms");
+        const double uncertain_s = randoms.at("uncertain_s").get<double>();
+        if (!(uncertain_s > 0)) return "";
+        return fmt::format(
+            "randoms      {:.6g} expected, uncertain in {:.4g} of {:.4g} s: too little tells where the "
+            "partners "
+            "lie that make no good pair{}\n",
+            randoms.at("pairs").get<double>(), uncertain_s, randoms.at("data_s").get<double>(),
+            randoms.at("from_delayeds").is_null()
+                ? ""
+                : fmt::format("; {:.6g} by delayeds", randoms["from_delayeds"].get<double>()));
+    } catch (const nlohmann::json::exception&) {
+        return "";
+    }
+}
+
 }  // namespace
 
 int info(const InfoOptions& options) {
@@ -182,7 +201,7 @@ int info(const InfoOptions& options) {
             const auto& run = document["run"];
             std::cout << "run          " << target.string() << ": "
                       << (run.is_null() ? why : "state " + state_of_run(target, run)) << "\n"
-                      << third_photons_line(run) << '\n';
+                      << third_photons_line(run) << uncertain_randoms_line(run) << '\n';
         }
     }
     for (std::size_t i = 0; i < files.size(); ++i) {

@@ -77,6 +77,10 @@ TEST_CASE("rates are growth over time") {
     CHECK(r["necr_subtracted_per_s"] == Approx(3'000.0 * 3'000 / (3'000 + 1'000 + 2 * 1'000)));
     CHECK(r["necr_scatter_fraction"] == Approx(0.25));
     CHECK(r["expected_randoms_per_s"] == Approx(1'000));
+    CHECK(r["expected_randoms_uncertain"] == false);
+    measured.uncertain_s = 0.5;
+    CHECK(make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25, ""},
+                     measured)["expected_randoms_uncertain"] == true);
     CHECK(r["randoms_from_delayeds_per_s"] == Approx(1'020));
     CHECK(r["busy_fraction"] == Approx(0.25));
 }
@@ -87,6 +91,7 @@ TEST_CASE("randoms are null until a second has been measured") {
     CHECK(r["randoms_fraction"].is_null());
     CHECK(r["necr_per_s"].is_null());
     CHECK(r["expected_randoms_per_s"].is_null());
+    CHECK(r["expected_randoms_uncertain"].is_null());
     CHECK(r["prompts_per_s"] == Approx(5'000));
 }
 

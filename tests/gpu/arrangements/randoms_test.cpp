@@ -171,7 +171,7 @@ TEST_CASE("randoms: as many as there are where boards read crystals of several s
     }
 }
 
-TEST_CASE("randoms of any scanner: hold-out of examples", "[.long]") {
+TEST_CASE("randoms of any scanner: more examples and loads", "[.long]") {
     for (const std::string name :
          {"phoswich", "hexagon", "partial-ring", "unequal-blocks", "monolithic", "two-rings"}) {
         const config::Geometry g = example(name).geometry;
@@ -185,7 +185,7 @@ TEST_CASE("randoms of any scanner: hold-out of examples", "[.long]") {
     }
 }
 
-TEST_CASE("randoms of any scanner: hold-out of random descriptions", "[.long]") {
+TEST_CASE("randoms of any scanner: random descriptions", "[.long]") {
     std::size_t checked = 0;
     for (std::uint64_t seed = 800; checked < 24; ++seed) {
         Rng rng(seed);

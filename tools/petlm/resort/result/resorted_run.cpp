@@ -215,12 +215,9 @@ void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage c
     daemon::state_in(content, covered);
     content["ledger"] = resorted_ledger(inputs, made, tag_count);
     if (json& randoms = content["expected_randoms"]; randoms.is_object()) {
-        randoms["pairs"] = made.seconds.randoms;
-        randoms["data_s"] = covered.seconds();
-        randoms["pairs_per_s"] = made.seconds.randoms / covered.seconds();
-        randoms["from_delayeds"] = settings.at("coincidence").value("delay_ticks", json()).is_null()
-                                       ? json()
-                                       : json(made.seconds.weighted_delayeds);
+        randoms =
+            daemon::expected_randoms(made.seconds, covered.seconds(),
+                                     !settings.at("coincidence").value("delay_ticks", json()).is_null());
     }
     json files = json::array();
     for (const daemon::ListModePart& part : made.coincidences_files)
