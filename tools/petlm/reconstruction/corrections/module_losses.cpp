@@ -93,6 +93,8 @@ void ModuleLosses::add(const daemon::SecondsReader& seconds, double ticks, doubl
         }
     }
     add_singles(seconds);
+    if (open_.ticks == 0) open_.time.start = seconds.start();
+    open_.time.end = seconds.start() + seconds.length();
     open_.ticks += ticks;
     open_.covered += share * ticks;
     open_.trues += share * trues;
@@ -170,7 +172,7 @@ void ModuleLosses::end_run() {
     run_start_ = moments_.size();
 }
 
-std::vector<double> ModuleLosses::trues_by_share(const std::vector<double>& share_of_pair) const {
+std::vector<double> ModuleLosses::trues_by_share(const std::vector<double>& share_of_pair) {
     std::vector<double> all(moments_.size());
     std::vector<std::size_t> known;
     for (std::size_t i = 0; i < moments_.size(); ++i) {
@@ -179,6 +181,7 @@ std::vector<double> ModuleLosses::trues_by_share(const std::vector<double>& shar
             for (std::size_t n = m; n < modules_; ++n)
                 share += share_of_pair[m * modules_ + n] * delivered(moments_[i], m, n);
         }
+        moments_[i].found = share;
         if (share < min_delivered) continue;
         all[i] = moments_[i].trues / share;
         known.push_back(i);
@@ -200,7 +203,7 @@ std::vector<double> ModuleLosses::trues_by_share(const std::vector<double>& shar
     return all;
 }
 
-std::vector<double> ModuleLosses::all_trues() const {
+std::vector<double> ModuleLosses::all_trues() {
     std::vector<double> share(modules_ * modules_);
     const double prompts = sum_of(prompts_);
     for (std::size_t i = 0; i < share.size(); ++i)
@@ -225,7 +228,7 @@ std::vector<double> ModuleLosses::all_trues() const {
     return trues;
 }
 
-void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
+void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss, std::vector<LiveTime>& live_times) {
     loss.too_many_modules = modules_ > max_modules;
     if (loss.too_many_modules) return;
     if (!dead_time_known_) {
@@ -233,6 +236,8 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss) {
             std::fill(moment.seen.begin(), moment.seen.end(), 1);
     }
     std::vector<double> trues = all_trues();
+    for (const LossMoment& moment : moments_)
+        live_times.push_back({moment.time, moment.found});
     if (!(sum_of(trues) > 0)) {
         // Without any, all times count alike.
         for (std::size_t i = 0; i < trues.size(); ++i)
@@ -369,7 +374,7 @@ std::unique_ptr<PairLosses> PairLosses::of(const ExportSource& source, const dae
         losses.end_run();
         auto out = std::make_unique<PairLosses>(scanner.geometry);
         out->known_ = seconds->known();
-        losses.finish(out->dead_time_, out->loss_);
+        losses.finish(out->dead_time_, out->loss_, out->live_times_);
         if (out->known_ >= min_known) return out;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * out->known_);
     } catch (const std::invalid_argument& error) {

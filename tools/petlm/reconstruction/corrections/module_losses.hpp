@@ -31,6 +31,7 @@
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "gpu/sectors.hpp"
+#include "tools/petlm/reconstruction/corrections/live_time.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {
@@ -79,15 +80,18 @@ class ModuleLosses {
     void add(const daemon::SecondsReader& seconds, double ticks, double share, double trues,
              const std::vector<std::uint32_t>& module_pairs);
     void end_run();
-    /// After the last end_run().
-    void finish(RunDeadTime& dead_time, RunLoss& loss);
+    /// After the last end_run(). `live_times`: of each run in order of time; none of a scanner with too many
+    /// modules.
+    void finish(RunDeadTime& dead_time, RunLoss& loss, std::vector<LiveTime>& live_times);
 
   private:
     /// One second, or a few that are short.
     struct LossMoment {
+        gpu::TickRange time;
         double ticks = 0;          ///< recorded
         double covered = 0;        ///< of these, in the file
         double trues = 0;          ///< covered
+        double found = 0;          ///< the share of all true pairs, by trues_by_share()
         std::vector<double> live;  ///< [module]; until the moment is complete, times ticks
         std::vector<double> seen;  ///< [module]; until then, the ticks in which it was blind
         /// [module] for which nobody tells of it and it has no singles; likewise. Until the run has ended,
@@ -109,8 +113,8 @@ class ModuleLosses {
         return arrived(moment, m, n) * moment.seen[m] * moment.seen[n];
     }
     /// [moment] true pairs, as if nothing were lost.
-    [[nodiscard]] std::vector<double> all_trues() const;
-    [[nodiscard]] std::vector<double> trues_by_share(const std::vector<double>& share_of_pair) const;
+    [[nodiscard]] std::vector<double> all_trues();
+    [[nodiscard]] std::vector<double> trues_by_share(const std::vector<double>& share_of_pair);
 
     std::size_t modules_;
     gpu::Sectors sectors_;
@@ -149,6 +153,8 @@ class PairLosses {
 
     [[nodiscard]] const RunDeadTime& dead_time() const { return dead_time_; }
     [[nodiscard]] const RunLoss& loss() const { return loss_; }
+    /// For the times of the file that seconds tell.
+    [[nodiscard]] const std::vector<LiveTime>& live_times() const { return live_times_; }
     /// The share of the time of the file for which there are seconds; they stand for all of it.
     [[nodiscard]] double known() const { return known_; }
     /// The share of the true pairs of two crystals that dead time leaves; 1 if it is unknown.
@@ -174,6 +180,7 @@ class PairLosses {
     std::vector<std::uint32_t> unit_of_;  ///< [crystal]
     RunDeadTime dead_time_;
     RunLoss loss_;
+    std::vector<LiveTime> live_times_;
     double known_ = 1;
 };
 

@@ -140,7 +140,7 @@ RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
     for (Frame& frame : frames)
         frame.total = known_ > 0 ? std::max(frame.total, 0.0) / known_ : 0;
     if (found > 0) pile_up_.mean = without_losses / found;
-    losses.finish(dead_time_, loss_);
+    losses.finish(dead_time_, loss_, live_times_);
     finish(frames, geometry, rules);
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
+#include "config/base/sum.hpp"
 #include "config/scanner/geometry.hpp"
 #include "tools/petlm/base/status.hpp"
 
@@ -83,22 +85,40 @@ void Angles::number(std::span<gpu::Coincidence> records) const {
     }
 }
 
-std::vector<double> Angles::shares(const daemon::Coverage& coverage, double half_life_s) const {
+void Angles::add_decays(const daemon::Coverage& coverage, const daemon::Intervals& times, double half_life_s,
+                        double live, std::vector<double>& decays) const {
+    const double per_s = half_life_s > 0 ? std::numbers::ln2 / half_life_s : 0;
+    const double width = whole_turn / static_cast<double>(angle_of_part_.size());
+    angle_->for_each_range(times, width / ranges_in_part, [&](const gpu::TickRange& range) {
+        const double s = static_cast<double>(range.ticks()) * coverage.tick_ps * 1e-12;
+        const double of_range = per_s > 0 ? std::exp(-per_s * coverage.since_reference_s(range.start)) *
+                                                -std::expm1(-per_s * s) / per_s
+                                          : s;
+        decays[angle_of_part_[part_of(config::within_turn(angle_->at(range.start + range.ticks() / 2)))]] +=
+            live * of_range;
+    });
+}
+
+std::vector<double> Angles::shares(const daemon::Coverage& coverage, double half_life_s,
+                                   const std::vector<petlm::LiveTime>& live) const {
     if (!turns() || !coverage.intervals || coverage.intervals->empty())
         return std::vector<double>(count(), 1.0 / count());
     std::vector<double> shares(count());
-    const double per_s = half_life_s > 0 ? std::numbers::ln2 / half_life_s : 0;
-    const double width = whole_turn / static_cast<double>(angle_of_part_.size());
-    double sum = 0;
-    angle_->for_each_range(*coverage.intervals, width / ranges_in_part, [&](const gpu::TickRange& range) {
-        const double s = static_cast<double>(range.ticks()) * coverage.tick_ps * 1e-12;
-        const double decays = per_s > 0 ? std::exp(-per_s * coverage.since_reference_s(range.start)) *
-                                              -std::expm1(-per_s * s) / per_s
-                                        : s;
-        shares[angle_of_part_[part_of(config::within_turn(angle_->at(range.start + range.ticks() / 2)))]] +=
-            decays;
-        sum += decays;
-    });
+    std::vector<gpu::TickRange> told;
+    double ticks = 0;
+    double ticks_live = 0;
+    for (const petlm::LiveTime& one : live) {
+        const daemon::Intervals times = coverage.intervals->intersect(one.time);
+        add_decays(coverage, times, half_life_s, one.live, shares);
+        told.push_back(one.time);
+        ticks += static_cast<double>(times.ticks());
+        ticks_live += one.live * static_cast<double>(times.ticks());
+    }
+    // Where nothing is known to have been found, all times count alike.
+    add_decays(coverage, coverage.intervals->without(daemon::Intervals(std::move(told))), half_life_s,
+               ticks_live > 0 ? ticks_live / ticks : 1, shares);
+    if (!(config::sum_of(shares) > 0)) add_decays(coverage, *coverage.intervals, half_life_s, 1, shares);
+    const double sum = config::sum_of(shares);
     for (double& share : shares)
         share /= sum;
     return shares;

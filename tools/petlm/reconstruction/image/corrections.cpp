@@ -45,8 +45,6 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
                          const corrections::EnergyWindow& window, const petlm::ImageOptions& options,
                          const QuickLookOptions& how, net::WorkerPool& pool)
     : lines_(lines), angles_(angles), counts_(counts) {
-    const auto activity = corrections::nuclide_of(coverage, options);
-    shares_ = angles.shares(coverage, activity ? activity->half_life_s : 0);
     report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
     std::string no_losses;  // why not
@@ -58,6 +56,9 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
         losses_ = petlm::PairLosses::of(source, coverage, scanner, no_losses);
         use_delayeds(source, counts.delayeds, why);
     }
+    const auto activity = corrections::nuclide_of(coverage, options);
+    shares_ = angles.shares(coverage, activity ? activity->half_life_s : 0,
+                            losses_ ? losses_->live_times() : std::vector<petlm::LiveTime>());
     if (pairs.pairs().empty() && of_run_) {
         pile_up_made_.made = true;
         pile_up_made_.sentence = "Pile-up: none, as there are no prompts.";

@@ -61,7 +61,7 @@ class Corrections {
                (report_.asked ? losses_->seen(crystal_a, crystal_b) : 1);
     }
     [[nodiscard]] bool turns() const { return lines_.angles() > 1; }
-    /// Of the decays, at the angle of this number of a crystal.
+    /// Of the decays that were found, at the angle of this number of a crystal.
     [[nodiscard]] double share(std::uint32_t a) const { return shares_[a / lines_.crystals()]; }
     [[nodiscard]] Pair crystals_of(Pair pair) const {
         return {lines_.crystal(pair.a), lines_.crystal(pair.b)};

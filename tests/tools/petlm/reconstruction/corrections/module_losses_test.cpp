@@ -95,6 +95,22 @@ TEST_CASE("loss: pairs of modules have the share of their trues that arrived", "
     }
     CHECK(found.loss().lost == Approx(lost));
     CHECK(found.loss().silent_pairs == Approx(2.0 / modules));
+    REQUIRE(found.live_times().size() == run.seconds.size());
+    for (std::size_t i = 0; i < run.seconds.size(); ++i) {
+        CAPTURE(i);
+        double trues = 0;
+        double of_second = 0;
+        for (std::size_t m = 0; m + 1 < modules; ++m) {  // nobody knows of pairs of the one that was silent
+            for (std::size_t n = 0; n < m; ++n) {
+                const double of_pair = m == 2 || n == 2 ? 1 : 0.1;
+                trues += of_pair;
+                of_second += of_pair * run.seconds[i].live[m] * run.seconds[i].live[n];
+            }
+        }
+        const petlm::LiveTime& one = found.live_times()[i];
+        CHECK(one.time == run.seconds[i].range);
+        CHECK(one.live == Approx(of_second / trues).margin(1e-3));
+    }
     const std::string sentence = sentence_of(found.loss());
     CHECK_THAT(sentence, contains("% of the data of the boards did not arrive"));
     CHECK_THAT(sentence, contains("silent all the time count as dead: 25 % of all"));
@@ -132,7 +148,9 @@ TEST_CASE("loss: a scanner whose pairs of modules do not fit into memory is told
     petlm::ModuleLosses losses(scanner, 1);
     petlm::RunDeadTime dead_time;
     petlm::RunLoss loss;
-    losses.finish(dead_time, loss);
+    std::vector<petlm::LiveTime> live_times;
+    losses.finish(dead_time, loss, live_times);
+    CHECK(live_times.empty());
     CHECK(loss.too_many_modules);
     CHECK(loss.arrived.empty());
     CHECK(dead_time.factor.empty());
