@@ -152,8 +152,17 @@ TEST_CASE("an interrupted run is reported until an operator acknowledges it", "[
 }
 
 TEST_CASE("a recovered run has a state and a ledger of its own", "[e2e][crash]") {
+    // The lower part of the spectrum serves as the gamma window.
     const Site site(json{{"listmode", {{"block_bytes", 4096}, {"sync_interval_ms", 20}, {"files", 3}}},
-                         {"watermark", {{"max_disorder_us", 20000}}}});
+                         {"watermark", {{"max_disorder_us", 20000}}},
+                         {"energy", {{"lower_keV", 430}, {"upper_keV", 650}}},
+                         {"gammas",
+                          {{"lower_keV", 200},
+                           {"upper_keV", 400},
+                           {"before_ticks", 50'000},
+                           {"after_ticks", 100'000},
+                           {"policy", "all"},
+                           {"delay_ticks", 1'000'000}}}});
     interrupt_a_run(site);
     const Outcome recover = run_program(PETLM_PROGRAM, {"recover", site.run("killed").string()});
     INFO(recover.out << recover.err);
@@ -168,14 +177,20 @@ TEST_CASE("a recovered run has a state and a ledger of its own", "[e2e][crash]")
     CHECK(run["run_id"] == "killed");
     CHECK(run["recovered"]["state"] == "interrupted");
     CHECK(contains(run["stop_reason"], "interrupted"));
-    REQUIRE(run["files"].size() == 2);
-    CHECK(run["files"][1]["kind"] == "seconds");
+    REQUIRE(run["files"].size() == 3);
+    CHECK(run["files"][1]["kind"] == "triples");
+    CHECK(run["files"][2]["kind"] == "seconds");
     CHECK(run["files"][0]["records"] == records.size());
     CHECK(run["files"][0]["last_time"] == records.back().time);
     const json& pairs = run["ledger"]["pairs"];
     CHECK(pairs["written"] == records.size());
     CHECK(pairs["prompts_found"].get<std::uint64_t>() + pairs["delayeds_found"].get<std::uint64_t>() ==
           pairs["written"].get<std::uint64_t>() + pairs["write_failed"].get<std::uint64_t>());
+    const std::string triples = payload_of(site.run("killed.recovered") / "triples.plm");
+    CHECK(triples == payload_of(site.run("killed") / "triples.plm"));
+    REQUIRE(triples.size() > 100 * sizeof(petacq::gpu::Triple));
+    CHECK(run["files"][1]["records"] == triples.size() / sizeof(petacq::gpu::Triple));
+    CHECK(run["ledger"]["triples"]["written"] == run["files"][1]["records"]);
     CHECK(run["ledger"]["frames"]["received"] > 100'000);
     CHECK(run["ledger"]["datagrams"]["lost"].is_number());
     CHECK(run["ledger"]["datagrams"]["received"].is_null());  // not in ledger.csv

@@ -120,6 +120,8 @@ class Site:
                        "min_module_difference": 2, "max_ring_difference": 7}
         if run["delayeds"] != "none":
             coincidence.update(delay_ns=10000, delayeds=run["delayeds"])
+        # The lower part of the spectrum, in windows of time in which a pair has none, one or several.
+        gammas = {"lower_keV": 150, "upper_keV": 350, "before_ns": 20000, "after_ns": 50000, "policy": "all", "delay_ns": 200000}
         listmode = {"write_singles": run.get("singles", "yes") == "yes", "write_raw": run.get("raw") == "yes",
                     "write_coincidences": run.get("coincidences", "on") == "on", "files": run.get("files", 1),
                     "compression": run.get("compression", "none")}
@@ -132,7 +134,7 @@ class Site:
             "scanner": self.scanner(run), "calibration": run["format"] + ".h5", "data_dir": data_dir, "clock": "one",
             "receive": receive, "sources": {"accept_any": True} if bare else {"ids": ids},
             "watermark": {"source_timeout_ms": 30000}, "energy": {"lower_keV": 400, "upper_keV": 600},
-            "coincidence": coincidence, "listmode": listmode,
+            "coincidence": coincidence, "gammas": gammas if run["gammas"] == "on" else None, "listmode": listmode,
             "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 3000 if "split" in run else 262144},
             "spectra": {"enabled": run.get("spectra", "yes") == "yes"}, "control": {"socket": "control.sock"},
             "http": {"listen": ""}, "health": {"min_disk_free_bytes": 0, "min_disk_time_s": 0}})

@@ -14,7 +14,7 @@ import covering
 from tools import Tools
 
 SHORT = 8  # runs: they hold four of five pairs
-RULES = ("framing", "format", "tags", "policy", "mode", "delayeds")
+RULES = ("framing", "format", "tags", "policy", "mode", "delayeds", "gammas")
 
 
 class Plain:
@@ -76,6 +76,10 @@ class Made:
     @property
     def has_coincidences(self):
         return self.options["coincidences"] == "on" or bool(self.hosts)
+
+    @property
+    def has_triples(self):
+        return self.options["gammas"] == "on"
 
     @property
     def has_singles(self):

@@ -82,17 +82,34 @@ class Tools:
         self.site.petlm("resort", self.run.directory, "-o", output)
         self.site.petlm("verify", output)
         same("records", self.dump(output), self.dump(self.run.plain))
+        self.same_triples(output, self.run.plain)
         same("seconds", self.seconds_of(output), self.seconds_of(self.run.plain))
         self.same_coverage(self.site.coverage(output))
 
     def records(self):
         same("coincidences", self.dump(self.target), self.dump(self.run.plain))
+        self.same_triples(self.target, self.run.plain)
         if self.run.has_singles:
             same("singles", self.singles_of(self.run.directory), self.singles_of(self.run.plain))
 
     def singles_of(self, run):
-        self.site.petlm("merge", "--singles", run, "-o", "singles.plm", "--force")
-        return self.dump("singles.plm")
+        return self.records_of(run, "--singles")
+
+    def same_triples(self, run, other):
+        """Of runs without gammas, that neither has any."""
+        if not self.run.has_triples:
+            same("files of triples", glob.glob(self.site.file(run, "triples*")), [])
+            return
+        found = self.records_of(run, "--triples")
+        if found.count("\n") < 100:
+            raise Different(f"too few triples to compare: {found.count(chr(10))} lines")
+        same("triples", found, self.records_of(other, "--triples"))
+
+    def records_of(self, target, *kind):
+        if not kind:
+            return self.dump(target)
+        self.site.petlm("merge", *kind, target, "-o", "kind.plm", "--force")
+        return self.dump("kind.plm")
 
     def coverage(self):
         self.same_coverage(self.site.coverage(self.run.directory))
@@ -100,12 +117,14 @@ class Tools:
             self.same_coverage({**parts[0], "intervals": united(part["intervals"] for part in parts)}, kind)
 
     def same_coverage(self, found, kind="coincidences"):
-        """That of the plain run. Singles have no window, and tags no rules at all."""
+        """That of the plain run. Singles have no window, pairs no gammas, and tags no rules at all."""
         expected = self.site.coverage(self.run.plain)
         same(kind + ": intervals", found["intervals"], expected["intervals"])
         rules = dict(expected["rules"])
         if kind in ("singles", "tags") or (kind == "coincidences" and found["rules"]["coincidence"] is None):
             rules["coincidence"] = None
+        if kind in ("singles", "triples") and self.run.has_triples:
+            rules["gammas"] = self.gammas()
         if kind == "tags":
             rules["energy"] = None
         same(kind + ": rules", found["rules"], rules)
@@ -113,6 +132,10 @@ class Tools:
         for origin in ("calibration_sha256", "scanner_sha256"):
             same(kind + ": " + origin, found["origin"][origin], expected["origin"][origin])
         same(kind + ": complete seconds", found["loss"]["seconds_complete"], True)
+
+    def gammas(self):
+        """The rule of the plain run for gammas."""
+        return self.site.coverage_of_files(self.run.plain)["triples"][0]["rules"]["gammas"]
 
     def same_anchor(self, kind, found, expected):
         if self.run.hosts:  # joined, they start with the host that started first
@@ -141,11 +164,13 @@ class Tools:
     def halves(self):
         """Both halves of a run, merged, are the run."""
         if self.run.has_coincidences:
-            self.halves_of(self.run.directory)
+            self.halves_of(self.run.directory, "coincidences")
+        if self.run.has_triples:
+            self.halves_of(self.run.directory, "triples", "--triples")
         if self.run.has_singles:
-            self.halves_of(self.run.directory, "--singles")
+            self.halves_of(self.run.directory, "singles", "--singles")
 
-    def halves_of(self, target, *options):
+    def halves_of(self, target, kind, *options):
         start, end = self.site.coverage(target)["intervals"][0]
         middle = (start + end) // 2
         directory = os.path.dirname(target)
@@ -153,11 +178,11 @@ class Tools:
         self.site.petlm("cut", target, *options, "--to-ticks", middle, "-o", parts[0], "--force")
         self.site.petlm("cut", target, *options, "--from-ticks", middle, "-o", parts[1], "--force")
         self.site.petlm("merge", *parts[:2], "-o", parts[2], "--force")
-        same("merged halves", self.dump(parts[2]), self.singles_of(target) if options else self.dump(target))
+        same(f"merged halves of {kind}", self.dump(parts[2]), self.records_of(target, *options))
         for part, interval in zip(parts, ([start, middle], [middle, end], [start, end])):
             self.site.petlm("verify", part)
             same(os.path.basename(part), self.site.coverage_of(part)["intervals"], [interval])
-        self.same_coverage(self.site.coverage_of(parts[2]), "singles" if options else "coincidences")
+        self.same_coverage(self.site.coverage_of(parts[2]), kind)
 
     def hosts(self):
         if self.run.hosts:
@@ -178,6 +203,7 @@ class Tools:
             same(part, found[part], expected[part])
         if self.run.has_coincidences:
             same("coincidences", self.dump(again), self.dump(self.run.directory))
+            self.same_triples(again, self.run.directory)
         if self.run.has_singles:
             same("singles", self.singles_of(again), self.singles_of(self.run.directory))
         same("seconds", self.dump(again, "--seconds"), self.dump(self.run.directory, "--seconds"))
@@ -190,6 +216,7 @@ class Tools:
         self.same_coverage(self.site.coverage(output))
         if self.run.has_coincidences:
             same("coincidences", self.dump(output), self.dump(self.run.directory))
+            self.same_triples(output, self.run.directory)
         same("seconds", self.dump(output, "--seconds"), self.dump(self.run.directory, "--seconds"))
 
     def tags(self):
@@ -222,6 +249,8 @@ class Tools:
                 commands.append(("plot", "-o", "none"))
         elif not self.run.has_singles:
             commands = [("cut", "--singles", "-o", "none.plm"), ("resort", "-o", "none")]
+        if not self.run.has_triples:
+            commands.append(("cut", "--triples", "-o", "none.plm"))
         for name, *options in commands:
             done = self.site.run_program("petlm", name, self.run.directory, *options)
             same(f"status of {name}", done.returncode, 65)
@@ -293,6 +322,8 @@ class Tools:
         intervals = self.site.coverage(self.run.plain)["intervals"]
         same("intervals", [list(map(int, interval)) for interval in run.coverage.intervals], intervals)
         same("records", len(run.coincidences), self.dump(self.target).count("\n") - 1)
+        triples = self.records_of(self.target, "--triples").count("\n") - 1 if self.run.has_triples else 0
+        same("triples", 0 if run.triples is None else len(run.triples), triples)
 
 
 def united(lists):
