@@ -111,7 +111,12 @@ class ChanceFinder {
                 for (std::uint32_t other = 0; other < cells_; ++other)
                     block_pairs_.push_back(blocks.place(cell, other));
             }
-            find_correlations(blocks);
+            for (const Node& node : nodes_of(rules.policy)) {
+                // With always_good all are proportional to a power of t.
+                if (other_ == OtherPair::always_good && !correlations_.empty()) break;
+                const double t = other_ == OtherPair::always_good ? 1 : node.t;
+                correlations_.push_back(blocks.find([&](double p) { return factor(p, t); }));
+            }
         }
         if (rules.mode == WindowMode::every) {
             for (std::uint32_t a = 0; a < cells_; ++a)
@@ -127,28 +132,6 @@ class ChanceFinder {
   private:
     [[nodiscard]] std::size_t at(std::uint32_t a, std::uint32_t b) const {
         return std::size_t{a} * cells_ + b;
-    }
-    void find_correlations(const WindowCorrelations& blocks) {
-        const auto find = [&](double t) { return blocks.find([&](double p) { return factor(p, t); }); };
-        const std::span<const Node> nodes = nodes_of(rules_.policy);
-        if (other_ == OtherPair::always_good) {  // all are proportional to a power of t
-            correlations_ = {find(1)};
-        } else if (nodes.size() == 1) {
-            correlations_ = {find(nodes.front().t)};
-        } else {
-            // They are smooth, and 1 at t = 1: a parabola.
-            const WindowCorrelations::Factors at_0 = find(0);
-            const WindowCorrelations::Factors at_half = find(0.5);
-            for (const auto& [t, weight] : nodes) {
-                const auto between = [t = t](std::vector<double> from, const std::vector<double>& half) {
-                    for (std::size_t i = 0; i < from.size(); ++i)
-                        from[i] = (1 - t) * ((1 - 2 * t) * from[i] + 4 * t * half[i]) + t * (2 * t - 1);
-                    return from;
-                };
-                correlations_.push_back(
-                    {between(at_0.partners, at_half.partners), between(at_0.others, at_half.others)});
-            }
-        }
     }
     void find_good_partners() {
         for (std::uint32_t b = 0; b < cells_; ++b) {

@@ -1,7 +1,6 @@
 #include "gpu/randoms/window_correlations.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace petacq::gpu {
 
@@ -62,18 +61,18 @@ WindowCorrelations::Factors WindowCorrelations::find(const std::function<double(
     }
     std::vector<double> of_a(n);
     std::vector<double> of_b(n);
-    std::vector<double> columns(n);
-    // The sum over c and d of left[c] middle[c][d] right[d]. By columns, so that the compiler can use
-    // vectors.
-    const auto sum_over = [n, &columns](const std::vector<double>& left, const std::vector<double>& middle,
-                                        const std::vector<double>& right) {
-        std::fill(columns.begin(), columns.end(), 0.0);
+    // The sum over c and d of left[c] middle[c][d] right[d].
+    const auto sum_over = [n](const std::vector<double>& left, const std::vector<double>& middle,
+                              const std::vector<double>& right) {
+        double sum = 0;
         for (std::size_t c = 0; c < n; ++c) {
             if (left[c] == 0) continue;
+            double row = 0;
             for (std::size_t d = 0; d < n; ++d)
-                columns[d] += left[c] * middle[c * n + d];
+                row += middle[c * n + d] * right[d];
+            sum += left[c] * row;
         }
-        return std::inner_product(columns.begin(), columns.end(), right.begin(), 0.0);
+        return sum;
     };
     const auto ratio = [](double exact, double independent) {
         return independent > 0 ? exact / independent : 1;
