@@ -156,10 +156,10 @@ inline std::uint64_t time_of(const gpu::Triple& triple) {
     return triple.pair.time;
 }
 
-/// Whether `b` comes after `a`, or is equal. Coincidences are ordered by (time, kind, crystal_a, dt, crystal_b, energy_a,
-/// energy_b), singles by (time, crystal, energy), tags by (time, source, channel, kind, value), triples as
-/// their pairs, and those of a pair by (third, gamma_dt, gamma_crystal, gamma_energy). A file with two equal
-/// pairs has the triples of the one before those of the other.
+/// Whether `b` comes after `a`, or is equal. Coincidences are ordered by (time, kind, crystal_a, dt,
+/// crystal_b, energy_a, energy_b), singles by (time, crystal, energy), tags by (time, source, channel, kind,
+/// value), triples as their pairs, and those of a pair by (third, gamma_dt, gamma_crystal, gamma_energy). A
+/// file with two equal pairs has the triples of the one before those of the other.
 bool in_order(const gpu::Coincidence& a, const gpu::Coincidence& b);
 bool in_order(const gpu::Single& a, const gpu::Single& b);
 bool in_order(const gpu::Tag& a, const gpu::Tag& b);

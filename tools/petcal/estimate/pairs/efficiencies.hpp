@@ -47,8 +47,8 @@ struct Efficiencies {
 /// Crystals are compared with the median of the scanner, not with their neighbours, so that a dead detector
 /// unit is found as well. A dead crystal still has the events that its neighbours lose to its place: about a
 /// tenth of the median where the sigma of spots is a quarter of their distance. A source that joins only
-/// opposite crystals (a line on the axis) cannot fix a pattern that is high at phi and low at phi + pi; a wide
-/// cylinder can.
+/// opposite crystals (a line on the axis) cannot fix a pattern that is high at phi and low at phi + pi; a
+/// wide cylinder can.
 ///
 /// Throws config::Error when the data are insufficient (too few counts, no solution after max_steps),
 /// std::invalid_argument when sizes differ.
