@@ -85,7 +85,7 @@ class NumberWatch {
   private:
     static constexpr std::uint32_t few = 16;  ///< steps that are enough where chance makes none of them
     static constexpr std::uint32_t collisions_of_block = 32;
-    /// Datagrams among which so many collisions are no chance: each turn of a board has up to three.
+    /// So many collisions within this number of datagrams are no chance: a turn of a board has up to three.
     static constexpr std::uint64_t datagrams_of_collisions = 4096;
 
     /// Datagrams in order that end the pattern.

@@ -151,7 +151,7 @@ double good_part(const PairRule& rule, std::span<const std::uint32_t> a, std::sp
     return all > 0 ? static_cast<double>(good) / static_cast<double>(all) : 0;
 }
 
-/// Of a line whose distance from the axis is this part of the greatest.
+/// The class of a line by its distance from the axis, given as a part of the greatest distance.
 std::uint8_t distance_class(double part) {
     return static_cast<std::uint8_t>(
         std::clamp(part * PairSides::distances, 0.0, PairSides::distances - 1.0));

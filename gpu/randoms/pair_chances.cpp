@@ -266,11 +266,11 @@ class ChanceFinder {
         double from;
         double to;
     };
-    /// Of a single whose partner is in the window, or that has none.
+    /// The part for a single that has no partner, or whose partner is in the window.
     [[nodiscard]] PartOfWindow whole(std::size_t kind) const {
         return {kind == later_single ? apart_ : 0, kind == earlier_single ? end_ - apart_ : end_};
     }
-    /// Of an earlier single that the end of the window separates from its partner.
+    /// The part for an earlier single that the end of the window separates from its partner.
     [[nodiscard]] PartOfWindow parted_earlier() const { return {end_ - apart_, end_}; }
     /// The mean time between a single that comes anywhere in the stretch and one of the annihilation that
     /// opens the window.

@@ -23,7 +23,7 @@ struct ShareOfSide {
     double share;
 };
 
-/// What is known of the pairs of a kind, good or refused.
+/// The pairs of one kind, good or refused, as far as they were counted or estimated.
 struct PairsOfSectors {
     std::span<const std::uint32_t> counts;  ///< [a * sectors + b]
     bool good = true;
@@ -51,7 +51,7 @@ class PairsBySide {
     [[nodiscard]] PairsOfSectors none(std::span<const std::uint32_t> counts, bool good) const {
         return {counts, good, {}, std::vector<double>(pieces()), std::vector<double>(pieces())};
     }
-    /// What a spread has found, from which the next one goes on.
+    /// The result of one spread, where the next one starts.
     struct Fit {
         std::vector<double> of_piece;
         std::vector<double> of_distance;

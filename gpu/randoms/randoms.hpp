@@ -54,9 +54,9 @@ class RandomsEstimator {
     [[nodiscard]] bool uncertain() const {
         return pairs_.cells().lacks_zones || refused_partners_ > most_refused;
     }
-    /// Of the true pairs of that interval whose sides can join, the part that is not good. Under policies
-    /// that ask which pairs are good and a condition along the axis or a field of view; else 0. Where the
-    /// partners lie along the axis is then a guess, good enough up to `most_refused`.
+    /// The part of the true pairs of that interval that is not good, among those whose sides can join. It is
+    /// 0 unless the policy asks which pairs are good, and the rule has a condition along the axis or a field
+    /// of view. The places of the partners along the axis are then guessed, well enough up to `most_refused`.
     [[nodiscard]] double refused_partners() const { return refused_partners_; }
     static constexpr double most_refused = 0.3;
 

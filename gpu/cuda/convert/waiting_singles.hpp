@@ -31,8 +31,8 @@ class WaitingSingles {
     void join(DeviceSlice& slice, const Event& joined, cudaStream_t stream);
     /// Throws std::runtime_error when more singles wait than allowed.
     void take_totals(const DeviceSlice& slice);
-    /// The ready singles of the slice converted last, in any order, and at the end of the room for singles
-    /// its ready gammas, likewise: times from DeviceSlice::late_below on.
+    /// The ready singles of the slice converted last. Its ready gammas fill the room for singles from the
+    /// end. Both are in any order, and have times from DeviceSlice::late_below on.
     [[nodiscard]] const SingleArrays& ready() const { return ready_; }
 
   private:
