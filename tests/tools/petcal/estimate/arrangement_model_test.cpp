@@ -168,6 +168,30 @@ TEST_CASE("arrangement model: exact counts give the factor of every pair") {
     CHECK(ratio.spread() / ratio.mean() < 0.01);
 }
 
+TEST_CASE("arrangement model: a share of the lines gives the efficiencies") {
+    const config::Scanner scanner = test::example_of_long_form("hexagon");
+    const estimate::ArrangementModel all(scanner, scan_of(22, 60), any_pair, faces_of(scanner));
+    const estimate::ArrangementModel few(scanner, scan_of(22, 60), any_pair, faces_of(scanner), 2.5e5);
+    REQUIRE(all.share() == 1);
+    REQUIRE(few.share() > 10);
+    std::vector<double> efficiency;
+    for (std::uint32_t i = 0; i < scanner.geometry.crystal_count(); ++i)
+        efficiency.push_back(0.8 + 0.1 * (i * 7 % 5) + 0.1 * all.place_along(0, i));
+    const std::vector<double> fans = all.sums(efficiency, all.even_factors(), 1).fans;
+    estimate::NetCounts counts{{}, std::vector<double>(fans.size(), 1)};
+    for (std::uint32_t i = 0; i < fans.size(); ++i)
+        counts.net.push_back(1e6 * efficiency[i] * fans[i]);
+    const auto found =
+        crystal_efficiencies(counts, [&](std::span<const double> weights, std::span<double> out) {
+            const std::vector<double> sums = few.sums(weights, few.even_factors(), 1).fans;
+            std::copy(sums.begin(), sums.end(), out.begin());
+        });
+    config::Moments ratio;
+    for (std::uint32_t i = 0; i < efficiency.size(); ++i)
+        ratio.add(found.efficiency[i] / efficiency[i]);
+    CHECK(ratio.spread() / ratio.mean() < 0.01);
+}
+
 // Unequal blocks and an insert take longer.
 TEST_CASE("arrangement model: drawn pairs give more efficiencies", "[.long]") {
     const auto [name, radius, length] =

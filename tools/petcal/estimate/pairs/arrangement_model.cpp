@@ -20,17 +20,18 @@ FactorKind one_factor(std::size_t crystals) {
     return {{0}, {{0, 0}}, {true}, std::vector<std::uint32_t>(crystals), {0}};
 }
 
-/// A share of the partners that has crystals of all rows and columns: it divides none of their numbers.
+/// A share of the partners that has crystals of all rows and columns: it has no factor in common with their
+/// numbers.
 std::uint32_t even_share(double at_least, const config::Arrangement& arrangement) {
     auto share = static_cast<std::uint32_t>(std::ceil(std::max(at_least, 1.0)));
-    const auto divides = [&](std::uint32_t n) {
+    const auto in_common = [&](std::uint32_t n) {
         for (const config::ModuleType& type : arrangement.types()) {
             for (const config::CrystalLayer& layer : type.layers)
                 if (std::gcd(n, layer.y.count() * layer.z.count()) > 1) return true;
         }
         return false;
     };
-    while (share > 1 && divides(share))
+    while (share > 1 && in_common(share))
         ++share;
     return share;
 }
@@ -54,7 +55,7 @@ struct ArrangementModel::Work {
 };
 
 ArrangementModel::ArrangementModel(const config::Scanner& scanner, const CylinderScan& scan, GoodPair good,
-                                   SolidAngle solid_angle)
+                                   SolidAngle solid_angle, double max_lines)
     : ScanModel(scanner, scan),
       good_(std::move(good)),
       solid_angle_(std::move(solid_angle)),
@@ -72,7 +73,7 @@ ArrangementModel::ArrangementModel(const config::Scanner& scanner, const Cylinde
     for (std::uint32_t i = 0; i < a.crystal_count(); ++i)
         part_of_.push_back(static_cast<std::uint32_t>(std::uint64_t{a.address(i).module} * parts_ / modules));
     add_factors(a);
-    find_lines();
+    find_lines(max_lines);
 }
 
 void ArrangementModel::add_factors(const config::Arrangement& arrangement) {
@@ -196,7 +197,7 @@ bool ArrangementModel::counts(std::uint32_t a, std::uint32_t b) const {
     return a != b && good_(a, b) && passage(a, b, lines_.ends(a, b));
 }
 
-void ArrangementModel::find_lines() {
+void ArrangementModel::find_lines(double max_lines) {
     const std::uint32_t crystals = geometry().crystal_count();
     share_ = even_share(double{1} * crystals * crystals / (2 * max_lines), *arrangement_);
     std::vector<std::vector<Partner>> of(crystals);
@@ -270,6 +271,16 @@ double ArrangementModel::place_along(std::size_t axis, std::uint32_t crystal) co
     return radius > 0 ? p[axis] / radius : 0;
 }
 
+/// [crystal / share]
+std::vector<double> ArrangementModel::mean_weights(std::span<const double> weights) const {
+    std::vector<double> means;
+    for (std::size_t first = 0; first < weights.size(); first += share_) {
+        const auto these = weights.subspan(first, std::min<std::size_t>(share_, weights.size() - first));
+        means.push_back(std::accumulate(these.begin(), these.end(), 0.0) / static_cast<double>(these.size()));
+    }
+    return means;
+}
+
 PairSums ArrangementModel::sums(std::span<const double> weights, const GeometricFactors& factors,
                                 unsigned threads) const {
     const std::uint32_t crystals = geometry().crystal_count();
@@ -277,6 +288,7 @@ PairSums ArrangementModel::sums(std::span<const double> weights, const Geometric
         throw std::invalid_argument("sums: expected " + std::to_string(crystals) + " crystals");
     PairSums out;
     out.fans.resize(crystals);
+    const std::vector<double> means = mean_weights(weights);
     std::vector<Work> work(std::max(threads, 1U));
     on_threads(static_cast<unsigned>(work.size()), [&](unsigned first) {
         Work& w = work[first];
@@ -290,7 +302,7 @@ PairSums ArrangementModel::sums(std::span<const double> weights, const Geometric
                 const std::uint32_t b = partners_[i].crystal;
                 const FactorEntries at = entries(a, b);
                 const double found = double{partners_[i].expected} * factors.transaxial[at.transaxial] *
-                                     factors.axial[at.axial] * weights[b];
+                                     factors.axial[at.axial] * means[b / share_];
                 fan += found;
                 // Each pair comes twice, once from each of its crystals.
                 const double half = weights[a] * found / 2;

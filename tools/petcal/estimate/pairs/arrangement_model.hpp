@@ -13,7 +13,8 @@ namespace petacq::estimate {
 
 /// The model of a scan with any arrangement of crystals. Detections spread evenly over the faces, and behind
 /// them as with a ring. The lines of each crystal are found once; of scanners with more than max_lines pairs
-/// an even share, so that memory is bounded: every share-th crystal is a partner, others for each crystal.
+/// an even share, so that memory is bounded: one of `share` crystals that follow each other is a partner,
+/// others for each crystal. A partner has the mean weight of those for which it stands.
 class ArrangementModel : public ScanModel {
   public:
     using GoodPair = std::function<bool(std::uint32_t a, std::uint32_t b)>;
@@ -23,7 +24,7 @@ class ArrangementModel : public ScanModel {
     /// be, since the normalisation is relative to that. Both are called by several threads. Throws
     /// config::Error when the cylinder has no volume, or no line between two crystals meets it.
     ArrangementModel(const config::Scanner& scanner, const CylinderScan& scan, GoodPair good,
-                     SolidAngle solid_angle);
+                     SolidAngle solid_angle, double max_lines = 1e8);
 
     [[nodiscard]] PairSums sums(std::span<const double> weights, const GeometricFactors& factors,
                                 unsigned threads) const override;
@@ -49,7 +50,6 @@ class ArrangementModel : public ScanModel {
     /// Of the partners of a crystal, one in so many is in the sums.
     [[nodiscard]] std::uint32_t share() const { return share_; }
 
-    static constexpr double max_lines = 1e8;
     static constexpr std::uint32_t max_parts = 1024;
 
   private:
@@ -70,11 +70,12 @@ class ArrangementModel : public ScanModel {
     };
     [[nodiscard]] std::optional<Passage> passage(std::uint32_t a, std::uint32_t b,
                                                  const config::LineEnds& ends) const;
+    [[nodiscard]] std::vector<double> mean_weights(std::span<const double> weights) const;
     [[nodiscard]] double expected(std::uint32_t a, std::uint32_t b) const;
     [[nodiscard]] double spread_across(std::uint32_t crystal, const config::Vector3& end, double x,
                                        double y) const;
     void add_factors(const config::Arrangement& arrangement);
-    void find_lines();
+    void find_lines(double max_lines);
     void mark_accepted();
 
     GoodPair good_;

@@ -1,5 +1,6 @@
 #include "tools/petcal/estimate/pairs/efficiencies.hpp"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,13 +9,15 @@
 
 #include "config/base/error.hpp"
 #include "config/median.hpp"
+#include "tools/petcal/estimate/pairs/anderson_mixing.hpp"
 
 namespace petacq::estimate {
 
 namespace {
 
 constexpr double step_part = 2.0 / 3;
-constexpr double settled_change = 1e-4;  // rms of the relative change
+constexpr double settled_change = 1e-5;  // rms of the relative change
+constexpr double max_move = 1;           // of a logarithm
 
 /// Those of the crystals that are seen.
 std::vector<double> pick(const std::vector<double>& values, const std::vector<bool>& seen) {
@@ -25,23 +28,38 @@ std::vector<double> pick(const std::vector<double>& values, const std::vector<bo
     return out;
 }
 
-/// One step. The rms of the relative changes, weighted with the efficiencies: crystals that are nearly dead
-/// do not matter.
-double step(const NetCounts& counts, const std::vector<bool>& seen, const FanSums& fan_sums,
-            std::vector<double>& efficiency, std::vector<double>& sums) {
+/// What a step adds to the logarithm of each efficiency; 0 for those that are fixed at 0.
+Eigen::ArrayXd change_of(const NetCounts& counts, const std::vector<bool>& seen, const FanSums& fan_sums,
+                         const std::vector<double>& efficiency, std::vector<double>& sums) {
     fan_sums(efficiency, sums);
-    double changes = 0;
-    double total = 0;
+    Eigen::ArrayXd change = Eigen::ArrayXd::Zero(static_cast<Eigen::Index>(efficiency.size()));
     for (std::size_t i = 0; i < efficiency.size(); ++i) {
         if (!seen[i] || !(efficiency[i] > 0)) continue;
         if (!(sums[i] > 0)) throw config::Error("efficiencies: all partners of a crystal are without counts");
-        const double next = counts.net[i] / sums[i];
-        const double change = step_part * std::log(next / efficiency[i]);
-        changes += change * change * efficiency[i];
-        total += efficiency[i];
-        efficiency[i] *= std::exp(change);
+        change[static_cast<Eigen::Index>(i)] = step_part * std::log(counts.net[i] / sums[i] / efficiency[i]);
     }
-    return std::sqrt(changes / total);
+    return change;
+}
+
+/// Steps until the rms of the relative changes, weighted with the efficiencies, is small: crystals that are
+/// nearly dead do not matter. False when max_steps were not enough.
+bool solve(const NetCounts& counts, const std::vector<bool>& seen, const FanSums& fan_sums,
+           std::uint32_t max_steps, Efficiencies& out) {
+    std::vector<double> sums(out.efficiency.size());
+    Eigen::Map<Eigen::ArrayXd> efficiency(out.efficiency.data(),
+                                          static_cast<Eigen::Index>(out.efficiency.size()));
+    Eigen::ArrayXd logarithm = (efficiency > 0).select(efficiency.log(), 0);
+    AndersonMixing mixing;
+    while (out.steps < max_steps) {
+        ++out.steps;
+        const Eigen::ArrayXd change = change_of(counts, seen, fan_sums, out.efficiency, sums);
+        const Eigen::ArrayXd before = logarithm;
+        mixing.advance(logarithm, change, efficiency, max_move);
+        const double moved = std::sqrt(((logarithm - before).square() * efficiency).sum() / efficiency.sum());
+        efficiency = (efficiency > 0).select(logarithm.exp(), 0);
+        if (moved < settled_change) return true;
+    }
+    return false;
 }
 
 void check(const NetCounts& counts, const std::vector<bool>& seen, const EfficiencyOptions& options,
@@ -104,15 +122,12 @@ Efficiencies crystal_efficiencies(const NetCounts& counts, const FanSums& fan_su
     const double scale = std::sqrt(all_counts / all_expected);
     for (std::size_t i = 0; i < crystals; ++i)
         out.efficiency.push_back(seen[i] && counts.net[i] > 0 ? scale * start[i] : 0);
-    do {
-        if (out.steps == options.max_steps)
-            throw config::Error(
-                "efficiencies: no solution after " + std::to_string(out.steps) +
-                " steps: the source is thin, or far from the axis, and does not compare all crystals "
-                "with each other; expected one that joins all crystals: a cylinder about as "
-                "wide as the objects to be imaged");
-        ++out.steps;
-    } while (step(counts, seen, fan_sums, out.efficiency, sums) >= settled_change);
+    if (!solve(counts, seen, fan_sums, options.max_steps, out))
+        throw config::Error(
+            "efficiencies: no solution after " + std::to_string(out.steps) +
+            " steps: the source is thin, or far from the axis, and does not compare all crystals "
+            "with each other; expected one that joins all crystals: a cylinder about as "
+            "wide as the objects to be imaged");
     finish(counts, seen, options, out);
     return out;
 }

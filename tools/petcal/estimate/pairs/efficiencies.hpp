@@ -41,8 +41,10 @@ struct Efficiencies {
 
 /// Maximum likelihood for counts n_ij = Poisson(e_i e_j g_ij): sums over the fan of a crystal are all that it
 /// needs, and its condition is e_i = N_i / sum_j g_ij e_j. Each step goes two thirds of the way there, in the
-/// logarithm, which damps the common factor (whole steps would swing around it for ever).
-/// Derived here from the derivative of the likelihood by e_i; STIR's find_ML_normfactors3D does the same.
+/// logarithm, which damps the common factor (whole steps would swing around it for ever). Steps are mixed
+/// (anderson_mixing.hpp), since a pattern that is high at phi and low at phi + pi takes many steps in a
+/// scanner that is much wider than the source. Derived here from the derivative of the likelihood by e_i;
+/// STIR's find_ML_normfactors3D does the same.
 ///
 /// Crystals are compared with the median of the scanner, not with their neighbours, so that a dead detector
 /// unit is found as well. A dead crystal still has the events that its neighbours lose to its place: about a
