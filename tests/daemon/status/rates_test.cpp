@@ -78,6 +78,14 @@ TEST_CASE("rates are growth over time") {
     CHECK(r["necr_scatter_fraction"] == Approx(0.25));
     CHECK(r["expected_randoms_per_s"] == Approx(1'000));
     CHECK(r["randoms_from_delayeds_per_s"] == Approx(1'020));
+    CHECK(r["triples_per_s"].is_null());  // without a search for gammas
+
+    AcquisitionSnapshot with_gammas = busy_snapshot();
+    with_gammas.total.gammas.triples = 300;
+    with_gammas.total.gammas.delayed = 50;
+    const json g = make_rates(with_gammas, snapshot_at(0), {true, 0.25, "", true}, measured);
+    CHECK(g["triples_per_s"] == Approx(150));
+    CHECK(g["delayed_triples_per_s"] == Approx(25));
     CHECK(r["busy_fraction"] == Approx(0.25));
 }
 
