@@ -152,11 +152,11 @@ TEST_CASE("all rates are over the same interval") {
         measured.randoms = 700;
         measured.delayeds = 500;
         measured.weighted_delayeds = 550;
-        const json one = make_rates(snapshot_of_seconds(1), snapshot_at(0), {true, 0.25, ""}, measured);
+        const json one = make_rates(snapshot_of_seconds(1), snapshot_at(0), {true, 0.25, "", true}, measured);
         for (const double seconds : {0.5, 1.0, 3.0, 40.0}) {
             INFO(length_s << " s in " << seconds << " s");
             const json r =
-                make_rates(snapshot_of_seconds(seconds), snapshot_at(0), {true, 0.25, ""}, measured);
+                make_rates(snapshot_of_seconds(seconds), snapshot_at(0), {true, 0.25, "", true}, measured);
             CHECK(number(r, "prompts_per_s") - number(r, "expected_randoms_per_s") ==
                   Approx(number(r, "net_trues_per_s")));
             CHECK(number(r, "randoms_fraction") * number(r, "prompts_per_s") ==
