@@ -59,6 +59,28 @@ const marks = {
   },
 };
 
+/** Draws the windows of a spectrum, which are in `chart.windows`, behind its line: the one above the other, so that
+ *  their names do not meet. */
+const windows = {
+  id: "windows",
+  beforeDatasetsDraw(chart) {
+    const {ctx, chartArea: area, scales: {x}} = chart;
+    ctx.save();
+    ctx.font = `${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
+    (chart.windows || []).forEach(({name, colour: tone, from, to}, i) => {
+      const [left, right] = [from, to].map((at) => x.getPixelForValue(Math.min(at, x.max)));
+      ctx.globalAlpha = 0.12;
+      ctx.fillStyle = colour(tone);
+      ctx.fillRect(left, area.top, right - left, area.height);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = colour("ink-soft");
+      const at = Math.max(area.left, Math.min(left + 3, area.right - ctx.measureText(name).width));
+      ctx.fillText(name, at, area.top + (i + 1) * 1.2 * Chart.defaults.font.size);
+    });
+    ctx.restore();
+  },
+};
+
 /** Drawing over a chart with the mouse or a pen selects that part of the time. Fingers scroll the page. */
 function zoomable(chart) {
   const canvas = chart.canvas;
@@ -99,7 +121,7 @@ function lineChart(id, series, x, y) {
   return new Chart(document.getElementById(id), {
     type: "line",
     data: {datasets},
-    plugins: x.title ? [] : [marks],
+    plugins: x.title ? [windows] : [marks],
     options: {
       animation: false,
       parsing: false,
@@ -112,7 +134,7 @@ function lineChart(id, series, x, y) {
         legend: {display: series.length > 1, position: "bottom", labels: {
           // At this width the dashes of opposite edges of the box meet.
           boxWidth: 32, boxHeight: 0, padding: 14, sort: (a, b) => a.datasetIndex - b.datasetIndex}},
-        tooltip: {callbacks: {title: (items) => (x.title ? items[0].parsed.x + " keV" : placeLabel(items[0].parsed.x))}},
+        tooltip: {callbacks: {title: (items) => (x.title ? `${figures.format(items[0].parsed.x)} ${x.title.text}` : placeLabel(items[0].parsed.x))}},
       },
     },
   });
@@ -139,8 +161,12 @@ class Charts {
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
       {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}},
       {...count, title: {display: true, text: "singles in the last second"}});
-    this.all = [this.coincidences, this.singles, this.loss, this.spectrum];
-    for (const chart of [this.coincidences, this.singles, this.loss]) zoomable(chart);
+    this.triples = lineChart("triples", [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]], time, count);
+    this.gamma_times = lineChart("gamma-times", [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]],
+      {title: {display: true, text: "ns after the pair"}, ticks: {maxTicksLimit: 6, maxRotation: 0}},
+      {...count, title: {display: true, text: "triples of the run"}});
+    this.all = [this.coincidences, this.singles, this.loss, this.spectrum, this.triples, this.gamma_times];
+    for (const chart of [this.coincidences, this.singles, this.loss, this.triples]) zoomable(chart);
     this.paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
   }
@@ -192,13 +218,29 @@ class Charts {
     put("coincidences", mean, line("prompts_per_s"), line("net_trues_per_s"), line("delayeds_per_s"));
     put("singles", mean, line("singles_per_s"));
     put("loss", largest, line("lost_fraction", 100));
+    put("triples", mean, line("triples_per_s"), line("delayed_triples_per_s"));
   }
 
-  showSpectrum(counts, bin) {
+  /** `windows`: {name, colour, from, to}; keV. */
+  showSpectrum(counts, bin, energy_windows) {
     if (!this.all.length) return;
+    this.spectrum.windows = energy_windows;
     // The last bin holds all higher energies.
     this.spectrum.data.datasets[0].data = counts.slice(0, -1).map((y, i) => ({x: (i + 0.5) * bin, y}));
     this.spectrum.options.scales.x.max = Math.floor(counts.length * bin / 200) * 200;
     this.spectrum.update();
+  }
+
+  /** The document /gamma_times; null: none. */
+  showGammaTimes(times) {
+    const lines = ["triples", "delayed_triples"].map((name) => (times ? times[name] : []));
+    const start = (i) => times.from_ns + i * times.bin_ns;
+    show_figures("gamma-times-table", () => lines[0].map((n, i) => [figures.format(start(i)), count.format(n), count.format(lines[1][i])]));
+    if (!this.all.length) return;
+    lines.forEach((counts, k) => {
+      this.gamma_times.data.datasets[k].data = counts.map((y, i) => ({x: start(i + 0.5), y}));
+    });
+    if (times) Object.assign(this.gamma_times.options.scales.x, {min: start(0), max: start(lines[0].length)});
+    this.gamma_times.update();
   }
 }

@@ -1,4 +1,4 @@
-// The live sinogram and the quick-look image of the run in progress. They change every few seconds, so they are
+// The live sinogram, the quick-look image and the times of the gammas of the run in progress. They change every few seconds, so they are
 // requested less often than the figures of the page.
 "use strict";
 
@@ -10,6 +10,7 @@ class QuickLook {
     this.reading = document.getElementById("quick-look-reading");
     this.sinogram = null;
     this.image = null;
+    this.gamma_times = null;
     redraw_with(() => this.draw());
   }
 
@@ -21,6 +22,7 @@ class QuickLook {
         const known = sinogram !== null && image !== null;
         [this.sinogram, this.image] = known ? [sinogram, image] : [null, null];
         this.figure.hidden = !known;
+        this.gamma_times = await get("/gamma_times");
         this.draw();
       } catch (error) {
         // The page says that the daemon does not answer.
@@ -30,6 +32,7 @@ class QuickLook {
   }
 
   draw() {
+    charts.showGammaTimes(this.gamma_times);
     if (!this.image) return;
     const {sinogram, image} = this;
     const radius = sinogram.radius_mm;

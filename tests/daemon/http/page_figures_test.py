@@ -48,6 +48,43 @@ class PageFigures(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[128].y"), 20000)
             self.assertEqual(page.complaints, [])
 
+    def test_gammas_have_their_window_rate_and_times(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        times = {"run": "m", "running": True, "dropped": 0, "from_ns": -2.5, "bin_ns": 0.5, "triples": [1, 2, 30], "delayed_triples": [0, 2, 1]}
+        # What of the spectrum lies behind its line at the middle of a window, and beside all windows.
+        ground = """(at => { const x = charts.spectrum.scales.x.getPixelForValue(at) * devicePixelRatio, y = (charts.spectrum.chartArea.top + 40) * devicePixelRatio;
+            return charts.spectrum.ctx.getImageData(Math.round(x), Math.round(y), 1, 1).data[3]; })(%d)"""
+        shown = "[...document.querySelectorAll('.of-gammas')].map(e => e.checkVisibility())"
+        with Stand() as stand:
+            stand.show()
+            stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate(shown), [True] * 3)
+            self.assertEqual(page.evaluate("charts.triples.data.datasets.map(d => d.data.map(p => p.y))"), [[45.5, 91], [4.25, 8.5]])
+            self.assertEqual(page.evaluate("charts.spectrum.windows.map(w => [w.name, w.from, w.to])"), [["pairs", 425, 650], ["gammas", 700, 1200]])
+            self.assertGreater(page.evaluate(ground % 550), 0)
+            self.assertGreater(page.evaluate(ground % 850), 0)
+            self.assertEqual(page.evaluate(ground % 350), 0)
+            page.evaluate(INSTEAD)
+            page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+            page.evaluate(f"instead['/gamma_times'] = {json.dumps(times)}, window.look = new QuickLook(), look.update()")
+            self.assertEqual(page.evaluate("charts.gamma_times.data.datasets.map(d => d.data.map(p => [p.x, p.y]))"),
+                             [[[-2.25, 1], [-1.75, 2], [-1.25, 30]], [[-2.25, 0], [-1.75, 2], [-1.25, 1]]])
+            self.assertEqual(page.evaluate(ROWS % "gamma-times-table"), [["-2.5", "1", "0"], ["-2", "2", "2"], ["-1.5", "30", "1"]])
+            # Another daemon has no gammas.
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["common"].update(gammas_lower_keV=None, gammas_upper_keV=None)
+            stand.show(status)
+            self.ask(page)
+            page.evaluate("instead['/gamma_times'] = null, look.update()")
+            self.assertEqual(page.evaluate(shown), [False] * 3)
+            self.assertEqual(page.evaluate("charts.gamma_times.data.datasets.map(d => d.data.length)"), [0, 0])
+            self.assertEqual(page.evaluate("charts.spectrum.windows.map(w => w.name)"), ["pairs"])
+            # Chromium complains of the pixels that the test reads.
+            self.assertEqual([c for c in page.complaints if "getImageData" not in c], [])
+
     def test_all_figures_are_shown_without_the_chart_library(self):
         with Stand(library=None) as stand:
             stand.show()

@@ -1,7 +1,11 @@
 // Runs with a gamma window: triples of pairs and gammas, from the daemon to the tools. The lower part of the
 // spectrum serves as the gamma window.
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "tests/daemon/http/fixture.hpp"
+#include "tests/daemon/tap/tap_client.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
 
@@ -110,6 +114,25 @@ void check_triples(const Site& site, const std::string& name, const std::string&
     CHECK(contains(good(PETLM_PROGRAM, {"info", run.string()}), true_triples));
 }
 
+/// The histogram of the page holds the triples of all prompts of the run.
+void check_gamma_times(std::uint16_t port, const std::vector<gpu::Triple>& triples) {
+    json times;
+    REQUIRE(eventually([&] {
+        times = http_document(port, "/gamma_times");
+        return times.is_object() && times["running"] == false;
+    }));
+    CHECK(times["run"] == "live");
+    CHECK(times["dropped"] == 0);
+    for (const auto& [name, third] : {std::pair{"triples", gpu::ThirdPhoton::coincident},
+                                      {"delayed_triples", gpu::ThirdPhoton::delayed}}) {
+        const auto counts = times[name].get<std::vector<std::int64_t>>();
+        CHECK(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) ==
+              std::count_if(triples.begin(), triples.end(), [third](const gpu::Triple& t) {
+                  return t.third == third && t.pair.kind == gpu::Kind::prompt;
+              }));
+    }
+}
+
 std::vector<std::string> stream(const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"--duration-s", "0.4", "--rate", "400000",
                                        "--sources",    "4",   "--seed", "5"};
@@ -165,15 +188,25 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
         }
     }
 
-    site.configure(with_gammas("all"));
+    json shown_live = with_gammas("all");
+    shown_live.update({{"tap", {{"socket", "tap.sock"}}}, {"quick_look", {{"interval_s", 0.1}}}});
+    site.configure(shown_live);
     {
         Daemon daemon(site);
+        TapClientForTest tap(site.directory() / "tap.sock");
+        tap.ask({{"kind", "triples"}});
         daemon.start("live");
         const json summary =
             simulate(site, stream({"--to", "127.0.0.1:" + std::to_string(daemon.ports().front())}));
         REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
         const json stopped = daemon.stop();
         CHECK(stopped["ledger"]["gammas"]["triples"] > 500);
+        CHECK(tap.records_of_run() == triples);
+        check_gamma_times(daemon.http_port(), records_of<gpu::Triple>(site.run("live") / "triples.plm"));
+        const json status = daemon.status();
+        CHECK(status["common"]["gammas_upper_keV"] == highest_gamma);
+        CHECK(status["average"]["triples_per_s"] > 0);
+        CHECK(status["average"]["delayed_triples_per_s"] > 0);
         CHECK(daemon.terminate() == 0);
     }
     CHECK(payload_of(site.run("live") / "coincidences.plm") == pairs);
