@@ -189,9 +189,11 @@ void Live::open_http() {
     if (http.listen.empty()) return;
     const double interval_s = configuration_.quick_look.interval_s;
     if (interval_s > 0 && configuration_.listmode.write_coincidences) {
+        std::optional<sinogram::GammaHistograms> gammas;
+        if (configuration_.gammas) gammas.emplace(*configuration_.gammas);
         quick_look_.emplace(tap_, inputs_.scanner,
                             gpu::PairRule::of(inputs_.scanner.geometry, assembly_.setting.rules),
-                            std::chrono::milliseconds(std::llround(1e3 * interval_s)), configuration_.gammas);
+                            std::chrono::milliseconds(std::llround(1e3 * interval_s)), std::move(gammas));
     }
     http_.emplace(http_options(configuration_), inputs_.scanner,
                   control_through(io_, service_, http.allow_control),

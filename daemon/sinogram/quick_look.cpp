@@ -69,21 +69,29 @@ std::string image_text(std::string text, const sinogram::TransverseImage& image)
     return text + '}';
 }
 
-std::string gamma_times_text(std::string text, const sinogram::GammaTimes& times, double tick_ps) {
-    const double tick_ns = tick_ps * 1e-3;
-    fmt::format_to(std::back_inserter(text), R"("from_ns":{},"bin_ns":{},"triples":)",
-                   static_cast<double>(times.first_ticks()) * tick_ns,
-                   static_cast<double>(times.bin_ticks()) * tick_ns);
-    append_array(text, times.triples());
+/// `unit`: of the histogram in the unit of the document.
+void append_histogram(std::string& text, const sinogram::GammaHistograms::Histogram& histogram, double unit,
+                      const char* unit_name) {
+    fmt::format_to(std::back_inserter(text), R"({{"from_{0}":{1},"bin_{0}":{2},"triples":)", unit_name,
+                   histogram.from * unit, histogram.bin * unit);
+    append_array(text, histogram.triples);
     text += R"(,"delayed_triples":)";
-    append_array(text, times.delayed());
+    append_array(text, histogram.delayed);
+    text += '}';
+}
+
+std::string gammas_text(std::string text, const sinogram::GammaHistograms& gammas, double tick_ps) {
+    text += R"("times":)";
+    append_histogram(text, gammas.times(), tick_ps * 1e-3, "ns");
+    text += R"(,"energies":)";
+    append_histogram(text, gammas.energies(), 1, "keV");
     return text + '}';
 }
 
 }  // namespace
 
 QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRule& rule,
-                     std::chrono::milliseconds interval, const std::optional<config::Gammas>& gammas)
+                     std::chrono::milliseconds interval, std::optional<sinogram::GammaHistograms> gammas)
     : tap_(tap),
       scanner_(scanner),
       rule_(rule),
@@ -92,8 +100,8 @@ QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRu
       tags_(scanner.rotation ? tap.subscribe(RecordKind::tags, 1, false) : nullptr),
       triples_(gammas ? tap.subscribe(RecordKind::triples, 1, false) : nullptr),
       buffer_(TapSubscription::piece_bytes),
-      tag_buffer_(tags_ ? TapSubscription::piece_bytes : 0) {
-    if (gammas) gamma_times_.emplace(*gammas);
+      tag_buffer_(tags_ ? TapSubscription::piece_bytes : 0),
+      gammas_(std::move(gammas)) {
     thread_ = background_thread("quick look", niceness, [this](const std::stop_token& stopping) {
         try {
             loop(stopping);
@@ -202,28 +210,28 @@ void QuickLook::take_triples() {
         if (piece.run != run_of_triples_) {
             run_of_triples_ = piece.run;
             triples_dropped_before_run_ = piece.dropped;
-            gamma_times_->clear();
+            gammas_->clear();
         }
         triples_dropped_ = piece.dropped;
-        gamma_times_->add({reinterpret_cast<const gpu::Triple*>(buffer_.data()), piece.records});
+        gammas_->add({reinterpret_cast<const gpu::Triple*>(buffer_.data()), piece.records});
     }
 }
 
 void QuickLook::show(const sinogram::LiveSinogram& sinogram, bool running) {
     const std::string start = head(*run_, running, sinogram, dropped_ - dropped_before_run_ + without_angle_);
-    std::string gamma_times = "null";
-    if (gamma_times_) {
+    std::string gammas = "null";
+    if (gammas_) {
         if (!run_of_triples_ || run_of_triples_->number < run_->number) {  // none in this run so far
             run_of_triples_ = run_;
             triples_dropped_before_run_ = triples_dropped_ = triples_->dropped();
-            gamma_times_->clear();
+            gammas_->clear();
         }
-        gamma_times = gamma_times_text(
-            head_of(*run_of_triples_, running, triples_dropped_ - triples_dropped_before_run_), *gamma_times_,
-            scanner_.tick_ps);
+        gammas =
+            gammas_text(head_of(*run_of_triples_, running, triples_dropped_ - triples_dropped_before_run_),
+                        *gammas_, scanner_.tick_ps);
     }
     auto documents = std::make_shared<const QuickLookDocuments>(QuickLookDocuments{
-        sinogram_text(start, sinogram), image_text(start, sinogram.image()), std::move(gamma_times)});
+        sinogram_text(start, sinogram), image_text(start, sinogram.image()), std::move(gammas)});
     const net::MutexLock lock(mutex_);
     documents_ = std::move(documents);
 }

@@ -1,5 +1,5 @@
-// The live sinogram, the quick-look image and the times of gammas of the run in progress, as JSON for the
-// live page.
+// The live sinogram, the quick-look image and the histograms of gammas of the run in progress, as JSON for
+// the live page.
 //
 // docs/reference/http.md describes the documents. They come from the live tap, in a thread that runs when the
 // others leave time: what it is too slow for is missing from them, and counted.
@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "config/scanner/scanner.hpp"
-#include "daemon/sinogram/gamma_times.hpp"
+#include "daemon/sinogram/gamma_histograms.hpp"
 #include "daemon/sinogram/live_sinogram.hpp"
 #include "daemon/tap/tap.hpp"
 #include "net/base/mutex.hpp"
@@ -22,16 +22,16 @@ namespace petacq::daemon {
 struct QuickLookDocuments {
     std::string sinogram;
     std::string image;
-    std::string gamma_times;  ///< "null" without gammas
+    std::string gammas;  ///< "null" without gammas
 };
 
 /// Starts its thread in the constructor and joins it in the destructor.
 class QuickLook {
   public:
-    /// `interval`: from one sinogram and image to the next. The references outlive the object. `gammas`: the
-    /// section of the configuration; nothing: the runs have no triples.
+    /// `interval`: from one sinogram and image to the next. The references outlive the object. `gammas`:
+    /// empty histograms for the rules of the runs; nothing: they have no triples.
     QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRule& rule,
-              std::chrono::milliseconds interval, const std::optional<config::Gammas>& gammas = {});
+              std::chrono::milliseconds interval, std::optional<sinogram::GammaHistograms> gammas = {});
     QuickLook(const QuickLook&) = delete;
     QuickLook& operator=(const QuickLook&) = delete;
     ~QuickLook();
@@ -63,7 +63,7 @@ class QuickLook {
     std::shared_ptr<const TapRun> run_;           ///< of the sinogram
     std::uint64_t dropped_before_run_ = 0;
     std::uint64_t dropped_ = 0;
-    std::optional<sinogram::GammaTimes> gamma_times_;
+    std::optional<sinogram::GammaHistograms> gammas_;
     std::shared_ptr<const TapRun> run_of_triples_;
     std::uint64_t triples_dropped_before_run_ = 0;
     std::uint64_t triples_dropped_ = 0;

@@ -161,11 +161,14 @@ class Charts {
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
       {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}},
       {...count, title: {display: true, text: "singles in the last second"}});
-    this.triples = lineChart("triples", [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]], time, count);
-    this.gamma_times = lineChart("gamma-times", [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]],
-      {title: {display: true, text: "ns after the pair"}, ticks: {maxTicksLimit: 6, maxRotation: 0}},
-      {...count, title: {display: true, text: "triples of the run"}});
-    this.all = [this.coincidences, this.singles, this.loss, this.spectrum, this.triples, this.gamma_times];
+    const both = [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]];
+    this.triples = lineChart("triples", both, time, count);
+    const of_gammas = (id, text, y) => lineChart(id, both, {title: {display: true, text}, ticks: {maxTicksLimit: 6, maxRotation: 0}},
+      {...y, title: {display: true, text: "triples of the run"}});
+    const power_of_ten = (value) => (Number.isInteger(Math.log10(value)) ? scaled(value, 1000, prefixes) : null);
+    this.gamma_times = of_gammas("gamma-times", "ns", {type: "logarithmic", min: 0.5, ticks: {callback: power_of_ten}});
+    this.gamma_energies = of_gammas("gamma-energies", "keV", count);
+    this.all = [this.coincidences, this.singles, this.loss, this.spectrum, this.triples, this.gamma_times, this.gamma_energies];
     for (const chart of [this.coincidences, this.singles, this.loss, this.triples]) zoomable(chart);
     this.paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
@@ -227,20 +230,29 @@ class Charts {
     this.spectrum.windows = energy_windows;
     // The last bin holds all higher energies.
     this.spectrum.data.datasets[0].data = counts.slice(0, -1).map((y, i) => ({x: (i + 0.5) * bin, y}));
-    this.spectrum.options.scales.x.max = Math.floor(counts.length * bin / 200) * 200;
+    const end = counts.length * bin;
+    const last = Math.max(end, ...energy_windows.map(({to}) => (to < 2 * end ? Math.ceil(to / 200) * 200 : 0)));
+    this.spectrum.options.scales.x.max = Math.floor(last / 200) * 200;
     this.spectrum.update();
   }
 
-  /** The document /gamma_times; null: none. */
-  showGammaTimes(times) {
-    const lines = ["triples", "delayed_triples"].map((name) => (times ? times[name] : []));
-    const start = (i) => times.from_ns + i * times.bin_ns;
-    show_figures("gamma-times-table", () => lines[0].map((n, i) => [figures.format(start(i)), count.format(n), count.format(lines[1][i])]));
-    if (!this.all.length) return;
+  /** The document /gammas; null: none. */
+  showGammas(gammas) {
+    this.showTriplesBy("gamma_times", gammas?.times, "ns");
+    this.showTriplesBy("gamma_energies", gammas?.energies, "keV");
+  }
+
+  showTriplesBy(name, histogram, unit) {
+    const lines = ["triples", "delayed_triples"].map((of) => histogram?.[of] || []);
+    const start = (i) => histogram[`from_${unit}`] + i * histogram[`bin_${unit}`];
+    show_figures(`${name.replace("_", "-")}-table`,
+      () => lines[0].map((n, i) => [figures.format(start(i)), count.format(n), count.format(lines[1][i])]));
+    const chart = this[name];
+    if (!chart) return;
     lines.forEach((counts, k) => {
-      this.gamma_times.data.datasets[k].data = counts.map((y, i) => ({x: start(i + 0.5), y}));
+      chart.data.datasets[k].data = counts.map((y, i) => ({x: start(i + 0.5), y}));
     });
-    if (times) Object.assign(this.gamma_times.options.scales.x, {min: start(0), max: start(lines[0].length)});
-    this.gamma_times.update();
+    if (histogram) Object.assign(chart.options.scales.x, {min: start(0), max: start(lines[0].length)});
+    chart.update();
   }
 }

@@ -114,22 +114,29 @@ void check_triples(const Site& site, const std::string& name, const std::string&
     CHECK(contains(good(PETLM_PROGRAM, {"info", run.string()}), true_triples));
 }
 
-/// The histogram of the page holds the triples of all prompts of the run.
-void check_gamma_times(std::uint16_t port, const std::vector<gpu::Triple>& triples) {
-    json times;
+/// The histograms of the page hold the triples of all prompts of the run.
+void check_histograms(std::uint16_t port, const std::vector<gpu::Triple>& triples) {
+    json shown;
     REQUIRE(eventually([&] {
-        times = http_document(port, "/gamma_times");
-        return times.is_object() && times["running"] == false;
+        shown = http_document(port, "/gammas");
+        return shown.is_object() && shown["running"] == false;
     }));
-    CHECK(times["run"] == "live");
-    CHECK(times["dropped"] == 0);
+    CHECK(shown["run"] == "live");
+    CHECK(shown["dropped"] == 0);
     for (const auto& [name, third] : {std::pair{"triples", gpu::ThirdPhoton::coincident},
                                       {"delayed_triples", gpu::ThirdPhoton::delayed}}) {
-        const auto counts = times[name].get<std::vector<std::int64_t>>();
-        CHECK(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) ==
-              std::count_if(triples.begin(), triples.end(), [third](const gpu::Triple& t) {
-                  return t.third == third && t.pair.kind == gpu::Kind::prompt;
-              }));
+        const auto expected = [&](double most) {
+            return std::count_if(triples.begin(), triples.end(), [&](const gpu::Triple& t) {
+                return t.third == third && t.pair.kind == gpu::Kind::prompt &&
+                       t.pair.dt / 2. - t.gamma_dt <= most;
+            });
+        };
+        const auto counted = [&](const char* histogram) {
+            const auto counts = shown[histogram][name].get<std::vector<std::int64_t>>();
+            return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+        };
+        CHECK(counted("times") == expected(before));
+        CHECK(counted("energies") == expected(1e9));
     }
 }
 
@@ -202,7 +209,7 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
         const json stopped = daemon.stop();
         CHECK(stopped["ledger"]["gammas"]["triples"] > 500);
         CHECK(tap.records_of_run() == triples);
-        check_gamma_times(daemon.http_port(), records_of<gpu::Triple>(site.run("live") / "triples.plm"));
+        check_histograms(daemon.http_port(), records_of<gpu::Triple>(site.run("live") / "triples.plm"));
         const json status = daemon.status();
         CHECK(status["common"]["gammas_upper_keV"] == highest_gamma);
         CHECK(status["average"]["triples_per_s"] > 0);
