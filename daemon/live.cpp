@@ -189,9 +189,11 @@ void Live::open_http() {
     if (http.listen.empty()) return;
     const double interval_s = configuration_.quick_look.interval_s;
     if (interval_s > 0 && configuration_.listmode.write_coincidences) {
+        std::optional<sinogram::GammaHistograms> gammas;
+        if (configuration_.gammas) gammas.emplace(*configuration_.gammas);
         quick_look_.emplace(tap_, inputs_.scanner,
                             gpu::PairRule::of(inputs_.scanner.geometry, assembly_.setting.rules),
-                            std::chrono::milliseconds(std::llround(1e3 * interval_s)));
+                            std::chrono::milliseconds(std::llround(1e3 * interval_s)), std::move(gammas));
     }
     http_.emplace(http_options(configuration_), inputs_.scanner,
                   control_through(io_, service_, http.allow_control),
@@ -205,8 +207,9 @@ void Live::open_http() {
 void Live::open_tap() {
     const config::Configuration& c = configuration_;
     if (c.tap.socket.empty()) return;
-    TapSource source{inputs_.scanner.name, inputs_.scanner.tick_ps, inputs_.scanner.geometry.crystal_count(),
-                     c.listmode.write_coincidences, c.listmode.write_singles};
+    TapSource source{
+        inputs_.scanner.name,          inputs_.scanner.tick_ps,  inputs_.scanner.geometry.crystal_count(),
+        c.listmode.write_coincidences, c.listmode.write_singles, c.gammas.has_value()};
     const auto mode = static_cast<mode_t>(std::stoul(c.control.socket_mode, nullptr, 8));
     tap_server_.emplace(tap_, std::move(source),
                         TapServerOptions{c.tap.socket, mode, group_id(c.control.group), c.tap.max_clients});

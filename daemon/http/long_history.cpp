@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "daemon/run/directory.hpp"
 #include "daemon/system/utc.hpp"
@@ -177,15 +179,19 @@ void LongHistory::read(std::string_view text, Time now) {
     try {
         const json document = json::parse(text);
         expect(document.at("petacqd_history") == file_version, "petacqd_history 1");
-        expect(document.at("step_s") == step_s && document.at("columns") == json(RateHistory::columns),
-               "the columns of this version");
+        expect(document.at("step_s") == step_s, "rows of half a minute");
+        const auto columns = document.at("columns").get<std::vector<std::string>>();
         for (const json& line : document.at("rows")) {
-            expect(line.is_array() && line.size() == width + 1 && line[0].is_number_integer(),
+            expect(line.is_array() && line.size() == columns.size() + 1 && line[0].is_number_integer(),
                    "rows of numbers");
             LongRow row{line[0].get<std::int64_t>(), {}};
             expect(rows.empty() || rows.back().step < row.step, "ascending times");
-            for (std::size_t i = 0; i < width; ++i)
-                row.values[i] = line[i + 1].is_null() ? RateHistory::unknown : line[i + 1].get<double>();
+            // Another version may have had other columns.
+            for (std::size_t i = 0; i < width; ++i) {
+                const auto at = std::find(columns.begin(), columns.end(), RateHistory::columns[i]);
+                const json value = at == columns.end() ? json() : line[1 + (at - columns.begin())];
+                row.values[i] = value.is_null() ? RateHistory::unknown : value.get<double>();
+            }
             rows.push_back(row);
         }
         for (const json& mark : document.at("runs")) {

@@ -15,9 +15,9 @@ namespace petacq::daemon {
 class RateHistory {
   public:
     /// Columns besides the time, with their names in `rates` of the status document.
-    static constexpr std::array<const char*, 8> columns{
-        "singles_per_s",   "prompts_per_s", "delayeds_per_s", "net_trues_per_s",
-        "datagrams_per_s", "frames_per_s",  "lost_fraction",  "bytes_per_s"};
+    static constexpr std::array<const char*, 10> columns{
+        "singles_per_s", "prompts_per_s", "delayeds_per_s", "net_trues_per_s", "datagrams_per_s",
+        "frames_per_s",  "lost_fraction", "bytes_per_s",    "triples_per_s",   "delayed_triples_per_s"};
     /// Stands for a value that is no number in the status document.
     static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 

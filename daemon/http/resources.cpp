@@ -75,6 +75,7 @@ const HttpResources::Row HttpResources::rows[] = {
     {"/log", [](const HttpResources&) { return log_document(recent_log().events()); }},
     {"/sinogram", [](const HttpResources& r) { return r.quick_look_text(&QuickLookDocuments::sinogram); }},
     {"/image", [](const HttpResources& r) { return r.quick_look_text(&QuickLookDocuments::image); }},
+    {"/gammas", [](const HttpResources& r) { return r.quick_look_text(&QuickLookDocuments::gammas); }},
     {"/control",
      [](const HttpResources& r) {
          return json_text({{"allowed", r.commands_allowed_}});

@@ -28,12 +28,17 @@ constexpr int niceness = 19;
 /// Between two looks at the tap. Its buffer holds 262,144 coincidences: more are not sampled meanwhile.
 constexpr std::chrono::milliseconds look_interval{100};
 
-/// What both documents begin with.
-std::string head(const TapRun& run, bool running, const sinogram::LiveSinogram& s, std::uint64_t dropped) {
+/// What all documents begin with.
+std::string head_of(const TapRun& run, bool running, std::uint64_t dropped) {
     const std::string id =
         nlohmann::json(run.id).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-    return fmt::format(R"({{"run":{},"running":{},"prompts":{},"delayeds":{},"dropped":{},)", id, running,
-                       s.prompts(), s.delayeds(), dropped);
+    return fmt::format(R"({{"run":{},"running":{},"dropped":{},)", id, running, dropped);
+}
+
+/// What the documents of coincidences begin with.
+std::string head(const TapRun& run, bool running, const sinogram::LiveSinogram& s, std::uint64_t dropped) {
+    return head_of(run, running, dropped) +
+           fmt::format(R"("prompts":{},"delayeds":{},)", s.prompts(), s.delayeds());
 }
 
 template <class Number>
@@ -47,35 +52,56 @@ void append_array(std::string& text, const std::vector<Number>& numbers) {
             fmt::format_to(std::back_inserter(text), "{}", numbers[i]);
         }
     }
-    text += "]}";
+    text += ']';
 }
 
 std::string sinogram_text(std::string text, const sinogram::LiveSinogram& s) {
     fmt::format_to(std::back_inserter(text), R"("angles":{},"radial":{},"radius_mm":{},"counts":)",
                    s.lines().angles(), s.lines().radial(), s.lines().radius_mm());
     append_array(text, s.counts());
-    return text;
+    return text + '}';
 }
 
 std::string image_text(std::string text, const sinogram::TransverseImage& image) {
     fmt::format_to(std::back_inserter(text), R"("size":{},"step_mm":{},"values":)", image.size,
                    image.step_mm);
     append_array(text, image.values);
-    return text;
+    return text + '}';
+}
+
+/// `unit`: of the histogram in the unit of the document.
+void append_histogram(std::string& text, const sinogram::GammaHistograms::Histogram& histogram, double unit,
+                      const char* unit_name) {
+    fmt::format_to(std::back_inserter(text), R"({{"from_{0}":{1},"bin_{0}":{2},"triples":)", unit_name,
+                   histogram.from * unit, histogram.bin * unit);
+    append_array(text, histogram.triples);
+    text += R"(,"delayed_triples":)";
+    append_array(text, histogram.delayed);
+    text += '}';
+}
+
+std::string gammas_text(std::string text, const sinogram::GammaHistograms& gammas, double tick_ps) {
+    text += R"("times":)";
+    append_histogram(text, gammas.times(), tick_ps * 1e-3, "ns");
+    text += R"(,"energies":)";
+    append_histogram(text, gammas.energies(), 1, "keV");
+    return text + '}';
 }
 
 }  // namespace
 
 QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRule& rule,
-                     std::chrono::milliseconds interval)
+                     std::chrono::milliseconds interval, std::optional<sinogram::GammaHistograms> gammas)
     : tap_(tap),
       scanner_(scanner),
       rule_(rule),
       interval_(interval),
       subscription_(tap.subscribe(RecordKind::coincidences, 1, false)),
       tags_(scanner.rotation ? tap.subscribe(RecordKind::tags, 1, false) : nullptr),
+      triples_(gammas ? tap.subscribe(RecordKind::triples, 1, false) : nullptr),
       buffer_(TapSubscription::piece_bytes),
-      tag_buffer_(tags_ ? TapSubscription::piece_bytes : 0) {
+      tag_buffer_(tags_ ? TapSubscription::piece_bytes : 0),
+      gammas_(std::move(gammas)) {
     thread_ = background_thread("quick look", niceness, [this](const std::stop_token& stopping) {
         try {
             loop(stopping);
@@ -84,6 +110,7 @@ QuickLook::QuickLook(Tap& tap, const config::Scanner& scanner, const gpu::PairRu
         }
         tap_.unsubscribe(subscription_);
         if (tags_) tap_.unsubscribe(tags_);
+        if (triples_) tap_.unsubscribe(triples_);
     });
 }
 
@@ -107,6 +134,8 @@ void QuickLook::loop(const std::stop_token& stopping) {
         if (!latest) continue;
         if (!sinogram) sinogram.emplace(scanner_, rule_);  // takes a while: not before there is a run
         const bool running = !latest->ended.load(std::memory_order_acquire);
+        // First, so that the coincidences are never of an earlier run than the triples.
+        if (triples_) take_triples();
         if (take(*sinogram)) news = true;
         // A run without a coincidence so far.
         if (!run_ || latest->number > run_->number) {
@@ -172,10 +201,37 @@ void QuickLook::take_angles() {
     }
 }
 
+void QuickLook::take_triples() {
+    constexpr std::uint64_t most = TapSubscription::buffer_bytes / sizeof(gpu::Triple);
+    for (std::uint64_t taken = 0; taken < most;) {
+        const TapPiece piece = triples_->take(buffer_);
+        if (piece.records == 0) return;
+        taken += piece.records;
+        if (piece.run != run_of_triples_) {
+            run_of_triples_ = piece.run;
+            triples_dropped_before_run_ = piece.dropped;
+            gammas_->clear();
+        }
+        triples_dropped_ = piece.dropped;
+        gammas_->add({reinterpret_cast<const gpu::Triple*>(buffer_.data()), piece.records});
+    }
+}
+
 void QuickLook::show(const sinogram::LiveSinogram& sinogram, bool running) {
     const std::string start = head(*run_, running, sinogram, dropped_ - dropped_before_run_ + without_angle_);
-    auto documents = std::make_shared<const QuickLookDocuments>(
-        QuickLookDocuments{sinogram_text(start, sinogram), image_text(start, sinogram.image())});
+    std::string gammas = "null";
+    if (gammas_) {
+        if (!run_of_triples_ || run_of_triples_->number < run_->number) {  // none in this run so far
+            run_of_triples_ = run_;
+            triples_dropped_before_run_ = triples_dropped_ = triples_->dropped();
+            gammas_->clear();
+        }
+        gammas =
+            gammas_text(head_of(*run_of_triples_, running, triples_dropped_ - triples_dropped_before_run_),
+                        *gammas_, scanner_.tick_ps);
+    }
+    auto documents = std::make_shared<const QuickLookDocuments>(QuickLookDocuments{
+        sinogram_text(start, sinogram), image_text(start, sinogram.image()), std::move(gammas)});
     const net::MutexLock lock(mutex_);
     documents_ = std::move(documents);
 }

@@ -44,11 +44,15 @@ json make_health(const Observation& seen) {
 /// The object `common`: hosts that receive one scanner must agree on these values.
 json make_common(const Observation& seen, const Installation& installation) {
     const config::Energy& energy = seen.configuration().energy;
+    const config::Gammas gammas = seen.configuration().gammas.value_or(config::Gammas{});
+    const bool has_gammas = seen.configuration().gammas.has_value();
     return {{"clock", seen.configuration().clock},
             {"tick_ps", seen.scanner().tick_ps},
             {"scanner_sha256", installation.scanner_sha256},
             {"lower_keV", number_if(energy.filter, energy.lower_keV)},
             {"upper_keV", number_if(energy.filter, energy.upper_keV)},
+            {"gammas_lower_keV", number_if(has_gammas, gammas.lower_keV)},
+            {"gammas_upper_keV", number_if(has_gammas, gammas.upper_keV)},
             {"writes_singles", seen.configuration().listmode.write_singles}};
 }
 
@@ -273,6 +277,9 @@ json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& befor
         {"multiples_per_s", multiples},
         {"prompts_per_s", rate(a.singles.prompts, b.singles.prompts, seconds)},
         {"delayeds_per_s", rate(a.singles.delayeds, b.singles.delayeds, seconds)},
+        {"triples_per_s", number_if(setting.gammas, rate(a.gammas.triples, b.gammas.triples, seconds))},
+        {"delayed_triples_per_s",
+         number_if(setting.gammas, rate(a.gammas.delayed, b.gammas.delayed, seconds))},
         {"busy_fraction", seconds > 0 ? std::clamp((now.busy_s - before.busy_s) / seconds, 0.0, 1.0) : 0}};
     add_randoms(rates, setting, measured, rate(a.singles.decided, b.singles.decided, seconds));
     return rates;
@@ -310,9 +317,9 @@ json make_status(const Observation& seen, const Installation& installation) {
         recent = {};
         recent.add(*a.second);
     }
-    const RateSetting setting{configuration.coincidence.delay_ticks.has_value(),
-                              configuration.estimates.scatter_fraction,
-                              configuration.estimates.scatter_fraction_from};
+    const RateSetting setting{
+        configuration.coincidence.delay_ticks.has_value(), configuration.estimates.scatter_fraction,
+        configuration.estimates.scatter_fraction_from, configuration.gammas.has_value()};
     const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);
     return {{"version", version},
             {"state", name_of(seen.run->daemon)},

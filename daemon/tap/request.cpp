@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "config/base/json_file.hpp"
 #include "daemon/system/version.hpp"
@@ -14,6 +15,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int max_depth = 4;
+constexpr const char* kinds = R"(expected "coincidences", "singles" or "triples")";
 
 [[noreturn]] void refuse(const std::string& message) {
     throw std::invalid_argument(message);
@@ -37,7 +39,12 @@ RecordKind kind_of(const json& value, const TapSource& source) {
             refuse("kind: no singles, since listmode.write_singles is false; expected \"coincidences\"");
         return RecordKind::singles;
     }
-    refuse("kind: expected \"coincidences\" or \"singles\", found " + shown(value));
+    if (value == "triples") {
+        if (!source.triples)
+            refuse("kind: no triples, since there is no section gammas; expected \"coincidences\"");
+        return RecordKind::triples;
+    }
+    refuse(std::string("kind: ") + kinds + ", found " + shown(value));
 }
 
 std::uint64_t prescale_of(const json& value) {
@@ -52,13 +59,21 @@ std::uint64_t prescale_of(const json& value) {
 json fields_of(RecordKind kind) {
     if (kind == RecordKind::singles)
         return json::array({{"time", "<u8"}, {"crystal", "<u4"}, {"energy", "<f4"}});
-    return json::array({{"time", "<u8"},
-                        {"dt", "<u4"},
-                        {"crystal_a", "<u4"},
-                        {"crystal_b", "<u4"},
-                        {"energy_a", "<f4"},
-                        {"energy_b", "<f4"},
-                        {"kind", "<u4"}});
+    json fields = json::array({{"time", "<u8"},
+                               {"dt", "<u4"},
+                               {"crystal_a", "<u4"},
+                               {"crystal_b", "<u4"},
+                               {"energy_a", "<f4"},
+                               {"energy_b", "<f4"},
+                               {"kind", "<u4"}});
+    if (kind == RecordKind::triples) {
+        for (const auto& [name, type] : {std::pair{"gamma_dt", "<i4"},
+                                         {"gamma_crystal", "<u4"},
+                                         {"gamma_energy", "<f4"},
+                                         {"third", "<u4"}})
+            fields.push_back({name, type});
+    }
+    return fields;
 }
 
 }  // namespace
@@ -74,7 +89,7 @@ TapRequest TapRequest::parse(std::string_view line, const TapSource& source) {
         if (key != "prescale") refuse("expected the keys kind and prescale, found " + shown(key));
         request.prescale = prescale_of(value);
     }
-    if (!document.contains("kind")) refuse("kind: expected \"coincidences\" or \"singles\", found nothing");
+    if (!document.contains("kind")) refuse(std::string("kind: ") + kinds + ", found nothing");
     request.kind = kind_of(document["kind"], source);
     return request;
 }

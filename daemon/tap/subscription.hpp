@@ -43,8 +43,8 @@ class TapSubscription {
     /// Most bytes that take() gives at once.
     static constexpr std::size_t piece_bytes = 131'072;
 
-    /// Chooses the records of the kind (coincidences, singles or tags) whose numbers are multiples of
-    /// `prescale`, at least 1. Allocates all memory.
+    /// Chooses the records of the kind (coincidences, triples, singles or tags) whose numbers are multiples
+    /// of `prescale`, at least 1. Allocates all memory.
     TapSubscription(RecordKind kind, std::uint64_t prescale);
     TapSubscription(const TapSubscription&) = delete;
     TapSubscription& operator=(const TapSubscription&) = delete;
@@ -65,7 +65,7 @@ class TapSubscription {
     [[nodiscard]] std::uint64_t dropped() const { return dropped_.value(); }
 
   private:
-    /// Each record is one or two of them.
+    /// Each record is one, two or three of them.
     using Unit = std::array<std::byte, 16>;
     static constexpr std::size_t max_pieces = 4096;
 

@@ -10,6 +10,7 @@ void Tap::begin_run(const std::string& id) {
     coincidences_ = 0;
     singles_ = 0;
     tags_ = 0;
+    triples_ = 0;
     run_ = std::make_shared<TapRun>(run_ ? run_->number + 1 : 1, id);
     const net::MutexLock lock(mutex_);
     latest_ = run_;
@@ -26,9 +27,11 @@ void Tap::offer(const gpu::SliceResult& slice) {
     const std::uint64_t first_coincidence = coincidences_;
     const std::uint64_t first_single = singles_;
     const std::uint64_t first_tag = tags_;
+    const std::uint64_t first_triple = triples_;
     coincidences_ += slice.coincidences.size();
     singles_ += slice.singles.size();
     tags_ += slice.tags.size();
+    triples_ += slice.triples.size();
     if (const std::uint64_t latest = version_.load(std::memory_order_relaxed); latest != seen_version_) {
         // If another thread holds the lock, the readers before will do for this slice.
         if (mutex_.try_lock()) {
@@ -42,11 +45,19 @@ void Tap::offer(const gpu::SliceResult& slice) {
         const auto offer = [&](std::uint64_t first, const auto& records) {
             return reader.subscription->offer(run_, first, std::as_bytes(std::span(records)));
         };
-        const RecordKind kind = reader.subscription->kind();
-        const std::uint64_t dropped = kind == RecordKind::coincidences
-                                          ? offer(first_coincidence, slice.coincidences)
-                                      : kind == RecordKind::tags ? offer(first_tag, slice.tags)
-                                                                 : offer(first_single, slice.singles);
+        const auto offer_kind = [&] {
+            switch (reader.subscription->kind()) {
+                case RecordKind::coincidences:
+                    return offer(first_coincidence, slice.coincidences);
+                case RecordKind::triples:
+                    return offer(first_triple, slice.triples);
+                case RecordKind::tags:
+                    return offer(first_tag, slice.tags);
+                default:
+                    return offer(first_single, slice.singles);
+            }
+        };
+        const std::uint64_t dropped = offer_kind();
         if (reader.counted && dropped != 0) dropped_.add(dropped);
     }
 }

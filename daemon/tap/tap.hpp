@@ -72,6 +72,7 @@ class Tap {
     std::uint64_t coincidences_ = 0;  ///< of the run so far
     std::uint64_t singles_ = 0;
     std::uint64_t tags_ = 0;
+    std::uint64_t triples_ = 0;
     std::uint64_t seen_version_ = 0;
     std::shared_ptr<const Readers> seen_;  ///< the readers as of seen_version_
     net::Counter dropped_;

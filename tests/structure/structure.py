@@ -99,7 +99,7 @@ PYTHON_ORDER = [
     ["plm_files"],
     ["run"],
     ["petsird_events", "run_list"],
-    ["daemon", "petsird_blocks", "petsird_efficiencies"],
+    ["daemon", "petsird_blocks", "petsird_bytes", "petsird_efficiencies"],
     ["petsird_header", "tap"],
     ["petsird_check"],
     ["petsird"],

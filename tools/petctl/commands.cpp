@@ -50,13 +50,14 @@ int start_run(ControlClient& client, json parameters) {
                 "--from-s, --to-s: the daemon does not tell its tick; expected times in ticks");
         replace_seconds(parameters, tick.get<double>());
     }
+    std::string note = config::prompt_gamma_note(parameters.value("nuclide", ""));
+    if (!note.empty() && at(client.call("status"), {"common", "gammas_lower_keV"}).is_null())
+        note += " The gammas are not recorded: the configuration of the daemon has no section gammas.";
     try {
         const json result = client.call("start", parameters);
         print(fmt::format("run {} {}\n", text_of(at(result, {"run"})),
                           start.empty() ? "started" : "waits for its start at " + start));
-        if (const std::string note = config::prompt_gamma_note(parameters.value("nuclide", ""));
-            !note.empty())
-            print(printable(note) + "\n");
+        if (!note.empty()) print(printable(note) + "\n");
     } catch (const daemon::RpcError& error) {
         if (!seconds) throw;
         // The daemon speaks of ticks.

@@ -166,8 +166,11 @@ void add_cut(CLI::App& app, int& status) {
 
 void add_gate(CLI::App& app, int& status) {
     auto [sub, o] =
-        add(app, status, "gate", "Sorts coincidences by their phase between the triggers of a channel", gate);
-    sub.add_option("target", o.target, "Run directory, or a file of coincidences in one")->required();
+        add(app, status, "gate",
+            "Sorts coincidences or triples by their phase between the triggers of a channel", gate);
+    sub.add_option("target", o.target, "Run directory, or a file of coincidences or triples in one")
+        ->required();
+    sub.add_flag("--triples", o.triples, "Of a run directory, take the triples");
     sub.add_option("--channel", o.channel, "Channel of the triggers; without triggers, its gate's openings")
         ->required()
         ->check(CLI::Range(0, 15));
@@ -175,7 +178,8 @@ void add_gate(CLI::App& app, int& status) {
     sub.add_option("--shortest-s", o.shortest_s, "Reject shorter cycles");
     sub.add_option("--longest-s", o.longest_s, "Reject longer cycles");
     sub.add_option("--output,-o", o.output,
-                   "Directory to write to; default: gate-CHANNEL in the run directory");
+                   "Directory to write to; default: gate-CHANNEL in the run directory, for triples "
+                   "gate-CHANNEL-triples");
     sub.add_flag("--force", o.force, "Replace the output");
 }
 

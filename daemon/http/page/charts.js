@@ -59,6 +59,28 @@ const marks = {
   },
 };
 
+/** Draws the windows of a spectrum, which are in `chart.windows`, behind its line: the one above the other, so that
+ *  their names do not meet. */
+const windows = {
+  id: "windows",
+  beforeDatasetsDraw(chart) {
+    const {ctx, chartArea: area, scales: {x}} = chart;
+    ctx.save();
+    ctx.font = `${Chart.defaults.font.size}px ${Chart.defaults.font.family}`;
+    (chart.windows || []).forEach(({name, colour: tone, from, to}, i) => {
+      const [left, right] = [from, to].map((at) => x.getPixelForValue(Math.min(at, x.max)));
+      ctx.globalAlpha = 0.12;
+      ctx.fillStyle = colour(tone);
+      ctx.fillRect(left, area.top, right - left, area.height);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = colour("ink-soft");
+      const at = Math.max(area.left, Math.min(left + 3, area.right - ctx.measureText(name).width));
+      ctx.fillText(name, at, area.top + (i + 1) * 1.2 * Chart.defaults.font.size);
+    });
+    ctx.restore();
+  },
+};
+
 /** Drawing over a chart with the mouse or a pen selects that part of the time. Fingers scroll the page. */
 function zoomable(chart) {
   const canvas = chart.canvas;
@@ -99,7 +121,7 @@ function lineChart(id, series, x, y) {
   return new Chart(document.getElementById(id), {
     type: "line",
     data: {datasets},
-    plugins: x.title ? [] : [marks],
+    plugins: x.title ? [windows] : [marks],
     options: {
       animation: false,
       parsing: false,
@@ -112,7 +134,7 @@ function lineChart(id, series, x, y) {
         legend: {display: series.length > 1, position: "bottom", labels: {
           // At this width the dashes of opposite edges of the box meet.
           boxWidth: 32, boxHeight: 0, padding: 14, sort: (a, b) => a.datasetIndex - b.datasetIndex}},
-        tooltip: {callbacks: {title: (items) => (x.title ? items[0].parsed.x + " keV" : placeLabel(items[0].parsed.x))}},
+        tooltip: {callbacks: {title: (items) => (x.title ? `${figures.format(items[0].parsed.x)} ${x.title.text}` : placeLabel(items[0].parsed.x))}},
       },
     },
   });
@@ -139,8 +161,15 @@ class Charts {
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
       {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}},
       {...count, title: {display: true, text: "singles in the last second"}});
-    this.all = [this.coincidences, this.singles, this.loss, this.spectrum];
-    for (const chart of [this.coincidences, this.singles, this.loss]) zoomable(chart);
+    const both = [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]];
+    this.triples = lineChart("triples", both, time, count);
+    const of_gammas = (id, text, y) => lineChart(id, both, {title: {display: true, text}, ticks: {maxTicksLimit: 6, maxRotation: 0}},
+      {...y, title: {display: true, text: "triples of the run"}});
+    const power_of_ten = (value) => (Number.isInteger(Math.log10(value)) ? scaled(value, 1000, prefixes) : null);
+    this.gamma_times = of_gammas("gamma-times", "ns", {type: "logarithmic", min: 0.5, ticks: {callback: power_of_ten}});
+    this.gamma_energies = of_gammas("gamma-energies", "keV", count);
+    this.all = [this.coincidences, this.singles, this.loss, this.spectrum, this.triples, this.gamma_times, this.gamma_energies];
+    for (const chart of [this.coincidences, this.singles, this.loss, this.triples]) zoomable(chart);
     this.paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
   }
@@ -192,13 +221,38 @@ class Charts {
     put("coincidences", mean, line("prompts_per_s"), line("net_trues_per_s"), line("delayeds_per_s"));
     put("singles", mean, line("singles_per_s"));
     put("loss", largest, line("lost_fraction", 100));
+    put("triples", mean, line("triples_per_s"), line("delayed_triples_per_s"));
   }
 
-  showSpectrum(counts, bin) {
+  /** `windows`: {name, colour, from, to}; keV. */
+  showSpectrum(counts, bin, energy_windows) {
     if (!this.all.length) return;
+    this.spectrum.windows = energy_windows;
     // The last bin holds all higher energies.
     this.spectrum.data.datasets[0].data = counts.slice(0, -1).map((y, i) => ({x: (i + 0.5) * bin, y}));
-    this.spectrum.options.scales.x.max = Math.floor(counts.length * bin / 200) * 200;
+    const end = counts.length * bin;
+    const last = Math.max(end, ...energy_windows.map(({to}) => (to < 2 * end ? Math.ceil(to / 200) * 200 : 0)));
+    this.spectrum.options.scales.x.max = Math.floor(last / 200) * 200;
     this.spectrum.update();
+  }
+
+  /** The document /gammas; null: none. */
+  showGammas(gammas) {
+    this.showTriplesBy("gamma_times", gammas?.times, "ns");
+    this.showTriplesBy("gamma_energies", gammas?.energies, "keV");
+  }
+
+  showTriplesBy(name, histogram, unit) {
+    const lines = ["triples", "delayed_triples"].map((of) => histogram?.[of] || []);
+    const start = (i) => histogram[`from_${unit}`] + i * histogram[`bin_${unit}`];
+    show_figures(`${name.replace("_", "-")}-table`,
+      () => lines[0].map((n, i) => [figures.format(start(i)), count.format(n), count.format(lines[1][i])]));
+    const chart = this[name];
+    if (!chart) return;
+    lines.forEach((counts, k) => {
+      chart.data.datasets[k].data = counts.map((y, i) => ({x: start(i + 0.5), y}));
+    });
+    if (histogram) Object.assign(chart.options.scales.x, {min: start(0), max: start(lines[0].length)});
+    chart.update();
   }
 }

@@ -4,7 +4,7 @@
 const history_s = 600;
 const day_s = 86400;
 const shortest_view_s = 60;
-const columns = ["uptime_s", "prompts_per_s", "net_trues_per_s", "delayeds_per_s", "singles_per_s", "lost_fraction"];
+const columns = ["uptime_s", "prompts_per_s", "net_trues_per_s", "delayeds_per_s", "singles_per_s", "lost_fraction", "triples_per_s", "delayed_triples_per_s"];
 
 /** Rates of the last minutes by the daemon's clock, so that gaps in the connection do not distort them. */
 class History {

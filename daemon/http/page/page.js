@@ -93,12 +93,20 @@ function announce_status({recording, health}) {
     words + [`Health: ${health.state}`, ...health.reasons.map((reason) => reason.message)].join(". "));
 }
 
+/** {name, colour, from, to}: the windows of energy of pairs and of gammas, as far as there are any. */
+function windows_of({lower_keV, upper_keV, gammas_lower_keV, gammas_upper_keV}) {
+  return [{name: "pairs", colour: "prompts", from: lower_keV, to: upper_keV},
+    {name: "gammas", colour: "trues", from: gammas_lower_keV, to: gammas_upper_keV}].filter(({from, to}) => from !== null && to !== null);
+}
+
 function show_status(status) {
   const named = (status.sources || []).map((s) => ({...s, name: s.id === null ? s.address : s.id}));
   sources_table.show(named);
   modules_table.show(status.modules || []);
   stages_table.show(status.stages || []);
   fill(document, {...status, sources: named});
+  energy_windows = windows_of(status.common);
+  for (const element of document.querySelectorAll(".of-gammas")) element.hidden = status.common.gammas_upper_keV === null;
   document.getElementById("no-run").hidden = status.run !== null;
   show_recording(status);
   show_health(status.health);
@@ -133,7 +141,7 @@ function show_singles(document_) {
   select.value = map.chosen ?? "all";
   const counts = document_.interval || now;
   const energy = select.value === "all" ? counts.energy : counts.energy_per_module[select.value];
-  charts.showSpectrum(energy, document_.energy_bin_keV);
+  charts.showSpectrum(energy, document_.energy_bin_keV, energy_windows);
   show_figures("spectrum-table", () => energy_rows(energy, document_.energy_bin_keV));
   const time = document.querySelector("input[name=map-time]:checked").value;
   map.show((document_[time] || now).per_crystal);
@@ -151,6 +159,7 @@ let last_data = null;  // when the status last changed
 let last_uptime = null;
 let moved = 0;
 let singles = null;
+let energy_windows = [];
 const past = new History();
 let past_known = false;
 let control_known = false;

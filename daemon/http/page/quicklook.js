@@ -1,5 +1,5 @@
-// The live sinogram and the quick-look image of the run in progress. They change every few seconds, so they are
-// requested less often than the figures of the page.
+// The live sinogram, the quick-look image and the histograms of gammas of the run in progress. They change every few
+// seconds, so they are requested less often than the figures of the page.
 "use strict";
 
 const quick_look_ms = 2500;
@@ -10,6 +10,7 @@ class QuickLook {
     this.reading = document.getElementById("quick-look-reading");
     this.sinogram = null;
     this.image = null;
+    this.gammas = null;
     redraw_with(() => this.draw());
   }
 
@@ -21,6 +22,7 @@ class QuickLook {
         const known = sinogram !== null && image !== null;
         [this.sinogram, this.image] = known ? [sinogram, image] : [null, null];
         this.figure.hidden = !known;
+        this.gammas = await get("/gammas");
         this.draw();
       } catch (error) {
         // The page says that the daemon does not answer.
@@ -30,6 +32,7 @@ class QuickLook {
   }
 
   draw() {
+    charts.showGammas(this.gammas);
     if (!this.image) return;
     const {sinogram, image} = this;
     const radius = sinogram.radius_mm;

@@ -11,6 +11,7 @@ const rates = [
   ["Randoms to prompts", "randoms_fraction", "percent"], ["Expected randoms /s", "expected_randoms_per_s"],
   ["NECR /s, estimate", "necr_per_s"], ["Scatter fraction", "necr_scatter_fraction", "percent"],
   ["Scatter fraction from", "necr_scatter_fraction_from", "text"],
+  ["Triples /s", "triples_per_s"], ["Delayed triples /s", "delayed_triples_per_s"],
   ["Singles /s", "singles_per_s"], ["Singles of any energy /s", "singles_raw_per_s"],
   ["Singles in dropped multiples /s", "multiples_per_s"], ["Frames /s", "frames_per_s"],
   ["Datagrams /s", "datagrams_per_s"], ["Bytes /s", "bytes_per_s", "bytes"], ["Lost", "lost_fraction", "percent"],

@@ -28,7 +28,7 @@ class PageFigures(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("charts.coincidences.legend.legendItems.map(i => i.text)"), ["Prompts", "Net trues", "Delayeds"])
             self.assertEqual(page.evaluate("charts.coincidences.data.datasets[0].data.map(p => [p.x, p.y])"),
                              [[i - 5, 1234.5 * i] for i in range(1, 6)])
-            self.assertEqual(page.evaluate("charts.spectrum.scales.x.ticks.map(t => t.label)"), ["0", "200", "400", "600", "800", "1,000"])
+            self.assertEqual(page.evaluate("charts.spectrum.scales.x.ticks.map(t => t.label)"), ["0", "200", "400", "600", "800", "1,000", "1,200"])
             self.assertEqual(page.evaluate("charts.singles.scales.y.ticks.map(t => t.label).includes('200 k')"), True)
             self.assertEqual(page.evaluate("charts.loss.data.datasets[0].data[0].y"), 0.125)
             self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[127]"), {"x": 510, "y": 10000})
@@ -47,6 +47,57 @@ class PageFigures(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[127].y"), 0)
             self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data[128].y"), 20000)
             self.assertEqual(page.complaints, [])
+
+    def test_gammas_have_their_window_rate_times_and_energies(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        gammas = {"run": "m", "running": True, "dropped": 0,
+                  "times": {"from_ns": -2.5, "bin_ns": 0.5, "triples": [1, 2, 30], "delayed_triples": [0, 2, 1]},
+                  "energies": {"from_keV": 700, "bin_keV": 5, "triples": [7, 8], "delayed_triples": [3, 4]}}
+        # What of the spectrum lies behind its line at the middle of a window, and beside all windows.
+        ground = """(at => { const x = charts.spectrum.scales.x.getPixelForValue(at) * devicePixelRatio, y = (charts.spectrum.chartArea.top + 40) * devicePixelRatio;
+            return charts.spectrum.ctx.getImageData(Math.round(x), Math.round(y), 1, 1).data[3]; })(%d)"""
+        shown = "[...document.querySelectorAll('.of-gammas')].map(e => e.checkVisibility())"
+        with Stand() as stand:
+            stand.show()
+            stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate(shown), [True] * 6)
+            self.assertEqual(page.evaluate("charts.triples.data.datasets.map(d => d.data.map(p => p.y))"), [[45.5, 91], [4.25, 8.5]])
+            self.assertEqual(page.evaluate("charts.spectrum.windows.map(w => [w.name, w.from, w.to])"), [["pairs", 425, 650], ["gammas", 700, 1200]])
+            self.assertGreater(page.evaluate(ground % 550), 0)
+            self.assertGreater(page.evaluate(ground % 850), 0)
+            self.assertEqual(page.evaluate(ground % 350), 0)
+            page.evaluate(INSTEAD)
+            page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+            page.evaluate(f"instead['/gammas'] = {json.dumps(gammas)}, window.look = new QuickLook(), look.update()")
+            self.assertEqual(page.evaluate("charts.gamma_times.data.datasets.map(d => d.data.map(p => [p.x, p.y]))"),
+                             [[[-2.25, 1], [-1.75, 2], [-1.25, 30]], [[-2.25, 0], [-1.75, 2], [-1.25, 1]]])
+            self.assertEqual(page.evaluate(ROWS % "gamma-times-table"), [["-2.5", "1", "0"], ["-2", "2", "2"], ["-1.5", "30", "1"]])
+            # By powers of ten; without any there is still a place.
+            heights = page.evaluate("[1, 10, 100, 0].map(n => charts.gamma_times.scales.y.getPixelForValue(n))")
+            self.assertAlmostEqual(heights[0] - heights[1], heights[1] - heights[2], places=3)
+            self.assertGreater(heights[3], heights[0])
+            self.assertEqual(page.evaluate("charts.gamma_energies.data.datasets.map(d => d.data.map(p => [p.x, p.y]))"),
+                             [[[702.5, 7], [707.5, 8]], [[702.5, 3], [707.5, 4]]])
+            self.assertEqual(page.evaluate(ROWS % "gamma-energies-table"), [["700", "7", "3"], ["705", "8", "4"]])
+            # The axis of the spectrum reaches to the end of the window, though the spectrum does not.
+            self.assertEqual(page.evaluate("charts.spectrum.scales.x.max"), 1200)
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data.at(-1).x"), 1018)
+            # Another daemon has no gammas.
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            status["common"].update(gammas_lower_keV=None, gammas_upper_keV=None)
+            stand.show(status)
+            self.ask(page)
+            page.evaluate("instead['/gammas'] = null, look.update()")
+            self.assertEqual(page.evaluate(shown), [False] * 6)
+            self.assertEqual(page.evaluate("charts.gamma_times.data.datasets.map(d => d.data.length)"), [0, 0])
+            self.assertEqual(page.evaluate("charts.gamma_energies.data.datasets.map(d => d.data.length)"), [0, 0])
+            self.assertEqual(page.evaluate("charts.spectrum.windows.map(w => w.name)"), ["pairs"])
+            self.assertEqual(page.evaluate("charts.spectrum.scales.x.max"), 1000)
+            # Chromium complains of the pixels that the test reads.
+            self.assertEqual([c for c in page.complaints if "getImageData" not in c], [])
 
     def test_all_figures_are_shown_without_the_chart_library(self):
         with Stand(library=None) as stand:

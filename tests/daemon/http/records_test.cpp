@@ -207,6 +207,16 @@ TEST_CASE("the day survives a restart, and a damaged file does no harm", "[http]
     status["interrupted"] = {{"count", 1}, {"runs", {{{"id", "night"}}}}};
     after.add(status, at_second(300'501));
     CHECK(json::parse(after.text(at_second(300'501)))["runs"][0]["interrupted"] == true);
+    // Of a version with fewer columns, in another order.
+    json earlier = json::parse(text);
+    earlier["columns"] = {"frames_per_s", "prompts_per_s"};
+    for (json& row : earlier["rows"])
+        row = {row[0], nullptr, 5};
+    LongHistory updated;
+    updated.read(earlier.dump(), at_second(300'500));
+    const json kept = json::parse(updated.text(at_second(300'500)));
+    CHECK(kept["prompts_per_s"] == json::array({5, 5, 5}));
+    CHECK(kept["triples_per_s"] == json::array({nullptr, nullptr, nullptr}));
     // Too old, or in the future.
     after.read(text, at_second(300'000 + 90'000));
     CHECK(json::parse(after.text(at_second(390'000)))["time"].empty());
@@ -225,6 +235,12 @@ TEST_CASE("the day survives a restart, and a damaged file does no harm", "[http]
         damaged.push_back(text.substr(0, n));
     json other = json::parse(text);
     other["rows"][0][0] = "x";
+    damaged.push_back(other.dump());
+    other = json::parse(text);
+    other["columns"] = "x";
+    damaged.push_back(other.dump());
+    other = json::parse(text);
+    other["columns"].erase(0);
     damaged.push_back(other.dump());
     other = json::parse(text);
     other["rows"][1][0] = other["rows"][0][0];

@@ -68,6 +68,8 @@ TEST_CASE("the status document shows what hosts of one scanner have in common") 
     CHECK(common["tick_ps"] == small_scanner().tick_ps);
     CHECK(common["scanner_sha256"].get<std::string>().size() == 64);
     CHECK(common["lower_keV"] < common["upper_keV"]);
+    CHECK(common["gammas_lower_keV"].is_null());
+    CHECK(common["gammas_upper_keV"].is_null());
     CHECK(common["writes_singles"] == false);
 }
 

@@ -82,6 +82,14 @@ TEST_CASE("rates are growth over time") {
     CHECK(make_rates(busy_snapshot(), snapshot_at(0), {true, 0.25, ""},
                      measured)["expected_randoms_uncertain"] == true);
     CHECK(r["randoms_from_delayeds_per_s"] == Approx(1'020));
+    CHECK(r["triples_per_s"].is_null());  // without a search for gammas
+
+    AcquisitionSnapshot with_gammas = busy_snapshot();
+    with_gammas.total.gammas.triples = 300;
+    with_gammas.total.gammas.delayed = 50;
+    const json g = make_rates(with_gammas, snapshot_at(0), {true, 0.25, "", true}, measured);
+    CHECK(g["triples_per_s"] == Approx(150));
+    CHECK(g["delayed_triples_per_s"] == Approx(25));
     CHECK(r["busy_fraction"] == Approx(0.25));
 }
 
@@ -149,11 +157,11 @@ TEST_CASE("all rates are over the same interval") {
         measured.randoms = 700;
         measured.delayeds = 500;
         measured.weighted_delayeds = 550;
-        const json one = make_rates(snapshot_of_seconds(1), snapshot_at(0), {true, 0.25, ""}, measured);
+        const json one = make_rates(snapshot_of_seconds(1), snapshot_at(0), {true, 0.25, "", true}, measured);
         for (const double seconds : {0.5, 1.0, 3.0, 40.0}) {
             INFO(length_s << " s in " << seconds << " s");
             const json r =
-                make_rates(snapshot_of_seconds(seconds), snapshot_at(0), {true, 0.25, ""}, measured);
+                make_rates(snapshot_of_seconds(seconds), snapshot_at(0), {true, 0.25, "", true}, measured);
             CHECK(number(r, "prompts_per_s") - number(r, "expected_randoms_per_s") ==
                   Approx(number(r, "net_trues_per_s")));
             CHECK(number(r, "randoms_fraction") * number(r, "prompts_per_s") ==

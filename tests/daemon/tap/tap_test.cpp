@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/tap/server.hpp"
@@ -51,7 +52,7 @@ struct Served {
     TemporaryDirectory directory;
     std::filesystem::path path = directory / "tap.sock";
     Tap tap;
-    TapServer server{tap, {"ring \"7\"", 15.625, 1000, true, true}, {path, 0660, {}, 3}};
+    TapServer server{tap, {"ring \"7\"", 15.625, 1000, true, true, true}, {path, 0660, {}, 3}};
     TapClientForTest client{path};
 };
 
@@ -76,7 +77,41 @@ TEST_CASE("tap: the answer describes the records", "[tap]") {
     CHECK(singles["prescale"] == 1);
     CHECK(singles["record_bytes"] == 16);
     CHECK(singles["fields"].dump() == R"([["time","<u8"],["crystal","<u4"],["energy","<f4"]])");
-    CHECK(served.tap.statistics().accepted == 2);
+    TapClientForTest third(served.path);
+    const json triples = third.ask({{"kind", "triples"}});
+    CHECK(triples["record_bytes"] == 48);
+    std::vector<json> fields = pairs["fields"];
+    for (const auto& [name, type] :
+         {std::pair{"gamma_dt", "<i4"}, {"gamma_crystal", "<u4"}, {"gamma_energy", "<f4"}, {"third", "<u4"}})
+        fields.push_back({name, type});
+    CHECK(triples["fields"] == json(fields));
+    CHECK(served.tap.statistics().accepted == 3);
+}
+
+TEST_CASE("tap: a client gets every N-th triple", "[tap]") {
+    Served served;
+    TapClientForTest some(served.path);
+    served.client.ask({{"kind", "triples"}});
+    some.ask({{"kind", "triples"}, {"prescale", 3}});
+    std::string all;
+    std::string every_third;
+    served.tap.begin_run("r");
+    // More than the prescaled records that are copied at once, and slices with none.
+    for (const std::uint64_t count : {1, 0, 400, 2}) {
+        gpu::SliceResult result = slice(all.size(), count);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const gpu::Triple triple{result.coincidences[i], -static_cast<std::int32_t>(i), 7, 1157.5F,
+                                     gpu::ThirdPhoton::delayed};
+            result.triples.push_back(triple);
+            const std::string bytes(reinterpret_cast<const char*>(&triple), sizeof triple);
+            if (all.size() / sizeof triple % 3 == 0) every_third += bytes;
+            all += bytes;
+        }
+        served.tap.offer(result);
+    }
+    served.tap.end_run();
+    CHECK(served.client.records_of_run() == all);
+    CHECK(some.records_of_run() == every_third);
 }
 
 TEST_CASE("tap: each client gets every N-th record of its kind, run by run", "[tap]") {

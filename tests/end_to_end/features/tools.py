@@ -23,6 +23,7 @@ STARTS = re.compile(r"""^first\ recorded\ time.*\n|from\ \S+\ s\ to\ \S+\ s\ aft
                     |^\s*"ticks":\ .*|^image\ relative\ start\ time.*""", re.MULTILINE | re.VERBOSE)
 # The boards here send faster than real time: by which of the first datagrams a time of day is taken changes it by their distance.
 CLOCK_NS = 100_000_000
+PAIR = ("kind", "time", "dt", "crystal_a", "crystal_b")
 TEXTS = (".txt", ".cdh", ".hs", ".par", ".fdef", ".csv", ".hscan", ".json")
 NOT_COMPARED = (".html", ".png", ".h5")  # they name the run
 
@@ -231,6 +232,8 @@ class Tools:
         tables = []
         for run in (self.target, self.run.plain):
             self.site.petlm("gate", run, "--channel", 1, "--bins", 3, "-o", "gate", "--force")
+            if self.run.has_triples:
+                self.gated_triples(run)
             self.site.petlm("cut", run, "--gate", 2, "-o", "gate/open.plm", "--force")
             files = ["gate/open.plm", *(f"gate/phase-{number:02}.plm" for number in (1, 2, 3))]
             self.site.petlm("verify", *files)
@@ -238,6 +241,19 @@ class Tools:
                 tables.append((file.read(), *((self.dump(file), self.site.coverage_of(file)["intervals"]) for file in files)))
         for what, found, expected in zip(("table", "open gate", "phase 1", "phase 2", "phase 3"), *tables):
             same(what, found, expected)
+
+    def gated_triples(self, run):
+        """A triple is of the phase of its pair."""
+        self.site.petlm("gate", run, "--triples", "--channel", 1, "--bins", 3, "-o", "gate-triples", "--force")
+        of_pairs, of_triples = set(), set()
+        for phase in ("phase-01.plm", "phase-02.plm", "phase-03.plm"):
+            pairs, triples = os.path.join("gate", phase), os.path.join("gate-triples", phase)
+            self.site.petlm("verify", triples)
+            same(triples, self.site.coverage_of(triples)["intervals"], self.site.coverage_of(pairs)["intervals"])
+            of_pairs.update((phase, *pair) for pair in columns(self.dump(pairs), PAIR))
+            of_triples.update((phase, *pair) for pair in columns(self.dump(triples), PAIR))
+        if not of_triples or not of_triples <= of_pairs:
+            raise Different(f"{len(of_triples)} pairs of triples in the phases, {len(of_triples - of_pairs)} of them not among the pairs there")
 
     def refusals(self):
         """What asks for records that the run does not have says so."""

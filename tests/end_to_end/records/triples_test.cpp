@@ -1,7 +1,11 @@
 // Runs with a gamma window: triples of pairs and gammas, from the daemon to the tools. The lower part of the
 // spectrum serves as the gamma window.
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "tests/daemon/http/fixture.hpp"
+#include "tests/daemon/tap/tap_client.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
 
@@ -110,6 +114,32 @@ void check_triples(const Site& site, const std::string& name, const std::string&
     CHECK(contains(good(PETLM_PROGRAM, {"info", run.string()}), true_triples));
 }
 
+/// The histograms of the page hold the triples of all prompts of the run.
+void check_histograms(std::uint16_t port, const std::vector<gpu::Triple>& triples) {
+    json shown;
+    REQUIRE(eventually([&] {
+        shown = http_document(port, "/gammas");
+        return shown.is_object() && shown["running"] == false;
+    }));
+    CHECK(shown["run"] == "live");
+    CHECK(shown["dropped"] == 0);
+    for (const auto& [name, third] : {std::pair{"triples", gpu::ThirdPhoton::coincident},
+                                      {"delayed_triples", gpu::ThirdPhoton::delayed}}) {
+        const auto expected = [&](double most) {
+            return std::count_if(triples.begin(), triples.end(), [&](const gpu::Triple& t) {
+                return t.third == third && t.pair.kind == gpu::Kind::prompt &&
+                       t.pair.dt / 2. - t.gamma_dt <= most;
+            });
+        };
+        const auto counted = [&](const char* histogram) {
+            const auto counts = shown[histogram][name].get<std::vector<std::int64_t>>();
+            return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+        };
+        CHECK(counted("times") == expected(before));
+        CHECK(counted("energies") == expected(1e9));
+    }
+}
+
 std::vector<std::string> stream(const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"--duration-s", "0.4", "--rate", "400000",
                                        "--sources",    "4",   "--seed", "5"};
@@ -165,15 +195,25 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
         }
     }
 
-    site.configure(with_gammas("all"));
+    json shown_live = with_gammas("all");
+    shown_live.update({{"tap", {{"socket", "tap.sock"}}}, {"quick_look", {{"interval_s", 0.1}}}});
+    site.configure(shown_live);
     {
         Daemon daemon(site);
+        TapClientForTest tap(site.directory() / "tap.sock");
+        tap.ask({{"kind", "triples"}});
         daemon.start("live");
         const json summary =
             simulate(site, stream({"--to", "127.0.0.1:" + std::to_string(daemon.ports().front())}));
         REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
         const json stopped = daemon.stop();
         CHECK(stopped["ledger"]["gammas"]["triples"] > 500);
+        CHECK(tap.records_of_run() == triples);
+        check_histograms(daemon.http_port(), records_of<gpu::Triple>(site.run("live") / "triples.plm"));
+        const json status = daemon.status();
+        CHECK(status["common"]["gammas_upper_keV"] == highest_gamma);
+        CHECK(status["average"]["triples_per_s"] > 0);
+        CHECK(status["average"]["delayed_triples_per_s"] > 0);
         CHECK(daemon.terminate() == 0);
     }
     CHECK(payload_of(site.run("live") / "coincidences.plm") == pairs);

@@ -60,6 +60,13 @@ TEST_CASE("petctl: start and stop", "[control]") {
         Petctl petctl({"--socket", socket, "start", "--run", "r2", "--nuclide", "Y-86"});
         CHECK(petctl.wait() == 0);
         CHECK(petctl.output().starts_with("run r2 started\nY-86 emits prompt gammas (mainly 1077 keV"));
+        CHECK_THAT(petctl.output(), contains("The gammas are not recorded: the configuration of"));
+    }
+    {
+        server.handler.set_status({{"common", {{"gammas_lower_keV", 900}}}});
+        Petctl petctl({"--socket", socket, "start", "--run", "r2", "--nuclide", "Y-86"});
+        CHECK(petctl.wait() == 0);
+        CHECK(petctl.output().ends_with("are not corrected.\n"));
     }
     {
         Petctl petctl({"--socket", socket, "start", "--nuclide", "F-19"});

@@ -158,7 +158,9 @@ class Live(unittest.TestCase):
         with daemon("refuse", write_singles=False) as (path, _):
             with self.assertRaisesRegex(petacq.errors.TapError, "listmode.write_singles is false"):
                 tap(path, "singles")
-            with self.assertRaisesRegex(petacq.errors.TapError, 'expected "coincidences" or "singles", found "tags"'):
+            with self.assertRaisesRegex(petacq.errors.TapError, "no triples, since there is no section gammas"):
+                tap(path, "triples")
+            with self.assertRaisesRegex(petacq.errors.TapError, 'expected "coincidences", "singles" or "triples", found "tags"'):
                 tap(path, "tags")
             for wrong in (0, -1, 2**33):
                 with self.assertRaisesRegex(petacq.errors.TapError, f"from 1 to 4294967296, found {wrong}"):

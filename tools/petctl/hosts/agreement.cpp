@@ -25,6 +25,8 @@ const std::array subjects{Subject{"versions", {"version"}},
                           Subject{"clocks", {"common", "clock"}},
                           Subject{"lower energies (keV)", {"common", "lower_keV"}},
                           Subject{"upper energies (keV)", {"common", "upper_keV"}},
+                          Subject{"lower energies of gammas (keV)", {"common", "gammas_lower_keV"}},
+                          Subject{"upper energies of gammas (keV)", {"common", "gammas_upper_keV"}},
                           Subject{"settings of listmode.write_singles", {"common", "writes_singles"}}};
 
 std::string shown(const json& value) {

@@ -62,7 +62,8 @@ constexpr std::array all_rates{
     Rate{"net trues", "net_trues_per_s", per_second, 3},
     Rate{"randoms", "randoms_fraction", percent, 9},
     Rate{"randoms expected", "expected_randoms_per_s", per_second, 11},
-    Rate{"NECR, estimate", "necr_per_s", per_second, 10}};
+    Rate{"NECR, estimate", "necr_per_s", per_second, 10},
+    Rate{"triples", "triples_per_s", per_second, 14}};
 
 std::string stages_text(const json& stages) {
     std::string text;

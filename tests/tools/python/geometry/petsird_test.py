@@ -12,7 +12,7 @@ import support
 import petacq
 from petacq import optional
 from petacq import petsird as tool
-from petacq.layout import COINCIDENCE
+from petacq.layout import COINCIDENCE, POSITION, TAG
 from petacq.petsird_blocks import Extras, Second
 from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
@@ -54,6 +54,9 @@ def made_run(name: str) -> petacq.Run:
         }
         described = {"tick_ps": 10, "crystals": count, "coverage": coverage}
         (folder / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [500], **described))
+        if "rotation" in scanner:  # it stands still
+            tag = np.array([(0, 0, 0, scanner["rotation"]["tag_channel"], POSITION)], TAG)
+            (folder / "tags.plm").write_bytes(support.listmode(tag.tobytes(), [1], kind=3, **described))
         (folder / "run.json").write_text(json.dumps({"run_id": "small", "state": "complete", "scanner": scanner}))
     return petacq.open_run(folder)
 
@@ -69,7 +72,7 @@ def written(name: str):
         header = reader.read_header()
         for block in reader.read_time_blocks():
             for key, of in lists.items():
-                for a, row in enumerate(getattr(block.value, key)):
+                for a, row in enumerate(getattr(block.value, key, [])):
                     for b, events in enumerate(row):
                         of.setdefault((a, b), []).extend(events)
     return run, path, header.scanner, lists, report

@@ -23,12 +23,15 @@
 namespace petacq::petlm {
 namespace {
 
+using daemon::RecordKind;
+
 struct GateBin {
     std::unique_ptr<RecordFile> file;
-    std::vector<gpu::Coincidence> waiting;  ///< of one block
     std::uint64_t prompts = 0;
     std::uint64_t delayeds = 0;
-    double randoms = 0;  ///< delayeds times their weight
+    double randoms = 0;                 ///< delayeds times their weight
+    std::uint64_t triples = 0;          ///< of prompts
+    std::uint64_t delayed_triples = 0;  ///< of prompts
     double live_s = 0;
 };
 
@@ -42,50 +45,76 @@ double tick_s_of(const RecordSource& source) {
     return tick_ps_of(source.description(), source.reader().path()) * 1e-12;
 }
 
+RecordKind kind_of(const GateOptions& o) {
+    const bool triples = std::filesystem::is_directory(o.target)
+                             ? o.triples
+                             : daemon::ListModeReader(o.target).kind() == RecordKind::triples;
+    return triples ? RecordKind::triples : RecordKind::coincidences;
+}
+
+void add_to(GateBin& bin, const gpu::Coincidence& pair, DelayedsWeight& weight) {
+    if (pair.kind == gpu::Kind::prompt) {
+        ++bin.prompts;
+    } else {
+        ++bin.delayeds;
+        bin.randoms += weight.at(pair.time);
+    }
+}
+
+void add_to(GateBin& bin, const gpu::Triple& triple, DelayedsWeight& /*weight*/) {
+    if (triple.pair.kind != gpu::Kind::prompt) return;
+    ++(triple.third == gpu::ThirdPhoton::delayed ? bin.delayed_triples : bin.triples);
+}
+
 /// Counts those outside all cycles.
+template <class Record>
 std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsWeight& weight,
                            std::vector<GateBin>& bins) {
     daemon::ProgressLine progress("gating", source.total_bytes());
     std::uint64_t outside = 0;
+    std::vector<std::vector<Record>> waiting(bins.size());  // of one block
     while (source.next()) {
         progress.show(source.bytes_done());
-        for (const gpu::Coincidence& pair : source.reader().coincidences()) {
-            const auto number = cycles.bin_of(pair.time, static_cast<std::uint32_t>(bins.size()));
+        for (const Record& record : records_of<Record>(source.reader())) {
+            const auto number =
+                cycles.bin_of(daemon::time_of(record), static_cast<std::uint32_t>(bins.size()));
             if (!number) {
                 ++outside;
                 continue;
             }
-            GateBin& bin = bins[*number];
-            bin.waiting.push_back(pair);
-            if (pair.kind == gpu::Kind::prompt) {
-                ++bin.prompts;
-            } else {
-                ++bin.delayeds;
-                bin.randoms += weight.at(pair.time);
-            }
+            waiting[*number].push_back(record);
+            add_to(bins[*number], record, weight);
         }
-        for (GateBin& bin : bins) {
-            bin.file->append(std::span<const gpu::Coincidence>(bin.waiting));
-            bin.waiting.clear();
+        for (std::size_t i = 0; i < bins.size(); ++i) {
+            bins[i].file->append(std::span<const Record>(waiting[i]));
+            waiting[i].clear();
         }
     }
     return outside;
 }
 
-std::string table_of(const std::vector<GateBin>& bins) {
+std::string table_of(const std::vector<GateBin>& bins, RecordKind kind) {
+    const bool of_triples = kind == RecordKind::triples;
     std::string text =
-        "bin,phase_from,phase_to,live_s,prompts,delayeds,prompts_per_s,delayeds_per_s,randoms_per_s,net_per_"
-        "s\n";
+        std::string("bin,phase_from,phase_to,live_s,") +
+        (of_triples ? "triples,delayed_triples,triples_per_s,delayed_triples_per_s\n"
+                    : "prompts,delayeds,prompts_per_s,delayeds_per_s,randoms_per_s,net_per_s\n");
     const auto count = static_cast<double>(bins.size());
     for (std::size_t i = 0; i < bins.size(); ++i) {
         const GateBin& b = bins[i];
-        const auto rate = [&](double pairs) { return b.live_s > 0 ? pairs / b.live_s : 0.0; };
+        const auto rate = [&](double records) { return b.live_s > 0 ? records / b.live_s : 0.0; };
+        text += fmt::format("{},{},{},{:.9g},", i + 1, static_cast<double>(i) / count,
+                            static_cast<double>(i + 1) / count, b.live_s);
+        if (of_triples) {
+            text += fmt::format("{},{},{:.6g},{:.6g}\n", b.triples, b.delayed_triples,
+                                rate(static_cast<double>(b.triples)),
+                                rate(static_cast<double>(b.delayed_triples)));
+            continue;
+        }
         const auto prompts = static_cast<double>(b.prompts);
         const auto delayeds = static_cast<double>(b.delayeds);
-        text += fmt::format("{},{},{},{:.9g},{},{},{:.6g},{:.6g},{:.6g},{:.6g}\n", i + 1,
-                            static_cast<double>(i) / count, static_cast<double>(i + 1) / count, b.live_s,
-                            b.prompts, b.delayeds, rate(prompts), rate(delayeds), rate(b.randoms),
-                            rate(prompts - b.randoms));
+        text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g}\n", b.prompts, b.delayeds, rate(prompts),
+                            rate(delayeds), rate(b.randoms), rate(prompts - b.randoms));
     }
     return text;
 }
@@ -94,12 +123,15 @@ std::string table_of(const std::vector<GateBin>& bins) {
 
 int gate(const GateOptions& options) {
     check_options(options);
-    RecordSource source(options.target, daemon::RecordKind::coincidences);
+    const RecordKind kind = kind_of(options);
+    RecordSource source(options.target, kind);
     const daemon::Coverage& whole = source.coverage();
     const double tick_s = tick_s_of(source);
     const Cycles cycles = cycles_of(options.target, whole, options, tick_s);
-    const auto directory =
-        options.output.empty() ? options.target / fmt::format("gate-{}", options.channel) : options.output;
+    const char* const suffix = kind == RecordKind::triples ? "-triples" : "";
+    const auto directory = options.output.empty()
+                               ? options.target / fmt::format("gate-{}{}", options.channel, suffix)
+                               : options.output;
     Outputs outputs(options.force);
     outputs.make_directory(directory);
     const auto table = directory / "phases.csv";
@@ -129,15 +161,16 @@ int gate(const GateOptions& options) {
         gate["bin"] = i + 1;
         gate["live_ticks"] = part.ticks();
         bins[i].live_s = static_cast<double>(part.ticks()) * tick_s;
-        bins[i].file =
-            std::make_unique<RecordFile>(Outputs::partial(file_of(i)), daemon::RecordKind::coincidences,
-                                         source.block_bytes(), description);
+        bins[i].file = std::make_unique<RecordFile>(Outputs::partial(file_of(i)), kind, source.block_bytes(),
+                                                    description);
     }
     DelayedsWeight weight(run_directories(options.target, whole), whole.rules);
-    const std::uint64_t outside = sort_records(source, cycles, weight, bins);
+    const std::uint64_t outside = kind == RecordKind::triples
+                                      ? sort_records<gpu::Triple>(source, cycles, weight, bins)
+                                      : sort_records<gpu::Coincidence>(source, cycles, weight, bins);
     for (GateBin& bin : bins)
         bin.file->close();
-    const std::string text = table_of(bins);
+    const std::string text = table_of(bins, kind);
     write_text(table, text);
     outputs.commit();
     const bool delayeds =
@@ -149,11 +182,10 @@ int gate(const GateOptions& options) {
                   << weight.trouble() << '\n';
     }
     std::cout << fmt::format(
-        "{}: {} cycles of {:.6g} s, spread {:.3g} s; {} cycles rejected, {} coincidences outside the "
-        "accepted "
+        "{}: {} cycles of {:.6g} s, spread {:.3g} s; {} cycles rejected, {} {} outside the accepted "
         "cycles\n{}",
         directory.string(), cycles.accepted().size(), cycles.mean_period() * tick_s,
-        cycles.spread_of_period() * tick_s, cycles.rejected(), outside, text);
+        cycles.spread_of_period() * tick_s, cycles.rejected(), outside, daemon::name_of(kind), text);
     return ok;
 }
 

@@ -64,6 +64,8 @@ class Coverage:
     coincidence: Mapping[str, Any] = field(default_factory=dict)
     #: The section ``energy``; empty: none, or not known.
     energy: Mapping[str, Any] = field(default_factory=dict)
+    #: The section ``gammas``; empty: none.
+    gammas: Mapping[str, Any] = field(default_factory=dict)
     #: Mean share of the data of the boards that arrived, from 0 to 1; None: not known.
     live: float | None = None
     #: The seconds of the run cover all intervals.
@@ -76,8 +78,8 @@ class Coverage:
 
     @property
     def rules(self) -> dict[str, Mapping[str, Any]]:
-        """The sections ``coincidence`` and ``energy`` of the configuration by which the records were made."""
-        return {"coincidence": self.coincidence, "energy": self.energy}
+        """The sections ``coincidence``, ``energy`` and ``gammas`` of the configuration by which the records were made."""
+        return {"coincidence": self.coincidence, "energy": self.energy, "gammas": self.gammas}
 
     @property
     def tick_s(self) -> float:
@@ -180,6 +182,7 @@ class Coverage:
                 activity=_activity(said, _utc_of_ns(said.get("assay_unix_ns"))),
                 coincidence=object_of(rules, "coincidence"),
                 energy=object_of(rules, "energy"),
+                gammas=object_of(rules, "gammas"),
                 live=None if loss.get("live") is None else float(loss["live"]),
                 seconds_complete=loss.get("seconds_complete", True) is True,
                 runs=tuple(_origin(run) for run in origin.get("runs") or ()),

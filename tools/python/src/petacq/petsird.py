@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import functools
 import os
 import sys
 import time
@@ -23,19 +22,9 @@ from petacq.errors import IncompleteWarning, PetacqError, UnknownWarning
 from petacq.normalisation import Normalisation
 from petacq.optional import petsird_package
 from petacq.petsird_blocks import SIGNAL_TYPES, Extras, blocks, extras_of
+from petacq.petsird_bytes import EventBlocks, EventBytes
 from petacq.petsird_check import compare
-from petacq.petsird_events import (
-    DEFAULTS,
-    NO_EVENTS,
-    EventBytes,
-    Events,
-    Interval,
-    Options,
-    bins_of,
-    count_of,
-    event_block,
-    intervals,
-)
+from petacq.petsird_events import DEFAULTS, Interval, Options, bins_of, count_of, has_triples, intervals
 from petacq.petsird_header import Report, has_delayeds, header_of, is_0_9, not_held
 from petacq.run import Run, open_run
 
@@ -71,9 +60,8 @@ def convert(
                 others = blocks(petsird, extras, bins)
                 parts = intervals(run, bins, EventBytes(bins), progress)
                 with_delayeds = options.delayeds and has_delayeds(run)
-                encode = functools.partial(event_block, triangular=not is_0_9(petsird))
-                nothing = [NO_EVENTS] * len(bins.pairs_of_types)
-                writer.write_time_blocks(_time_blocks(stream, encode, parts, nothing, others, with_delayeds, report))
+                encode = EventBlocks(bins, with_delayeds, triangular=not is_0_9(petsird))
+                writer.write_time_blocks(_time_blocks(stream, encode, parts, others, with_delayeds, report))
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -105,9 +93,8 @@ class _Stream:
 
 def _time_blocks(
     stream: _Stream,
-    encode: Callable[..., list[Any]],
+    encode: EventBlocks,
     parts: Iterator[Interval],
-    nothing: Sequence[Events],
     others: Iterator[tuple[int, Any]],
     with_delayeds: bool,
     report: Report,
@@ -121,16 +108,16 @@ def _time_blocks(
             stream.flush()
             yield other[1]
             other = next(others, None)
-        delayeds = interval.delayeds if with_delayeds else None
-        stream.put(encode(interval.begin_ms, end_ms, interval.prompts, delayeds))
+        stream.put(encode(interval.begin_ms, end_ms, interval.prompts, interval.delayeds, interval.triples))
         report.prompts += count_of(interval.prompts)
         report.delayeds += count_of(interval.delayeds) if with_delayeds else 0
+        report.triples += count_of(interval.triples)
     while other is not None:
         stream.flush()
         yield other[1]
         other = next(others, None)
     # STIR 6.5 returns an event only if another time block follows the block of the event.
-    stream.put(encode(end_ms, end_ms, nothing, nothing if with_delayeds else None))
+    stream.put(encode.empty(end_ms))
     stream.flush()
 
 
@@ -200,6 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tof-bin-ticks", type=_at_least(0, int), default=1, help="width of a TOF bin (1); 0: no TOF")
     parser.add_argument("--energy-bins", type=_at_least(1, int), default=1, help="bins of the energy window (1)")
     parser.add_argument("--no-delayeds", action="store_true", help="leave delayed coincidences out")
+    parser.add_argument("--no-triples", action="store_true", help="leave triples out")
     parser.add_argument(
         "--only-events", action="store_true", help="leave out all but prompts and delayeds, as STIR needs it"
     )
@@ -225,6 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tof_bin_ticks=given.tof_bin_ticks,
         energy_bins=given.energy_bins,
         delayeds=not given.no_delayeds,
+        triples=not given.no_triples,
         only_events=given.only_events,
         bed_channel=given.bed_channel,
         signal_types=tuple(given.signal),
@@ -248,11 +237,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(f"petacq-petsird: {error}", sys.stderr)
         return 74
     checked = ", checked" if given.check else ""
-    _say(f"{given.output}: {report.prompts:,} prompts, {report.delayeds:,} delayeds{checked}", sys.stdout)
+    triples = f", {report.triples:,} triples" if has_triples(run) else ""
+    _say(f"{given.output}: {report.prompts:,} prompts, {report.delayeds:,} delayeds{triples}{checked}", sys.stdout)
     if not given.quiet:
         for what in report.not_held:
             _say(f"not in the file as in the run: {what}", sys.stderr)
-    return 0 if run.coincidences.complete else 1
+    return 0 if run.coincidences.complete and (run.triples is None or run.triples.complete) else 1
 
 
 if __name__ == "__main__":

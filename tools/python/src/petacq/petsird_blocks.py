@@ -299,8 +299,12 @@ def blocks(petsird: Any, extras: Extras, bins: Bins) -> Iterator[tuple[int, Any]
             matrix = np.eye(3, 4, dtype=np.float32)
             c, s = np.cos(at.radians), np.sin(at.radians)
             matrix[:2, :2] = [[c, -s], [s, c]]
-            transforms = [petsird.RigidTransformation(matrix=matrix)] * len(bins.types)
-            block = petsird.GantryMovementTimeBlock(time_interval=interval(at.begin_ms, at.end_ms), transforms=transforms)
+            transform = petsird.RigidTransformation(matrix=matrix)
+            block = petsird.GantryMovementTimeBlock(time_interval=interval(at.begin_ms, at.end_ms))
+            if hasattr(block, "transforms"):
+                block.transforms = [transform] * len(bins.types)
+            else:
+                block.transform = transform
             yield at.begin_ms, petsird.TimeBlock.GantryMovementTimeBlock(block)
 
     def signal(of: Signal) -> Iterator[tuple[int, Any]]:

@@ -13,7 +13,6 @@ from petacq.petsird_blocks import Extras, blocks, extras_of
 from petacq.petsird_events import DEFAULTS, Events, Options, bins_of, count_of, intervals
 from petacq.petsird_header import Report, has_delayeds, header_of
 from petacq.run import Run
-from petacq.scanner.arrangement import Integers
 
 
 def compare(
@@ -42,17 +41,19 @@ def compare(
                 continue
             events = block.value
             interval = next(expected, None)
-            if interval is None and not any(_lists(events.prompt_events)) and begin == end:
+            if interval is None and not any(_lists(events.prompt_events, 2)) and begin == end:
                 continue  # the empty block at the end
             if interval is None or (interval.begin_ms, interval.end_ms) != (begin, end):
                 raise PetacqError(f"{path}: time block {begin} to {end} ms is not what the run has there")
-            lists = [(events.prompt_events, interval.prompts)]
+            lists = [(_lists(events.prompt_events, 2), interval.prompts)]
             if options.delayeds and has_delayeds(run):
-                lists.append((events.delayed_events, interval.delayeds))
+                lists.append((_lists(events.delayed_events, 2), interval.delayeds))
                 report.delayeds += count_of(interval.delayeds)
+            if bins.gamma_energy is not None:
+                lists.append((_lists(events.triple_events, 3), interval.triples))
+                report.triples += count_of(interval.triples)
             for found, of_run in lists:
-                same = map(_is_same_list, _lists(found), of_run)
-                if len(_lists(found)) != len(of_run) or not all(same):
+                if len(found) != len(of_run) or not all(map(_is_same_list, found, of_run)):
                     raise PetacqError(f"{path}: the events of {begin} to {end} ms are not those of the run")
             report.prompts += count_of(interval.prompts)
     if next(expected, None) is not None or next(others, None) is not None:
@@ -60,13 +61,24 @@ def compare(
     return report
 
 
-def _lists(table: list[list[Any]]) -> list[list[Any]]:
-    """Those of pairs of types of which the first is not the lower one. In 0.9.1 there are others, too, which are empty."""
-    return [events for row, lists in enumerate(table) for events in lists[: row + 1]]
+def _lists(table: list[Any], photons: int, highest: int | None = None) -> list[list[Any]]:
+    """Those of types of modules of which none is higher than the one before it. In 0.9.1 there are others, too, which are
+    empty."""
+    rows = table if highest is None else table[: highest + 1]
+    if photons == 1:
+        return rows
+    return [events for of_type, row in enumerate(rows) for events in _lists(row, photons - 1, of_type)]
 
 
 def _is_same_list(found: list[Any], of_run: Events) -> bool:
-    return bool(np.array_equal(_rows_found(found), _rows(of_run)))
+    if len(found) != of_run.count:
+        return False
+    return not found or bool(np.array_equal([_numbers(e) for e in found], np.concatenate(of_run.pieces, axis=1).T))
+
+
+def _numbers(event: Any) -> list[int]:
+    tof = event.tof_indices if hasattr(event, "tof_indices") else [event.tof_idx]
+    return [*event.detection_bins, *tof]
 
 
 def _same(found: Any, expected: Any) -> bool:
@@ -84,12 +96,3 @@ def _same(found: Any, expected: Any) -> bool:
 
 def _plain(values: Any) -> Any:
     return [_plain(value) for value in values] if isinstance(values, (list, np.ndarray)) else float(values)
-
-
-def _rows_found(events: list[Any]) -> Integers:
-    return np.array([[*e.detection_bins, e.tof_idx] for e in events], np.int64).reshape(-1, 3)
-
-
-def _rows(events: Events) -> Integers:
-    rows: Integers = np.concatenate([np.empty((3, 0), np.int64), *events.pieces], axis=1).T
-    return rows

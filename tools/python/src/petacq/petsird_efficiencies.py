@@ -99,9 +99,10 @@ def rows_of(values: npt.NDArray[np.float32]) -> list[list[float]]:
 
 
 def of_bins(normalisation: Normalisation | None, bins: Bins) -> list[npt.NDArray[np.float32]]:
-    """[type]: of every detection bin."""
+    """[type]: of every detection bin; 0 for energies that photons of pairs do not have."""
     values = np.ones(len(bins.element), np.float32) if normalisation is None else normalisation.efficiency
-    return [np.repeat(of, bins.energies) for of in bins.by_type(values)]
+    of_pairs = np.isin(np.arange(bins.energies), bins.pair_energies).astype(np.float32)
+    return [np.multiply.outer(of, of_pairs).ravel() for of in bins.by_type(values)]
 
 
 def _good(scanner: Scanner, least: int, a: PetsirdType, b: PetsirdType) -> npt.NDArray[np.bool_]:

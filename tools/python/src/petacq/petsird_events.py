@@ -1,8 +1,7 @@
-"""How records become the events of a PETSIRD file: their bins, their time blocks, and their bytes."""
+"""How records become the events of a PETSIRD file: their bins and their time blocks."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import PetacqError
-from petacq.layout import DELAYED, PROMPT, Records
+from petacq.layout import COINCIDENT, DELAYED, PROMPT, Records
 from petacq.normalisation import Normalisation
 from petacq.run import Run
 from petacq.scanner.arrangement import Integers
@@ -32,7 +31,8 @@ class Options:
     tof_bin_ticks: int = 1  #: width of a TOF bin; 0: no TOF
     energy_bins: int = 1  #: of the energy window
     delayeds: bool = True
-    only_events: bool = False  #: no singles histograms, dead time, signals and bed positions
+    triples: bool = True
+    only_events: bool = False  #: prompts and delayeds alone
     tof_resolution_ps: float | None = None  #: FWHM of the time difference of a pair, if known
     energy_resolution: float | None = None  #: FWHM / energy at 511 keV, if known
     bed_channel: int | None = None  #: channel of the tags with the position of the bed
@@ -63,11 +63,13 @@ class Bins:
     tof_bin_ticks: int
     tof_half: int  # bins on either side of the middle one
     energy_edges: npt.NDArray[np.float32]
+    pair_energies: range  # the energy bins of the photons of pairs; the others have none of them
     start_ticks: int
     ms_per_tick: float
     block_ms: int
     ranges: tuple[Range, ...] = ()
     types: tuple[PetsirdType, ...] = ()  # empty: one, in which nobody is interested
+    gamma_energy: int | None = None  # the energy bin of gammas; None: the file has no triples
 
     @property
     def end_ms(self) -> int:
@@ -91,20 +93,35 @@ class Bins:
         """The first is not the lower one, as PETSIRD wants it."""
         return [(a, b) for a in range(len(self.first_element)) for b in range(a + 1)]
 
+    @property
+    def triples_of_types(self) -> list[tuple[int, int, int]]:
+        """None is higher than the one before it. Empty if the file has no triples."""
+        pairs = [] if self.gamma_energy is None else self.pairs_of_types
+        return [(a, b, c) for a, b in pairs for c in range(b + 1)]
+
     def by_type(self, of_crystals: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
         """Values of crystals as those of the elements of each type."""
         return np.split(of_crystals[np.argsort(self.element)], self.first_element[1:])
 
-    def list_of(self, records: Records) -> Integers:
-        """Which of the ``pairs_of_types`` each record is of."""
+    def list_of_pair(self, records: Records) -> Integers:
+        """Which of the ``pairs_of_types`` each record is of; behind those, the same of delayeds."""
+        lists = len(self.pairs_of_types)
+        kind = records["kind"].astype(np.int64)
         if len(self.first_element) == 1:
-            return np.zeros(len(records), np.int64)
-        types = [
-            np.searchsorted(self.first_element, self.element.take(self._crystals(records, name)), "right") - 1
-            for name in ("crystal_a", "crystal_b")
-        ]
-        higher, lower = np.maximum(*types), np.minimum(*types)
-        return np.asarray(higher * (higher + 1) // 2 + lower, np.int64)
+            return lists * kind
+        lower, higher = np.sort(self._types(records, "crystal_a", "crystal_b"), axis=0)
+        return np.asarray(higher * (higher + 1) // 2 + lower + lists * kind, np.int64)
+
+    def list_of_triple(self, records: Records) -> Integers:
+        """Which of the ``triples_of_types`` each record is of; -1: the format has no place for it."""
+        held = (records["kind"] == PROMPT) & (records["third"] == COINCIDENT)
+        c, b, a = np.sort(self._types(records, "crystal_a", "crystal_b", "gamma_crystal"), axis=0)
+        return np.where(held, a * (a + 1) * (a + 2) // 6 + b * (b + 1) // 2 + c, -1)
+
+    def _types(self, records: Records, *names: str) -> Integers:
+        """``[name][record]``: the types of modules."""
+        elements = np.array([self.element.take(self._crystals(records, name)) for name in names])
+        return np.searchsorted(self.first_element, elements, "right") - 1
 
     def _crystals(self, records: Records, name: str) -> npt.NDArray[np.intp]:
         crystals = records[name].astype(np.intp)
@@ -116,21 +133,39 @@ class Bins:
     def energies(self) -> int:
         return len(self.energy_edges) - 1
 
+    @property
+    def pair_window(self) -> tuple[float, float]:
+        """From the lowest to the highest energy of photons of pairs, keV."""
+        return float(self.energy_edges[self.pair_energies.start]), float(self.energy_edges[self.pair_energies.stop])
+
     def detection_bins(self, crystal: npt.NDArray[Any], energy: npt.NDArray[Any]) -> Integers:
+        """Of photons of pairs."""
         element = self.element.take(crystal)
         if self.energies == 1:
             return element
         bin_of = np.searchsorted(self.energy_edges, energy, "right") - 1
-        return np.asarray(element * self.energies + np.clip(bin_of, 0, self.energies - 1), np.int64)
+        of_pairs = self.pair_energies
+        return np.asarray(element * self.energies + np.clip(bin_of, of_pairs[0], of_pairs[-1]), np.int64)
 
-    def rows(self, records: Records) -> Rows:
+    def _in_its_type(self, detection_bins: Rows) -> None:
+        """Makes detection bins of all types of modules those of their own type."""
+        if len(self.first_element) > 1:
+            first_bin = self.first_element * self.energies
+            for row in detection_bins:
+                row -= first_bin[np.searchsorted(first_bin, row, "right") - 1].astype(np.int32)
+
+    def _checked_dt(self, records: Records) -> Integers:
+        dt = records["dt"].astype(np.int64)
+        if len(records) and (longest := int(dt.max())) > self.window_ticks:
+            raise PetacqError(f"a record has dt {longest} in a window of {self.window_ticks} ticks")
+        return dt
+
+    def rows_of_pairs(self, records: Records) -> Rows:
         """``[3][record]``: detection bins of the first and of the second photon, TOF bin. PETSIRD wants the higher type of
         module first, and of one type the larger detection bin. The TOF bin holds the arrival of the first less that of the
         second."""
         crystal = {name: self._crystals(records, name) for name in ("crystal_a", "crystal_b")}
-        dt = records["dt"].astype(np.int64)
-        if len(records) and (longest := int(dt.max())) > self.window_ticks:
-            raise PetacqError(f"a record has dt {longest} in a window of {self.window_ticks} ticks")
+        dt = self._checked_dt(records)
         a = self.detection_bins(crystal["crystal_a"], records["energy_a"])
         b = self.detection_bins(crystal["crystal_b"], records["energy_b"])
         out = np.empty((3, len(records)), np.int32)
@@ -141,10 +176,31 @@ class Bins:
             dt = (2 * dt + width) // (2 * width)
         # a came first, so its arrival less that of b is -dt.
         out[2] = 0 if width == 0 else self.tof_half + np.where(a > b, -dt, dt)
-        if len(self.first_element) > 1:
-            first_bin = self.first_element * self.energies
-            for row in out[:2]:
-                row -= first_bin[np.searchsorted(first_bin, row, "right") - 1].astype(np.int32)
+        self._in_its_type(out[:2])
+        return out
+
+    def rows_of_triples(self, records: Records) -> Rows:
+        """``[5][record]``: detection bins in the order of PETSIRD, as with pairs; the TOF bins of the first with the second
+        and with the third photon."""
+        assert self.gamma_energy is not None
+        bins = np.empty((3, len(records)), np.int64)
+        for row, name in enumerate(("a", "b")):
+            bins[row] = self.detection_bins(self._crystals(records, f"crystal_{name}"), records[f"energy_{name}"])
+        bins[2] = self.element.take(self._crystals(records, "gamma_crystal")) * self.energies + self.gamma_energy
+        gamma_dt = records["gamma_dt"].astype(np.int64)
+        arrival = np.array([np.zeros_like(gamma_dt), self._checked_dt(records), gamma_dt])
+        order = np.argsort(-bins, axis=0, kind="stable")
+        first, *others = np.take_along_axis(arrival, order, 0)
+        out = np.empty((5, len(records)), np.int32)
+        out[:3] = np.take_along_axis(bins, order, 0)
+        width = self.tof_bin_ticks
+        for row, arrived in enumerate(others, 3):
+            apart = first - arrived
+            in_bins = (2 * np.abs(apart) + width) // max(2 * width, 1) * np.sign(apart)
+            if len(records) and (farthest := int(np.abs(in_bins).max())) > self.tof_half and width:
+                raise PetacqError(f"a triple has photons {farthest * width} ticks apart, which its rules do not allow")
+            out[row] = 0 if width == 0 else self.tof_half + in_bins
+        self._in_its_type(out[:3])
         return out
 
     def ms_of(self, ticks: npt.NDArray[Any]) -> Integers:
@@ -213,28 +269,46 @@ def bins_of(run: Run, options: Options) -> Bins:
     scanner = run.scanner
     types = types_of(scanner)
     window_ticks = int(run.coverage.coincidence["window_ticks"])
+    longest = window_ticks
+    lower, upper = _energy_window(run)
+    edges = np.linspace(lower, upper, options.energy_bins + 1).astype(np.float32)
+    pair_energies, gamma_energy = range(options.energy_bins), None
+    if has_triples(run) and options.triples and not options.only_events:
+        rules = run.coverage.gammas
+        longest = max(window_ticks + int(rules["before_ticks"]), int(rules["after_ticks"]))
+        # A bin between the windows, in which there is nothing, tells where each of them begins and ends.
+        of_gammas = np.array([rules["lower_keV"], rules["upper_keV"]], np.float32)
+        if of_gammas[0] > edges[-1]:
+            edges, gamma_energy = np.append(edges, of_gammas), len(edges)
+        else:
+            edges, pair_energies, gamma_energy = np.append(of_gammas, edges), range(2, 2 + options.energy_bins), 0
     half = 0
     if options.tof_bin_ticks:
-        half = (2 * window_ticks + options.tof_bin_ticks) // (2 * options.tof_bin_ticks)
+        half = (2 * longest + options.tof_bin_ticks) // (2 * options.tof_bin_ticks)
         if 2 * half + 1 > MOST_TOF_BINS:
             raise PetacqError(
-                f"{2 * half + 1} TOF bins of {options.tof_bin_ticks} ticks in a window of {window_ticks}: expected at "
+                f"{2 * half + 1} TOF bins of {options.tof_bin_ticks} ticks, for photons up to {longest} apart: expected at "
                 f"most {MOST_TOF_BINS}; choose wider ones"
             )
-    lower, upper = _energy_window(run)
     ranges = _ranges(run, options.block_ms)
     return Bins(
         element=elements_of(types),
         window_ticks=window_ticks,
         tof_bin_ticks=options.tof_bin_ticks,
         tof_half=half,
-        energy_edges=np.linspace(lower, upper, options.energy_bins + 1).astype(np.float32),
+        energy_edges=edges,
+        pair_energies=pair_energies,
         start_ticks=ranges[0].start if ranges else run.start_ticks,
         ms_per_tick=scanner.tick_ps * 1e-9,
         block_ms=options.block_ms,
         ranges=ranges,
         types=tuple(types),
+        gamma_energy=gamma_energy,
     )
+
+
+def has_triples(run: Run) -> bool:
+    return run.triples is not None and bool(run.coverage.gammas)
 
 
 def _energy_window(run: Run) -> tuple[float, float]:
@@ -252,13 +326,13 @@ def _energy_window(run: Run) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Events:
-    """The events of one kind, and of one pair of types of modules, in a time block, in pieces."""
+    """The events of one kind, and of one pair or triple of types of modules, in a time block, in pieces."""
 
     count: int
     pieces: Sequence[Any]
 
 
-_KINDS = (PROMPT, DELAYED)
+NO_EVENTS = Events(0, ())
 
 
 @dataclass(frozen=True)
@@ -267,6 +341,7 @@ class Interval:
     end_ms: int
     prompts: Sequence[Events]  #: of each pair of types
     delayeds: Sequence[Events]
+    triples: Sequence[Events]  #: of each triple of types
 
 
 def count_of(lists: Sequence[Events]) -> int:
@@ -284,11 +359,8 @@ def rows_cut(rows: Rows, begin: Integers, end: Integers) -> Sequence[Any]:
     return [rows[:, low:high] for low, high in zip(begin.tolist(), end.tolist())]
 
 
-NO_EVENTS = Events(0, ())
-
-
 class _Gathering:
-    """The events of a kind, of the time block that is not yet complete."""
+    """The events of a list, of the time block that is not yet complete."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -308,128 +380,82 @@ class _Gathering:
 
 
 @dataclass(frozen=True)
+class _Sorting:
+    """How records of a kind become lists of events."""
+
+    lists: int
+    list_of: Callable[[Records], Integers]  # -1: in none
+    rows_of: Callable[[Records], Rows]
+    cut: Cut
+
+
+@dataclass(frozen=True)
 class _Part:
     """Some records of a run."""
 
     numbers: list[int]  # of the time blocks that have any of them
     disordered: bool
-    counts: list[int]  # [kind][pair of types][time block]: events
-    pieces: Sequence[Any]  # [kind][pair of types][time block]
+    counts: list[int]  # [list][time block]: events
+    pieces: Sequence[Any]  # [list][time block]
 
 
-def _part_of(records: Records, bins: Bins, cut: Cut) -> _Part:
+def _part_of(records: Records, bins: Bins, sorting: _Sorting) -> _Part:
     number = bins.block_of(records["time"])
     present = number[np.append(0, np.flatnonzero(number[1:] != number[:-1]) + 1)]
-    lists = len(bins.pairs_of_types)
-    of_list = bins.list_of(records) + lists * records["kind"].astype(np.int64)
-    order = [np.flatnonzero(of_list == lists * kind + k) for kind in _KINDS for k in range(lists)]
+    of_list = sorting.list_of(records)
+    order = [np.flatnonzero(of_list == k) for k in range(sorting.lists)]
     first, begin, end = 0, [], []
-    for of_kind in order:
-        numbers = number.take(of_kind)
+    for of_one in order:
+        numbers = number.take(of_one)
         begin.append(first + np.searchsorted(numbers, present, "left"))
         end.append(first + np.searchsorted(numbers, present, "right"))
-        first += len(of_kind)
+        first += len(of_one)
     low, high = np.concatenate(begin), np.concatenate(end)
-    pieces = cut(bins.rows(records.take(np.concatenate(order))), low, high)
+    pieces = sorting.cut(sorting.rows_of(records.take(np.concatenate(order))), low, high)
     return _Part(present.tolist(), bool((np.diff(present) < 0).any()), (high - low).tolist(), pieces)
+
+
+def _by_time_block(
+    blocks: Iterator[Records], bins: Bins, sorting: _Sorting, done: Callable[[int], None]
+) -> Iterator[list[Events]]:
+    """The lists of each time block. ``done`` is called with numbers of records."""
+    current = 0
+    gathering = [_Gathering() for _ in range(sorting.lists)]
+    for block in blocks:
+        for first_record in range(0, len(block), _AT_ONCE):
+            part = _part_of(block[first_record : first_record + _AT_ONCE], bins, sorting)
+            if part.numbers[0] < current or part.disordered:
+                raise PetacqError("the run has records that are not in the order of time")
+            for k, number in enumerate(part.numbers):
+                while current < number:
+                    yield [of_list.take() for of_list in gathering]
+                    current += 1
+                for number_of_list, gathered in enumerate(gathering):
+                    at = number_of_list * len(part.numbers) + k
+                    gathered.add(part.counts[at], part.pieces[at])
+        done(len(block))
+    while current < bins.block_count:
+        yield [of_list.take() for of_list in gathering]
+        current += 1
 
 
 def intervals(
     run: Run, bins: Bins, cut: Cut = rows_cut, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Iterator[Interval]:
     """All that the run covers in time blocks, those without events included."""
-    pairs = run.coincidences
-    current = 0
     lists = len(bins.pairs_of_types)
-    gathering = [_Gathering() for _ in range(len(_KINDS) * lists)]
+    of_pairs = _Sorting(2 * lists, bins.list_of_pair, bins.rows_of_pairs, cut)
+    of_triples = _Sorting(len(bins.triples_of_types), bins.list_of_triple, bins.rows_of_triples, cut)
+    triples = run.triples if of_triples.lists else None
+    total = len(run.coincidences) + (len(triples) if triples is not None else 0)
     done = 0
 
-    def finish() -> Interval:
-        nonlocal current
-        begin, end = bins.block_ms_of(current)
-        current += 1
-        events = [of_list.take() for of_list in gathering]
-        return Interval(begin, end, events[:lists], events[lists:])
+    def add(records: int) -> None:
+        nonlocal done
+        done += records
+        progress(done, total)
 
-    for block in pairs.blocks(verify=True):
-        for first_record in range(0, len(block), _AT_ONCE):
-            part = _part_of(block[first_record : first_record + _AT_ONCE], bins, cut)
-            if part.numbers[0] < current or part.disordered:
-                raise PetacqError("the run has records that are not in the order of time")
-            for k, number in enumerate(part.numbers):
-                while current < number:
-                    yield finish()
-                for number_of_list, gathered in enumerate(gathering):
-                    at = number_of_list * len(part.numbers) + k
-                    gathered.add(part.counts[at], part.pieces[at])
-        done += len(block)
-        progress(done, len(pairs))
-    while current < bins.block_count:
-        yield finish()
-
-
-# Bytes: unsigned numbers are written 7 bits at a time, the low ones first; the high bit says that more follow.
-
-
-def varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def _varints(largest: int) -> tuple[npt.NDArray[np.uint32], Integers]:
-    """Of each number from 0 to the largest: its bytes, followed by zeros up to four; how many they are."""
-    if largest >= 1 << 28:
-        raise PetacqError(f"{largest + 1} detection bins: expected at most {1 << 28}")
-    places = np.arange(4)
-    left = np.arange(largest + 1)[:, None] >> (7 * places)
-    padded = (left & 0x7F | np.where(left > 0x7F, 0x80, 0)).astype(np.uint8)
-    return padded.view(np.uint32).ravel(), 1 + np.count_nonzero(left[:, 1:], axis=1)
-
-
-class EventBytes:
-    """Cuts rows into the bytes of their events, which are those of three numbers one after the other."""
-
-    def __init__(self, bins: Bins) -> None:
-        detection_bin = _varints(len(bins.element) * bins.energies - 1)
-        self._columns = (detection_bin, detection_bin, _varints(2 * bins.tof_half))
-
-    def __call__(self, rows: Rows, begin: Integers, end: Integers) -> Sequence[Any]:
-        count = rows.shape[1]
-        padded = np.empty((count, 3), np.uint32)
-        edges = np.zeros(count + 1, np.int64)
-        for column, (number, (four, length)) in enumerate(zip(rows, self._columns)):
-            padded[:, column] = four.take(number)
-            edges[1:] += length.take(number)
-        places = padded.view(np.uint8)
-        used = places != 0
-        used[:, ::4] = True  # only the first byte of a number can be 0
-        packed = np.compress(used.ravel(), places.ravel()).data  # several times faster than places[used]
-        np.cumsum(edges, out=edges)
-        return [packed[low:high] for low, high in zip(edges.take(begin).tolist(), edges.take(end).tolist())]
-
-
-def event_block(
-    begin_ms: int, end_ms: int, prompts: Sequence[Events], delayeds: Sequence[Events] | None, triangular: bool = True
-) -> list[Any]:
-    """A stream item: of the six types of time blocks the first. Lists of events are in a table of pairs of types of modules,
-    whose rows end with the diagonal if it is ``triangular``; there are none of single photons, and none of groups of three
-    and four."""
-    out = [b"\x01\x00" + varint(begin_ms) + varint(end_ms) + b"\x00", *_table(prompts, triangular)]
-    return [*out, *(_table(delayeds, triangular) if delayeds is not None else [b"\x00"]), b"\x00\x00"]
-
-
-def _table(lists: Sequence[Events], triangular: bool) -> list[Any]:
-    types = (math.isqrt(8 * len(lists) + 1) - 1) // 2
-    out: list[Any] = [varint(types)]
-    each = iter(lists)
-    for row in range(types):
-        out.append(varint(row + 1 if triangular else types))
-        for events in itertools.islice(each, row + 1):
-            out += [varint(events.count), *events.pieces]
-        if not triangular:
-            out.append(bytes(types - row - 1))
-    return out
+    pairs_found = _by_time_block(run.coincidences.blocks(verify=True), bins, of_pairs, add)
+    triples_found = _by_time_block(iter(()) if triples is None else triples.blocks(verify=True), bins, of_triples, add)
+    for number, (pairs, of_types) in enumerate(zip(pairs_found, triples_found, strict=True)):
+        yield Interval(*bins.block_ms_of(number), pairs[:lists], pairs[lists:], of_types)

@@ -15,7 +15,7 @@ from petacq.normalisation import Normalisation
 from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.petsird_blocks import Extras
 from petacq.petsird_efficiencies import MOST_PAIR_EFFICIENCIES, of_bins, pairs_of, rows_of
-from petacq.petsird_events import Bins, Options
+from petacq.petsird_events import Bins, Options, has_triples
 from petacq.run import Run
 from petacq.scanner import Scanner
 from petacq.scanner.arranged_scanner import ArrangedScanner
@@ -30,6 +30,7 @@ class Report:
 
     prompts: int = 0
     delayeds: int = 0
+    triples: int = 0
     not_held: list[str] = field(default_factory=list)
 
 
@@ -62,9 +63,9 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extr
     )
     if extras.singles:
         information.singles_histogram_level = petsird.SinglesHistogramLevelType.ALL
-        edges = bins.energy_edges[[0, -1]]
+        edges = np.array(bins.pair_window, np.float32)
         information.singles_histogram_energy_bin_edges = [petsird.BinEdges(edges=edges) for _ in bins.types]
-    _set_policies(petsird, information, run, options)
+    _set_policies(petsird, information, run, options, bins)
     exam = _exam_0_9(petsird, run) if is_0_9(petsird) else _exam(petsird, run)
     exam.external_signals = [
         petsird.ExternalSignal(type=petsird.ExternalSignalTypeEnum[s.type], description=s.description, id=s.id)
@@ -78,7 +79,7 @@ def _f32(number: float) -> float:
     return float(np.float32(number))
 
 
-def _set_policies(petsird: Any, information: Any, run: Run, options: Options) -> None:
+def _set_policies(petsird: Any, information: Any, run: Run, options: Options, bins: Bins) -> None:
     coincidence = run.coverage.coincidence
     policies = petsird.CoincidencePolicy
     policy = {
@@ -97,6 +98,11 @@ def _set_policies(petsird: Any, information: Any, run: Run, options: Options) ->
         information.collimator_type = "NONE"
         if not delayeds:
             information.delayed_event_policy = policies.NONE
+    if bins.gamma_energy is not None:
+        # A pair may have several gammas, and is a prompt, too.
+        information.triple_event_policy = petsird.TripleEventPolicy.OTHER
+        if is_0_9(petsird):
+            information.triple_events_are_stored = True
 
 
 def _date_time(petsird: Any, when: datetime) -> Any:
@@ -198,7 +204,7 @@ def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins, report: 
         efficiencies.calibration_factor = _f32(1 / normalisation.activity_factor)
     of_each = of_bins(normalisation, bins)
     old = is_0_9(petsird)
-    if not old or normalisation is not None:
+    if not old or normalisation is not None or bins.gamma_energy is not None:
         efficiencies.detection_bin_efficiencies = [of if old else of.tolist() for of in of_each]
     # The functions of 0.12 fail where a table is left out.
     if pairs.groups is None or (old and run.scanner.is_ring and not least and normalisation is None):
@@ -249,8 +255,8 @@ def _not_held_of_arrangement(scanner: Scanner) -> list[str]:
 def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> list[str]:
     scanner = run.scanner
     said = [f"times: known to {options.block_ms} ms, the length of a time block ({scanner.tick_ps:g} ps in the run)"]
-    low, high = bins.energy_edges[0], bins.energy_edges[-1]
-    what = "one bin" if bins.energies == 1 else f"{bins.energies} bins"
+    low, high = bins.pair_window
+    what = "one bin" if len(bins.pair_energies) == 1 else f"{len(bins.pair_energies)} bins"
     said.append(f"energies: {what} from {low:g} to {high:g} keV")
     if options.tof_bin_ticks == 0:
         said.append("time differences: left out")
@@ -270,6 +276,12 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
     if has_delayeds(run):
         left_out = "delayed coincidences: left out"
         said.append("the delay of delayed coincidences, and their weight" if options.delayeds else left_out)
+    if has_triples(run):
+        if bins.gamma_energy is None:
+            said.append("triples: left out")
+        else:
+            said.append("triples with a delayed gamma, and those of delayed pairs: the format has no place for them")
+            said.append("the rules of the gammas but their energies, and the efficiency for gammas, written as 0")
     if run.singles is not None:
         said.append("singles: not converted one by one")
     if coincidence.get("multiples_policy") not in (None, "RemoveMultiples"):
@@ -292,4 +304,6 @@ def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extra
     said += extras.not_held
     said += [f"written by petacqd 1.0, not known: {what}" for what in run.coverage.unknown]
     said += [f"what is missing: {part}" for part in run.coincidences.missing]
+    if run.triples is not None:
+        said += [f"what is missing: {part}" for part in run.triples.missing]
     return said

@@ -57,7 +57,7 @@ class Tap:
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
-        kind: Literal["coincidences", "singles"] = "coincidences",
+        kind: Literal["coincidences", "singles", "triples"] = "coincidences",
         prescale: SupportsIndex = 1,
         *,
         one_run: bool = False,
@@ -198,7 +198,7 @@ def _path_of_daemon() -> str:
 
 def tap(
     path: str | os.PathLike[str] | None = None,
-    kind: Literal["coincidences", "singles"] = "coincidences",
+    kind: Literal["coincidences", "singles", "triples"] = "coincidences",
     prescale: SupportsIndex = 1,
     *,
     one_run: bool = False,
