@@ -30,10 +30,11 @@ struct ActivityByCoincidence {
     std::string nuclide;
     double pairs = 0;
     double triples = 0;
-    double spurious = 0;   ///< share of what was near the source that is not from it, subtracted
-    double lost_data = 0;  ///< share of the data of the boards that did not arrive
-    double volume_ml = 0;  ///< of the cylinder; 0: a point
-    double error = 0;      ///< relative, of all
+    double spurious = 0;        ///< share of what was near the source that is not from it, subtracted
+    double spurious_error = 0;  ///< of the activity by that, relative
+    double lost_data = 0;       ///< share of the data of the boards that did not arrive
+    double volume_ml = 0;       ///< of the cylinder; 0: a point
+    double error = 0;           ///< relative, of all
 };
 
 /// Reads the run twice and writes the output. Pairs and triples whose lines pass near the source count, less
