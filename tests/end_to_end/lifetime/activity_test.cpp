@@ -66,6 +66,28 @@ TEST_CASE("the activity of a source follows from its own pairs, gammas and tripl
     refused("Na-22", {}, "--point or --cylinder");
 }
 
+TEST_CASE("gammas that come without the source are those of a run without it", "[e2e][activity]") {
+    const Site site = site_with_triples("small.scanner.json", 1275);
+    const json gammas = {
+        {"type", "point"}, {"position_mm", {-8, 3, -5}}, {"activity_MBq", 0.3}, {"photon_keV", 1275}};
+    const std::string without = record(site, gammas, 1, "depth", {"--seed", "2"}, "without");
+    const std::string run = record(site, json::array({source("Na-22", 1, false), gammas}), 1, "depth");
+    const auto with = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> arguments{"--point", "3,2,1"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome outcome = derive(site, run, "Na-22", arguments);
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        return json::parse(read_file(run + "/activity.json"))["activity_MBq"];
+    };
+    const json found = with({"--background", without});
+    const double error = found["relative_error"];
+    INFO(found.dump());
+    CHECK(error < 0.015);
+    CHECK(std::abs(found["mean"].get<double>() - 1) < 3.5 * error);
+    CHECK(with({})["mean"].get<double>() > 1.2);
+}
+
 TEST_CASE("the activity by coincidence within 1 %: nuclides, scanners, activities, air and water",
           "[.long][e2e][activity]") {
     const std::string small = "small.scanner.json";

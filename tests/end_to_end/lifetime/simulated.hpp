@@ -34,12 +34,14 @@ inline Site site_with_triples(const std::string& scanner, double gamma_keV) {
             examples / scanner};
 }
 
-/// Simulates the source (JSON, of one source) and replays it as the run "a". Returns the run directory.
+/// Simulates the source (JSON, of one or an array) and replays it as the run. Returns the run directory.
 inline std::string record(const Site& site, const nlohmann::json& source, double seconds,
                           const std::string& crystals, const std::vector<std::string>& more = {},
                           const std::string& run = "a") {
     const std::string file = (site.directory() / "source.json").string();
-    write_file(file, nlohmann::json{{"sources", {source}}}.dump());
+    write_file(
+        file,
+        nlohmann::json{{"sources", source.is_array() ? source : nlohmann::json::array({source})}}.dump());
     const std::string capture = (site.directory() / "simulated.pcap").string();
     // No truth, and all threads: some of these runs are long.
     std::vector<std::string> arguments{"--scanner",

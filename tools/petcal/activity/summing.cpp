@@ -22,7 +22,7 @@ constexpr double model_error = 0.1;  // of the correction: materials, gaps, and 
 constexpr std::uint32_t first_photon = 1;
 constexpr std::uint32_t second_photon = 2;
 
-struct Hit {
+struct UnitHit {
     std::uint32_t crystal = 0;
     std::uint32_t unit = 0;
     std::uint32_t photons = 0;  ///< bit by bit, which ones left energy here
@@ -36,7 +36,7 @@ struct Rates {
     double triples = 0;
 };
 
-struct Sums {
+struct SummingRates {
     Rates alone;
     Rates together;
     [[nodiscard]] Summing summing() const {
@@ -48,8 +48,8 @@ struct Sums {
         out.factor = out.pairs * out.gammas / out.triples;
         return out;
     }
-    void add(const Sums& other) {
-        for (const auto rates : {&Sums::alone, &Sums::together}) {
+    void add(const SummingRates& other) {
+        for (const auto rates : {&SummingRates::alone, &SummingRates::together}) {
             (this->*rates).pairs += (other.*rates).pairs;
             (this->*rates).gammas += (other.*rates).gammas;
             (this->*rates).triples += (other.*rates).triples;
@@ -57,11 +57,11 @@ struct Sums {
     }
 };
 
-/// One piece of the decays.
-class Piece {
+/// One of the pieces into which the decays are divided.
+class DecaySimulation {
   public:
-    Piece(const SummingModel& model, const corrections::Crystals& crystals,
-          const std::vector<std::uint32_t>& units, std::size_t index)
+    DecaySimulation(const SummingModel& model, const corrections::Crystals& crystals,
+                    const std::vector<std::uint32_t>& units, std::size_t index)
         : model_(model), crystals_(crystals), units_(units), random_(1, sim::Purpose::events, index) {}
 
     void decay() {
@@ -95,7 +95,7 @@ class Piece {
         }
         take_triples(positron, annihilation, measured);
     }
-    [[nodiscard]] const Sums& sums() const { return sums_; }
+    [[nodiscard]] const SummingRates& sums() const { return sums_; }
 
   private:
     void follow(const sim::Ray& ray, double energy) {
@@ -104,7 +104,7 @@ class Piece {
         crystals_.follow(ray, energy, random_, photons_[count_++]);
     }
 
-    void add_hits(const Deposits& deposits, std::uint32_t photons, std::vector<Hit>& out) {
+    void add_hits(const Deposits& deposits, std::uint32_t photons, std::vector<UnitHit>& out) {
         crystals_.hits(deposits, found_);
         for (const corrections::CrystalHit& hit : found_)
             out.push_back({hit.crystal, units_[hit.crystal], photons, model_.pairs.accepted(hit.energy),
@@ -122,15 +122,15 @@ class Piece {
             sum_.add(photons_[i]);
         together_.clear();
         add_hits(sum_, 0, together_);
-        for (Hit& hit : together_) {
-            for (const Hit& part : alone_)
+        for (UnitHit& hit : together_) {
+            for (const UnitHit& part : alone_)
                 if (part.unit == hit.unit) hit.photons |= part.photons;
         }
     }
 
     /// Of both photons of the annihilation.
     template <class Use>
-    void for_each_pair(const std::vector<Hit>& hits, Use&& use) const {
+    void for_each_pair(const std::vector<UnitHit>& hits, Use&& use) const {
         for (std::size_t i = 0; i < hits.size(); ++i) {
             for (std::size_t j = i + 1; j < hits.size(); ++j) {
                 const std::uint32_t a = hits[i].photons;
@@ -143,21 +143,21 @@ class Piece {
             }
         }
     }
-    [[nodiscard]] double pairs(const std::vector<Hit>& hits) const {
+    [[nodiscard]] double pairs(const std::vector<UnitHit>& hits) const {
         double sum = 0;
         for_each_pair(hits, [&](std::size_t, std::size_t, double chance) { sum += chance; });
         return sum;
     }
-    [[nodiscard]] static double gammas(const std::vector<Hit>& hits) {
+    [[nodiscard]] static double gammas(const std::vector<UnitHit>& hits) {
         double sum = 0;
-        for (const Hit& hit : hits)
+        for (const UnitHit& hit : hits)
             sum += hit.in_gammas;
         return sum;
     }
-    [[nodiscard]] double triples(const std::vector<Hit>& hits) const {
+    [[nodiscard]] double triples(const std::vector<UnitHit>& hits) const {
         double sum = 0;
         for_each_pair(hits, [&](std::size_t i, std::size_t j, double chance) {
-            for (const Hit& hit : hits)
+            for (const UnitHit& hit : hits)
                 if (hit.unit != hits[i].unit && hit.unit != hits[j].unit) sum += chance * hit.in_gammas;
         });
         return sum;
@@ -181,7 +181,7 @@ class Piece {
         sums_.together.triples += triples(together_);
         // Without the other gammas.
         const std::uint32_t spared = ((1U << others) - 1) & ~((1U << annihilation) - 1);
-        std::erase_if(alone_, [&](const Hit& hit) { return (hit.photons & spared) != 0; });
+        std::erase_if(alone_, [&](const UnitHit& hit) { return (hit.photons & spared) != 0; });
         sums_.alone.triples += triples(alone_);
     }
 
@@ -189,14 +189,14 @@ class Piece {
     const corrections::Crystals& crystals_;
     const std::vector<std::uint32_t>& units_;
     sim::Random random_;
-    Sums sums_;
+    SummingRates sums_;
     std::vector<Deposits> photons_;  ///< the first `count_` of them
     std::size_t count_ = 0;
     Deposits gamma_;
     Deposits sum_;
     std::vector<corrections::CrystalHit> found_;
-    std::vector<Hit> alone_;
-    std::vector<Hit> together_;
+    std::vector<UnitHit> alone_;
+    std::vector<UnitHit> together_;
 };
 
 }  // namespace
@@ -204,19 +204,19 @@ class Piece {
 Summing simulate_summing(const SummingModel& model, net::WorkerPool& pool) {
     const corrections::Crystals crystals(model.scanner, {true, true});
     const std::vector<std::uint32_t> units = petlm::units_of_crystals(model.scanner.geometry);
-    std::vector<Sums> sums(pieces);
+    std::vector<SummingRates> sums(pieces);
     image::for_each_on(pool, pieces, [&](std::size_t index) {
-        Piece piece(model, crystals, units, index);
+        DecaySimulation piece(model, crystals, units, index);
         for (std::size_t i = 0; i < decays / pieces; ++i)
             piece.decay();
         sums[index] = piece.sums();
     });
-    Sums all;
-    for (const Sums& of_piece : sums)
+    SummingRates all;
+    for (const SummingRates& of_piece : sums)
         all.add(of_piece);
     Summing out = all.summing();
     double squares = 0;
-    for (const Sums& of_piece : sums)
+    for (const SummingRates& of_piece : sums)
         squares += std::pow(of_piece.summing().factor - out.factor, 2);
     const double statistical = std::sqrt(squares / (pieces * (pieces - 1)));
     out.error = std::hypot(statistical, model_error * (out.factor - 1)) / out.factor;
