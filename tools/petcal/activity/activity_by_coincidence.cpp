@@ -24,7 +24,7 @@
 namespace petacq::petcal {
 namespace {
 
-constexpr double spurious_error = 0.1;  // of what is subtracted as spurious
+constexpr double spurious_error = 0.05;  // of what is subtracted: as well do lines of gammas stand for it
 constexpr double most_lost = 0.01;
 
 void check_rules(const petlm::ExportSource& triples) {
@@ -101,7 +101,7 @@ ActivityByCoincidence derive(const config::Scanner& scanner, const ActivityByCoi
         counted.counts, {gamma.per_decay, nuclide->chance(gamma, true)}, {summing.factor, summing.error});
     found.pairs = counted.pairs;
     found.triples = counted.triples;
-    found.spurious = 1 - found.pairs / counted.near;
+    found.spurious = counted.spurious();
     found.spurious_error = spurious_error * std::abs(found.spurious);
     found.volume_ml = lines.is_point() ? 0 : lines.volume_ml();
     found.error = std::hypot(found.activity.error(), found.spurious_error, found.lost_data);

@@ -37,9 +37,10 @@ struct ActivityByCoincidence {
     double error = 0;           ///< relative, of all
 };
 
-/// Reads the run twice and writes the output. Pairs and triples whose lines pass near the source count, less
-/// randoms by delayeds, gammas by chance by delayed gammas, and spurious pairs by the lines that pass a
-/// little further from it. Throws config::Error for runs that do not fit the method, with what was expected.
+/// Reads the run and writes the output. Pairs and triples whose lines pass near the source count
+/// (LineWeights), less randoms by delayeds and gammas by chance by delayed gammas; what photons that meet in
+/// a detector unit change is simulated (simulate_summing). Throws config::Error for runs that do not fit the
+/// method, with what was expected.
 ActivityByCoincidence activity_by_coincidence(const config::Scanner& scanner,
                                               const ActivityByCoincidenceOptions& options);
 

@@ -59,18 +59,18 @@ void count_pairs(const petlm::ExportSource& pairs, const LineWeights& weights,
                 in_units[line.part][a] += counts;
                 if (a != b) in_units[line.part][b] += counts;
                 if (!(line.weight > 0)) continue;
-                out.near += of_kind;
+                out.pairs_near += of_kind;
                 if (!prompt) continue;
                 out.photopeak.add(c.energy_a);
                 out.photopeak.add(c.energy_b);
             }
         },
         "reading");
-    if (out.near < least_near * all)
+    if (out.pairs_near < least_near * all)
         refuse_run(pairs, fmt::format(
                               "at least {:.0f} % of the pairs to pass near the source, found {:.1f} %: check "
                               "--point or --cylinder",
-                              100 * least_near, 100 * out.near / all));
+                              100 * least_near, 100 * out.pairs_near / all));
     for (const estimate::PartCounts& part : out.counts.parts)
         out.pairs += part.pairs.sum;
 }
@@ -96,6 +96,7 @@ void count_triples(const petlm::ExportSource& triples, const LineWeights& weight
                     out.counts.parts[line.part].triples.add(counts);
                     gammas[line.part][gamma] += counts;
                     out.triples += counts;
+                    if (line.weight > 0) out.triples_near += counts;
                 }
             }
         },

@@ -16,10 +16,15 @@ namespace petacq::petcal {
 
 struct RunCounts {
     estimate::CoincidenceCounts counts;
-    double near = 0;     ///< pairs near the source, without randoms
-    double pairs = 0;    ///< of these, from the source
-    double triples = 0;  ///< of all parts, with the gamma in another detector unit than the pair
+    double pairs = 0;                       ///< of all parts, from the source
+    double triples = 0;                     ///< of these, with a gamma in another detector unit than the pair
+    double pairs_near = 0;                  ///< pairs on lines near the source, without randoms
+    double triples_near = 0;                ///< likewise
     corrections::PhotopeakWidth photopeak;  ///< of the prompts near the source
+
+    /// The share of the pairs near the source that a photon and a gamma make: triples have none of these, and
+    /// as many pairs that scattered in the source.
+    [[nodiscard]] double spurious() const { return 1 - pairs / pairs_near * triples_near / triples; }
 };
 
 /// All throw config::Error for runs that do not fit the method, with what was expected.
