@@ -115,10 +115,14 @@ TEST_CASE("lifetimes are those of the simulator where chance adds many gammas an
 TEST_CASE("lifetimes of a scanner that turns", "[e2e][lifetime]") {
     const Site site = site_with_triples("scanners/two-heads.scanner.json", 1157);
     const std::string run = record(site, tissue("Sc-44", 2, 1.8), 1, "depth", {"--rotation", "60"});
-    const json found = figures(run, {"--region", "source=sphere:6,3,2,4", "--tof", "283"});
+    const json results = results_of(run, {"--region", "source=sphere:6,3,2,4", "--tof", "283"});
+    const json& found = results["figures"];
     check(found, "ortho_ns", 1.8, 0);
     check(found, "ortho_intensity", 0.28, 0);
     CHECK(found["ortho_ns"]["error"] < 0.15);
+    // On lines that do not turn with the scanner most would miss the source.
+    const json ledger = site.run_json("a")["ledger"];
+    CHECK(results["tables"]["regions"]["rows"][0][1] > 0.95 * ledger["gammas"]["triples"].get<double>());
 }
 
 TEST_CASE("a million triples of three nuclides and two scanners: ortho-positronium within 20 ps",
