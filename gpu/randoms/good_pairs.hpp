@@ -100,7 +100,8 @@ class GoodPairs {
     Kinds inside_;  ///< [kind][place of the crystal among all, bin by bin]
     /// [a * cells + b], a <= b: [x][y] the sum of v_i[x] v_j[y] over good pairs, i in a and j in b.
     std::vector<PairChances::ByKinds> joined_;
-    std::vector<double> in_zone_;  ///< [row] values of a cell; 0 outside its zone
+    std::vector<PairChances::ByKinds> own_;  ///< [side][x][y] the sum of v_i[x] v_i[y]
+    std::vector<double> in_zone_;            ///< [row] values of a cell; 0 outside its zone
     std::vector<double> below_;
     std::vector<double> above_;
     std::vector<double> reversed_;
