@@ -109,14 +109,19 @@ double GoodPairs::total(std::span<const PairChances> chances) const {
     return sum;
 }
 
-std::vector<double> GoodPairs::good_parts() const {
-    const std::uint32_t count = cells_.count();
-    std::vector<double> in_cell(count);
-    for (std::uint32_t cell = 0; cell < count; ++cell) {
+std::vector<double> GoodPairs::in_cells() const {
+    std::vector<double> in_cell(cells_.count());
+    for (std::uint32_t cell = 0; cell < cells_.count(); ++cell) {
         for (const std::vector<double>& rates : rates_)
             in_cell[cell] += std::accumulate(rates.begin() + bins_.first_bin(cell),
                                              rates.begin() + bins_.first_bin(cell + 1), 0.0);
     }
+    return in_cell;
+}
+
+std::vector<double> GoodPairs::good_parts() const {
+    const std::uint32_t count = cells_.count();
+    const std::vector<double> in_cell = in_cells();
     std::vector<double> parts = cells_.good_parts;  // where there are no singles
     for (std::uint32_t a = 0; a < count; ++a) {
         for (std::uint32_t b = a; b < count; ++b) {
@@ -365,15 +370,16 @@ void GoodPairs::join_inside(std::uint32_t cell) {
 void GoodPairs::sum_others(std::uint32_t cell, std::span<const PairChances> chances) {
     const std::uint32_t first = bins_.first_bin(cell);
     const std::uint32_t end = bins_.first_bin(cell + 1);
-    for (std::size_t x = 0; x < single_kinds; ++x) {
-        std::vector<double>& others = others_[x];
+    for (std::vector<double>& others : others_)
         std::fill(others.begin() + first, others.begin() + end, 0.0);
-        for (std::uint32_t b = 0; b < cells_.count(); ++b) {
-            if (b == cell || !can_join(cell, b)) continue;
-            const PairChances& c = chances[std::size_t{cell} * cells_.count() + b];
-            for (std::size_t y = 0; y < single_kinds; ++y) {
-                for (std::uint32_t bin = first; bin < end; ++bin)
-                    others[bin] += c.of[x][y] * near(y, bin, b);
+    for (std::uint32_t b = 0; b < cells_.count(); ++b) {
+        if (b == cell || !can_join(cell, b)) continue;
+        const PairChances& c = chances[std::size_t{cell} * cells_.count() + b];
+        for (std::size_t y = 0; y < single_kinds; ++y) {
+            for (std::uint32_t bin = first; bin < end; ++bin) {
+                const double values = near(y, bin, b);
+                for (std::size_t x = 0; x < single_kinds; ++x)
+                    others_[x][bin] += c.of[x][y] * values;
             }
         }
     }

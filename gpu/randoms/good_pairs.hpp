@@ -45,6 +45,8 @@ class GoodPairs {
     /// The values of the following calls; they must not change in between. Throws std::invalid_argument if
     /// their number is not that of the crystals.
     void use(const CrystalValues& values);
+    /// [cell] the values of all kinds of the crystals in it.
+    [[nodiscard]] std::vector<double> in_cells() const;
     /// `chances`: c [a * cells + b], of i in a and j in b.
     [[nodiscard]] double total(std::span<const PairChances> chances) const;
     /// The sum of |dt| over the same pairs, in ticks.

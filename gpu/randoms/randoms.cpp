@@ -457,14 +457,8 @@ double RandomsEstimator::find_partner_weight(const IntervalSums& sums, const Win
 
 void RandomsEstimator::find_contents(WindowContents& contents) const {
     const PairCells& cells = pairs_.cells();
-    contents.singles.assign(cells.count(), 0);
-    double lone = 0;
-    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        const std::vector<double>& rates = by_pair_.rates.of[kind];
-        for (std::size_t i = 0; i < rates.size(); ++i)
-            contents.singles[cell_of_[i]] += rates[i];
-        if (kind == lone_single) lone = sum_of(rates);
-    }
+    contents.singles = pairs_.in_cells();
+    const double lone = sum_of(by_pair_.rates.of[lone_single]);
     const double singles = sum_of(contents.singles);
     const double annihilations = contents.load / window_width(rules_);
     if (annihilations > 0) contents.lone = std::clamp(lone / annihilations, 0.0, 1.0);

@@ -60,6 +60,10 @@ WindowCorrelations::Factors WindowCorrelations::find(const std::function<double(
                 good_partner[c * n + a] += partners_[at] * good_[b * n + c];
         }
     }
+    for (double& part : own)
+        part = factor(part);
+    std::vector<double> of_good_partner(n * n);
+    std::transform(good_partner.begin(), good_partner.end(), of_good_partner.begin(), factor);
     std::vector<double> of_a(n);
     std::vector<double> of_b(n);
     std::vector<double> columns(n);
@@ -99,8 +103,7 @@ WindowCorrelations::Factors WindowCorrelations::find(const std::function<double(
             for (std::size_t c = 0; c < n; ++c) {
                 of_b[c] = of_good[a * n + c] * of_good[b * n + c];
                 of_a[c] = singles_[c] * of_b[c];
-                independent += of_a[c] * factor(own[c]) * factor(good_partner[a * n + c]) *
-                               factor(good_partner[b * n + c]);
+                independent += of_a[c] * own[c] * of_good_partner[a * n + c] * of_good_partner[b * n + c];
             }
             const double others = ratio(sum_over(of_a, of_own, of_b), independent);
             for (const std::size_t at : {a * n + b, b * n + a}) {
