@@ -14,6 +14,8 @@ namespace {
 using config::sum_of;
 
 constexpr unsigned rounds = 20;
+/// Fewer pairs than these are none.
+constexpr double fewest = 1e-100;
 
 /// Pairs in both orders.
 double pairs_of(const PairsOfSectors& known, std::size_t sectors, std::size_t a, std::size_t b) {
@@ -41,6 +43,7 @@ PairsBySide::PairsBySide(const PairCells& cells, std::span<const std::uint16_t> 
             side_of_.push_back(side);
         }
         whole_ = whole_ && crystals[sector].size() <= 1;
+        modules_ += crystals[sector].empty() ? 0 : 1;
     }
     first_.push_back(static_cast<std::uint32_t>(side_of_.size()));
     for (std::size_t i = 0; i < sector_of.size(); ++i) {
@@ -134,8 +137,9 @@ std::vector<double> PairsBySide::spread(PairsOfSectors known, Fit& fit) const {
                 each([&](std::size_t, std::size_t, std::size_t, double trues, double randoms) {
                     all += trues + randoms;
                 });
-                const double scale = all > 0 ? pairs / all : 0;
-                const double evenly = all > 0 ? 0 : pairs / double(sides_of_[a].size() * sides_of_[b].size());
+                const double scale = all > fewest ? pairs / all : 0;
+                const double evenly =
+                    all > fewest ? 0 : pairs / double(sides_of_[a].size() * sides_of_[b].size());
                 each([&](std::size_t p, std::size_t q, std::size_t place, double trues, double randoms) {
                     if (last) {
                         const double spread_here = scale * (trues + randoms) + evenly;
@@ -153,9 +157,15 @@ std::vector<double> PairsBySide::spread(PairsOfSectors known, Fit& fit) const {
         }
         if (last) break;
         for (std::size_t p = 0; p < pieces(); ++p)
-            if (found[p] > 0) fit.of_piece[p] *= std::sqrt(known.ends[p] / found[p]);
+            if (found[p] > fewest) fit.of_piece[p] *= std::sqrt(known.ends[p] / found[p]);
+        // Larger factors of pieces and smaller ones of distances mean the same, and would grow for ever.
+        const double size = sum_of(fit.of_piece) / static_cast<double>(pieces());
+        if (!(size > 0)) continue;
+        for (double& factor : fit.of_piece)
+            factor /= size;
         for (std::size_t at = 0; at < found_at.size(); ++at)
-            if (expected_at[at] > 0) fit.of_distance[at] *= found_at[at] / expected_at[at];
+            if (expected_at[at] > fewest)
+                fit.of_distance[at] *= size * size * (found_at[at] / expected_at[at]);
     }
     return out;
 }
