@@ -310,6 +310,8 @@ json full_status(std::uint64_t n) {
                         {"writer_blocks", 2},
                         {"writer_high_water", 7},
                         {"writer_stalls", n},
+                        {"seconds_waiting", n},
+                        {"seconds_stalls", n},
                         {"capture_batches", 3},
                         {"capture_high_water", 9},
                         {"log_overrun", 0},
