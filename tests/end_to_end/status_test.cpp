@@ -157,7 +157,7 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
         CHECK(stage["utilisation"] >= 0);
         CHECK(stage["utilisation"] <= 1);
     }
-    CHECK(stages == std::vector<std::string>{"receiver 0", "acquisition", "pipeline", "seconds", "writer",
+    CHECK(stages == std::vector<std::string>{"receiver 0", "acquisition", "pipeline", "second sums", "writer",
                                              "writer seconds"});
     CHECK(status["queues"]["seconds_waiting"] <= 4);
     CHECK(status["queues"]["seconds_stalls"].is_number_unsigned());
