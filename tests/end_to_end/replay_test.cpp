@@ -196,8 +196,8 @@ TEST_CASE("a simulated capture holds the datagrams that petsim sends, and can be
 TEST_CASE("a run says for how long its expected randoms are uncertain", "[e2e][replay]") {
     Site site;
     const std::string capture = (site.directory() / "simulated.pcap").string();
-    simulate(site, {"--duration-s", "0.5", "--rate", "400000", "--sources", "4", "--seed", "6", "--write",
-                    capture});
+    simulate(site, {"--duration-s", "0.5", "--cylinder", "0,0,0,10,20,5", "--sources", "4", "--seed", "6",
+                    "--write", capture});
     struct Rule {
         std::string name;
         const char* policy;
