@@ -159,6 +159,7 @@ json full_status(std::uint64_t n) {
                   {"randoms_fraction", 0.18975},
                   {"multiples_per_s", 12.0 * x},
                   {"expected_randoms_per_s", nullptr},
+                  {"expected_randoms_uncertain", nullptr},
                   {"necr_per_s", 543.0 * x},
                   {"necr_scatter_fraction", 0.2},
                   {"necr_scatter_fraction_from", "mouse phantom, May"},
