@@ -4,9 +4,12 @@ import of the geometry."""
 import contextlib
 import io
 import json
+import os
 import unittest
+from typing import Any
 
 import numpy as np
+import random_scanner
 import support
 
 import petacq
@@ -30,12 +33,23 @@ EXAMPLES = support.SOURCE / "config" / "examples" / "scanners"
 END = 3_000_000_000
 
 
+def description_of(name: str) -> dict[str, Any]:
+    """An example, the scanner of turned modules, or a random one, which is named by its number."""
+    if name.isdigit():
+        return random_scanner.random_description(np.random.default_rng(int(name)))
+    if name == "turned":
+        return support.TURNED
+    scanner = json.loads((EXAMPLES / f"{name}.scanner.json").read_text())
+    scanner.pop("rotation", None)  # petsird_blocks_test has a scanner that turns
+    return scanner
+
+
 def made_run(name: str) -> petacq.Run:
     """A run of pairs of any crystals."""
     folder = support.scratch() / f"{name}-run"
     if not folder.exists():
         folder.mkdir()
-        scanner = support.TURNED if name == "turned" else json.loads((EXAMPLES / f"{name}.scanner.json").read_text())
+        scanner = description_of(name)
         count = petacq.Scanner.from_json(scanner).crystal_count
         random = np.random.default_rng(3)
         records = np.zeros(500, COINCIDENCE)
@@ -89,33 +103,42 @@ def front_of(scanner, of_type: int, detection_bin: int) -> np.ndarray:
 
 
 class AnyScanner(unittest.TestCase):
+    def check_events(self, name: str) -> None:
+        run, path, scanner, lists, report = written(name)
+        compare(run, path)
+        places = run.scanner.positions_mm()
+        # Numbers of 32 bits: to half a unit of the last place in each of rotation and translation.
+        tolerance = max(6e-6, 3e-8 * 3 * np.abs(places).max())
+        records = np.concatenate(list(run.coincidences.blocks()))
+        for kind, key in ((petacq.PROMPT, "prompt_events"), (petacq.DELAYED, "delayed_events")):
+            expected = records[records["kind"] == kind]
+            self.assertEqual(sum(map(len, lists[key].values())), len(expected))
+            of_run = np.sort(np.column_stack([expected["crystal_a"], expected["crystal_b"]]), axis=1).tolist()
+            found = []
+            for (a, b), events in lists[key].items():
+                if a < b:
+                    self.assertEqual(events, [])
+                for event in events:
+                    first, second = event.detection_bins
+                    self.assertTrue(a > b or first >= second)
+                    fronts = np.array([front_of(scanner, a, first), front_of(scanner, b, second)])
+                    apart = np.linalg.norm(places - fronts[:, None], axis=2)
+                    self.assertLess(apart.min(1).max(), tolerance)
+                    found.append(sorted(apart.argmin(1).tolist()))
+            self.assertEqual(sorted(found), sorted(of_run))
+        self.assertIn("BDMs and DUs", " ".join(report.not_held))
+
     def test_every_event_is_between_its_crystals(self):
-        for name, types in (("phoswich", 2), ("insert", 2), ("two-heads", 1), ("turned", 4)):
+        for name in ("phoswich", "insert", "two-heads", "box", "hexagon", "monolithic", "unequal-blocks", "turned"):
             with self.subTest(name):
-                run, path, scanner, lists, report = written(name)
-                self.assertEqual(len(scanner.scanner_geometry.replicated_modules), types)
-                compare(run, path)
-                places = run.scanner.positions_mm()
-                # Numbers of 32 bits: to half a unit of the last place in each of rotation and translation.
-                tolerance = max(6e-6, 3e-8 * 3 * np.abs(places).max())
-                records = np.concatenate(list(run.coincidences.blocks()))
-                for kind, key in ((petacq.PROMPT, "prompt_events"), (petacq.DELAYED, "delayed_events")):
-                    expected = records[records["kind"] == kind]
-                    self.assertEqual(sum(map(len, lists[key].values())), len(expected))
-                    of_run = np.sort(np.column_stack([expected["crystal_a"], expected["crystal_b"]]), axis=1).tolist()
-                    found = []
-                    for (a, b), events in lists[key].items():
-                        if a < b:
-                            self.assertEqual(events, [])
-                        for event in events:
-                            first, second = event.detection_bins
-                            self.assertTrue(a > b or first >= second)
-                            fronts = np.array([front_of(scanner, a, first), front_of(scanner, b, second)])
-                            apart = np.linalg.norm(places - fronts[:, None], axis=2)
-                            self.assertLess(apart.min(1).max(), tolerance)
-                            found.append(sorted(apart.argmin(1).tolist()))
-                    self.assertEqual(sorted(found), sorted(of_run))
-                self.assertIn("BDMs and DUs", " ".join(report.not_held))
+                self.check_events(name)
+
+    def test_random_scanners(self):
+        """PETACQ_LONG=1: many."""
+        for seed in range(60 if "PETACQ_LONG" in os.environ else 4):
+            with self.subTest(seed=seed):
+                self.check_events(str(seed))
+                self.check_import(str(seed))
 
     def test_time_differences_belong_to_the_first_of_an_event(self):
         run, _, scanner, lists, _ = written("phoswich")
@@ -171,30 +194,42 @@ class AnyScanner(unittest.TestCase):
                 self.assertEqual(found, float(modules[a].group != modules[b].group), (a, b))
         self.assertEqual(len({m.group for m in modules}), 2)
 
+    def check_import(self, name: str) -> tuple[petacq.Scanner, petacq.Scanner]:
+        """What petacq-geometry finds in the file, and the scanner of the run."""
+        run, path, *_ = written(name)
+        document = support.scratch() / f"{name}.found.json"
+        numbers = support.scratch() / f"{name}.numbers.csv"
+        said = io.StringIO()
+        options = ("--petsird", path, "--tick-ps", 10, "-o", document, "--numbers", numbers, "--force")
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            status = command.main([str(option) for option in options])
+        self.assertEqual(status, 0, said.getvalue())
+        found = petacq.Scanner.load(document)
+        places, sizes, outward = run.scanner.positions_mm(), run.scanner.sizes_mm(), run.scanner.outward()
+        self.assertEqual(found.crystal_count, run.scanner.crystal_count)
+        in_file = np.concatenate([of.crystals.ravel() for of in types_of(run.scanner)])
+        mapped = in_file[np.loadtxt(numbers, int, delimiter=",", skiprows=1, ndmin=2)[:, 1]]
+        np.testing.assert_array_equal(np.sort(mapped), np.arange(len(places)))
+        tolerance = max(6e-6, 2e-7 * np.abs(places).max())
+        self.assertLess(np.linalg.norm(found.positions_mm() - places[mapped], axis=1).max(), tolerance)
+        np.testing.assert_allclose(found.outward(), outward[mapped], atol=1e-6)
+        # Rows and columns of a module that is turned by a quarter change places. Numbers of 32 bits tell sizes less well.
+        of_file = sizes[mapped]
+        of_file[:, 1:].sort()
+        of_found = found.sizes_mm()
+        of_found[:, 1:].sort()
+        np.testing.assert_allclose(of_found, of_file, atol=5e-5 if name.isdigit() else 1e-6)
+        return found, run.scanner
+
     def test_geometry_comes_back(self):
-        for name in ("phoswich", "insert", "box", "two-heads", "unequal-blocks", "two-rings", "partial-ring", "turned"):
+        names = ("phoswich", "insert", "box", "two-heads", "unequal-blocks", "two-rings", "partial-ring", "hexagon", "turned")
+        for name in names:
             with self.subTest(name):
-                run, path, *_ = written(name)
-                document = support.scratch() / f"{name}.found.json"
-                numbers = support.scratch() / f"{name}.numbers.csv"
-                said = io.StringIO()
-                options = ("--petsird", path, "--tick-ps", 10, "-o", document, "--numbers", numbers, "--force")
-                with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-                    status = command.main([str(option) for option in options])
-                self.assertEqual(status, 0, said.getvalue())
-                found = petacq.Scanner.load(document)
-                places, sizes, outward = run.scanner.positions_mm(), run.scanner.sizes_mm(), run.scanner.outward()
-                self.assertEqual(found.crystal_count, run.scanner.crystal_count)
-                in_file = np.concatenate([of.crystals.ravel() for of in types_of(run.scanner)])
-                mapped = in_file[np.loadtxt(numbers, int, delimiter=",", skiprows=1)[:, 1]]
-                np.testing.assert_array_equal(np.sort(mapped), np.arange(len(places)))
-                self.assertLess(np.linalg.norm(found.positions_mm() - places[mapped], axis=1).max(), 6e-6)
-                np.testing.assert_allclose(found.sizes_mm(), sizes[mapped], atol=1e-6)
-                np.testing.assert_allclose(found.outward(), outward[mapped], atol=1e-6)
+                found, scanner = self.check_import(name)
                 self.assertEqual(found.name, name)
                 # Modules and layers are those of the description.
-                self.assertEqual(len(found.arrangement.modules), len(run.scanner.arrangement.modules))
-                self.assertEqual(len(found.arrangement.types), len(run.scanner.arrangement.types))
+                self.assertEqual(len(found.arrangement.modules), len(scanner.arrangement.modules))
+                self.assertEqual(len(found.arrangement.types), len(scanner.arrangement.types))
 
     def test_damaged_files_get_an_error(self):
         _, path, *_ = written("two-heads")
