@@ -271,7 +271,7 @@ class Import(unittest.TestCase):
         return table(site / "crystals.csv")["crystal"].astype(int)
 
     def test_a_map_as_stir_has_them_in_its_examples(self):
-        """Twelve flat modules of 15 crystals with a gap of 0.5 mm, as those of the SAFIR dual ring; four decimals, some less."""
+        """Number by number that of examples/SAFIR_genericScanner: twelve flat modules of 15 crystals with a gap of 0.5 mm."""
         lines = ["#ring\t#detector\t#layer\tx\ty\tz"]
         along = (np.arange(15) - 7) * 2.2 + np.where(np.arange(15) >= 7, 0.25, -0.25)
         for ring in range(16):
