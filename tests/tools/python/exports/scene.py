@@ -41,7 +41,6 @@ FRAME_S = (0.7, 3.2)
 EFFICIENCY = 0.55
 VOXEL_MM = 1.6
 
-
 # Two layers of unequal grids, with few lines.
 LAYERS = {
     "name": "layers",
@@ -159,7 +158,7 @@ class Scene:
         return output
 
 
-# Of scanners in the long form few decays are enough to tell one crystal from another; with more the bar is the same.
+# Few decays tell whether lines end in the right crystals, with the right factors. PETACQ_LONG=1: enough for the bar of the short form.
 LONG = "PETACQ_LONG" in os.environ
 FEWER = 2 if LONG else 40
 SHORT = Scene(SCANNER, ACTIVITY_MBQ, {"min_module_difference": 3, "max_ring_difference": 2})
