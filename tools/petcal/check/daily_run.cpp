@@ -100,11 +100,6 @@ void add_true_pairs(const config::Geometry& g, const daemon::Second& second, con
 void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
     const config::Geometry& g = run.scanner.geometry;
     const auto crystals = daemon::crystals_by_unit(g);
-    if (g.bdm_count > max_checked) {
-        fail(run.directory, "expected a scanner of at most " + std::to_string(max_checked) +
-                                " modules (BDMs), whose pairs fit into memory, found " +
-                                std::to_string(g.bdm_count));
-    }
     run.sums = daemon::DetectorSums::none(g);
     run.singles.resize(g.crystal_count());
     run.module_true.resize(std::size_t{g.bdm_count} * g.bdm_count);
@@ -139,6 +134,10 @@ DailyRun load_daily_run(const std::filesystem::path& directory) {
         run.started = daemon::utc_text(anchor->utc);
     daemon::RecordedDetector recorded(directory);
     run.scanner = recorded.scanner();
+    if (const std::uint32_t modules = run.scanner.geometry.bdm_count; modules > max_checked) {
+        fail(directory, "expected a scanner of at most " + std::to_string(max_checked) +
+                            " modules (BDMs), whose pairs fit into memory, found " + std::to_string(modules));
+    }
     run.spectra = config::load_spectra(directory / daemon::spectra_file, run.scanner.geometry);
     add_seconds(recorded, run);
     return run;
