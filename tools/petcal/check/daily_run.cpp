@@ -43,28 +43,29 @@ std::string nuclide_of(const daemon::Coverage& coverage) {
 }
 
 /// The same of the long form: the randoms of two modules are in proportion to those of both, among modules
-/// that had prompts. Nothing if the second has no prompts by pair of modules.
+/// that had prompts.
 void add_true_pairs_of_long_form(const config::Geometry& g, const daemon::Second& second,
                                  const daemon::DetectorSums& sums, std::vector<double>& pairs) {
-    const std::size_t n = g.bdm_count;
-    if (second.sums.module_pairs.size() != n * n) return;
+    const std::uint32_t n = g.bdm_count;
+    const gpu::Sectors sectors = gpu::Sectors::of(g);
     double all = 0;
     double products = 0;
     std::vector<double> randoms(n);
-    for (std::size_t a = 0; a < n; ++a) {
+    for (std::uint32_t a = 0; a < n; ++a) {
         randoms[a] = std::max(sums.modules[a].ends - sums.modules[a].trues, 0.0);
         all += randoms[a];
     }
-    const auto prompts = [&](std::size_t a, std::size_t b) {
-        return static_cast<double>(second.sums.module_pairs[a * n + b]) + second.sums.module_pairs[b * n + a];
+    const auto prompts = [&](std::uint32_t a, std::uint32_t b) {
+        return sectors.share(second.sums.module_pairs, a, b) + sectors.share(second.sums.module_pairs, b, a);
     };
-    for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b)
+    for (std::uint32_t a = 0; a < n; ++a)
+        for (std::uint32_t b = 0; b < n; ++b)
             products += prompts(a, b) > 0 ? randoms[a] * randoms[b] : 0;
     const double scale = products > 0 ? all / products : 0;
-    for (std::size_t a = 0; a < n; ++a) {
-        for (std::size_t b = 0; b < n; ++b)
-            if (prompts(a, b) > 0) pairs[a * n + b] += prompts(a, b) - scale * randoms[a] * randoms[b];
+    for (std::uint32_t a = 0; a < n; ++a) {
+        for (std::uint32_t b = 0; b < n; ++b)
+            if (prompts(a, b) > 0)
+                pairs[std::size_t{a} * n + b] += prompts(a, b) - scale * randoms[a] * randoms[b];
     }
 }
 

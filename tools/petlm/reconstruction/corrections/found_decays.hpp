@@ -20,9 +20,12 @@ struct PartsOfTurn {
     std::function<std::size_t(std::uint64_t time)> at;
 };
 
+/// Proportional to the time without a half-life (0). `coverage` outlives it.
+DecaysIn decays_of(const daemon::Coverage& coverage, double half_life_s);
+
 /// [part] of the decays in the time of `coverage` whose pairs were found, the share in it: their sum is 1.
-/// Without a half-life (0) as many decays happen at all times. What `live` does not tell of a time is the
-/// mean of what it tells; within a time of it, all moments are alike. Without any time all parts are alike.
+/// What `live` does not tell of a time is the mean of what it tells; within a time of it, all moments are
+/// alike. Without any time all parts are alike.
 std::vector<double> found_decays(const ScannerAngle& angle, const PartsOfTurn& parts,
                                  const daemon::Coverage& coverage, double half_life_s,
                                  const std::vector<LiveTime>& live);

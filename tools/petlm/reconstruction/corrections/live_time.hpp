@@ -1,6 +1,8 @@
 // What a run found, moment by moment.
 #pragma once
 
+#include <functional>
+
 #include "gpu/tick_range.hpp"
 
 namespace petacq::petlm {
@@ -11,5 +13,8 @@ struct LiveTime {
     gpu::TickRange time;
     double live = 1;
 };
+
+/// How many decays happen in a time, in any unit.
+using DecaysIn = std::function<double(const gpu::TickRange&)>;
 
 }  // namespace petacq::petlm
