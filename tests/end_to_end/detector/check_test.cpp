@@ -152,7 +152,7 @@ TEST_CASE("petcal check names what has moved since the reference, and nothing el
     CHECK(contains(page, "data:image/png;base64,iVBORw0KGgo"));
 }
 
-TEST_CASE("petcal check finds the module whose clock has moved among more than the seconds keep pairs of",
+TEST_CASE("petcal check finds the modules whose clocks have moved among more than seconds keep the pairs of",
           "[e2e][check]") {
     // 264 modules; the seconds keep pairs by two modules.
     const json scanner = json::parse(R"({
@@ -184,17 +184,18 @@ TEST_CASE("petcal check finds the module whose clock has moved among more than t
         REQUIRE((replayed.status == 0 || replayed.status == 65));
     };
     take("reference", {"--seed", "3"});
-    take("next", {"--seed", "4", "--clock-jump", "101@0:200"});
+    take("next", {"--seed", "4", "--clock-jump", "101@0:250", "--clock-jump", "200@0:-1000"});
     const Outcome checked =
         run_program(PETCAL_PROGRAM, {"check", site.run("next").string(), "--reference",
-                                     site.run("reference").string(), "--time-ns", "0.8", "--json"});
+                                     site.run("reference").string(), "--time-ns", "1", "--json"});
     INFO(checked.out.substr(0, 2000) << checked.err);
     REQUIRE(checked.status == 1);
     const json document = json::parse(checked.out);
     auto texts = texts_of(document);
-    CHECK(texts.size() == 1);
+    CHECK(texts.size() == 2);
     CHECK(texts["times 101"].starts_with("module 101: its times differ by +"));
-    CHECK(document["modules"][101]["time_ns"].get<double>() == Approx(2).margin(0.2));
+    CHECK(texts["prompts 200"].starts_with("module 200: its prompts per single differ by -"));
+    CHECK(document["modules"][101]["time_ns"].get<double>() == Approx(2.5).margin(0.25));
 }
 
 TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][check]") {

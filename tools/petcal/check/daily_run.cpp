@@ -98,6 +98,25 @@ void add_true_pairs(const config::Geometry& g, const daemon::Second& second, con
     }
 }
 
+/// Seconds keep the pairs of larger scanners by sectors, of several modules each. Within them a module has as
+/// many as its own true prompts say.
+void share_by_trues(const gpu::Sectors& sectors, const daemon::ModuleTable& modules,
+                    std::vector<double>& pairs) {
+    if (sectors.shift == 0) return;
+    const auto trues = [&](std::size_t a) { return std::max(modules[a].trues, 0.0); };
+    std::vector<double> of_sector(sectors.count());
+    for (std::uint32_t a = 0; a < modules.size(); ++a)
+        of_sector[sectors.of_module(a)] += trues(a);
+    const auto weight = [&](std::uint32_t a) {
+        const double sum = of_sector[sectors.of_module(a)];
+        return sum > 0 ? trues(a) * sectors.modules_with(a) / sum : 1;
+    };
+    for (std::uint32_t a = 0; a < modules.size(); ++a) {
+        for (std::uint32_t b = 0; b < modules.size(); ++b)
+            pairs[a * modules.size() + b] *= weight(a) * weight(b);
+    }
+}
+
 void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
     const config::Geometry& g = run.scanner.geometry;
     const auto crystals = daemon::crystals_by_unit(g);
@@ -113,6 +132,7 @@ void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
             run.singles[i] += static_cast<double>(second->sums.unpaired[i]) + second->sums.grouped[i];
         add_true_pairs(g, *second, sums, run.module_true);
     }
+    share_by_trues(gpu::Sectors::of(g), run.sums.modules, run.module_true);
     for (double& pairs : run.module_true)
         pairs = std::max(pairs, 0.0);
 }

@@ -1,4 +1,4 @@
-// At which angles a scanner that turns found the pairs of the decays.
+// Which of the decays in a run were found, and at which angles of a scanner that turns.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,20 @@
 #include <vector>
 
 #include "daemon/coverage/coverage.hpp"
-#include "tools/petlm/reconstruction/corrections/live_time.hpp"
+#include "gpu/tick_range.hpp"
 #include "tools/petlm/records/scanner_angle.hpp"
 
 namespace petacq::petlm {
+
+/// A time, and the share of the true pairs of the whole scanner in it that was found: neither lost nor missed
+/// in dead time.
+struct LiveTime {
+    gpu::TickRange time;
+    double live = 1;
+};
+
+/// How many decays happen in a time, in any unit.
+using DecaysIn = std::function<double(const gpu::TickRange&)>;
 
 /// The parts of a turn into which the angles of a scanner are sorted.
 struct PartsOfTurn {

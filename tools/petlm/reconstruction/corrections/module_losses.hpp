@@ -34,7 +34,7 @@
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "gpu/sectors.hpp"
-#include "tools/petlm/reconstruction/corrections/live_time.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {

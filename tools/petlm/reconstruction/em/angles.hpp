@@ -8,7 +8,7 @@
 
 #include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
-#include "tools/petlm/reconstruction/corrections/live_time.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"
 #include "tools/petlm/records/scanner_angle.hpp"
 #include "tools/petlm/records/source.hpp"
