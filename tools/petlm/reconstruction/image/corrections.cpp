@@ -48,15 +48,17 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
     report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
     std::string no_losses;  // why not
-    of_run_ = petlm::RunRandoms::of(source, coverage, scanner, why);
+    const auto activity = corrections::nuclide_of(coverage, options);
+    daemon::Coverage of_nuclide = coverage;
+    of_nuclide.activity = activity;
+    of_run_ = petlm::RunRandoms::of(source, of_nuclide, scanner, why);
     if (of_run_) {
         losses_ = of_run_;
         use_seconds();
     } else {
-        losses_ = petlm::PairLosses::of(source, coverage, scanner, no_losses);
+        losses_ = petlm::PairLosses::of(source, of_nuclide, scanner, no_losses);
         use_delayeds(source, counts.delayeds, why);
     }
-    const auto activity = corrections::nuclide_of(coverage, options);
     shares_ = angles.shares(coverage, activity ? activity->half_life_s : 0,
                             losses_ ? losses_->live_times() : std::vector<petlm::LiveTime>());
     if (pairs.pairs().empty() && of_run_) {
@@ -159,8 +161,10 @@ void Corrections::use_dead_time(const std::string& why) {
     if (!report_.asked) {
         out.sentence = "Dead time: not corrected without --normalisation or --attenuation.";
     } else if (dead_time == nullptr || dead_time->factor.empty()) {
-        out.sentence = "Dead time: not corrected, as " +
-                       (dead_time == nullptr ? why : "the boards did not report it in all seconds") + ".";
+        const std::string unknown = losses_ && losses_->loss().too_many_modules
+                                        ? petlm::too_many_modules()
+                                        : "the boards did not report it in all seconds";
+        out.sentence = "Dead time: not corrected, as " + (losses_ ? unknown : why) + ".";
     } else {
         out.made = true;
         out.sentence = fmt::format(
