@@ -287,8 +287,8 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
                 source_of_photons->nuclide,
                 report_.quantity.time_of_activity ? ", " + *report_.quantity.time_of_activity : "", factor,
                 seconds, source_of_photons->branching_ratio);
-            if (const auto note = config::prompt_gamma_note(source_of_photons->nuclide); !note.empty())
-                decay.sentence += " " + note;
+            const auto note = config::prompt_gamma_note(source_of_photons->nuclide);
+            if (!note.empty() && !counts_.spurious) decay.sentence += " " + note;
             decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
         calibration.made = report_.quantity.calibrated;

@@ -18,9 +18,9 @@
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/positions.hpp"
 #include "tools/petlm/reconstruction/image/setup.hpp"
+#include "tools/petlm/reconstruction/image/spurious.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
-#include "tools/petlm/reconstruction/projector/gaussian.hpp"
 #include "tools/petlm/reconstruction/tracers/separation.hpp"
 #include "tools/petlm/reconstruction/tracers/triple_counts.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -33,8 +33,6 @@ using gpu::Kind;
 using gpu::ThirdPhoton;
 
 constexpr double first_guess = 0.7;  // of the efficiency
-constexpr double smooth_mm = 5;      // FWHM, where decays are looked for
-constexpr float least_share = 0.2F;  // of the largest value, where there are some
 constexpr double blurred =
     1.08;  // what is found of the energy of a gamma in two places, at most, divided by it
 
@@ -83,11 +81,7 @@ class Run {
         counts_.pairs.spurious = std::move(spurious);
     }
     /// gammas::SpuriousPairs of what the run records.
-    [[nodiscard]] corrections::OfPair found() const {
-        return [this](std::uint32_t a, std::uint32_t b) {
-            return setup_.rule.good(a, b) ? lines_.factors().efficiencies(a, b) : 0;
-        };
-    }
+    [[nodiscard]] corrections::OfPair found() const { return image::found_pairs(setup_, lines_); }
 
     /// `setup`: another one of the same run, or its own.
     image::MadeImage image(image::Setup& setup, const image::ImageCounts& counts, const std::string& what) {
@@ -97,16 +91,10 @@ class Run {
         return made;
     }
     gammas::GammaModel gamma_model(const config::Nuclide& nuclide) const {
-        const auto& rules = part_.coverage.rules;
-        gammas::GammaModel model{setup_.scanner, lines_.factors().object(), nuclide, {}, {}, {}, {}, {}, {}};
-        model.crystals.deep = lines_.factors().depth().typical_mm() > 0;
-        model.pairs = counts_.pairs.photopeak.window(rules.energy);
-        model.gammas = model.pairs;
+        gammas::GammaModel model = image::gamma_model_of(setup_, part_, lines_, counts_.pairs, nuclide);
         model.gammas.lower = counts_.rules.lower_keV;
         model.gammas.upper = counts_.rules.upper_keV;
         model.policy = counts_.rules.policy;
-        model.multiples = rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
-        if (lines_.factors().normalised()) model.relative = lines_.factors().file().efficiency;
         return model;
     }
 
@@ -127,18 +115,7 @@ class Run {
     std::vector<float> sensitivity_;  // that of all images; empty: not known yet
 };
 
-/// Where decays are. What an image has elsewhere, by noise and by photons that scattered, is left out: near
-/// the crystals many more gammas are seen.
-corrections::Activity decays_of(const image::Grid& grid, std::vector<float> image, net::WorkerPool& pool) {
-    std::vector<float> smooth = image;
-    image::smooth(smooth, grid, smooth_mm, pool);
-    const float least = least_share * *std::max_element(smooth.begin(), smooth.end());
-    for (std::size_t i = 0; i < image.size(); ++i)
-        image[i] = smooth[i] > least ? std::max(image[i], 0.0F) : 0.0F;
-    return {grid, std::move(image)};
-}
-
-/// Of these, those whose pairs are found.
+/// Of decays, those whose pairs are found.
 corrections::Activity found_of(corrections::Activity decays, const image::QuickLook& look) {
     for (std::size_t i = 0; i < decays.of_voxel.size(); ++i)
         decays.of_voxel[i] *= look.sensitivity[i];
@@ -174,16 +151,16 @@ Calibration calibrate(const TracerOptions& options, const config::Nuclide& nucli
     const image::Grid& grid = run.setup().how.grid;
     const gammas::GammaModel model = run.gamma_model(nuclide);
     const auto improve = [&](const image::QuickLook& look) {
-        const corrections::Activity decays = decays_of(grid, look.em.image, run.setup().pool);
+        const corrections::Activity decays = image::decays_of(grid, look.em.image, run.setup().pool);
         out.efficiency = gammas::improved_efficiency(out.efficiency, model, decays, found_of(decays, look),
                                                      out.share, run.found(), run.setup().pool);
     };
     out.efficiency = first_guess;
     improve(made.look);
     // Spurious pairs look like decays near the crystals, where more gammas are seen.
-    const auto spurious =
-        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, made.look.em.image, run.setup().pool),
-                                                out.efficiency, run.found(), run.setup().pool);
+    const auto spurious = std::make_shared<gammas::SpuriousPairs>(
+        model, image::decays_of(grid, made.look.em.image, run.setup().pool), out.efficiency, run.found(),
+        run.setup().pool);
     spurious->scale_to((prompts - randoms) / (1 + spurious->per_pair()));
     run.expect(spurious);
     const image::MadeImage again = run.image(run.setup(), counts.pairs, "pairs again");
@@ -252,15 +229,15 @@ int tracers(const TracerOptions& options) {
     const image::Grid& grid = run.setup().how.grid;
     const gammas::GammaModel model = run.gamma_model(nuclide);
     const gammas::GammaChance chance(
-        model, found_of(decays_of(grid, coincident.look.em.image, run.setup().pool), coincident.look),
+        model, found_of(image::decays_of(grid, coincident.look.em.image, run.setup().pool), coincident.look),
         calibration.efficiency, run.setup().pool);
     const ThirdPhotons& thirds = counts.thirds;
     const std::vector<float> none(grid.voxels());
     const tracers::TracerImages alone = tracers::separate(
         grid, {none, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
-    const auto spurious =
-        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, alone.with_gamma, run.setup().pool),
-                                                calibration.efficiency, run.found(), run.setup().pool);
+    const auto spurious = std::make_shared<gammas::SpuriousPairs>(
+        model, image::decays_of(grid, alone.with_gamma, run.setup().pool), calibration.efficiency,
+        run.found(), run.setup().pool);
     double pairs = 0;
     for (std::size_t i = 0; i < grid.voxels(); ++i) {
         pairs -= static_cast<double>(alone.without_gamma[i]) / coincident.scale *
