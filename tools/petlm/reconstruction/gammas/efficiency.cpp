@@ -3,17 +3,13 @@
 #include <algorithm>
 
 #include "tools/petlm/reconstruction/gammas/gamma_chance.hpp"
-#include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
 
 namespace petacq::gammas {
 
-double improved_efficiency(double guess, const GammaModel& model, const corrections::Activity& decays,
-                           const corrections::Activity& found_pairs, double share,
-                           const corrections::OfPair& found, net::WorkerPool& pool) {
-    const double seen = GammaChance(model, found_pairs, guess, pool).mean_seen();
-    if (!(seen > 0)) return 1;
-    const double spurious = SpuriousPairs(model, decays, guess, found, pool).per_pair();
-    return std::min(1.0, guess * share * (1 + spurious) / seen);
+double improved_efficiency(double guess, const GammaModel& model, const corrections::Activity& found_pairs,
+                           const TriplesAlone& triples, net::WorkerPool& pool) {
+    const double seen = GammaChance(model, found_pairs, guess, triples.count, pool).mean_seen();
+    return seen > 0 ? std::min(1.0, guess * triples.per_pair / seen) : 1;
 }
 
 }  // namespace petacq::gammas

@@ -19,9 +19,10 @@ namespace petacq::gammas {
 class SpuriousPairs {
   public:
     /// `activity`: of the nuclide. `efficiency`: as of GammaChance. `found`: chance that a pair which
-    /// crystals of mean efficiency detect is found; 0: never, as of pairs that are not good.
+    /// crystals of mean efficiency detect is found; 0: never, as of pairs that are not good. `prompts`: among
+    /// which they are looked for; the more, the longer the simulation.
     SpuriousPairs(const GammaModel& model, const corrections::Activity& activity, double efficiency,
-                  const corrections::OfPair& found, net::WorkerPool& pool);
+                  const corrections::OfPair& found, double prompts, net::WorkerPool& pool);
 
     /// Spurious pairs for each pair of the two annihilation photons that is found.
     [[nodiscard]] double per_pair() const { return pairs_ > 0 ? spurious_ / pairs_ : 0; }

@@ -53,7 +53,7 @@ SpuriousOfRun spurious_of(Setup& setup, const Part& part, const PartLines& lines
         gamma_model_of(setup, part, lines, counts, *config::find_nuclide(stated->nuclide));
     const auto pairs = std::make_shared<gammas::SpuriousPairs>(
         model, decays_of(setup.how.grid, std::move(first.look.em.image), setup.pool), 1,
-        found_pairs(setup, lines), setup.pool);
+        found_pairs(setup, lines), static_cast<double>(counts.prompts), setup.pool);
     const double net = static_cast<double>(counts.prompts) - first.report.errors.randoms;
     pairs->scale_to(std::max(0.0, net) / (1 + pairs->per_pair()));
     return {pairs, std::move(first.look.sensitivity)};

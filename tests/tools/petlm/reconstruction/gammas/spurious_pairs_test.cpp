@@ -137,7 +137,8 @@ TEST_CASE("spurious pairs are as many as in the truth, on the same lines", "[gam
     net::WorkerPool pool(2);
     gammas::SpuriousPairs spurious(
         model, activity(), efficiency,
-        [&](std::uint32_t a, std::uint32_t b) { return bands.of(a, b) < Bands::count ? 1.0 : 0.0; }, pool);
+        [&](std::uint32_t a, std::uint32_t b) { return bands.of(a, b) < Bands::count ? 1.0 : 0.0; },
+        truth.pairs, pool);
     spurious.scale_to(truth.pairs);
 
     // The number: of true pairs, within 2 % and the error of counting.
@@ -161,6 +162,41 @@ TEST_CASE("spurious pairs are as many as in the truth, on the same lines", "[gam
         CHECK(std::abs(expected[i] - truth.spurious[i]) <
               0.02 * truth.pairs + 3.5 * std::sqrt(truth.spurious[i]));
     }
+}
+
+TEST_CASE("the lines of spurious pairs have little noise where there are many prompts", "[gammas]") {
+    const config::Scanner scanner = test::small_scanner();
+    const corrections::AttenuatingObject nothing;
+    const corrections::EnergyWindow window{350, 650, resolution};
+    const gammas::GammaModel model{scanner,      nothing, *config::find_nuclide("Sc-44"),
+                                   {true, true}, window,  {900, 1300, resolution},
+                                   {},           {},      {}};
+    corrections::Activity point{{{2, 2, 2}, 4}, std::vector<float>(8, 1)};
+    net::WorkerPool pool(2);
+    const Bands bands(scanner);
+    const gammas::SpuriousPairs spurious(
+        model, point, efficiency,
+        [&](std::uint32_t a, std::uint32_t b) { return bands.of(a, b) < Bands::count ? 1.0 : 0.0; }, 5e5,
+        pool);
+    // What the scanner looks like after a quarter of a turn.
+    const std::uint32_t ring = scanner.geometry.crystals_in_ring();
+    const auto turned = [&](std::uint32_t crystal, std::uint32_t quarters) {
+        return crystal / ring * ring + (crystal % ring + quarters * ring / 4) % ring;
+    };
+    double sum = 0;
+    double squares = 0;
+    for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); a += 7) {
+        for (std::uint32_t b = 0; b < a; b += 5) {
+            if (bands.of(a, b) == Bands::count) continue;
+            test::Moments moments;
+            for (std::uint32_t quarters = 0; quarters < 4; ++quarters)
+                moments.add(spurious.counts(turned(a, quarters), turned(b, quarters)));
+            sum += moments.mean() * moments.mean();
+            squares += moments.variance();
+        }
+    }
+    REQUIRE(sum > 0);
+    CHECK(std::sqrt(squares / sum) < 0.3);
 }
 
 TEST_CASE("the width of the photopeak is not that of gammas above it", "[gammas]") {
