@@ -16,4 +16,12 @@ double improved_efficiency(double guess, const GammaModel& model, const correcti
     return std::min(1.0, guess * share * (1 + spurious) / seen);
 }
 
+double efficiency_by_singles(const GammaModel& model, const corrections::Activity& decays,
+                             double pairs_per_single, const corrections::OfPair& found,
+                             net::WorkerPool& pool) {
+    constexpr double guess = 0.7;  // pairs per single grow nearly as the efficiency does
+    const double of_guess = SpuriousPairs(model, decays, guess, found, pool).per_single();
+    return of_guess > 0 ? std::min(1.0, guess * pairs_per_single / of_guess) : 1;
+}
+
 }  // namespace petacq::gammas

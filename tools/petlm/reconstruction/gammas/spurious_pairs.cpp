@@ -10,8 +10,8 @@
 namespace petacq::gammas {
 namespace {
 
-constexpr std::size_t parts = 16;           // of the decays, whatever the number of threads
-constexpr std::size_t positrons = 200'000;  // decays with one
+constexpr std::size_t parts = 16;             // of the decays, whatever the number of threads
+constexpr std::size_t positrons = 1'000'000;  // decays with one
 
 /// The hits of each photon of a decay.
 using Photons = std::vector<std::vector<PhotonHit>>;
@@ -49,16 +49,20 @@ void for_each_pair(const Photons& photons, std::size_t count, double efficiency,
 
 SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activity& activity,
                              double efficiency, const corrections::OfPair& found, net::WorkerPool& pool)
-    : map_(model.scanner) {
+    : map_(model.scanner), efficiency_(efficiency) {
     // What differs from crystal to crystal is part of `found`.
     GammaModel even = model;
     even.relative.clear();
+    const auto relative = [&](std::uint32_t crystal) {
+        return model.relative.empty() ? 1.0 : static_cast<double>(model.relative[crystal]);
+    };
     const PhotonFlight flight(even);
     const Positions positions(activity);
     if (!positions.any()) return;
     const double lost_of_three = 1 - corrections::taken_of_three(model.multiples);
     const double captures = std::max(0.0, 1 / model.nuclide.branching_ratio - 1);  // for each positron
     struct CountedPairs {
+        double singles = 0;
         double pairs = 0;
         double spurious = 0;
     };
@@ -73,13 +77,21 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
             if (photons.size() == count) photons.emplace_back();
             flight.follow(ray, energy, random, scratch, photons[count++]);
         };
-        const auto follow_gammas = [&](const config::Vector3& at, bool positron) {
+        const auto follow_gammas = [&](const config::Vector3& at, bool positron, bool delayed) {
             for (const config::Gamma& gamma : model.nuclide.gammas) {
-                if (gamma.delay_half_life_s == 0 && random.chance(model.nuclide.chance(gamma, positron)))
+                if ((gamma.delay_half_life_s > 0) == delayed &&
+                    random.chance(model.nuclide.chance(gamma, positron)))
                     follow({at, sim::isotropic(random)}, gamma.energy_keV);
             }
         };
+        const auto take_singles = [&](double times) {
+            for (std::size_t i = 0; i < count; ++i) {
+                for (const PhotonHit& hit : photons[i])
+                    sums[piece].singles += times * efficiency * relative(hit.crystal) * hit.in_pairs;
+            }
+        };
         const auto take = [&](std::size_t annihilation, double times) {
+            take_singles(times);
             for_each_pair(
                 photons, count, efficiency, lost_of_three,
                 [&](std::size_t, std::size_t q, const PhotonHit& a, const PhotonHit& b, double weight) {
@@ -101,15 +113,22 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
             for (double& x : ray.direction)
                 x = -x;
             follow(ray, corrections::photopeak);
-            follow_gammas(at, true);
+            follow_gammas(at, true, false);
             take(2, 1);
+            count = 0;
+            follow_gammas(at, true, true);
+            take_singles(1);
             if (!(captures > 0)) continue;
             count = 0;
-            follow_gammas(at, false);
+            follow_gammas(at, false, false);
             take(0, captures);
+            count = 0;
+            follow_gammas(at, false, true);
+            take_singles(captures);
         }
     });
     for (std::size_t piece = 0; piece < parts; ++piece) {
+        singles_ += sums[piece].singles;
         pairs_ += sums[piece].pairs;
         spurious_ += sums[piece].spurious;
         map_.add(maps[piece]);
