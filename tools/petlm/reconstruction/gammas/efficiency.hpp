@@ -1,4 +1,4 @@
-// How well gammas are found, from a run of their nuclide alone.
+// How well photons are found, from a run of their nuclide alone.
 #pragma once
 
 #include "net/base/worker_pool.hpp"
@@ -18,5 +18,13 @@ struct TriplesAlone {
 /// the efficiency does. `found_pairs`: where the decays are whose pairs are found.
 double improved_efficiency(double guess, const GammaModel& model, const corrections::Activity& found_pairs,
                            const TriplesAlone& triples, net::WorkerPool& pool);
+
+/// The efficiency, at most 1, with which the simulation has as many pairs for each single in their window as
+/// a run of the nuclide alone, without randoms: `pairs_per_single`. Singles that are none of the nuclide (of
+/// the crystals, from outside of the field of view) make it too small. `decays`: where they are. `found`: as
+/// of SpuriousPairs.
+double efficiency_by_singles(const GammaModel& model, const corrections::Activity& decays,
+                             double pairs_per_single, const corrections::OfPair& found,
+                             net::WorkerPool& pool);
 
 }  // namespace petacq::gammas

@@ -27,19 +27,22 @@ struct WeightedHit {
 /// another.
 class DecaysAtPlace {
   public:
-    DecaysAtPlace(const GammaModel& model, double efficiency)
+    /// `relative`: as of GammaModel; the model itself has none.
+    DecaysAtPlace(const GammaModel& model, const std::vector<float>& relative, double efficiency)
         : model_(model),
+          relative_(relative),
           flight_(model),
           efficiency_(efficiency),
           lost_of_three_(1 - corrections::taken_of_three(model.multiples)) {
         for (const config::Gamma& gamma : model.nuclide.gammas)
-            if (gamma.delay_half_life_s == 0) gammas_.push_back({&gamma, {}, 0});
+            gammas_.push_back({&gamma, gamma.delay_half_life_s == 0, {}, 0, 0});
     }
 
     void follow(const config::Vector3& at, sim::Random& random) {
         annihilation_hits_.clear();
         pairs_.clear();
         annihilation_spared_ = 0;
+        annihilation_singles_ = 0;
         for (std::size_t i = 0; i < samples; ++i) {
             sim::Ray ray{at, sim::isotropic(random)};
             flight_.follow(ray, corrections::photopeak, random, scratch_, first_);
@@ -49,6 +52,7 @@ class DecaysAtPlace {
             const double first = spared(first_);
             const double second = spared(second_);
             annihilation_spared_ += first * second / samples;
+            annihilation_singles_ += (singles_of(first_) + singles_of(second_)) / samples;
             add_hits(first_, second, annihilation_hits_);
             add_hits(second_, first, annihilation_hits_);
             first_hits_.clear();
@@ -61,16 +65,24 @@ class DecaysAtPlace {
         }
         for (GammaSamples& gamma : gammas_) {
             gamma.hits.clear();
-            gamma.lost = 0;
+            gamma.lost = gamma.singles = 0;
             for (std::size_t i = 0; i < samples; ++i) {
                 flight_.follow({at, sim::isotropic(random)}, gamma.gamma->energy_keV, random, scratch_,
                                first_);
                 gamma.lost += (1 - spared(first_)) / samples;
+                gamma.singles += singles_of(first_) / samples;
                 add_hits(first_, 1, gamma.hits);
             }
         }
     }
 
+    /// Singles in the window of the pairs for each decay.
+    [[nodiscard]] double singles(bool positron) const {
+        double sum = positron ? annihilation_singles_ : 0;
+        for (const GammaSamples& gamma : gammas_)
+            sum += model_.nuclide.chance(*gamma.gamma, positron) * gamma.singles;
+        return sum;
+    }
     /// Calls `use(crystal, crystal, chance)` for pairs of the annihilation photons of a decay with a
     /// positron.
     template <class Use>
@@ -84,14 +96,14 @@ class DecaysAtPlace {
     void for_each_spurious(bool positron, Use&& use) const {
         constexpr double combinations = samples * samples;
         for (std::size_t k = 0; k < gammas_.size(); ++k) {
-            const double emitted = model_.nuclide.chance(*gammas_[k].gamma, positron);
+            const double emitted = emitted_at_once(gammas_[k], positron);
             if (!(emitted > 0)) continue;
             if (positron) {
                 combine(annihilation_hits_, gammas_[k].hits,
                         emitted * gammas_spared(true, k, k) / combinations, use);
             }
             for (std::size_t l = 0; l < k; ++l) {
-                const double both = emitted * model_.nuclide.chance(*gammas_[l].gamma, positron) *
+                const double both = emitted * emitted_at_once(gammas_[l], positron) *
                                     gammas_spared(positron, k, l) * (positron ? annihilation_spared_ : 1);
                 if (both > 0) combine(gammas_[k].hits, gammas_[l].hits, both / combinations, use);
             }
@@ -106,10 +118,22 @@ class DecaysAtPlace {
     };
     struct GammaSamples {
         const config::Gamma* gamma;
+        bool at_once;                   ///< with the positron
         std::vector<WeightedHit> hits;  ///< of all samples
         double lost = 0;                ///< mean chance that it makes a multiple of a pair
+        double singles = 0;             ///< mean number of its hits that are found
     };
 
+    [[nodiscard]] double emitted_at_once(const GammaSamples& gamma, bool positron) const {
+        return gamma.at_once ? model_.nuclide.chance(*gamma.gamma, positron) : 0;
+    }
+    [[nodiscard]] double singles_of(const std::vector<PhotonHit>& hits) const {
+        double sum = 0;
+        for (const PhotonHit& hit : hits)
+            sum += efficiency_ * hit.in_pairs *
+                   (relative_.empty() ? 1.0 : static_cast<double>(relative_[hit.crystal]));
+        return sum;
+    }
     /// That a photon makes no multiple of a pair of others.
     [[nodiscard]] double spared(const std::vector<PhotonHit>& hits) const {
         double chance = 1;
@@ -122,7 +146,7 @@ class DecaysAtPlace {
         double chance = 1;
         for (std::size_t i = 0; i < gammas_.size(); ++i) {
             if (i != but && i != and_but)
-                chance *= 1 - model_.nuclide.chance(*gammas_[i].gamma, positron) * gammas_[i].lost;
+                chance *= 1 - emitted_at_once(gammas_[i], positron) * gammas_[i].lost;
         }
         return chance;
     }
@@ -144,6 +168,7 @@ class DecaysAtPlace {
     }
 
     const GammaModel& model_;
+    const std::vector<float>& relative_;
     PhotonFlight flight_;
     double efficiency_;
     double lost_of_three_;
@@ -155,6 +180,7 @@ class DecaysAtPlace {
     std::vector<WeightedHit> annihilation_hits_;  // each as if its partner makes no multiple
     std::vector<CrystalPair> pairs_;              // of annihilation photons, of all samples
     double annihilation_spared_ = 1;              // mean chance that neither makes a multiple
+    double annihilation_singles_ = 0;             // mean number of hits that are found
     std::vector<GammaSamples> gammas_;
 };
 
@@ -163,7 +189,7 @@ class DecaysAtPlace {
 SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activity& activity,
                              double efficiency, const corrections::OfPair& found, double prompts,
                              net::WorkerPool& pool)
-    : map_(model.scanner) {
+    : map_(model.scanner), efficiency_(efficiency) {
     // What differs from crystal to crystal is part of `found`.
     GammaModel even = model;
     even.relative.clear();
@@ -171,6 +197,7 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
     if (!positions.any()) return;
     const double captures = std::max(0.0, 1 / model.nuclide.branching_ratio - 1);  // for each positron
     struct CountedPairs {
+        double singles = 0;
         double pairs = 0;
         double spurious = 0;
     };
@@ -180,7 +207,7 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
     std::vector<corrections::NodePairs> maps(parts, map_);
     image::for_each_on(pool, parts, [&](std::size_t piece) {
         sim::Random random(1, sim::Purpose::events, piece);
-        DecaysAtPlace decays(even, efficiency);
+        DecaysAtPlace decays(even, model.relative, efficiency);
         CountedPairs& sum = sums[piece];
         const auto add_spurious = [&](bool positron, double times) {
             decays.for_each_spurious(positron, [&](std::uint32_t a, std::uint32_t b, double weight) {
@@ -194,11 +221,13 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
             decays.follow(positions.in_activity(random), random);
             decays.for_each_pair(
                 [&](std::uint32_t a, std::uint32_t b, double weight) { sum.pairs += weight * found(a, b); });
+            sum.singles += decays.singles(true) + captures * decays.singles(false);
             add_spurious(true, 1);
             if (captures > 0) add_spurious(false, captures);
         }
     });
     for (std::size_t piece = 0; piece < parts; ++piece) {
+        singles_ += sums[piece].singles;
         pairs_ += sums[piece].pairs;
         spurious_ += sums[piece].spurious;
         map_.add(maps[piece]);

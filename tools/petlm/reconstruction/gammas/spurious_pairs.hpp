@@ -26,6 +26,9 @@ class SpuriousPairs {
 
     /// Spurious pairs for each pair of the two annihilation photons that is found.
     [[nodiscard]] double per_pair() const { return pairs_ > 0 ? spurious_ / pairs_ : 0; }
+    /// Pairs of both kinds that are found for each single in the window of the pairs.
+    [[nodiscard]] double per_single() const { return singles_ > 0 ? (pairs_ + spurious_) / singles_ : 0; }
+    [[nodiscard]] double efficiency() const { return efficiency_; }
     /// Sets the number of pairs of annihilation photons that counts() and total() are for.
     void scale_to(double pairs) { scale_ = pairs_ > 0 ? pairs / pairs_ : 0; }
     /// Spurious pairs that two crystals detect; times found(), the number among the prompts.
@@ -35,6 +38,8 @@ class SpuriousPairs {
 
   private:
     corrections::NodePairs map_;
+    double efficiency_;
+    double singles_ = 0;
     double pairs_ = 0;
     double spurious_ = 0;
     double scale_ = 1;

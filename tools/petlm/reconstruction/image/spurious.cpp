@@ -1,14 +1,20 @@
 #include "tools/petlm/reconstruction/image/spurious.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
+#include "tools/petlm/reconstruction/gammas/efficiency.hpp"
 #include "tools/petlm/reconstruction/projector/gaussian.hpp"
+#include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::image {
 namespace {
 
+// In the image without them, spurious pairs look like decays near the crystals.
+constexpr int rounds = 2;
 constexpr double smooth_mm = 5;      // FWHM, where decays are looked for
 constexpr float least_share = 0.2F;  // of the largest value, where there are some
 
@@ -48,15 +54,30 @@ SpuriousOfRun spurious_of(Setup& setup, const Part& part, const PartLines& lines
     if (!stated || config::prompt_gamma_note(stated->nuclide).empty() || setup.angles.turns() ||
         counts.prompts == 0)
         return {};
-    MadeImage first = make_image(setup, part, lines, counts, what + ", without spurious pairs", max_memory);
     const gammas::GammaModel model =
         gamma_model_of(setup, part, lines, counts, *config::find_nuclide(stated->nuclide));
-    const auto pairs = std::make_shared<gammas::SpuriousPairs>(
-        model, decays_of(setup.how.grid, std::move(first.look.em.image), setup.pool), 1,
-        found_pairs(setup, lines), static_cast<double>(counts.prompts), setup.pool);
-    const double net = static_cast<double>(counts.prompts) - first.report.errors.randoms;
-    pairs->scale_to(std::max(0.0, net) / (1 + pairs->per_pair()));
-    return {pairs, std::move(first.look.sensitivity)};
+    const corrections::OfPair found = found_pairs(setup, lines);
+    const auto singles = petlm::singles_in(setup.source.target(), part.coverage);
+    SpuriousOfRun out;
+    ImageCounts expected = counts;
+    for (int round = 1; round <= rounds; ++round) {
+        MadeImage made = make_image(setup, part, lines, expected,
+                                    fmt::format("{}, spurious pairs, {} of {}", what, round, rounds),
+                                    max_memory, {}, std::move(out.sensitivity));
+        const corrections::Activity decays =
+            decays_of(setup.how.grid, std::move(made.look.em.image), setup.pool);
+        const double net = std::max(0.0, static_cast<double>(counts.prompts) - made.report.errors.randoms);
+        const double efficiency =
+            singles && *singles > 0
+                ? gammas::efficiency_by_singles(model, decays, net / *singles, found, setup.pool)
+                : 1;
+        const auto pairs = std::make_shared<gammas::SpuriousPairs>(
+            model, decays, efficiency, found, static_cast<double>(counts.prompts), setup.pool);
+        pairs->scale_to(net / (1 + pairs->per_pair()));
+        expected.spurious = out.pairs = pairs;
+        out.sensitivity = std::move(made.look.sensitivity);
+    }
+    return out;
 }
 
 }  // namespace petacq::image

@@ -31,9 +31,9 @@ struct SpuriousOfRun {
     std::shared_ptr<const gammas::SpuriousPairs> pairs;
     std::vector<float> sensitivity;
 };
-/// What make_image() takes besides, from an image of all pairs as if they were of annihilation photons. Every
-/// photon that leaves energy in the crystals counts as found: how well gammas are found hardly changes the
-/// number of spurious pairs for each pair. Empty for nuclides that emit few prompt gammas or none, for
+/// What make_image() takes besides, from an image of all pairs as if they were of annihilation photons. How
+/// well photons are found follows from the singles of the seconds; without them, every photon that leaves
+/// energy in the crystals counts as found. Empty for nuclides that emit few prompt gammas or none, for
 /// unknown ones, and where the scanner turned. `counts` are finished. Throws as make_image() does.
 SpuriousOfRun spurious_of(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
                           const std::string& what, std::uint64_t max_memory);
