@@ -20,7 +20,8 @@ double efficiency_by_singles(const GammaModel& model, const corrections::Activit
                              double pairs_per_single, const corrections::OfPair& found,
                              net::WorkerPool& pool) {
     constexpr double guess = 0.7;  // pairs per single grow nearly as the efficiency does
-    const double of_guess = SpuriousPairs(model, decays, guess, found, pool).per_single();
+    constexpr std::size_t simulated = 100'000;
+    const double of_guess = SpuriousPairs(model, decays, guess, found, pool, simulated).per_single();
     return of_guess > 0 ? std::min(1.0, guess * pairs_per_single / of_guess) : 1;
 }
 

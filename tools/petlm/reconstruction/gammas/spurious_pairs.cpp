@@ -10,8 +10,7 @@
 namespace petacq::gammas {
 namespace {
 
-constexpr std::size_t parts = 16;             // of the decays, whatever the number of threads
-constexpr std::size_t positrons = 1'000'000;  // decays with one
+constexpr std::size_t parts = 16;  // of the decays, whatever the number of threads
 
 /// The hits of each photon of a decay.
 using Photons = std::vector<std::vector<PhotonHit>>;
@@ -48,7 +47,8 @@ void for_each_pair(const Photons& photons, std::size_t count, double efficiency,
 }  // namespace
 
 SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activity& activity,
-                             double efficiency, const corrections::OfPair& found, net::WorkerPool& pool)
+                             double efficiency, const corrections::OfPair& found, net::WorkerPool& pool,
+                             std::size_t decays)
     : map_(model.scanner), efficiency_(efficiency) {
     // What differs from crystal to crystal is part of `found`.
     GammaModel even = model;
@@ -105,7 +105,7 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
                     }
                 });
         };
-        for (std::size_t i = 0; i < positrons / parts; ++i) {
+        for (std::size_t i = 0; i < decays / parts; ++i) {
             const config::Vector3 at = positions.in_activity(random);
             sim::Ray ray{at, sim::isotropic(random)};
             count = 0;

@@ -1,6 +1,7 @@
 // Pairs of an annihilation photon with a prompt gamma of its decay, or of two gammas.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "net/base/worker_pool.hpp"
@@ -18,10 +19,14 @@ namespace petacq::gammas {
 /// made.
 class SpuriousPairs {
   public:
-    /// `activity`: of the nuclide. `efficiency`: as of GammaChance. `found`: chance that a pair which
-    /// crystals of mean efficiency detect is found; 0: never, as of pairs that are not good.
+    /// With so many the number of spurious pairs of I-124 is known within 1 %.
+    static constexpr std::size_t usual_decays = 500'000;
+
+    /// `activity`: of the nuclide. `decays`: simulated ones with a positron. `efficiency`: as of GammaChance.
+    /// `found`: chance that a pair which crystals of mean efficiency detect is found; 0: never, as of pairs
+    /// that are not good.
     SpuriousPairs(const GammaModel& model, const corrections::Activity& activity, double efficiency,
-                  const corrections::OfPair& found, net::WorkerPool& pool);
+                  const corrections::OfPair& found, net::WorkerPool& pool, std::size_t decays = usual_decays);
 
     /// Spurious pairs for each pair of the two annihilation photons that is found.
     [[nodiscard]] double per_pair() const { return pairs_ > 0 ? spurious_ / pairs_ : 0; }
