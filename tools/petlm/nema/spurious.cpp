@@ -61,11 +61,11 @@ std::string NemaSpurious::sentence() const {
            ", by a simulation of decays of the source, are subtracted from the counts.";
 }
 
-NemaSpurious::Expected NemaSpurious::expect(const petlm::Interval& interval,
-                                            const corrections::Activity& source,
-                                            const corrections::AttenuatingObject& object,
-                                            double pairs) const {
-    Expected out;
+NemaSpurious::ExpectedSpurious NemaSpurious::expect(const petlm::Interval& interval,
+                                                    const corrections::Activity& source,
+                                                    const corrections::AttenuatingObject& object,
+                                                    double pairs) const {
+    ExpectedSpurious out;
     if (!any() || !(pairs > 0)) return out;
     const daemon::Coverage part = run_.part(interval);
     const config::Scanner& scanner = run_.scanner();

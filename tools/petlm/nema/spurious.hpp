@@ -33,13 +33,14 @@ class NemaSpurious {
     /// Simulates decays (gammas::SpuriousPairs) of the source in the object, with the efficiency that the
     /// singles of the interval tell. `pairs`: prompts of the interval less the randoms. The result is empty
     /// unless any().
-    struct Expected {
+    struct ExpectedSpurious {
         std::vector<double> of_bin;  ///< [SliceBins::of]
         double all = 0;              ///< whatever their line
         double efficiency = 1;
     };
-    [[nodiscard]] Expected expect(const petlm::Interval& interval, const corrections::Activity& source,
-                                  const corrections::AttenuatingObject& object, double pairs) const;
+    [[nodiscard]] ExpectedSpurious expect(const petlm::Interval& interval,
+                                          const corrections::Activity& source,
+                                          const corrections::AttenuatingObject& object, double pairs) const;
 
   private:
     const NemaRun& run_;
