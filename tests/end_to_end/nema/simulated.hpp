@@ -20,7 +20,8 @@
 
 namespace petacq::test {
 
-enum class Origin : std::uint8_t { genuine, scattered, random };
+/// `spurious`: of one decay, but not of its two annihilation photons.
+enum class Origin : std::uint8_t { genuine, scattered, random, spurious };
 
 struct Labelled {
     gpu::Coincidence pair;
@@ -90,7 +91,13 @@ class Simulated {
             const auto& b = singles.at(key(pair.time + pair.dt, pair.crystal_b));
             const bool same = a.annihilation == b.annihilation && a.annihilation != 0;
             const bool scattered = ((a.flags | b.flags) & sim::truth_scattered) != 0;
-            all.push_back({pair, !same ? Origin::random : scattered ? Origin::scattered : Origin::genuine});
+            constexpr std::uint8_t which = 3;
+            const bool spurious =
+                (a.photon & which) == sim::truth_gamma || (b.photon & which) == sim::truth_gamma;
+            all.push_back({pair, !same       ? Origin::random
+                                 : spurious  ? Origin::spurious
+                                 : scattered ? Origin::scattered
+                                             : Origin::genuine});
         }
         return all;
     }

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -134,7 +133,6 @@ std::string NemaRun::sentence() const {
             activity_.half_life_s ? "decaying as " + activity_.nuclide : std::string("taken as constant"));
     }
     text += '.';
-    if (const auto note = config::prompt_gamma_note(activity_.nuclide); !note.empty()) text += " " + note;
     return text;
 }
 

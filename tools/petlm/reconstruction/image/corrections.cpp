@@ -253,11 +253,18 @@ void Corrections::use_spurious(const gpu::PairRule& rule) {
         return share(pair.a) * chance * lines_.efficiencies(pair.a, pair.b) /
                lines_.normalisation(pair.a, pair.b) * counts_.spurious->counts(crystals.a, crystals.b);
     };
-    Correction out{"spurious pairs", true, "", {{"expected", counts_.spurious->total()}}};
+    const gammas::SpuriousPairs& pairs = *counts_.spurious;
+    Correction out{"spurious pairs",
+                   true,
+                   "",
+                   {{"expected", pairs.total()},
+                    {"for_each_pair", pairs.per_pair()},
+                    {"efficiency", pairs.efficiency()}}};
     out.sentence = fmt::format(
-        "Spurious pairs: {:.0f} with a prompt gamma expected, by a simulation of decays; added to what the "
-        "image predicts.",
-        counts_.spurious->total());
+        "Spurious pairs: {:.0f} with a prompt gamma expected, {:.4g} for each true pair, by a simulation of "
+        "decays in which the crystals find {:.3g} of the photons that leave energy in them; added to what "
+        "the image predicts.",
+        pairs.total(), pairs.per_pair(), pairs.efficiency());
     report_.list.push_back(out);
 }
 
@@ -291,8 +298,8 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
                 source_of_photons->nuclide,
                 report_.quantity.time_of_activity ? ", " + *report_.quantity.time_of_activity : "", factor,
                 seconds, source_of_photons->branching_ratio);
-            if (const auto note = config::prompt_gamma_note(source_of_photons->nuclide); !note.empty())
-                decay.sentence += " " + note;
+            const auto note = config::prompt_gamma_note(source_of_photons->nuclide);
+            if (!note.empty() && !counts_.spurious) decay.sentence += " " + note;
             decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
         calibration.made = report_.quantity.calibrated;
