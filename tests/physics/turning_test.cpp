@@ -77,17 +77,17 @@ TEST_CASE("a scanner that turns: kBq/ml when a board is silent for a part of the
           {"coincidence", {{"window_ticks", 400}, {"delay_ticks", 4000}, {"min_module_difference", nullptr}}},
           {"control", {{"socket", "petacqd.sock"}}}},
          {"--time-spread-ps", "0", "--gain-spread", "0"},
-         {"--scatter", "0", "--efficiency", "1", "--seed", "71"}});
+         {"--scatter", "0", "--efficiency", "1"}});
     const Cylinder flood{0, 0, 9, 24};
     const Cylinder known{0, 0, 7, 20};
     const Cylinder test{4, -2, 5, 20};
     const auto acquire = [&](const std::string& run, double seconds, const Cylinder& c, const char* mbq,
-                             const std::vector<std::string>& more) {
-        std::vector<std::string> phantom = {"--cylinder", c.text() + "," + mbq};
+                             const char* seed, const std::vector<std::string>& more) {
+        std::vector<std::string> phantom = {"--cylinder", c.text() + "," + mbq, "--seed", seed};
         phantom.insert(phantom.end(), more.begin(), more.end());
         laboratory.acquire(run, seconds, phantom);
     };
-    acquire("flood", 6, flood, "2", {"--rotation", "30"});
+    acquire("flood", 6, flood, "2", "71", {"--rotation", "30"});
     laboratory.derive_normalisation("flood", flood, "norm.h5");
     const auto mean = [&](const std::string& run, const Cylinder& c) {
         return laboratory
@@ -95,19 +95,21 @@ TEST_CASE("a scanner that turns: kBq/ml when a board is silent for a part of the
                          laboratory.path("norm.h5")})
             .mean(c, 2.5);
     };
-    acquire("known", 8, known, "1", {"--rotation", "30"});
+    acquire("known", 8, known, "1", "72", {"--rotation", "30"});
     const double of_known = mean("known", known) * known.ml() / 1000;
 
     const std::vector<std::string> steps = {"--rotation-steps", "22.5,1"};
-    acquire("whole", 8, test, "0.8", steps);
+    acquire("whole", 8, test, "0.8", "73", steps);
     std::vector<std::string> lossy = steps;
     lossy.insert(lossy.end(), {"--silent", "0@3.2-3.8"});
-    acquire("lossy", 8, test, "0.8", lossy);
+    acquire("lossy", 8, test, "0.8", "73", lossy);
     const auto value = [&](const std::string& run) { return mean(run, test) / of_known; };
     const double kbq_per_ml = 800 / test.ml();
-    CHECK(value("whole") == Approx(kbq_per_ml).epsilon(0.03));
+    const double complete = value("whole");
+    CHECK(complete == Approx(kbq_per_ml).epsilon(0.03));
+    // An angle that counts less changes an image of eight angles a little even if nothing was lost.
     const double found = value("lossy");
-    CHECK(found == Approx(kbq_per_ml).epsilon(0.03));
+    CHECK(found == Approx(complete).epsilon(0.02));
 
     // The same prompts, with the time cut out: a file with a hole, of which no loss is known.
     const auto petlm = [&](std::vector<std::string> arguments) {
