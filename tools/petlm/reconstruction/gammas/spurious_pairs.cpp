@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t parts = 16;  // of the decays, whatever the number of threads
 
+constexpr auto none = static_cast<std::size_t>(-1);
+
 /// The hits of each photon of a decay.
 using Photons = std::vector<std::vector<PhotonHit>>;
 
@@ -20,23 +22,24 @@ template <class Use>
 void for_each_pair(const Photons& photons, std::size_t count, double efficiency, double lost_of_three,
                    Use&& use) {
     // That none of its hits makes a multiple, if it is found.
-    const auto spared = [&](std::size_t photon, std::size_t but) {
+    const auto spared = [&](std::size_t photon, std::size_t but, std::size_t and_but = none) {
         double chance = 1;
         for (std::size_t k = 0; k < photons[photon].size(); ++k)
-            chance *= k == but ? 1 : 1 - lost_of_three * photons[photon][k].in_pairs;
+            chance *= k == but || k == and_but ? 1 : 1 - lost_of_three * photons[photon][k].in_pairs;
         return chance;
     };
-    constexpr auto none = static_cast<std::size_t>(-1);
     for (std::size_t p = 0; p < count; ++p) {
-        for (std::size_t q = p + 1; q < count; ++q) {
-            double others = efficiency * efficiency;
+        // A photon may leave energies of the window in two units.
+        for (std::size_t q = p; q < count; ++q) {
+            double others = p == q ? efficiency : efficiency * efficiency;
             for (std::size_t r = 0; r < count; ++r)
                 if (r != p && r != q) others *= 1 - efficiency * (1 - spared(r, none));
             for (std::size_t i = 0; i < photons[p].size(); ++i) {
-                for (std::size_t j = 0; j < photons[q].size(); ++j) {
+                for (std::size_t j = p == q ? i + 1 : 0; j < photons[q].size(); ++j) {
                     const PhotonHit& a = photons[p][i];
                     const PhotonHit& b = photons[q][j];
-                    const double weight = others * a.in_pairs * b.in_pairs * spared(p, i) * spared(q, j);
+                    const double rest = p == q ? spared(p, i, j) : spared(p, i) * spared(q, j);
+                    const double weight = others * a.in_pairs * b.in_pairs * rest;
                     if (weight > 0 && a.crystal != b.crystal) use(p, q, a, b, weight);
                 }
             }
@@ -94,10 +97,10 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
             take_singles(times);
             for_each_pair(
                 photons, count, efficiency, lost_of_three,
-                [&](std::size_t, std::size_t q, const PhotonHit& a, const PhotonHit& b, double weight) {
+                [&](std::size_t p, std::size_t q, const PhotonHit& a, const PhotonHit& b, double weight) {
                     const double chance = times * weight * found(a.crystal, b.crystal);
                     if (!(chance > 0)) return;
-                    if (q < annihilation) {
+                    if (p != q && q < annihilation) {
                         sums[piece].pairs += chance;
                     } else {
                         sums[piece].spurious += chance;
