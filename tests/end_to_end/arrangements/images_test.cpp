@@ -241,8 +241,8 @@ TEST_CASE("image in kBq/ml: monolithic", "[.long][arrangements]") {
 TEST_CASE("image in kBq/ml: one ring of total-body", "[.long][arrangements]") {
     check_example({.name = "total-body",
                    .even = {{{0, 0, 0}, 150, 300, 10}, 60},
-                   .known = {{{0, 0, 0}, 100, 300, 5}, 30},
-                   .body = {{{40, -30, 10}, 80, 200, 5}, 20},
+                   .known = {{{0, 0, 0}, 100, 300, 5}, 15},
+                   .body = {{{40, -30, 10}, 80, 200, 5}, 10},
                    .image = {4, 400},
                    .seen_mm = 160,
                    .points = {{20, -30, 10}, {-60, 40, -30}},
