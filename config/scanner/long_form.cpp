@@ -441,7 +441,6 @@ Scanner scanner_of_long_form(json& document) {
         throw Error("/modules: expected at most " + std::to_string(max_crystals) + " crystals, found " +
                     std::to_string(crystals));
     }
-    check_overlaps(modules, types);
     const auto arrangement = std::make_shared<const Arrangement>(std::move(types), std::move(modules));
     const std::vector<MappedUnit> mapped =
         map_units(document.at("channel_map"), arrangement->modules(), units);

@@ -1,8 +1,12 @@
 #include "config/scanner/place_modules.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <string>
@@ -140,68 +144,37 @@ std::vector<Module> modules_of(const json& item, const std::string& path) {
     return panel;
 }
 
-/// Whether no plane parts them: the planes at right angles to their edges and to pairs of edges.
-bool overlap(const ModuleBox& a, const ModuleBox& b) {
-    // A description may fill the room between its modules to the last digit, and that of an imported geometry
-    // is rounded. As in petacq/scanner/module_overlaps.py.
-    constexpr double touching_mm = 1e-3;
+/// How far one has to move until a plane parts them; negative: how far they are apart. The plane is at a
+/// right angle to an edge or to a pair of edges.
+double overlap_mm(const ModuleBox& a, const ModuleBox& b) {
     Vector3 apart{};
     for (std::size_t i = 0; i < 3; ++i)
         apart[i] = b.middle[i] - a.middle[i];
-    const auto parted_along = [&](const Vector3& direction) {
+    const auto overlap_along = [&](const Vector3& direction) {
         const double length = std::sqrt(dot(direction, direction));
-        if (length < 1e-9) return false;  // parallel edges
+        if (length < 1e-9) return std::numeric_limits<double>::infinity();  // parallel edges
         double reach = 0;
         for (std::size_t i = 0; i < 3; ++i) {
             reach += a.half[i] * std::abs(dot(a.axes[i], direction));
             reach += b.half[i] * std::abs(dot(b.axes[i], direction));
         }
-        return std::abs(dot(apart, direction)) > reach - touching_mm * length;
+        return (reach - std::abs(dot(apart, direction))) / length;
     };
+    double least = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < 3; ++i) {
-        if (parted_along(a.axes[i]) || parted_along(b.axes[i])) return false;
+        least = std::min({least, overlap_along(a.axes[i]), overlap_along(b.axes[i])});
         for (std::size_t k = 0; k < 3; ++k)
-            if (parted_along(cross(a.axes[i], b.axes[k]))) return false;
+            least = std::min(least, overlap_along(cross(a.axes[i], b.axes[k])));
     }
-    return true;
+    return least;
 }
 
-}  // namespace
-
-std::vector<Module> place_modules(const json& items, const std::vector<ModuleType>& types) {
-    std::vector<Module> all;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-        const json& item = items[i];
-        const std::string path = "/modules/" + std::to_string(i);
-        const auto name = item.at("type").get<std::string>();
-        const auto type =
-            std::find_if(types.begin(), types.end(), [&](const ModuleType& t) { return t.name == name; });
-        if (type == types.end()) {
-            throw Error(path + "/type: expected the name of one of /module_types, found " +
-                        json(name).dump(-1, ' ', false, json::error_handler_t::replace));
-        }
-        const std::vector<Module> around = modules_of(item, path);
-        const json& along = item.at("along_z");
-        const auto repeats = along.at("count").get<std::uint32_t>();
-        if (all.size() + around.size() * repeats > max_placed) {
-            throw Error(path + ": expected at most " + std::to_string(max_placed) +
-                        " modules in all, found " + std::to_string(all.size() + around.size() * repeats));
-        }
-        for (std::uint32_t k = 0; k < repeats; ++k) {
-            const double z = along.at("middle_mm").get<double>() +
-                             (k - (repeats - 1) / 2.0) * along.at("pitch_mm").get<double>();
-            for (Module m : around) {
-                m.type = static_cast<std::uint32_t>(type - types.begin());
-                m.name = item.at("group").get<std::string>();
-                m.front_mm[2] += z;
-                all.push_back(std::move(m));
-            }
-        }
-    }
-    return all;
-}
-
-void check_overlaps(const std::vector<Module>& modules, const std::vector<ModuleType>& types) {
+/// `item_of`: which item of `modules` placed each.
+void check_overlaps(const std::vector<Module>& modules, const std::vector<std::size_t>& item_of,
+                    const std::vector<ModuleType>& types) {
+    // A description may fill the room between its modules to the last digit, and that of an imported geometry
+    // is rounded. As in petacq/scanner/module_overlaps.py.
+    constexpr double touching_mm = 1e-3;
     std::vector<ModuleBox> boxes;
     double longest = 0;
     for (const Module& m : modules) {
@@ -215,6 +188,9 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<Module
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
         return std::pair(boxes[a].middle[0], a) < std::pair(boxes[b].middle[0], b);
     });
+    const auto named = [&](std::uint32_t module) {
+        return fmt::format("module {} (of /modules/{})", module, item_of[module]);
+    };
     for (std::size_t i = 0; i < order.size(); ++i) {
         const ModuleBox& a = boxes[order[i]];
         for (std::size_t k = i + 1; k < order.size(); ++k) {
@@ -223,12 +199,55 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<Module
             if (b.middle[0] - a.middle[0] > a.reach() + longest) break;
             if (std::abs(b.middle[1] - a.middle[1]) > reach || std::abs(b.middle[2] - a.middle[2]) > reach)
                 continue;
-            if (!overlap(a, b)) continue;
-            throw Error("/modules: expected modules that do not overlap; module " +
-                        std::to_string(std::min(order[i], order[k])) + " overlaps module " +
-                        std::to_string(std::max(order[i], order[k])));
+            const double mm = overlap_mm(a, b);
+            if (mm < touching_mm) continue;
+            throw Error(
+                fmt::format("/modules: expected modules that do not overlap; {} overlaps {} by {:.3g} mm",
+                            named(std::min(order[i], order[k])), named(std::max(order[i], order[k])), mm));
         }
     }
+}
+
+}  // namespace
+
+std::vector<Module> place_modules(const json& items, const std::vector<ModuleType>& types) {
+    std::vector<Module> all;
+    std::vector<std::size_t> item_of;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const json& item = items[i];
+        const std::string path = "/modules/" + std::to_string(i);
+        const auto name = item.at("type").get<std::string>();
+        const auto type =
+            std::find_if(types.begin(), types.end(), [&](const ModuleType& t) { return t.name == name; });
+        if (type == types.end()) {
+            throw Error(path + "/type: expected the name of one of /module_types, found " +
+                        json(name).dump(-1, ' ', false, json::error_handler_t::replace));
+        }
+        const std::vector<Module> around = modules_of(item, path);
+        const json& along = item.at("along_z");
+        const auto repeats = along.at("count").get<std::uint32_t>();
+        if (repeats > 1 && along.at("pitch_mm") == 0) {
+            throw Error(fmt::format("{}/along_z/pitch_mm: expected above 0 beside count = {}, found 0", path,
+                                    repeats));
+        }
+        if (all.size() + around.size() * repeats > max_placed) {
+            throw Error(path + ": expected at most " + std::to_string(max_placed) +
+                        " modules in all, found " + std::to_string(all.size() + around.size() * repeats));
+        }
+        for (std::uint32_t k = 0; k < repeats; ++k) {
+            const double z = along.at("middle_mm").get<double>() +
+                             (k - (repeats - 1) / 2.0) * along.at("pitch_mm").get<double>();
+            for (Module m : around) {
+                m.type = static_cast<std::uint32_t>(type - types.begin());
+                m.name = item.at("group").get<std::string>();
+                m.front_mm[2] += z;
+                all.push_back(std::move(m));
+                item_of.push_back(i);
+            }
+        }
+    }
+    check_overlaps(all, item_of, types);
+    return all;
 }
 
 }  // namespace petacq::config

@@ -9,10 +9,7 @@
 namespace petacq::config {
 
 /// `items`: with their defaults. Throws Error with the path of the key for an item that names no type or not
-/// exactly one placement, and for more than 65,536 modules.
+/// exactly one placement, for more than 65,536 modules, and for modules that overlap.
 std::vector<Module> place_modules(const nlohmann::json& items, const std::vector<ModuleType>& types);
-
-/// Throws Error naming the first two modules that overlap.
-void check_overlaps(const std::vector<Module>& modules, const std::vector<ModuleType>& types);
 
 }  // namespace petacq::config

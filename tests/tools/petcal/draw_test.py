@@ -21,7 +21,7 @@ SCANNERS = {"small": "small.scanner.json"} | {name: f"scanners/{name}.scanner.js
 
 
 def draw(scanner, output, *options):
-    return subprocess.run([PETCAL, "draw", "--scanner", os.path.join(EXAMPLES, SCANNERS[scanner]), "-o", output, *options],
+    return subprocess.run([PETCAL, "draw", "--scanner", os.path.join(EXAMPLES, SCANNERS.get(scanner, scanner)), "-o", output, *options],
                           capture_output=True, text=True, check=False)
 
 
@@ -136,6 +136,22 @@ class Draw(unittest.TestCase):
         self.assertIn("board 15", page.evaluate("legend.textContent"))
         page.evaluate("choose.colour.value = 'type', choose.colour.dispatchEvent(new Event('change'))")
         self.assertEqual(page.evaluate("legend.textContent"), "panel")
+
+    def test_modules_without_a_good_pair_are_counted(self):
+        with open(os.path.join(EXAMPLES, "scanners", "two-heads.scanner.json"), encoding="utf-8") as file:
+            description = json.load(file)
+        del description["sources"]
+        panel = {"radius_mm": 40, "angle_deg": 90, "count": 1, "pitch_mm": 32.4}
+        for third, expected in ((False, "4 of 6 pairs of modules<"), (True, "4 of 10 pairs of modules; 1 module is in none<")):
+            if third:
+                description["modules"].append({"type": "head", "group": "third", "panel": panel})
+            path = os.path.join(self.directory.name, "heads.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(description, file)
+            result = draw(path, path + ".html", "--force")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(path + ".html", encoding="utf-8") as file:
+                self.assertIn(expected, file.read())
 
     def test_a_picture(self):
         path = os.path.join(self.directory.name, "insert.png")

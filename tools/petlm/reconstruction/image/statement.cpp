@@ -22,7 +22,7 @@ std::string if_all_are_detected(const Quantity& quantity) {
 /// A sentence about what a value is.
 std::string values_of(const Quantity& quantity) {
     if (!quantity.activity)
-        return fmt::format("the number of decays in the voxel {}.", if_all_are_detected(quantity));
+        return fmt::format("number of decays in the voxel {}.", if_all_are_detected(quantity));
     return fmt::format(
         "{} concentration in kBq/ml{}.", quantity.nuclide.empty() ? "positron" : "activity",
         quantity.calibrated ? "" : ", if the mean crystal detected every " + photons_of(quantity));
@@ -94,11 +94,11 @@ std::string readme(const Statement& s) {
         fmt::format("Made by petlm image from {}.\n{}\n\n", s.target.string(), report.warning());
     for (const auto& line : s.lines)
         text += line + '\n';
-    text += "\nimage.nii: NIfTI-1, 32-bit floats. A value is the " + values_of(report.quantity) +
-            "\nimage.json: unit, settings, corrections and errors, for programs.\n"
-            "The axes are those of the scanner, in mm, with the origin in its middle "
-            "(docs/reference/geometry.md): +x to module 0, z along the axis. They do not define a "
-            "patient's left and right.\n";
+    text +=
+        "\nimage.nii: NIfTI-1, 32-bit floats. A value is the " + values_of(report.quantity) +
+        "\nimage.json: unit, settings, corrections and errors, for programs.\n"
+        "The axes are those of the scanner, in mm (docs/reference/geometry.md): z runs along its axis, and "
+        "the origin is in its middle. They do not define a patient's left and right.\n";
     if (s.replicates != 0) {
         text += fmt::format(
             "uncertainty.nii: the standard error of each value by counting, from {} images with prompts "

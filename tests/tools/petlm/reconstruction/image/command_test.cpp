@@ -58,6 +58,7 @@ TEST_CASE("petlm image: points are where they were, each axis with its sign", "[
     CHECK_THAT(text, contains(not_for_quantification));
     CHECK_THAT(text, contains("30000 prompts"));
     CHECK_THAT(text, contains("15000 delayeds"));
+    CHECK_THAT(text, contains(" A value is the number of decays in the voxel if every photon "));
     CHECK_THAT(outcome.out, contains(not_for_quantification));
     CHECK_THAT(volume.description, contains("not quantification"));
     CHECK_THAT(run_petlm("image --help").out, contains(not_for_quantification));
