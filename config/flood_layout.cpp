@@ -47,11 +47,14 @@ const FloodLayout::Layer& FloodLayout::layer_of(std::uint32_t local) const {
 
 FloodLayout::UnitPoint FloodLayout::point(std::uint32_t local, double columns, double rows) const {
     const Layer& layer = layer_of(local);
+    const std::uint32_t in_layer = local - layer.first;
+    const std::uint32_t row_of_layer = layer.rows - 1 - in_layer / layer.columns;
+    const double column = in_layer % layer.columns + 0.5 + columns;
+    const double row = row_of_layer + 0.5 + rows;
     const auto number = static_cast<std::uint32_t>(&layer - layers_.data());
-    const double column = (local - layer.first) % layer.columns + 0.5 + columns;
-    const double row = layer.rows - 1 - (local - layer.first) / layer.columns + 0.5 + rows;
+    const std::uint32_t row_of_fields = number / across_;
     const double u = (number % across_ + column / layer.columns) / across_;
-    const double v = (number / across_ + row / layer.rows) / down_;
+    const double v = (row_of_fields + row / layer.rows) / down_;
     return {2 * u - 1, 2 * v - 1};
 }
 

@@ -57,8 +57,9 @@ void replace_window_times(json& document) {
         const std::string name = time.name;
         const bool in_ns = given(section, name + "_ns");
         if (time.required && !in_ns && !given(section, name + "_ticks")) {
-            throw Error("/" + std::string(time.section) + "/" + name +
-                        "_ticks: missing; expected an integer from 0 to 2147483647, or " + name + "_ns");
+            const std::string path = std::string("/") + time.section + "/" + name;
+            throw Error(path + "_ticks: missing; expected an integer from 0 to 2147483647, or " + name +
+                        "_ns");
         }
         any = any || in_ns;
     }

@@ -13,7 +13,10 @@ namespace {
 /// `blocks` of `per_block` crystals of equal pitch, with gaps between blocks.
 CrystalRow equal_row(std::uint32_t blocks, std::uint32_t per_block, double pitch, double gap) {
     CrystalRow row;
-    const auto along = [&](std::uint32_t i) { return i * pitch + i / per_block * gap; };
+    const auto along = [&](std::uint32_t i) {
+        const std::uint32_t gaps = i / per_block;
+        return i * pitch + gaps * gap;
+    };
     const double middle = along(blocks * per_block - 1) / 2;
     for (std::uint32_t i = 0; i < blocks * per_block; ++i) {
         row.centres.push_back(along(i) - middle);
@@ -62,6 +65,7 @@ Arrangement::Arrangement(const Geometry& g, const Dimensions& d)
         rows * d.crystal_pitch_z_mm + (g.blocks.z - 1) * d.block_gap_z_mm + d.module_gap_z_mm;
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         const std::uint32_t k = bdm % around;
+        const std::uint32_t ring = bdm / around;
         const double angle = 2 * std::numbers::pi * k / around;
         const double c = std::cos(angle);
         const double s = std::sin(angle);
@@ -69,7 +73,7 @@ Arrangement::Arrangement(const Geometry& g, const Dimensions& d)
         m.outward = {c, s, 0};
         m.along_y = {-s, c, 0};
         m.along_z = {0, 0, 1};
-        const double z = (bdm / around - (g.modules.z - 1) / 2.0) * module_pitch;
+        const double z = (ring - (g.modules.z - 1) / 2.0) * module_pitch;
         m.front_mm = {d.ring_radius_mm * c, d.ring_radius_mm * s, z};
         m.around = {k, around};
         modules_.push_back(std::move(m));

@@ -303,7 +303,7 @@ struct GroupKey {
     std::uint32_t around = 0;
     std::uint32_t around_of = 0;
     std::int64_t angle_millionths = 0;
-    auto operator<=>(const GroupKey&) const = default;
+    auto operator<=>(const GroupKey&) const = default;  // NOLINT(modernize-use-nullptr): none is there
 };
 
 GroupKey key_of(const Module& m, bool with_angle) {

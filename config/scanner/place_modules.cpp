@@ -115,8 +115,9 @@ std::vector<Module> modules_of(const json& item, const std::string& path) {
     for (const char* const name : placements) {
         if (item.at(name).is_null()) continue;
         if (!used.empty()) {
-            throw Error(path + ": expected one of ring, arc, polygon, box, panel and place, found " + used +
-                        " and " + name);
+            std::string message = path + ": expected one of ring, arc, polygon, box, panel and place, found ";
+            message.append(used).append(" and ").append(name);
+            throw Error(message);
         }
         used = name;
     }

@@ -1,5 +1,6 @@
 #include "daemon/detector/seconds_thread.hpp"
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -34,7 +35,10 @@ void SecondsThread::add(gpu::TickRange range, gpu::IntervalSums& sums, BoardRepo
     static_cast<BoardReport&>(*second) = std::move(report);
     second->range = range;
     std::swap(second->sums, sums);
-    room_.wait();
+    if (!room_.tryWait()) {
+        if (!writing_.load(std::memory_order_relaxed)) stalls_.add(1);
+        room_.wait();
+    }
     tasks_.enqueue(in_order_, {[this, second = std::move(second), synchrony = std::move(synchrony)] {
                                    measure(second, synchrony.get());
                                },
@@ -100,13 +104,17 @@ void SecondsThread::run() {
 }
 
 void SecondsThread::measure(const std::shared_ptr<Second>& second, const SynchronyReport* synchrony) {
+    const auto begin = std::chrono::steady_clock::now();
     meter_.complete(*second);
     watch_.observe(*second, synchrony);
+    view_.pace.busy_s += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (file_ != nullptr) {
         note_faults(of_run_.faults, *watch_.faults());
         of_run_.total.add(*second);
         live_.add(*second, geometry_);
+        writing_.store(true, std::memory_order_relaxed);
         file_->append(*second);
+        writing_.store(false, std::memory_order_relaxed);
     }
     view_.second = second;
     show();
@@ -122,6 +130,8 @@ void SecondsThread::begin(std::uint64_t ticks) {
 void SecondsThread::show() {
     view_.seconds = meter_.total();
     view_.detector_faults = watch_.faults();
+    view_.pace.waiting = tasks_.size_approx();
+    view_.pace.stalls = stalls_.value();
     listener_(view_);
 }
 

@@ -4,6 +4,7 @@
 
 #include <blockingconcurrentqueue.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,14 +22,23 @@
 #include "daemon/seconds/second.hpp"
 #include "daemon/synchrony/synchrony.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
+#include "net/base/counter.hpp"
 #include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 
+/// How well the measurement of seconds keeps up, since the daemon started.
+struct SecondsPace {
+    double busy_s = 0;          ///< time spent on it, but for waits for the disk
+    std::uint64_t waiting = 0;  ///< seconds that have been handed over and are not in work yet
+    std::uint64_t stalls = 0;   ///< times that who hands over had to wait for it, but for waits for the disk
+};
+
 /// The latest second, and the sums over all seconds since the daemon started.
 struct SecondsView {
-    std::shared_ptr<const Second> second;                               ///< the latest; nullptr: none yet
-    SecondsTotal seconds;                                               ///< since the daemon started
+    std::shared_ptr<const Second> second;  ///< the latest; nullptr: none yet
+    SecondsTotal seconds;                  ///< since the daemon started
+    SecondsPace pace;
     std::shared_ptr<const std::vector<DetectorFault>> detector_faults;  ///< in `second`; nullptr: none
 };
 
@@ -41,11 +51,13 @@ struct SecondsOfRun {
 
 /// One thread at a time calls all functions but failure(). What it hands over is done in that order.
 ///
-/// A second of detector time takes milliseconds here. So while data arrive as they are taken, seconds wait
-/// only where SecondsFile::append() waits because the disk stands still. Then add() waits, too, once there
-/// are `max_waiting` of them with the one in work: no second is dropped. The acquisition then stands, as it
-/// does when list-mode cannot be written, and the receivers drop and count what they have no room for. A
-/// replay may be faster than this thread, and then waits for it.
+/// A second of detector time takes milliseconds here, half a second of the largest scanners
+/// (docs/design/randoms.md). So while data arrive as they are taken, seconds wait only where
+/// SecondsFile::append() waits because the disk stands still, or where the host is too slow for the scanner
+/// and the policy. Then add() waits, too, once there are `max_waiting` of them with the one in work: no
+/// second is dropped, and SecondsPace tells. The acquisition then stands, as it does when list-mode cannot be
+/// written, and the receivers drop and count what they have no room for. A replay may be faster than this
+/// thread, and then waits for it.
 class SecondsThread {
   public:
     struct Options {
@@ -112,6 +124,8 @@ class SecondsThread {
     moodycamel::BlockingConcurrentQueue<Task> tasks_;
     moodycamel::ProducerToken in_order_{tasks_};  ///< also if another thread hands over what follows
     moodycamel::LightweightSemaphore room_{max_waiting};
+    net::Counter stalls_;
+    std::atomic<bool> writing_{false};  ///< the thread is in SecondsFile::append()
     moodycamel::LightweightSemaphore finished_;
     mutable net::Mutex mutex_;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);

@@ -41,6 +41,7 @@ class Finder {
             found_.push_back(std::move(problem));
         temperatures();
         detector();
+        seconds();
         run_files();
         disk();
         latency();
@@ -186,6 +187,15 @@ class Finder {
         if (!acquisition_.detector_faults) return;
         for (const DetectorFault& fault : *acquisition_.detector_faults)
             found_.push_back(detector_problem(fault));
+    }
+
+    void seconds() {
+        if (acquisition_.pace.stalls <= acquisition_before_.pace.stalls) return;
+        add("seconds_slow",
+            fmt::format("the acquisition waited for the sums of seconds, {} of which wait",
+                        acquisition_.pace.waiting),
+            "a multiples_policy that does not ask which pairs are good takes less; so does a host with more "
+            "cores or faster ones");
     }
 
     void run_files() {

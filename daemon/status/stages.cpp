@@ -30,6 +30,8 @@ std::vector<StageProgress> Stages::read() const {
     stages.push_back({"acquisition", p.turns.value(), p.turns.value() != 0, snapshot.busy_s, snapshot.taken});
     stages.push_back(
         {"pipeline", collected, p.submitted.value() > collected, snapshot.pipeline_busy_s, snapshot.taken});
+    // Never stalled: the acquisition waits for it, and is.
+    stages.push_back({"second sums", 0, false, snapshot.pace.busy_s, snapshot.taken});
     const net::MutexLock lock(mutex_);
     if (closing_ != nullptr) {
         closing_->add_progress(stages);

@@ -20,7 +20,7 @@ class Stages {
     /// The run whose files are open, or else the one whose files are being closed; nullptr: none. Call it
     /// before a run goes away.
     void show(const Run* open, const Run* closing);
-    /// Receivers, acquisition, pipeline, writers, the end of a run. Waits for no stage.
+    /// Receivers, acquisition, pipeline, second sums, writers, the end of a run. Waits for no stage.
     [[nodiscard]] std::vector<StageProgress> read() const;
 
   private:

@@ -160,6 +160,8 @@ json make_queues(const Reading& now, std::size_t batches) {
             {"pending_singles", a.pending},
             {"pending_singles_high_water", a.pending_high_water},
             {"given_up_slices", a.given_up},
+            {"seconds_waiting", a.pace.waiting},
+            {"seconds_stalls", a.pace.stalls},
             {"writer_blocks", written.queue_blocks},
             {"writer_high_water", written.queue_high_water},
             {"writer_stalls", written.stalls},

@@ -108,13 +108,13 @@ void CoincidenceFinder::scan_shifted(const Rule& rule, std::span<const Single> s
             if (rule.good(opener.crystal, b.crystal)) take(opener, {b.time - delay, b.crystal, b.energy});
         } else {
             const std::uint64_t pairs_before = c.delayeds;
-            const ShiftedGroup group{&opener,
-                                     static_cast<std::uint32_t>(group_size),
-                                     &singles[first],
-                                     static_cast<std::uint32_t>(window_size),
-                                     delay,
-                                     every,
-                                     rule};
+            const ShiftedGroup<Rule> group{&opener,
+                                           static_cast<std::uint32_t>(group_size),
+                                           &singles[first],
+                                           static_cast<std::uint32_t>(window_size),
+                                           delay,
+                                           every,
+                                           rule};
             group.resolve(rules_.policy,
                           [&](const ShiftedMember& a, const ShiftedMember& b) { take(a.single, b.single); });
             if (c.delayeds == pairs_before) ++c.delayed_dropped;

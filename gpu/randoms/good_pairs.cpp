@@ -58,6 +58,7 @@ GoodPairs::GoodPairs(const config::Geometry& geometry, const CoincidenceRules& r
       bins_(*cells_.bins),
       crystals_(geometry.crystal_count()),
       joined_(std::size_t{cells_.count()} * cells_.count()),
+      own_(cells_.sides),
       in_zone_(bins_.rows()),
       below_(bins_.rows()),
       above_(bins_.rows()) {
@@ -78,6 +79,14 @@ void GoodPairs::use(const CrystalValues& values) {
                                         " crystals");
         }
         sum_rates(kind);
+    }
+    std::fill(own_.begin(), own_.end(), PairChances::ByKinds{});
+    for (std::uint32_t i = 0; i < crystals_; ++i) {
+        PairChances::ByKinds& own = own_[cells_.side_of(cells_.of_crystal(i))];
+        for (std::size_t x = 0; x < single_kinds; ++x) {
+            for (std::size_t y = 0; y < single_kinds; ++y)
+                own[x][y] += values.of[x][i] * values.of[y][i];
+        }
     }
     for (std::uint32_t a = 0; a < cells_.count(); ++a) {
         if (can_join(a, a)) join_inside(a);
@@ -100,14 +109,19 @@ double GoodPairs::total(std::span<const PairChances> chances) const {
     return sum;
 }
 
-std::vector<double> GoodPairs::good_parts() const {
-    const std::uint32_t count = cells_.count();
-    std::vector<double> in_cell(count);
-    for (std::uint32_t cell = 0; cell < count; ++cell) {
+std::vector<double> GoodPairs::in_cells() const {
+    std::vector<double> in_cell(cells_.count());
+    for (std::uint32_t cell = 0; cell < cells_.count(); ++cell) {
         for (const std::vector<double>& rates : rates_)
             in_cell[cell] += std::accumulate(rates.begin() + bins_.first_bin(cell),
                                              rates.begin() + bins_.first_bin(cell + 1), 0.0);
     }
+    return in_cell;
+}
+
+std::vector<double> GoodPairs::good_parts() const {
+    const std::uint32_t count = cells_.count();
+    const std::vector<double> in_cell = in_cells();
     std::vector<double> parts = cells_.good_parts;  // where there are no singles
     for (std::uint32_t a = 0; a < count; ++a) {
         for (std::uint32_t b = a; b < count; ++b) {
@@ -159,13 +173,8 @@ std::vector<double> GoodPairs::refused(const PairChances::ByKinds& c) const {
         }
     }
     // No crystal pairs with itself.
-    for (std::uint32_t i = 0; i < crystals_; ++i) {
-        for (std::size_t x = 0; x < single_kinds; ++x) {
-            for (std::size_t y = 0; y < single_kinds; ++y)
-                pairs[cells_.side_of(cells_.of_crystal(i)) * (sides + 1)] -=
-                    c[x][y] * values_->of[x][i] * values_->of[y][i];
-        }
-    }
+    for (std::size_t a = 0; a < sides; ++a)
+        pairs[a * (sides + 1)] -= sum_of_products(c, own_[a]);
     for (std::uint32_t cell_a = 0; cell_a < cells_.count(); ++cell_a) {
         const std::size_t a = cells_.side_of(cell_a);
         for (std::uint32_t cell_b = cell_a; cell_b < cells_.count(); ++cell_b) {
@@ -270,11 +279,17 @@ void GoodPairs::sum_neighbours(std::size_t kind, std::uint32_t cell) {
         in_zone_[bins_.row_of(bin)] = rates_[kind][bin];
     const std::uint32_t rows = bins_.rows();
     if (!bins_.near_rows(0).empty()) {
-        for (std::uint32_t row = 0; row < rows; ++row) {
-            const std::span<const double> weights = bins_.near_rows(row);
-            below_[row] = std::inner_product(weights.begin(), weights.begin() + row, in_zone_.begin(), 0.0);
-            above_[row] =
-                std::inner_product(weights.begin() + row + 1, weights.end(), in_zone_.begin() + row + 1, 0.0);
+        std::fill(below_.begin(), below_.end(), 0.0);
+        std::fill(above_.begin(), above_.end(), 0.0);
+        // Row by row of the cell, which has few of all.
+        for (std::uint32_t bin = bins_.first_bin(cell); bin < bins_.first_bin(cell + 1); ++bin) {
+            const std::uint32_t near = bins_.row_of(bin);
+            const double rate = in_zone_[near];
+            const std::span<const double> weights = bins_.near_rows(near);  // symmetric
+            for (std::uint32_t row = 0; row < near; ++row)
+                above_[row] += weights[row] * rate;
+            for (std::uint32_t row = near + 1; row < rows; ++row)
+                below_[row] += weights[row] * rate;
         }
         return;
     }
@@ -355,15 +370,16 @@ void GoodPairs::join_inside(std::uint32_t cell) {
 void GoodPairs::sum_others(std::uint32_t cell, std::span<const PairChances> chances) {
     const std::uint32_t first = bins_.first_bin(cell);
     const std::uint32_t end = bins_.first_bin(cell + 1);
-    for (std::size_t x = 0; x < single_kinds; ++x) {
-        std::vector<double>& others = others_[x];
+    for (std::vector<double>& others : others_)
         std::fill(others.begin() + first, others.begin() + end, 0.0);
-        for (std::uint32_t b = 0; b < cells_.count(); ++b) {
-            if (b == cell || !can_join(cell, b)) continue;
-            const PairChances& c = chances[std::size_t{cell} * cells_.count() + b];
-            for (std::size_t y = 0; y < single_kinds; ++y) {
-                for (std::uint32_t bin = first; bin < end; ++bin)
-                    others[bin] += c.of[x][y] * near(y, bin, b);
+    for (std::uint32_t b = 0; b < cells_.count(); ++b) {
+        if (b == cell || !can_join(cell, b)) continue;
+        const PairChances& c = chances[std::size_t{cell} * cells_.count() + b];
+        for (std::size_t y = 0; y < single_kinds; ++y) {
+            for (std::uint32_t bin = first; bin < end; ++bin) {
+                const double values = near(y, bin, b);
+                for (std::size_t x = 0; x < single_kinds; ++x)
+                    others_[x][bin] += c.of[x][y] * values;
             }
         }
     }

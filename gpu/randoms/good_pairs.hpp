@@ -45,6 +45,8 @@ class GoodPairs {
     /// The values of the following calls; they must not change in between. Throws std::invalid_argument if
     /// their number is not that of the crystals.
     void use(const CrystalValues& values);
+    /// [cell] the values of all kinds of the crystals in it.
+    [[nodiscard]] std::vector<double> in_cells() const;
     /// `chances`: c [a * cells + b], of i in a and j in b.
     [[nodiscard]] double total(std::span<const PairChances> chances) const;
     /// The sum of |dt| over the same pairs, in ticks.
@@ -100,7 +102,8 @@ class GoodPairs {
     Kinds inside_;  ///< [kind][place of the crystal among all, bin by bin]
     /// [a * cells + b], a <= b: [x][y] the sum of v_i[x] v_j[y] over good pairs, i in a and j in b.
     std::vector<PairChances::ByKinds> joined_;
-    std::vector<double> in_zone_;  ///< [row] values of a cell; 0 outside its zone
+    std::vector<PairChances::ByKinds> own_;  ///< [side][x][y] the sum of v_i[x] v_i[y]
+    std::vector<double> in_zone_;            ///< [row] values of a cell; 0 outside its zone
     std::vector<double> below_;
     std::vector<double> above_;
     std::vector<double> reversed_;

@@ -109,10 +109,12 @@ std::vector<std::uint32_t> directions_of(const PairGeometry& pairs,
         furthest[family[c.group]] = std::max(furthest[family[c.group]], radius_of(c));
     const double radius = std::max(pairs.field_of_view->half_x_um, pairs.field_of_view->half_y_um);
     std::vector<double> wanted;
+    wanted.reserve(count);
     for (const double distance : furthest)
         wanted.push_back(4 * std::numbers::pi / std::asin(std::min(1.0, radius / std::max(distance, 1.0))));
     const double all = std::accumulate(wanted.begin(), wanted.end(), 0.0);
     std::vector<std::uint32_t> parts;
+    parts.reserve(count);
     for (const double part : wanted)
         parts.push_back(static_cast<std::uint32_t>(std::max(1.0, part * std::min(1.0, most_of_view / all))));
     return parts;

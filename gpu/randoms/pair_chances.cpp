@@ -232,31 +232,37 @@ class ChanceFinder {
         return sum;
     }
 
-    /// Sums over the numbers of singles of other annihilations, up to `singles`; larger windows count as 0.
-    /// `factors` apply to each of these annihilations, `pairs` to each pair of two of these singles, or of
-    /// one of them and one of `partners` further singles.
-    [[nodiscard]] Sums sum(const Factors& factors, double pairs, unsigned partners,
-                           std::uint32_t singles) const {
+    /// [partners] Sums over the numbers of singles of other annihilations; windows of more than most_ singles
+    /// count as 0. `factors` apply to each of these annihilations, `pairs` to each pair of two of these
+    /// singles, or of one of them and one of `partners` singles. The window holds `members` singles besides
+    /// all these.
+    template <std::size_t count>
+    [[nodiscard]] std::array<Sums, count> sums_of(const Factors& factors, double pairs,
+                                                  std::uint32_t members) const {
         const double one = one_ * factors.one;
         const double both = both_ * factors.both;
-        Sums sums;
-        double before = 0;     // with one single less
-        double now = empty_;   // with the singles seen so far
-        double others = 0;     // times the number of annihilations
-        double power = 1;      // of all pairs of these singles
-        double with_next = 1;  // of those that one more makes
-        for (unsigned i = 0; i < partners; ++i)
-            with_next *= pairs;
-        for (std::uint32_t n = 0; n <= singles; ++n) {
-            sums.windows += power * now;
-            sums.others += power * others;
+        std::array<Sums, count> sums{};
+        double before = 0;    // with one single less
+        double now = empty_;  // with the singles seen so far
+        double others = 0;    // times the number of annihilations
+        double power = 1;     // of all pairs of these singles
+        double of_next = 1;   // of those that one more makes
+        for (std::uint32_t n = 0; members + n <= most_; ++n) {
+            double windows = power * now;
+            double by_others = power * others;
+            for (std::size_t partners = 0; partners < count && members + partners + n <= most_; ++partners) {
+                sums[partners].windows += windows;
+                sums[partners].others += by_others;
+                windows *= of_next;
+                by_others *= of_next;
+            }
             if (n > 2 * (one_ + both_) && now + before < 1e-12) break;
             others = one * now + both * before;
             const double next = (one * now + 2 * both * before) / (n + 1);
             before = now;
             now = next;
-            power *= with_next;
-            with_next *= pairs;
+            power *= of_next;
+            of_next *= pairs;
         }
         return sums;
     }
@@ -308,12 +314,10 @@ class ChanceFinder {
                 pairs > 0 ? factor(of_pair.both, t, 4 + contents_.partner_weight) * correlation.others / pairs
                           : 0};
             const double weight = node.weight * opened;
-            const auto sums = [&](unsigned partners, double own) {
-                if (partners + 2 > most_) return Sums{};
-                Sums s = sum(others, pairs, partners, most_ - partners - 2);
-                s.windows *= weight * own;
-                s.others *= weight * own;
-                return s;
+            const std::array<Sums, 3> by_partners = sums_of<3>(others, pairs, 2);
+            const auto sums = [&](std::size_t partners, double own) {
+                return Sums{by_partners[partners].windows * weight * own,
+                            by_partners[partners].others * weight * own};
             };
             const double partner_of_a = factor(own_partner_[at(a, b)], t, 1 + contents_.partner_weight);
             const double partner_of_b = factor(own_partner_[at(b, a)], t, 1 + contents_.partner_weight);
@@ -380,7 +384,7 @@ class ChanceFinder {
             }
             std::array<double, 3>& of_node = windows.emplace_back();
             for (std::uint32_t more = 0; more < of_node.size(); ++more)
-                of_node[more] = 2 + more > most_ ? 0 : sum(others, 1, 0, most_ - 2 - more).windows;
+                of_node[more] = sums_of<1>(others, 1, 2 + more).front().windows;
         }
         return windows;
     }

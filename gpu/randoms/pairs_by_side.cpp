@@ -14,6 +14,8 @@ namespace {
 using config::sum_of;
 
 constexpr unsigned rounds = 20;
+/// Fewer pairs than these are none.
+constexpr double fewest = 1e-100;
 
 /// Pairs in both orders.
 double pairs_of(const PairsOfSectors& known, std::size_t sectors, std::size_t a, std::size_t b) {
@@ -41,6 +43,7 @@ PairsBySide::PairsBySide(const PairCells& cells, std::span<const std::uint16_t> 
             side_of_.push_back(side);
         }
         whole_ = whole_ && crystals[sector].size() <= 1;
+        modules_ += crystals[sector].empty() ? 0 : 1;
     }
     first_.push_back(static_cast<std::uint32_t>(side_of_.size()));
     for (std::size_t i = 0; i < sector_of.size(); ++i) {
@@ -119,37 +122,50 @@ std::vector<double> PairsBySide::spread(PairsOfSectors known, Fit& fit) const {
         std::vector<double> found_at(PairSides::distances);
         std::vector<double> expected_at(PairSides::distances);
         for (std::size_t a = 0; a < sectors; ++a) {
-            for (std::size_t b = 0; b < sectors; ++b) {
+            for (std::size_t b = a; b < sectors; ++b) {
                 const double pairs = pairs_of(known, sectors, a, b);
                 const auto each = [&](const auto& use) {
                     for (std::size_t p = first_[a]; p < first_[a + 1]; ++p) {
                         for (std::size_t q = first_[b]; q < first_[b + 1]; ++q) {
                             const std::size_t place = side_of_[p] * sides + side_of_[q];
-                            use(p, place, fit.of_piece[p] * fit.of_piece[q] * factors[place],
+                            use(p, q, place, fit.of_piece[p] * fit.of_piece[q] * factors[place],
                                 known.randoms[place] * shares[p] * shares[q]);
                         }
                     }
                 };
                 double all = 0;
-                each([&](std::size_t, std::size_t, double trues, double randoms) { all += trues + randoms; });
-                const double scale = all > 0 ? pairs / all : 0;
-                const double evenly = all > 0 ? 0 : pairs / double(sides_of_[a].size() * sides_of_[b].size());
-                each([&](std::size_t p, std::size_t place, double trues, double randoms) {
+                each([&](std::size_t, std::size_t, std::size_t, double trues, double randoms) {
+                    all += trues + randoms;
+                });
+                const double scale = all > fewest ? pairs / all : 0;
+                const double evenly =
+                    all > fewest ? 0 : pairs / double(sides_of_[a].size() * sides_of_[b].size());
+                each([&](std::size_t p, std::size_t q, std::size_t place, double trues, double randoms) {
                     if (last) {
-                        out[place] += scale * (trues + randoms) + evenly;
+                        const double spread_here = scale * (trues + randoms) + evenly;
+                        out[place] += spread_here;
+                        if (a != b) out[side_of_[q] * sides + side_of_[p]] += spread_here;
                         return;
                     }
                     found[p] += scale * trues;
-                    found_at[distance[place]] += scale * trues;
-                    expected_at[distance[place]] += trues;
+                    if (a != b) found[q] += scale * trues;
+                    const double orders = a != b ? 2 : 1;
+                    found_at[distance[place]] += orders * scale * trues;
+                    expected_at[distance[place]] += orders * trues;
                 });
             }
         }
         if (last) break;
         for (std::size_t p = 0; p < pieces(); ++p)
-            if (found[p] > 0) fit.of_piece[p] *= std::sqrt(known.ends[p] / found[p]);
+            if (found[p] > fewest) fit.of_piece[p] *= std::sqrt(known.ends[p] / found[p]);
+        // Larger factors of pieces and smaller ones of distances mean the same, and would grow for ever.
+        const double size = sum_of(fit.of_piece) / static_cast<double>(pieces());
+        if (!(size > 0)) continue;
+        for (double& factor : fit.of_piece)
+            factor /= size;
         for (std::size_t at = 0; at < found_at.size(); ++at)
-            if (expected_at[at] > 0) fit.of_distance[at] *= found_at[at] / expected_at[at];
+            if (expected_at[at] > fewest)
+                fit.of_distance[at] *= size * size * (found_at[at] / expected_at[at]);
     }
     return out;
 }

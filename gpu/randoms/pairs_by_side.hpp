@@ -47,6 +47,10 @@ class PairsBySide {
     /// [a * sides + b] of the pairs of crystals
     [[nodiscard]] const std::vector<double>& good_parts() const { return good_parts_; }
 
+    /// Whether the pairs of so few modules, some of which read crystals of several sides, say hardly
+    /// anything about those of sides.
+    [[nodiscard]] bool lacks_modules() const { return !whole_ && modules_ < 4; }
+
     /// Without randoms and ends.
     [[nodiscard]] PairsOfSectors none(std::span<const std::uint32_t> counts, bool good) const {
         return {counts, good, {}, std::vector<double>(pieces()), std::vector<double>(pieces())};
@@ -73,6 +77,7 @@ class PairsBySide {
     std::vector<std::uint32_t> piece_of_;             ///< [crystal]
     std::vector<double> good_parts_;                  ///< [a * sides + b] of the pairs of crystals
     bool whole_ = true;                               ///< each sector lies on one side
+    std::size_t modules_ = 0;                         ///< sectors that have crystals
 };
 
 }  // namespace petacq::gpu

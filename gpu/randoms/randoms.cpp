@@ -457,14 +457,8 @@ double RandomsEstimator::find_partner_weight(const IntervalSums& sums, const Win
 
 void RandomsEstimator::find_contents(WindowContents& contents) const {
     const PairCells& cells = pairs_.cells();
-    contents.singles.assign(cells.count(), 0);
-    double lone = 0;
-    for (std::size_t kind = 0; kind < single_kinds; ++kind) {
-        const std::vector<double>& rates = by_pair_.rates.of[kind];
-        for (std::size_t i = 0; i < rates.size(); ++i)
-            contents.singles[cell_of_[i]] += rates[i];
-        if (kind == lone_single) lone = sum_of(rates);
-    }
+    contents.singles = pairs_.in_cells();
+    const double lone = sum_of(by_pair_.rates.of[lone_single]);
     const double singles = sum_of(contents.singles);
     const double annihilations = contents.load / window_width(rules_);
     if (annihilations > 0) contents.lone = std::clamp(lone / annihilations, 0.0, 1.0);
@@ -513,6 +507,7 @@ void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents
 
 void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, ExpectedRandoms& out) {
     WindowContents contents;
+    contents.partners.resize(std::size_t{pairs_.cells().count()} * pairs_.cells().count());
     by_pair_.ticks = static_cast<double>(std::max<std::uint64_t>(ticks, 1));
     ExpectedRandoms randoms;
     RefusedPairs refused;
@@ -525,6 +520,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     const unsigned min_passes = pairs_.cells().partners_refused     ? 4
                                 : rules_.mode == WindowMode::single ? 2
                                                                     : 3;
+    const bool asks = asks_for_good(rules_.policy);
     FixedPoint abs_dt;
     bool settled = false;
     for (unsigned pass = 0; pass < min_passes || (!settled && pass < max_passes); ++pass) {
@@ -533,7 +529,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
             abs_dt.next(
                 mean_abs_dt(sums, rules_, randoms.total, by_pair_.ticks * pairs_.abs_dt(by_pair_.chances)));
             contents.abs_dt = abs_dt.x();
-            trues = true_pairs(sums, randoms, refused, contents);
+            if (asks) trues = true_pairs(sums, randoms, refused, contents);
         }
         const double parted = (1 - contents.lone) * contents.abs_dt / window_width(rules_);
         contents.load = window_load(rules_, sums.counts, ticks, parted);
@@ -542,7 +538,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         find_rates(sums, contents, again ? find_later(sums, randoms, refused) : std::vector<double>{});
         pairs_.use(by_pair_.rates);
         find_contents(contents);
-        find_all_partners(contents, sums, trues, randoms);
+        if (asks) find_all_partners(contents, sums, trues, randoms);
         if (rules_.policy == MultiplesPolicy::take_winner_if_is_good)
             contents.partner_weight = find_partner_weight(sums, contents);
         by_pair_.chances = pair_chances(rules_, pairs_.cells(), contents, Kind::prompt);
@@ -560,6 +556,10 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
 }
 
 double RandomsEstimator::find_pile_up(const WindowContents& contents) const {
+    if (!asks_for_good(rules_.policy)) {  // the same for all pairs
+        const double chance = by_pair_.chances.front().partners;
+        return chance > 0 ? 1 / chance : 1;
+    }
     const std::uint32_t count = pairs_.cells().count();
     double pairs = 0;
     double taken = 0;

@@ -52,7 +52,8 @@ class RandomsEstimator {
     /// Whether the randoms of that interval may be off by more than 2 %: the policy asks which pairs are
     /// good, and too little tells where the partners lie that make no good pair (docs/design/randoms.md).
     [[nodiscard]] bool uncertain() const {
-        return pairs_.cells().lacks_zones || refused_partners_ > most_refused;
+        return pairs_.cells().lacks_zones || refused_partners_ > most_refused ||
+               (pairs_.cells().partners_refused && by_side_.lacks_modules());
     }
     /// The part of the true pairs of that interval that is not good, among those whose sides can join. It is
     /// 0 unless the policy asks which pairs are good, and the rule has a condition along the axis or a field

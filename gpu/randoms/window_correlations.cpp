@@ -1,6 +1,7 @@
 #include "gpu/randoms/window_correlations.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace petacq::gpu {
 
@@ -59,20 +60,24 @@ WindowCorrelations::Factors WindowCorrelations::find(const std::function<double(
                 good_partner[c * n + a] += partners_[at] * good_[b * n + c];
         }
     }
+    for (double& part : own)
+        part = factor(part);
+    std::vector<double> of_good_partner(n * n);
+    std::transform(good_partner.begin(), good_partner.end(), of_good_partner.begin(), factor);
     std::vector<double> of_a(n);
     std::vector<double> of_b(n);
-    // The sum over c and d of left[c] middle[c][d] right[d].
-    const auto sum_over = [n](const std::vector<double>& left, const std::vector<double>& middle,
-                              const std::vector<double>& right) {
-        double sum = 0;
+    std::vector<double> columns(n);
+    // The sum over c and d of left[c] middle[c][d] right[d]. By columns, so that the compiler can use
+    // vectors.
+    const auto sum_over = [n, &columns](const std::vector<double>& left, const std::vector<double>& middle,
+                                        const std::vector<double>& right) {
+        std::fill(columns.begin(), columns.end(), 0.0);
         for (std::size_t c = 0; c < n; ++c) {
             if (left[c] == 0) continue;
-            double row = 0;
             for (std::size_t d = 0; d < n; ++d)
-                row += middle[c * n + d] * right[d];
-            sum += left[c] * row;
+                columns[d] += left[c] * middle[c * n + d];
         }
-        return sum;
+        return std::inner_product(columns.begin(), columns.end(), right.begin(), 0.0);
     };
     const auto ratio = [](double exact, double independent) {
         return independent > 0 ? exact / independent : 1;
@@ -98,8 +103,7 @@ WindowCorrelations::Factors WindowCorrelations::find(const std::function<double(
             for (std::size_t c = 0; c < n; ++c) {
                 of_b[c] = of_good[a * n + c] * of_good[b * n + c];
                 of_a[c] = singles_[c] * of_b[c];
-                independent += of_a[c] * factor(own[c]) * factor(good_partner[a * n + c]) *
-                               factor(good_partner[b * n + c]);
+                independent += of_a[c] * own[c] * of_good_partner[a * n + c] * of_good_partner[b * n + c];
             }
             const double others = ratio(sum_over(of_a, of_own, of_b), independent);
             for (const std::size_t at : {a * n + b, b * n + a}) {

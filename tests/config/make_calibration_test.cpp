@@ -164,8 +164,9 @@ TEST_CASE("the flood of a unit of the long form has every crystal of it, and its
             ++n[map[p]];
             const std::uint32_t crystal = g.crystal(unit / g.du_count, unit % g.du_count, map[p]);
             const std::uint32_t layer = s.arrangement->address(crystal).layer;
+            const std::uint32_t y = p / size;
             middle[layer].first += p % size;
-            middle[layer].second += p / size;
+            middle[layer].second += y;
             ++positions[layer];
         }
         REQUIRE(std::count(n.begin(), n.end(), 0) == 0);

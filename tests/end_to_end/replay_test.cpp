@@ -193,6 +193,37 @@ TEST_CASE("a simulated capture holds the datagrams that petsim sends, and can be
     CHECK(run_program(PETSIM_PROGRAM, petsim_arguments(site, to_file)).status != 0);
 }
 
+TEST_CASE("a run says for how long its expected randoms are uncertain", "[e2e][replay]") {
+    Site site;
+    const std::string capture = (site.directory() / "simulated.pcap").string();
+    simulate(site, {"--duration-s", "0.5", "--cylinder", "0,0,0,10,20,5", "--sources", "4", "--seed", "6",
+                    "--write", capture});
+    struct Rule {
+        std::string name;
+        const char* policy;
+        int max_ring_difference;
+        bool uncertain;
+    };
+    for (const Rule& rule :
+         {Rule{"refused", "TakeWinnerOfGoods", 3, true}, Rule{"few", "TakeWinnerOfGoods", 20, false},
+          Rule{"no_question", "RemoveMultiples", 3, false}}) {
+        INFO(rule.name);
+        site.configure(
+            {{"coincidence",
+              {{"multiples_policy", rule.policy}, {"max_ring_difference", rule.max_ring_difference}}}});
+        REQUIRE(replay(site, {"--replay", capture, "--run", rule.name}).status == 0);
+        const json randoms = site.run_json(rule.name)["expected_randoms"];
+        INFO(randoms.dump());
+        CHECK(randoms["pairs"] > 0);
+        const double uncertain_s = randoms["uncertain_s"].get<double>();
+        CHECK(uncertain_s == Approx(rule.uncertain ? randoms["data_s"].get<double>() : 0).margin(0.02));
+        const Outcome info = run_program(PETLM_PROGRAM, {"info", site.run(rule.name).string()});
+        REQUIRE(info.status == 0);
+        INFO(info.out);
+        CHECK((info.out.find("expected, uncertain in") != std::string::npos) == rule.uncertain);
+    }
+}
+
 TEST_CASE("replay of an interval of a capture", "[e2e][replay]") {
     const Site site;
     const std::string file = (site.directory() / "simulated.pcap").string();

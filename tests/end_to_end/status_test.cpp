@@ -157,8 +157,10 @@ TEST_CASE("the status agrees with what was sent", "[e2e][status]") {
         CHECK(stage["utilisation"] >= 0);
         CHECK(stage["utilisation"] <= 1);
     }
-    CHECK(stages ==
-          std::vector<std::string>{"receiver 0", "acquisition", "pipeline", "writer", "writer seconds"});
+    CHECK(stages == std::vector<std::string>{"receiver 0", "acquisition", "pipeline", "second sums", "writer",
+                                             "writer seconds"});
+    CHECK(status["queues"]["seconds_waiting"] <= 4);
+    CHECK(status["queues"]["seconds_stalls"].is_number_unsigned());
 
     // After the last datagram: the average since the start of the run covers all data.
     CHECK(petsim.wait() == 0);

@@ -196,6 +196,7 @@ bool follow_pairs(const gpu::SliceResult& result) {
     auto pair = result.coincidences.begin();
     return std::all_of(result.triples.begin(), result.triples.end(), [&](const gpu::Triple& triple) {
         pair = std::find_if(pair, result.coincidences.end(), [&](const gpu::Coincidence& c) {
+            // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the same bytes are asked for
             return std::memcmp(&c, &triple.pair, sizeof c) == 0;
         });
         return pair != result.coincidences.end();

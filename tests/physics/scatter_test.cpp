@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "tests/physics/scanners.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tools/geometry/bore.hpp"
 #include "tools/petlm/reconstruction/em/scatter.hpp"
 #include "tools/petsim/simulation/simulation.hpp"
 
@@ -23,7 +25,7 @@ using test::TemporaryDirectory;
 
 namespace {
 
-constexpr double depth_mm = 4.3;  // of interaction, in crystals that absorb by path
+constexpr double depth_mm = 4.3;  // of interaction, in crystals of a ring that absorb by path
 
 struct Rod {
     sim::Cylinder shape;
@@ -40,6 +42,19 @@ struct Scan {
     sim::CrystalModel crystals = sim::CrystalModel::depth;
     std::vector<sim::ActivitySource> sources = {};  ///< besides `activity`
 };
+
+config::Scanner scanner_of(const Scan& scan) {
+    return scan.scanner == "twelve modules"
+               ? config::scanner_from_json(test::twelve_modules(10))
+               : config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/" + scan.scanner + ".scanner.json");
+}
+
+/// X,Y,Z,RADIUS,LENGTH.
+std::string text(const sim::Cylinder& cylinder) {
+    return std::to_string(cylinder.at[0]) + "," + std::to_string(cylinder.at[1]) + "," +
+           std::to_string(cylinder.at[2]) + "," + std::to_string(cylinder.radius_mm) + "," +
+           std::to_string(cylinder.length_mm);
+}
 
 /// Pairs that are all that was found of their annihilation, so without randoms.
 struct Pairs {
@@ -142,10 +157,14 @@ normalisation::Normalisation normalisation_of(const config::Scanner& scanner) {
 /// By distance of the line from the axis of the object, in radii of it.
 constexpr std::array<double, 6> limits = {0.5, 1, 1.25, 1.6, 2.2, 3};
 using ByDistance = std::array<double, limits.size() + 1>;
+/// By place of the middle of the line along the axis, even over the length of the scanner.
+using ByHeight = std::array<double, 8>;
 
 struct Result {
     ByDistance truth{};
     ByDistance estimate{};
+    ByHeight truth_along{};
+    ByHeight estimate_along{};
     double true_total = 0;
     double total = 0;
     double simulated = 0;   ///< before the scale by the tails
@@ -154,12 +173,9 @@ struct Result {
 };
 
 Result compare(const Scan& scan) {
-    const config::Scanner scanner =
-        scan.scanner == "twelve modules"
-            ? config::scanner_from_json(test::twelve_modules(10))
-            : config::load_scanner(PETACQ_SOURCE_DIR "/config/examples/" + scan.scanner + ".scanner.json");
+    const config::Scanner scanner = scanner_of(scan);
     gpu::CoincidenceRules rules;
-    rules.min_module_difference = 2;
+    if (scanner.is_ring()) rules.min_module_difference = 2;
     const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, rules);
     const Pairs truth = simulate(scanner, rule, scan);
     net::WorkerPool pool(2);
@@ -173,17 +189,16 @@ Result compare(const Scan& scan) {
     }
     const sim::Cylinder& water = scan.water;
     corrections::LineOptions options;
-    options.attenuation = {std::to_string(water.at[0]) + "," + std::to_string(water.at[1]) + "," +
-                           std::to_string(water.at[2]) + "," + std::to_string(water.radius_mm) + "," +
-                           std::to_string(water.length_mm)};
+    options.attenuation = {text(water)};
     TemporaryDirectory directory;
     const bool deep = scan.crystals != sim::CrystalModel::surface;
-    if (deep) {
+    if (deep && scanner.is_ring()) {
         options.normalisation = directory / "normalisation.h5";
         normalisation::save(*options.normalisation, scanner.geometry, normalisation_of(scanner));
     }
-    const corrections::LineFactors lines(scanner, config::DepthOfInteraction::fixed(deep ? depth_mm : 0),
-                                         options);
+    const auto depth = scanner.is_ring() ? config::DepthOfInteraction::fixed(deep ? depth_mm : 0)
+                                         : config::DepthOfInteraction::of(scanner, std::nullopt);
+    const corrections::LineFactors lines(scanner, depth, options);
     const image::Scatter scatter({scanner,
                                   rule,
                                   lines,
@@ -209,10 +224,19 @@ Result compare(const Scan& scan) {
         return static_cast<std::size_t>(std::upper_bound(limits.begin(), limits.end(), distance) -
                                         limits.begin());
     };
+    const double half_length = geometry::bore_of(scanner).half_length_mm;
+    const auto height_of = [&](std::uint32_t a, std::uint32_t b) {
+        const auto [p, q] = lines.ends(a, b);
+        const double place = ((p[2] + q[2]) / 2 + half_length) / (2 * half_length);
+        return std::min(static_cast<std::size_t>(std::max(place, 0.0) * ByHeight{}.size()),
+                        ByHeight{}.size() - 1);
+    };
     for (std::size_t i = 0; i < truth.all.size(); ++i) {
         if (!truth.scattered[i]) continue;
+        const auto [a, b] = std::minmax({truth.all[i].crystal_a, truth.all[i].crystal_b});
         ++out.true_total;
-        ++out.truth[bin_of(truth.all[i].crystal_a, truth.all[i].crystal_b)];
+        ++out.truth[bin_of(a, b)];
+        ++out.truth_along[height_of(a, b)];
     }
     // An even sample of the pairs.
     const std::uint64_t crystals = scanner.geometry.crystal_count();
@@ -221,12 +245,36 @@ Result compare(const Scan& scan) {
     for (std::uint64_t i = 0; i < samples; ++i) {
         const auto a = static_cast<std::uint32_t>((i * 0xC13FA9A902A6328FU >> 32U) * crystals >> 32U);
         const auto b = static_cast<std::uint32_t>((i * 0x91E10DA5C79E7B1DU >> 32U) * crystals >> 32U);
-        if (a != b && rule.good(a, b)) out.estimate[bin_of(a, b)] += stands_for * scatter.counts(a, b);
+        if (a == b || !rule.good(a, b)) continue;
+        const double counts = stands_for * scatter.counts(a, b);
+        out.estimate[bin_of(a, b)] += counts;
+        out.estimate_along[height_of(a, b)] += counts;
     }
     return out;
 }
 
-void check(const Scan& scan) {
+/// As much in each voxel as of the object is in it.
+corrections::Activity activity_of(const corrections::AttenuatingObject& object) {
+    constexpr int parts = 4;  // of a voxel along each axis
+    corrections::Activity out{{{14, 14, 18}, 2}, {}};
+    const image::Grid& grid = out.grid;
+    for (std::size_t voxel = 0; voxel < grid.voxels(); ++voxel) {
+        const std::array<std::size_t, 3> cell = {voxel % grid.n[0], voxel / grid.n[0] % grid.n[1],
+                                                 voxel / grid.n[0] / grid.n[1]};
+        int inside = 0;
+        for (int part = 0; part < parts * parts * parts; ++part) {
+            const std::array<int, 3> in = {part % parts, part / parts % parts, part / parts / parts};
+            config::Vector3 at{};
+            for (std::size_t axis = 0; axis < 3; ++axis)
+                at[axis] = grid.centre(axis, cell[axis]) + grid.voxel_mm * ((in[axis] + 0.5) / parts - 0.5);
+            inside += object.per_cm(at) > 0 ? 1 : 0;
+        }
+        out.of_voxel.push_back(static_cast<float>(inside));
+    }
+    return out;
+}
+
+Result check(const Scan& scan) {
     const Result result = compare(scan);
     INFO(scan.name << ", crystals: " << config::name_of(scan.crystals) << ", " << scan.lower_keV << " to "
                    << scan.upper_keV << " keV: " << result.sentence);
@@ -244,6 +292,7 @@ void check(const Scan& scan) {
                                noise(result.truth[i]) * result.truth[i];
         CHECK(std::abs(result.estimate[i] - result.truth[i]) <= allowed);
     }
+    return result;
 }
 
 /// One of the shared phantoms, with every second one in the wider window.
@@ -271,6 +320,22 @@ void check_both(Scan scan) {
     }
 }
 
+/// A scanner of the long form, also along the axis.
+void check_arrangement(Scan scan) {
+    for (const auto crystals : {sim::CrystalModel::depth, sim::CrystalModel::scatter}) {
+        scan.crystals = crystals;
+        const Result result = check(scan);
+        CAPTURE(scan.name, config::name_of(crystals));
+        for (std::size_t i = 0; i < result.truth_along.size(); ++i) {
+            if (result.truth_along[i] < 0.01 * result.true_total) continue;
+            CAPTURE(i, result.truth_along[i], result.estimate_along[i]);
+            const double allowed = std::max(0.05 * result.truth_along[i], 0.01 * result.true_total) +
+                                   2 * std::sqrt(result.truth_along[i]);
+            CHECK(std::abs(result.estimate_along[i] - result.truth_along[i]) <= allowed);
+        }
+    }
+}
+
 const std::vector<Rod> hot_rods = {
     {{{5, -3, 0}, 12, 36}, 2}, {{{10, -3, 0}, 3, 36}, 0.4}, {{{2, -8, 0}, 3, 36}, 0.4}};
 
@@ -278,6 +343,73 @@ const std::vector<Rod> hot_rods = {
 
 TEST_CASE("scatter: rods off the axis of a small scanner are as in the truth", "[physics]") {
     check({"small", "small", hot_rods, {{5, -3, 0}, 12, 40}, 350, 650, sim::CrystalModel::scatter});
+}
+
+TEST_CASE("scatter: in a scanner of two layers the simulation has as much as the truth", "[physics]") {
+    const sim::Cylinder water = {{2, -1, 0}, 11, 34};
+    const Scan scan = {"phoswich", "scanners/phoswich", {{water, 1}}, water, 350, 650};
+    const config::Scanner scanner = scanner_of(scan);
+    const gpu::PairRule rule = gpu::PairRule::of(scanner.geometry, {});
+    const Pairs truth = simulate(scanner, rule, scan);
+    const auto scattered =
+        static_cast<double>(std::count(truth.scattered.begin(), truth.scattered.end(), true));
+    REQUIRE(scattered > 1500);
+
+    const auto object = corrections::AttenuatingObject::of({text(water)});
+    corrections::Detection detection;
+    detection.window = {scan.lower_keV, scan.upper_keV, 0.12, {}};
+    detection.crystals = {true, false};
+    detection.found = [&](std::uint32_t a, std::uint32_t b) { return rule.good(a, b) ? 1 : 0; };
+    net::WorkerPool pool(2);
+    const corrections::Activity activity = activity_of(object);
+    const corrections::ScatterSimulation simulation(scanner, object, activity, detection, 300'000, pool);
+    const double share = scattered / (static_cast<double>(truth.all.size()) - scattered);
+    CAPTURE(scattered, share);
+    CHECK(simulation.scattered() / simulation.trues() ==
+          Approx(share).epsilon(0.03 + 2 / std::sqrt(scattered)));
+
+    // Between the layers and between both rings of modules it is shared as in the truth.
+    const auto part_of = [&](std::uint32_t crystal) {
+        const config::CrystalAddress at = scanner.arrangement->address(crystal);
+        return 2 * at.layer + (scanner.arrangement->place(crystal).front_centre_mm[2] > 0 ? 1 : 0);
+    };
+    std::array<std::array<double, 4>, 4> found{};
+    std::array<std::array<double, 4>, 4> expected{};
+    for (std::size_t i = 0; i < truth.all.size(); ++i) {
+        const auto [a, b] = std::minmax({part_of(truth.all[i].crystal_a), part_of(truth.all[i].crystal_b)});
+        if (truth.scattered[i]) ++found[a][b];
+    }
+    double all = 0;
+    for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); a += 3) {
+        for (std::uint32_t b = a % 4; b < a; b += 4) {
+            if (!rule.good(a, b)) continue;
+            const auto [first, second] = std::minmax({part_of(a), part_of(b)});
+            expected[first][second] += 12 * simulation.counts(a, b);
+            all += 12 * simulation.counts(a, b);
+        }
+    }
+    CHECK(all == Approx(simulation.scattered()).epsilon(0.02));
+    for (std::size_t a = 0; a < found.size(); ++a) {
+        for (std::size_t b = a; b < found.size(); ++b) {
+            CAPTURE(a, b, found[a][b]);
+            CHECK(expected[a][b] * scattered / all ==
+                  Approx(found[a][b]).epsilon(0.05 + 3 / std::sqrt(found[a][b])));
+        }
+    }
+}
+
+TEST_CASE("scatter: in a scanner of two layers its amount and shape are those of the truth", "[.long]") {
+    check_arrangement(
+        {"phoswich", "scanners/phoswich", {{{{2, -1, 0}, 11, 34}, 6}}, {{2, -1, 0}, 12, 40}, 350, 650});
+}
+
+TEST_CASE("scatter: in a box its amount and shape are those of the truth", "[.long]") {
+    check_arrangement({"box", "scanners/box", {{{{2, -1, 0}, 11, 44}, 2}}, {{2, -1, 0}, 12, 50}, 350, 650});
+}
+
+TEST_CASE("scatter: in an insert and its ring its amount and shape are those of the truth", "[.long]") {
+    check_arrangement(
+        {"insert", "scanners/insert", {{{{2, -1, 0}, 12, 60}, 2}}, {{2, -1, 0}, 13, 70}, 350, 650});
 }
 
 TEST_CASE("scatter: in a mouse its amount and shape are those of the truth", "[.long]") {

@@ -82,6 +82,7 @@ ORDER = [
     ["tools/petcal/results"],
     ["tools/petcal/report"],
     ["tools/petcal/check", "tools/petcal/draw", "tools/petcal/steps"],
+    ["tools/petcal/activity"],
     ["tools/petcal"],
     ["tools/petbench/base"],
     ["tools/petbench/pipeline", "tools/petbench/receive"],

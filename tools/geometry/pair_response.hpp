@@ -16,10 +16,10 @@ using config::Vector3;
 /// with the areas of the front faces, mm^2. A crystal of length L absorbs
 ///     absorbed = exp(-sum of mu_i l_i) (1 - exp(-mu L / cosine))
 /// of the photons towards it: the layers in front of it, of which the line crosses l_i, have attenuated them.
-/// At its sides as many photons enter from its neighbours as leave for them. Where other modules stand in the
-/// way, as an insert does in a larger ring, `passed` is exp(-sum of mu l) of their crystals. Both sums are
-/// means over 2 x 2 lines, through the Gauss nodes of both faces. Where front faces absorb all photons, and
-/// nobody asks how deep they go, the response is area_a area_b. Thread-safe.
+/// At its sides as many enter from its neighbours as leave for them, but beside gaps between modules, where
+/// more enter. Where other modules stand in the way, `passed` is exp(-sum of mu l) of their crystals. Both
+/// sums are means over 2 x 2 lines, through the Gauss nodes of both faces. Where front faces absorb all
+/// photons, and nobody asks how deep they go, the response is area_a area_b. Thread-safe.
 class PairResponse {
   public:
     /// `deep`: whether photons fly into the crystals; else the front faces absorb them.

@@ -168,7 +168,9 @@ TEST_CASE("seconds thread: whoever hands over more than may wait waits, and noth
     std::atomic<std::uint64_t> added{0};
     std::uint64_t shown = 0;
     std::uint64_t most = 0;
-    SecondsThread thread(small_options(), [&](const SecondsView&) {
+    SecondsPace pace;
+    SecondsThread thread(small_options(), [&](const SecondsView& view) {
+        pace = view.pace;
         open.wait();
         most = std::max(most, added.load() - shown);
         ++shown;
@@ -185,6 +187,9 @@ TEST_CASE("seconds thread: whoever hands over more than may wait waits, and noth
     thread.wait();
     CHECK(shown == count);
     CHECK(most <= SecondsThread::max_waiting);
+    CHECK(pace.stalls > 0);
+    CHECK(pace.waiting == 0);
+    CHECK(pace.busy_s > 0);
 }
 
 TEST_CASE("seconds thread: a disk that stands still holds up who hands over, and no second is lost",

@@ -146,6 +146,7 @@ TEST_CASE("the manual lists every metric and no other", "[http][metrics]") {
     HttpServer server({}, small_ring());
     json status = full_status();
     status["rates"]["expected_randoms_per_s"] = 5.0;
+    status["rates"]["expected_randoms_uncertain"] = true;
     status["tap"] = {{"clients", 1}, {"accepted", 2}, {"refused", 3}, {"sent", 4}, {"dropped", 5}};
     status["network"] = {{"UdpNoPorts", 1}};
     status["synchrony"] = {{"modules", {{{"bdm", 0}, {"offset_ns", 1.5}}}}};
@@ -154,8 +155,10 @@ TEST_CASE("the manual lists every metric and no other", "[http][metrics]") {
         module["expected_randoms_per_s"] = 1.0;
     server.publish({status, nullptr, {}});
     REQUIRE(shows_uptime(server.port(), 101));
+    const auto metrics = parse_exposition(http_get(server.port(), "/metrics").body);
+    CHECK(sample(metrics, "petacqd_expected_randoms_uncertain") == 1);
     std::set<std::string> served;
-    for (const auto& [name, family] : parse_exposition(http_get(server.port(), "/metrics").body))
+    for (const auto& [name, family] : metrics)
         served.insert(name);
     std::set<std::string> listed;
     const std::string manual = read_file(PETACQ_SOURCE_DIR "/docs/reference/http.md");

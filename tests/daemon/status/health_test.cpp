@@ -282,6 +282,12 @@ const std::vector<Case>& cases() {
         {"sequence_meaningless", "source 5: its sequence number stands still at 0",
          [](Patient& p) { p.now.sources.sources[1].numbers = {NumberFault::stands_still}; },
          [](Patient& p) { p.now.sources.sources[1].numbers = {}; }, "degraded", 1},
+        {"seconds_slow", "the acquisition waited for the sums of seconds, 3 of which wait",
+         [](Patient& p) {
+             ++p.now.pace.stalls;
+             p.now.pace.waiting = 3;
+         },
+         nullptr},
         {"disk_slow", "does not keep up", [](Patient& p) { ++p.open_run().written.stalls; }, nullptr},
         {"capture_incomplete", "7 datagrams missing from the raw capture",
          [](Patient& p) {

@@ -103,7 +103,7 @@ TEST_CASE("the status document shows the state of the runs") {
 
 TEST_CASE("health and stages follow from what the monitor observes") {
     Stand stand(json{{"data_dir", "/nowhere/at/all"}});
-    CHECK(stand.monitor->reading().stages.size() == 3);
+    CHECK(stand.monitor->reading().stages.size() == 4);
     CHECK(stand.monitor->reading().stages.back().name == "writer");
     CHECK(stand.monitor->status(stand.run)["health"]["state"] == "ok");  // not assessed yet
     stand.run.ended = {"r1", {}, "No space left on device", true};

@@ -152,6 +152,52 @@ TEST_CASE("petcal check names what has moved since the reference, and nothing el
     CHECK(contains(page, "data:image/png;base64,iVBORw0KGgo"));
 }
 
+TEST_CASE("petcal check finds the modules whose clocks have moved among more than seconds keep the pairs of",
+          "[e2e][check]") {
+    // 264 modules; the seconds keep pairs by two modules.
+    const json scanner = json::parse(R"({
+        "name": "many", "tick_ps": 10, "position_size": 32, "frame_version": 2,
+        "module_types": [{"name": "m", "layers": [
+            {"y": {"count": 2, "pitch_mm": 3}, "z": {"count": 2, "pitch_mm": 3}, "length_mm": 15, "material": "LYSO"}]}],
+        "modules": [{"type": "m", "ring": {"count": 44, "radius_mm": 44}, "along_z": {"count": 6, "pitch_mm": 6.2}}],
+        "good_pairs": {"min_angle_deg": 60}})");
+    const TemporaryDirectory directory;
+    write_file(directory / "many.scanner.json", scanner.dump());
+    const Site site(json{{"spectra", {{"enabled", true}}},
+                         {"sources", {{"accept_any", true}}},
+                         {"receive", {{"batch_count", 600}}},
+                         {"coincidence", {{"window_ticks", 600}, {"min_module_difference", nullptr}}}},
+                    directory / "many.scanner.json");
+    const auto take = [&](const std::string& run, const std::vector<std::string>& more) {
+        const std::string capture = (site.directory() / (run + ".pcap")).string();
+        std::vector<std::string> arguments{
+            "--crystals",   "surface", "--scanner",  site.scanner(),   "--calibration", site.calibration(),
+            "--efficiency", "1",       "--cylinder", "0,0,0,8,30,0.6", "--sources",     "264",
+            "--duration-s", "1",       "--quiet",    "--write",        capture};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome simulated = run_program(PETSIM_PROGRAM, arguments);
+        INFO(simulated.err);
+        REQUIRE(simulated.status == 0);
+        const Outcome replayed = run_program(
+            PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
+        INFO(replayed.err);
+        REQUIRE((replayed.status == 0 || replayed.status == 65));
+    };
+    take("reference", {"--seed", "3"});
+    take("next", {"--seed", "4", "--clock-jump", "101@0:250", "--clock-jump", "200@0:-1000"});
+    const Outcome checked =
+        run_program(PETCAL_PROGRAM, {"check", site.run("next").string(), "--reference",
+                                     site.run("reference").string(), "--time-ns", "1", "--json"});
+    INFO(checked.out.substr(0, 2000) << checked.err);
+    REQUIRE(checked.status == 1);
+    const json document = json::parse(checked.out);
+    auto texts = texts_of(document);
+    CHECK(texts.size() == 2);
+    CHECK(texts["times 101"].starts_with("module 101: its times differ by +"));
+    CHECK(texts["prompts 200"].starts_with("module 200: its prompts per single differ by -"));
+    CHECK(document["modules"][101]["time_ns"].get<double>() == Approx(2.5).margin(0.25));
+}
+
 TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][check]") {
     const Clinic clinic;
     clinic.take("reference", activity("1.5"));

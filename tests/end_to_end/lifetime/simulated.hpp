@@ -1,8 +1,10 @@
 // A simulated source that emits gammas with its positrons, recorded with triples.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,7 +16,8 @@ namespace petacq::test {
 /// A site with the scanner of the examples of this name that records triples of this gamma.
 inline Site site_with_triples(const std::string& scanner, double gamma_keV) {
     const auto examples = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples";
-    return {{{"energy", {{"lower_keV", 400}, {"upper_keV", 650}}},
+    return {{{"pipeline", {{"threads", std::max(2U, std::thread::hardware_concurrency())}}},
+             {"energy", {{"lower_keV", 400}, {"upper_keV", 650}}},
              {"coincidence",
               {{"window_ticks", nullptr},
                {"window_ns", 3},
@@ -31,20 +34,45 @@ inline Site site_with_triples(const std::string& scanner, double gamma_keV) {
             examples / scanner};
 }
 
-/// Simulates the source (JSON, of one source) and replays it as the run "a". Returns the run directory.
+/// Simulates the source (JSON, of one or an array) and replays it as the run. Returns the run directory.
 inline std::string record(const Site& site, const nlohmann::json& source, double seconds,
-                          const std::string& crystals, const std::string& seed = "1") {
+                          const std::string& crystals, const std::vector<std::string>& more = {},
+                          const std::string& run = "a") {
     const std::string file = (site.directory() / "source.json").string();
-    write_file(file, nlohmann::json{{"sources", {source}}}.dump());
+    write_file(
+        file,
+        nlohmann::json{{"sources", source.is_array() ? source : nlohmann::json::array({source})}}.dump());
     const std::string capture = (site.directory() / "simulated.pcap").string();
-    simulate(site, {"--source", file, "--duration-s", std::to_string(seconds), "--crystals", crystals,
-                    "--efficiency", "1", "--scatter", "0", "--time-resolution-ps", "200", "--seed", seed,
-                    "--write", capture});
+    // No truth, and all threads: some of these runs are long.
+    std::vector<std::string> arguments{"--scanner",
+                                       site.scanner(),
+                                       "--calibration",
+                                       site.calibration(),
+                                       "--source",
+                                       file,
+                                       "--duration-s",
+                                       std::to_string(seconds),
+                                       "--crystals",
+                                       crystals,
+                                       "--efficiency",
+                                       "1",
+                                       "--scatter",
+                                       "0",
+                                       "--time-resolution-ps",
+                                       "200",
+                                       "--quiet",
+                                       "--write",
+                                       capture};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome simulated = run_program(PETSIM_PROGRAM, arguments);
+    INFO(simulated.err);
+    REQUIRE(simulated.status == 0);
     const Outcome replayed =
-        run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", "a"});
+        run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
     INFO(replayed.err);
     REQUIRE(replayed.status == 0);
-    return site.run("a").string();
+    std::filesystem::remove(capture);
+    return site.run(run).string();
 }
 
 }  // namespace petacq::test

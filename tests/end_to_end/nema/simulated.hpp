@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "config/make_calibration.hpp"
+#include "config/scanner/rotation.hpp"
+#include "config/shape/extent.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
 #include "tools/petlm/nema/line_source.hpp"
@@ -17,7 +20,8 @@
 
 namespace petacq::test {
 
-enum class Origin : std::uint8_t { genuine, scattered, random };
+/// `spurious`: of one decay, but not of its two annihilation photons.
+enum class Origin : std::uint8_t { genuine, scattered, random, spurious };
 
 struct Labelled {
     gpu::Coincidence pair;
@@ -57,13 +61,13 @@ class Simulated {
         REQUIRE(replayed.status == 0);
         return label(name, truth);
     }
-    /// results.json of a test of runs.
+    /// results.json of a test of runs, or of files by their paths.
     nlohmann::json nema(const std::string& test, const std::vector<std::string>& runs,
                         const std::vector<std::string>& options) {
         std::vector<std::string> arguments = {
             "nema", test, "--force", "--depth-mm", "0", "-o", (site_.directory() / test).string()};
         for (const auto& name : runs)
-            arguments.push_back(site_.run(name).string());
+            arguments.push_back(name.front() == '/' ? name : site_.run(name).string());
         arguments.insert(arguments.end(), options.begin(), options.end());
         const Outcome outcome = run_program(PETLM_PROGRAM, arguments);
         INFO(outcome.out << outcome.err);
@@ -71,6 +75,8 @@ class Simulated {
         return nlohmann::json::parse(read_file(site_.directory() / test / "results.json"));
     }
     [[nodiscard]] config::Scanner scanner() const { return config::load_scanner(site_.scanner()); }
+    [[nodiscard]] std::filesystem::path directory() const { return site_.directory(); }
+    [[nodiscard]] std::filesystem::path path(const std::string& run) const { return site_.run(run); }
 
   private:
     std::vector<Labelled> label(const std::string& name, const std::string& truth_file) {
@@ -85,7 +91,13 @@ class Simulated {
             const auto& b = singles.at(key(pair.time + pair.dt, pair.crystal_b));
             const bool same = a.annihilation == b.annihilation && a.annihilation != 0;
             const bool scattered = ((a.flags | b.flags) & sim::truth_scattered) != 0;
-            all.push_back({pair, !same ? Origin::random : scattered ? Origin::scattered : Origin::genuine});
+            constexpr std::uint8_t which = 3;
+            const bool spurious =
+                (a.photon & which) == sim::truth_gamma || (b.photon & which) == sim::truth_gamma;
+            all.push_back({pair, !same       ? Origin::random
+                                 : spurious  ? Origin::spurious
+                                 : scattered ? Origin::scattered
+                                             : Origin::genuine});
         }
         return all;
     }
@@ -121,10 +133,13 @@ struct InPhantom {
 };
 inline constexpr double bin_mm = 0.8;
 
-inline InPhantom in_phantom(const config::Scanner& scanner, const std::vector<Labelled>& pairs) {
+/// `radians`: the angle of the scanner at a time.
+inline InPhantom in_phantom(
+    const config::Scanner& scanner, const std::vector<Labelled>& pairs,
+    const std::function<double(std::uint64_t)>& radians = [](std::uint64_t) { return 0.0; }) {
     const auto& phantom = nema::phantom_of(nema::Phantom::mouse);
     const nema::SliceBins bins(scanner, config::DepthOfInteraction::fixed(0),
-                               scanner.dimensions.crystal_pitch_y_mm / 2);
+                               config::extent_of(scanner).transaxial_pitch_mm / 2);
     const auto slices = nema::slices_of(bins, phantom);
     InPhantom in;
     in.slices.assign(slices.to - slices.from, std::vector<double>(201));
@@ -136,8 +151,12 @@ inline InPhantom in_phantom(const config::Scanner& scanner, const std::vector<La
         if (slice < slices.from || slice >= slices.to) continue;
         if (std::abs(bins.lines().radial_mm(column)) > phantom.diameter_mm / 2 + 8) continue;
         ++in.counts[origin];
-        const auto p = config::crystal_place(scanner, pair.crystal_a).front_centre_mm;
-        const auto q = config::crystal_place(scanner, pair.crystal_b).front_centre_mm;
+        const auto place = [&](std::uint32_t crystal) {
+            return config::turned(config::crystal_place(scanner, crystal).front_centre_mm,
+                                  radians(pair.time));
+        };
+        const auto p = place(pair.crystal_a);
+        const auto q = place(pair.crystal_b);
         // The same sign of s for the lines of all angles: that of the normal with y above 0.
         const double length = std::hypot(q[0] - p[0], q[1] - p[1]) * (p[0] < q[0] ? -1 : 1);
         const double s = ((p[0] - phantom.line_at_mm) * (q[1] - p[1]) - p[1] * (q[0] - p[0])) / length;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "tests/end_to_end/records/tracer_images.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/files.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -13,16 +14,9 @@ using namespace petacq::test;
 
 namespace {
 
-/// What is found of each tracer in the cylinder of the other, relative to the other; and both activities
-/// relative to each other, divided by the true ratio.
-struct Separation {
-    double f18_in_sc44;
-    double sc44_in_f18;
-    double ratio;
-};
-
-/// Follows the tutorial with scans of so many seconds and images with such voxels.
-Separation check_tutorial(const std::string& scan_s, const std::string& voxel_mm) {
+/// Follows the tutorial with scans of so many seconds and images with such voxels. The ratio is divided by
+/// the true one.
+TwoTracers check_tutorial(const std::string& scan_s, const std::string& voxel_mm) {
     const TemporaryDirectory place;
     std::string page = tutorial_page("two-tracers");
     const auto replace = [&](const std::string& what, const std::string& by) {
@@ -38,30 +32,29 @@ Separation check_tutorial(const std::string& scan_s, const std::string& voxel_mm
     for (const char* file : {"F-18.nii", "Sc-44.nii"})
         CHECK(std::filesystem::exists(output / file));
     const auto document = nlohmann::json::parse(read_file(output / "tracers.json"));
-    const auto mean = [&](const char* region, const char* nuclide) {
-        return document["regions"][region][nuclide].get<double>();
-    };
-    INFO(document.dump(1));
+    for (const char* region : {"left", "right"})
+        CHECK(document["regions"].contains(region));
     // Without a normalisation the values are positrons.
     constexpr double true_ratio = 0.9428 / 0.9686;
-    return {mean("left", "F-18") / mean("left", "Sc-44"), mean("right", "Sc-44") / mean("right", "F-18"),
-            mean("left", "Sc-44") / mean("right", "F-18") / true_ratio};
+    TwoTracers found = two_tracers_in(output, "F-18", "Sc-44");
+    found.ratio /= true_ratio;
+    return found;
 }
 
 }  // namespace
 
 TEST_CASE("the tutorial on two tracers tells them apart", "[e2e][tracers]") {
     // The error of counting is 6 %.
-    const Separation found = check_tutorial("0.4", "3");
-    CHECK(std::abs(found.f18_in_sc44) < 0.2);
-    CHECK(std::abs(found.sc44_in_f18) < 0.06);
+    const TwoTracers found = check_tutorial("0.4", "3");
+    CHECK(std::abs(found.first_in_other) < 0.2);
+    CHECK(std::abs(found.other_in_first) < 0.06);
     CHECK(found.ratio == Approx(1).epsilon(0.2));
 }
 
 TEST_CASE("the tutorial on two tracers, with scans as long as it says", "[e2e][tracers][.long]") {
-    const Separation found = check_tutorial("20", "2");
-    CAPTURE(found.f18_in_sc44, found.sc44_in_f18, found.ratio);
-    CHECK(std::abs(found.f18_in_sc44) < 0.02);
-    CHECK(std::abs(found.sc44_in_f18) < 0.01);
+    const TwoTracers found = check_tutorial("20", "2");
+    CAPTURE(found.first_in_other, found.other_in_first, found.ratio);
+    CHECK(std::abs(found.first_in_other) < 0.02);
+    CHECK(std::abs(found.other_in_first) < 0.01);
     CHECK(found.ratio == Approx(1).epsilon(0.03));
 }

@@ -18,10 +18,11 @@ struct Annihilations {
     static constexpr float lowest_keV = 300;
     static constexpr float step_keV = 1.0F / 1024;
 
+    /// Of the single with this energy.
+    [[nodiscard]] std::uint32_t annihilation(float energy) const {
+        return of_energy.at(static_cast<std::size_t>((energy - lowest_keV) / step_keV));
+    }
     [[nodiscard]] bool random(const gpu::Coincidence& pair) const {
-        const auto annihilation = [&](float energy) {
-            return of_energy.at(static_cast<std::size_t>((energy - lowest_keV) / step_keV));
-        };
         return annihilation(pair.energy_a) != annihilation(pair.energy_b);
     }
 };

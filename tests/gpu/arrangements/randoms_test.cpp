@@ -1,8 +1,10 @@
 // The expected randoms of any scanner against the truth: prompts whose singles come from two annihilations.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/scanner/scanner.hpp"
 #include "gpu/pipeline.hpp"
@@ -87,15 +89,8 @@ config::Scanner example(const std::string& name) {
                                 ".scanner.json");
 }
 
-/// Every policy and mode.
-void check_randoms(const std::string& name, const config::Geometry& g, const Conditions& conditions) {
-    Rng rng(conditions.seed);
-    const Annihilations events = annihilations(*g.pairs, conditions.radius_mm, conditions.half_length_mm,
-                                               conditions.annihilations, conditions.gap, 0.15, rng);
-    config::Calibration calibration;
-    calibration.bins = 1;
-    calibration.position_table.assign(std::size_t{g.unit_count()} * g.position_size * g.position_size, 0);
-    calibration.energy_factor.assign(std::size_t{g.unit_count()} * g.crystals_per_du(), 1.0F);
+gpu::PipelineOptions options_for(const config::Geometry& g, const Conditions& conditions,
+                                 const Annihilations& events) {
     gpu::PipelineOptions options;
     options.input = gpu::Input::singles;
     options.geometry = g;
@@ -104,6 +99,24 @@ void check_randoms(const std::string& name, const config::Geometry& g, const Con
     options.rules.delay = 4000;
     if (conditions.max_ring_difference) options.rules.max_ring_difference = *conditions.max_ring_difference;
     options.max_slice_frames = static_cast<std::uint32_t>(events.singles.size());
+    return options;
+}
+
+config::Calibration unit_calibration(const config::Geometry& g) {
+    config::Calibration calibration;
+    calibration.bins = 1;
+    calibration.position_table.assign(std::size_t{g.unit_count()} * g.position_size * g.position_size, 0);
+    calibration.energy_factor.assign(std::size_t{g.unit_count()} * g.crystals_per_du(), 1.0F);
+    return calibration;
+}
+
+/// Every policy and mode.
+void check_randoms(const std::string& name, const config::Geometry& g, const Conditions& conditions) {
+    Rng rng(conditions.seed);
+    const Annihilations events = annihilations(*g.pairs, conditions.radius_mm, conditions.half_length_mm,
+                                               conditions.annihilations, conditions.gap, 0.15, rng);
+    const config::Calibration calibration = unit_calibration(g);
+    gpu::PipelineOptions options = options_for(g, conditions, events);
     for (const auto mode : {gpu::WindowMode::single, gpu::WindowMode::every}) {
         for (int policy = 0; policy < 6; ++policy) {
             options.rules.mode = mode;
@@ -161,7 +174,8 @@ TEST_CASE("randoms: as many as there are where a third of the windows hold anoth
 }
 
 TEST_CASE("randoms: as many as there are where boards read crystals of several sides or crystals are few") {
-    for (const std::uint64_t seed : {803, 817}) {
+    // In the last one the parts of modules by side are far from the numbers of their singles.
+    for (const std::uint64_t seed : {803, 817, 995}) {
         Rng rng(seed);
         Conditions conditions{8, 8};
         conditions.seed = seed;
@@ -169,6 +183,75 @@ TEST_CASE("randoms: as many as there are where boards read crystals of several s
         conditions.annihilations = 150'000;
         check_randoms("random", random_arrangement(rng).scanner.geometry, conditions);
     }
+}
+
+namespace {
+
+struct Uncertainty {
+    bool uncertain = false;
+    double refused = 0;  ///< RandomsEstimator::refused_partners()
+    double truth = 0;    ///< the same of the true pairs that have two singles
+};
+
+Uncertainty uncertainty_of(const config::Geometry& g, gpu::MultiplesPolicy policy,
+                           std::optional<std::uint32_t> max_ring_difference) {
+    Conditions conditions{12, 10};
+    conditions.max_ring_difference = max_ring_difference;
+    Rng rng(54);
+    const Annihilations events =
+        annihilations(*g.pairs, conditions.radius_mm, conditions.half_length_mm, 60'000, 500, 0.15, rng);
+    gpu::PipelineOptions options = options_for(g, conditions, events);
+    options.rules.mode = gpu::WindowMode::every;
+    options.rules.policy = policy;
+    gpu::RandomsEstimator estimator(g, options.rules);
+    gpu::ExpectedRandoms expected;
+    estimator.estimate(search(events, options, unit_calibration(g)).sums, events.ticks, expected);
+    const gpu::PairCells cells = gpu::PairCells::of(g, options.rules);
+    std::map<std::uint32_t, std::vector<std::uint32_t>> crystals;  // by annihilation
+    for (const gpu::Single& single : events.singles)
+        crystals[events.annihilation(single.energy)].push_back(single.crystal);
+    double all = 0;
+    double good = 0;
+    for (const auto& [annihilation, of_it] : crystals) {
+        if (of_it.size() < 2) continue;
+        const auto side = [&](std::size_t i) { return cells.side_of(cells.of_crystal(of_it[i])); };
+        if (!cells.can_join(side(0), side(1))) continue;
+        ++all;
+        good += cells.rule.good(of_it[0], of_it[1]) ? 1 : 0;
+    }
+    return {estimator.uncertain(), estimator.refused_partners(), 1 - good / all};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "randoms: uncertain where geometry refuses more than 30 % of the true pairs, under policies that ask") {
+    using Policy = gpu::MultiplesPolicy;
+    const config::Geometry g = example("two-rings").geometry;
+    for (const auto policy : {Policy::take_winner_of_goods, Policy::take_if_only_one_good,
+                              Policy::take_winner_if_all_are_goods}) {
+        const Uncertainty few = uncertainty_of(g, policy, 12);
+        INFO(few.refused << " refused, " << few.truth);
+        CHECK(few.refused == Approx(few.truth).margin(0.03));
+        CHECK(few.truth < 0.2);
+        CHECK_FALSE(few.uncertain);
+        const Uncertainty many = uncertainty_of(g, policy, 4);
+        INFO(many.refused << " refused, " << many.truth);
+        CHECK(many.refused == Approx(many.truth).margin(0.05));
+        CHECK(many.truth > 0.4);
+        CHECK(many.uncertain);
+    }
+    CHECK_FALSE(uncertainty_of(g, Policy::take_winner_if_is_good, 4).uncertain);
+    CHECK_FALSE(uncertainty_of(g, Policy::take_winner_of_goods, {}).uncertain);
+}
+
+TEST_CASE("randoms: uncertain with two modules that read crystals of several sides") {
+    Rng rng(1215);
+    const config::Geometry g = random_arrangement(rng).scanner.geometry;
+    const Uncertainty found = uncertainty_of(g, gpu::MultiplesPolicy::take_winner_of_goods, {});
+    CHECK(found.refused < gpu::RandomsEstimator::most_refused);
+    CHECK(found.uncertain);
+    CHECK_FALSE(uncertainty_of(g, gpu::MultiplesPolicy::remove_multiples, {}).uncertain);
 }
 
 TEST_CASE("randoms of any scanner: more examples and loads", "[.long]") {

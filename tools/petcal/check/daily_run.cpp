@@ -43,28 +43,29 @@ std::string nuclide_of(const daemon::Coverage& coverage) {
 }
 
 /// The same of the long form: the randoms of two modules are in proportion to those of both, among modules
-/// that had prompts. Nothing if the second has no prompts by pair of modules.
+/// that had prompts.
 void add_true_pairs_of_long_form(const config::Geometry& g, const daemon::Second& second,
                                  const daemon::DetectorSums& sums, std::vector<double>& pairs) {
-    const std::size_t n = g.bdm_count;
-    if (second.sums.module_pairs.size() != n * n) return;
+    const std::uint32_t n = g.bdm_count;
+    const gpu::Sectors sectors = gpu::Sectors::of(g);
     double all = 0;
     double products = 0;
     std::vector<double> randoms(n);
-    for (std::size_t a = 0; a < n; ++a) {
+    for (std::uint32_t a = 0; a < n; ++a) {
         randoms[a] = std::max(sums.modules[a].ends - sums.modules[a].trues, 0.0);
         all += randoms[a];
     }
-    const auto prompts = [&](std::size_t a, std::size_t b) {
-        return static_cast<double>(second.sums.module_pairs[a * n + b]) + second.sums.module_pairs[b * n + a];
+    const auto prompts = [&](std::uint32_t a, std::uint32_t b) {
+        return sectors.share(second.sums.module_pairs, a, b) + sectors.share(second.sums.module_pairs, b, a);
     };
-    for (std::size_t a = 0; a < n; ++a)
-        for (std::size_t b = 0; b < n; ++b)
+    for (std::uint32_t a = 0; a < n; ++a)
+        for (std::uint32_t b = 0; b < n; ++b)
             products += prompts(a, b) > 0 ? randoms[a] * randoms[b] : 0;
     const double scale = products > 0 ? all / products : 0;
-    for (std::size_t a = 0; a < n; ++a) {
-        for (std::size_t b = 0; b < n; ++b)
-            if (prompts(a, b) > 0) pairs[a * n + b] += prompts(a, b) - scale * randoms[a] * randoms[b];
+    for (std::uint32_t a = 0; a < n; ++a) {
+        for (std::uint32_t b = 0; b < n; ++b)
+            if (prompts(a, b) > 0)
+                pairs[std::size_t{a} * n + b] += prompts(a, b) - scale * randoms[a] * randoms[b];
     }
 }
 
@@ -97,14 +98,28 @@ void add_true_pairs(const config::Geometry& g, const daemon::Second& second, con
     }
 }
 
+/// Seconds keep the pairs of larger scanners by sectors, of several modules each. Within them a module has as
+/// many as its own true prompts say.
+void share_by_trues(const gpu::Sectors& sectors, const daemon::ModuleTable& modules,
+                    std::vector<double>& pairs) {
+    if (sectors.shift == 0) return;
+    const auto trues = [&](std::size_t a) { return std::max(modules[a].trues, 0.0); };
+    std::vector<double> of_sector(sectors.count());
+    for (std::uint32_t a = 0; a < modules.size(); ++a)
+        of_sector[sectors.of_module(a)] += trues(a);
+    const auto weight = [&](std::uint32_t a) {
+        const double sum = of_sector[sectors.of_module(a)];
+        return sum > 0 ? trues(a) * sectors.modules_with(a) / sum : 1;
+    };
+    for (std::uint32_t a = 0; a < modules.size(); ++a) {
+        for (std::uint32_t b = 0; b < modules.size(); ++b)
+            pairs[a * modules.size() + b] *= weight(a) * weight(b);
+    }
+}
+
 void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
     const config::Geometry& g = run.scanner.geometry;
     const auto crystals = daemon::crystals_by_unit(g);
-    if (g.bdm_count > max_checked) {
-        fail(run.directory, "expected a scanner of at most " + std::to_string(max_checked) +
-                                " modules (BDMs), whose pairs fit into memory, found " +
-                                std::to_string(g.bdm_count));
-    }
     run.sums = daemon::DetectorSums::none(g);
     run.singles.resize(g.crystal_count());
     run.module_true.resize(std::size_t{g.bdm_count} * g.bdm_count);
@@ -117,6 +132,7 @@ void add_seconds(daemon::RecordedDetector& recorded, DailyRun& run) {
             run.singles[i] += static_cast<double>(second->sums.unpaired[i]) + second->sums.grouped[i];
         add_true_pairs(g, *second, sums, run.module_true);
     }
+    share_by_trues(gpu::Sectors::of(g), run.sums.modules, run.module_true);
     for (double& pairs : run.module_true)
         pairs = std::max(pairs, 0.0);
 }
@@ -139,6 +155,10 @@ DailyRun load_daily_run(const std::filesystem::path& directory) {
         run.started = daemon::utc_text(anchor->utc);
     daemon::RecordedDetector recorded(directory);
     run.scanner = recorded.scanner();
+    if (const std::uint32_t modules = run.scanner.geometry.bdm_count; modules > max_checked) {
+        fail(directory, "expected a scanner of at most " + std::to_string(max_checked) +
+                            " modules (BDMs), whose pairs fit into memory, found " + std::to_string(modules));
+    }
     run.spectra = config::load_spectra(directory / daemon::spectra_file, run.scanner.geometry);
     add_seconds(recorded, run);
     return run;

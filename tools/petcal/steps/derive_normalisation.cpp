@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <thread>
 
 #include "config/base/error.hpp"
@@ -26,9 +25,9 @@
 #include "tools/petcal/estimate/pairs/scanner_size.hpp"
 #include "tools/petcal/report/reports.hpp"
 #include "tools/petcal/results/results.hpp"
+#include "tools/petcal/steps/refusals.hpp"
 #include "tools/petcal/steps/source_check.hpp"
 #include "tools/petcal/steps/source_scatter.hpp"
-#include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/corrections/energy_window.hpp"
 #include "tools/petlm/reconstruction/corrections/fits.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
@@ -314,15 +313,7 @@ DerivedNormalisation derive_from(const config::Scanner& scanner, const DeriveNor
 
 DerivedNormalisation derive_normalisation(const config::Scanner& scanner,
                                           const DeriveNormalisationOptions& options) {
-    try {
-        return derive_from(scanner, options);
-    } catch (const daemon::NotListMode& e) {
-        throw config::Error(e.what());
-    } catch (const petlm::BadInput& e) {
-        throw config::Error(e.what());
-    } catch (const std::system_error& e) {
-        throw config::Error(e.what());
-    }
+    return refusing_bad_files([&] { return derive_from(scanner, options); });
 }
 
 }  // namespace petacq::petcal

@@ -37,7 +37,7 @@ Expected expected_of(const json& status) {
                                                               : config::Framing::sequenced,
             {marker("head_marker"), has_tail ? marker("tail_marker") : 0},
             marker("tag_marker"),
-            layout.is_string() && layout != "",
+            layout.is_string() && !layout.get_ref<const std::string&>().empty(),
             version};
 }
 

@@ -57,6 +57,7 @@ int shift_of(const std::set<unsigned>& seen, const std::set<unsigned>& own) {
     if (seen.empty() || own.empty() || 2 * seen.size() < own.size()) return 0;
     const int first = static_cast<int>(*seen.begin());
     std::vector<int> shifts;
+    shifts.reserve(own.size());
     for (const unsigned bdm : own)
         shifts.push_back(first - static_cast<int>(bdm));
     // The smallest first, of two that are equal the one upwards.
@@ -112,7 +113,7 @@ bool judge_places(const Evidence& evidence, const std::set<unsigned>& shared, co
                 "correct the BDM numbers in the board (or its source id, if it is another board)");
         } else if (beyond) {
             mistaken_boards = true;
-            diagnosis.add(Level::problem, "modules", sends + ": " + allowed,
+            diagnosis.add(Level::problem, "modules", fmt::format("{}: {}", sends, allowed),
                           "correct the BDM number in the board, or the scanner description");
         } else {
             std::set<unsigned> strange;

@@ -266,6 +266,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
 
 std::vector<std::string> export_formats() {
     std::vector<std::string> names;
+    names.reserve(formats.size());
     for (const Format& format : formats)
         names.emplace_back(format.name);
     return names;

@@ -62,8 +62,4 @@ struct LifetimeFit {
 /// fewer than 100 triples beyond those by chance.
 LifetimeFit fit_lifetimes(const Spectrum& spectrum, const FitSettings& settings);
 
-/// The share of an exponential decay of this lifetime, convolved with a Gaussian, that lies below `t`. All in
-/// the same unit; sigma and the lifetime above 0.
-double decayed_before(double t, double lifetime, double sigma);
-
 }  // namespace petacq::lifetime

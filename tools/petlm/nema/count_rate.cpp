@@ -64,7 +64,7 @@ Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured, const 
     r.trues_error = std::sqrt(sum.variance_of_trues()) * per_count;
     r.randoms = a.randoms_sum * per_count;
     r.intrinsic = measured.intrinsic_sum_per_s;
-    r.scatter = r.total - r.trues - r.randoms - r.intrinsic;
+    r.scatter = r.total - r.trues - r.randoms - r.intrinsic - a.spurious_sum * per_count;
     r.scatter_error = std::sqrt(sum.variance_of_background()) * per_count;
     r.necr_of_sums = noise_equivalent(sum).first * per_count;
     double variance = 0;
@@ -77,11 +77,11 @@ Rates rates_of(const LineAcquisition& a, const LineMeasurement& measured, const 
         variance += variance_of_slice;
     }
     r.necr_error = std::sqrt(variance) * per_count;
-    const Ratio by_fraction = randoms_by(of_low_activity, sum, r.intrinsic / per_count);
+    const Ratio by_fraction = randoms_by(of_low_activity, sum, r.intrinsic / per_count + a.spurious_sum);
     r.randoms_by_scatter_fraction = {by_fraction.value * per_count, by_fraction.error * per_count};
     r.randoms_by_delayeds = {a.randoms_of_delayeds.value * per_count,
                              a.randoms_of_delayeds.error * per_count};
-    r.scatter_fraction = background_share(sum, a.randoms_sum + r.intrinsic / per_count);
+    r.scatter_fraction = background_share(sum, a.randoms_sum + a.spurious_sum + r.intrinsic / per_count);
     return r;
 }
 

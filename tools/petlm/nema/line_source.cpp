@@ -10,12 +10,14 @@
 #include "config/shape/extent.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/nema/spurious.hpp"
 
 namespace petacq::nema {
 namespace {
 
 constexpr double half_strip_mm = 7;
 constexpr double margin_mm = 8;
+constexpr double polyethylene_per_cm = 0.0945;  // at 511 keV, by its electrons and those of water
 
 /// Columns of a sinogram no further than `radius_mm` from the axis.
 std::pair<std::size_t, std::size_t> columns_within(const SliceBins& bins, double radius_mm) {
@@ -125,9 +127,13 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
             phantom.name, 2 * extent.bore_radius_mm, scanner.name));
     }
     measured.slices = slices_of(bins, phantom);
+    corrections::AttenuatingObject body;
+    body.add({{{0, 0, -phantom.length_mm / 2}, {0, 0, phantom.length_mm / 2}, phantom.diameter_mm / 2},
+              polyethylene_per_cm});
     measured.intrinsic_per_s.assign(measured.slices.to - measured.slices.from, 0);
     for (const auto& run : runs) {
         const IntervalSeconds seconds(*run, run->whole());
+        const NemaSpurious spurious(*run, bins, depth);
         const std::vector<double> shares = seconds.shares(bins, radius);
         const auto weight = petlm::mean_weight_of_delayeds(run->source());
         double delayeds = 0;
@@ -161,10 +167,27 @@ LineMeasurement measure(const CountRateOptions& options, Report& report) {
                     one.sum += one.slices[slice];
                     one.randoms_sum += one.randoms.back();
                 }
+                const double prompts = std::accumulate(sinograms.counts.begin(), sinograms.counts.end(),
+                                                       static_cast<double>(sinograms.outside));
+                const auto expected =
+                    spurious.expect(intervals[i], line_source(phantom.line_at_mm, phantom.line_length_mm),
+                                    body, prompts - all);
+                one.spurious.resize(one.slices.size());
+                const auto [first, last] = columns_within(bins, radius);
+                for (std::size_t bin = 0; bin < expected.of_bin.size(); ++bin) {
+                    const std::size_t slice = bin / bins.in_slice();
+                    const std::size_t column = bin % bins.lines().radial();
+                    if (slice < measured.slices.from || slice >= measured.slices.to || column < first ||
+                        column >= last)
+                        continue;
+                    one.spurious[slice - measured.slices.from] += expected.of_bin[bin];
+                    one.spurious_sum += expected.of_bin[bin];
+                }
                 measured.acquisitions.push_back(std::move(one));
             },
             count_delayed);
         report.inputs.push_back(run->sentence() + ' ' + seconds.loss_sentence());
+        if (const auto said = spurious.sentence(); !said.empty()) report.procedure.push_back(said);
         add_warnings(*run, report.warnings);
     }
     if (options.background) {
@@ -230,12 +253,16 @@ void describe(const CountRateOptions& options, const LineMeasurement& measured, 
 LowActivity low_activity_of(const LineMeasurement& measured) {
     LowActivity low;
     low.slices.resize(measured.slices.to - measured.slices.from);
+    low.spurious.resize(low.slices.size());
     for (const LineAcquisition& a : measured.acquisitions) {
         if (!a.few_randoms()) continue;
-        for (std::size_t i = 0; i < low.slices.size(); ++i)
+        for (std::size_t i = 0; i < low.slices.size(); ++i) {
             low.slices[i] += a.slices[i];
+            low.spurious[i] += a.spurious[i];
+        }
         low.sum += a.sum;
         low.randoms += a.randoms_sum;
+        low.spurious_sum += a.spurious_sum;
         low.seconds += a.seconds;
     }
     return low;

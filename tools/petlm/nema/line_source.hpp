@@ -68,6 +68,8 @@ struct LineAcquisition {
     std::vector<double> randoms;
     StripCounts sum;
     double randoms_sum = 0;
+    double spurious_sum = 0;  ///< pairs with prompt gammas, expected in these slices near the phantom
+    std::vector<double> spurious;
     /// From the delayeds near the phantom and their mean weight in the run; NaN: not recorded.
     Ratio randoms_of_delayeds;
     double loss_factor = 1;  ///< IntervalSeconds; not in the counts
@@ -88,6 +90,8 @@ struct LowActivity {
     std::vector<StripCounts> slices;
     StripCounts sum;
     double randoms = 0;
+    std::vector<double> spurious;  ///< [slice]
+    double spurious_sum = 0;
     double seconds = 0;
 };
 LowActivity low_activity_of(const LineMeasurement& measured);

@@ -149,7 +149,7 @@ void PointImage::count_each_line(const gpu::PairRule& rule, std::uint32_t crysta
     }
 }
 
-/// Of a scanner that turns: their mean over time.
+/// Of a scanner that turns: their mean over the decays that were found.
 void PointImage::turn_lines(const NemaRun& run) {
     const std::vector<double> shares = run.shares_of_rows(bins_);
     if (shares.size() == 1) return;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
@@ -87,6 +88,8 @@ int resolution(const ResolutionOptions& options) {
         const PointImage image(*run, depth, options.max_ring_difference.value_or(UINT32_MAX));
         const PointWidths widths = image.widths();
         report.inputs.push_back(run->sentence() + ' ' + named_loss(*run, report.warnings));
+        if (const auto note = config::prompt_gamma_note(run->activity().nuclide); !note.empty())
+            report.inputs.push_back(note);
         add_warnings(*run, report.warnings);
         add_row(table, *run, image, widths);
         if (image.prompts() < min_prompts) {

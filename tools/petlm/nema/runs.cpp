@@ -7,11 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/reconstruction/corrections/bed.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
+#include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/record_source.hpp"
 
@@ -89,14 +90,13 @@ std::uint32_t NemaRun::rows_at(std::uint64_t time, const SliceBins& bins) const 
 }
 
 std::vector<double> NemaRun::shares_of_rows(const SliceBins& bins) const {
-    if (!angle_ || !coverage_.intervals) return {1};
-    std::vector<double> shares(bins.lines().rows_of_turn());
-    const double most = std::numbers::pi / bins.lines().angles() / 4;
-    const auto all = static_cast<double>(coverage_.intervals->ticks());
-    angle_->for_each_range(*coverage_.intervals, most, [&](const gpu::TickRange& range) {
-        shares[rows_at(range.start + range.ticks() / 2, bins)] += static_cast<double>(range.ticks()) / all;
-    });
-    return shares;
+    if (!angle_) return {1};
+    std::string why;
+    const auto losses = petlm::PairLosses::of(source_, coverage_, scanner_, why);
+    const petlm::PartsOfTurn rows{bins.lines().rows_of_turn(), std::numbers::pi / bins.lines().angles() / 4,
+                                  [&](std::uint64_t time) { return rows_at(time, bins); }};
+    return petlm::found_decays(*angle_, rows, coverage_, activity_.half_life_s.value_or(0),
+                               losses ? losses->live_times() : std::vector<petlm::LiveTime>());
 }
 
 daemon::Coverage NemaRun::part(const petlm::Interval& interval) const {
@@ -133,7 +133,6 @@ std::string NemaRun::sentence() const {
             activity_.half_life_s ? "decaying as " + activity_.nuclide : std::string("taken as constant"));
     }
     text += '.';
-    if (const auto note = config::prompt_gamma_note(activity_.nuclide); !note.empty()) text += " " + note;
     return text;
 }
 

@@ -79,8 +79,8 @@ class NemaRun {
 
     /// By how many rows the scanner has moved its lines at a time; 0 if it does not turn.
     [[nodiscard]] std::uint32_t rows_at(std::uint64_t time, const SliceBins& bins) const;
-    /// [rows] the share of the recorded time at which they had moved by so many; one share if it does not
-    /// turn.
+    /// [rows] of the decays whose pairs were found, the share at which they had moved by so many; one share
+    /// if it does not turn.
     [[nodiscard]] std::vector<double> shares_of_rows(const SliceBins& bins) const;
 
   private:

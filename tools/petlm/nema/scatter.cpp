@@ -13,14 +13,14 @@ constexpr double min_prompts_of_scatter = 500'000;
 
 ResultTable table_of_acquisitions(const LineMeasurement& measured) {
     ResultTable table{"acquisitions", "Acquisitions", {}, {}};
-    table.columns = {"run",   "duration_s",          "activity_MBq",          "prompts",
-                     "trues", "scatter_and_randoms", "randoms_expected",      "randoms_per_true",
-                     "used",  "scatter_fraction",    "scatter_fraction_error"};
+    table.columns = {"run",   "duration_s",          "activity_MBq",           "prompts",
+                     "trues", "scatter_and_randoms", "randoms_expected",       "randoms_per_true",
+                     "used",  "scatter_fraction",    "scatter_fraction_error", "spurious"};
     for (const LineAcquisition& a : measured.acquisitions) {
-        const Ratio fraction = background_share(a.sum, a.randoms_sum);
+        const Ratio fraction = background_share(a.sum, a.randoms_sum + a.spurious_sum);
         table.rows.push_back({a.run, a.seconds, a.mean_MBq, a.sum.total, a.sum.trues(), a.sum.background,
                               a.randoms_sum, a.randoms_sum / a.sum.trues(), a.few_randoms() ? "yes" : "no",
-                              fraction.value, fraction.error});
+                              fraction.value, fraction.error, a.spurious_sum});
     }
     return table;
 }
@@ -57,9 +57,9 @@ int scatter_fraction(const CountRateOptions& options) {
         "the "
         "trues, added up. The other one has the expected randoms, and the intrinsic background, subtracted.");
 
-    const double intrinsic = measured.intrinsic_sum_per_s * low.seconds;
-    const Ratio fraction = background_share(all, intrinsic);
-    const Ratio without = background_share(all, intrinsic + low.randoms);
+    const double known = measured.intrinsic_sum_per_s * low.seconds + low.spurious_sum;
+    const Ratio fraction = background_share(all, known);
+    const Ratio without = background_share(all, known + low.randoms);
     report.figures = {
         {"scatter_fraction", "Scatter fraction", 100 * fraction.value, 100 * fraction.error, "%"},
         {"scatter_fraction_without_randoms", "The same, less the expected randoms", 100 * without.value,
@@ -82,7 +82,8 @@ int scatter_fraction(const CountRateOptions& options) {
     for (std::size_t i = 0; i < low.slices.size(); ++i) {
         const StripCounts& s = low.slices[i];
         const double z = measured.bins.slice_mm(measured.slices.from + i);
-        const Ratio of_slice = background_share(s, measured.intrinsic_per_s[i] * low.seconds);
+        const Ratio of_slice =
+            background_share(s, measured.intrinsic_per_s[i] * low.seconds + low.spurious[i]);
         by_slice.rows.push_back({z, s.total, s.background, of_slice.value, of_slice.error});
         curve.x.push_back(z);
         curve.y.push_back(100 * of_slice.value);

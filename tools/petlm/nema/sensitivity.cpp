@@ -13,6 +13,7 @@
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/nema/runs.hpp"
+#include "tools/petlm/nema/spurious.hpp"
 #include "tools/petlm/nema/standard.hpp"
 
 namespace petacq::nema {
@@ -79,9 +80,13 @@ struct AtPosition {
     double all = 0;            ///< prompts, whatever their line
     double all_background_per_s = 0;
     double branching = 1;
-    double loss_factor = 1;  ///< IntervalSeconds
+    double loss_factor = 1;   ///< IntervalSeconds
+    double spurious = 0;      ///< of the counts, expected: pairs with prompt gammas
+    double all_spurious = 0;  ///< likewise of all prompts
 
-    [[nodiscard]] double per_s() const { return loss_factor * counts / seconds - background_per_s; }
+    [[nodiscard]] double per_s() const {
+        return loss_factor * (counts - spurious) / seconds - background_per_s;
+    }
     [[nodiscard]] double error_per_s() const {
         return std::hypot(loss_factor * std::sqrt(counts) / seconds, background_error);
     }
@@ -92,7 +97,8 @@ struct AtPosition {
     [[nodiscard]] double percent_error() const { return 100 * sensitivity_error() / branching; }
     /// Of all lines, less the expected randoms.
     [[nodiscard]] double trues_percent() const {
-        const double rate = loss_factor * all * (1 - randoms) / seconds - all_background_per_s;
+        const double rate =
+            loss_factor * (all * (1 - randoms) - all_spurious) / seconds - all_background_per_s;
         return 1e-4 * rate / mean_MBq / branching;
     }
     [[nodiscard]] double trues_percent_error() const {
@@ -173,13 +179,14 @@ void fill(Report& report, const std::vector<AtPosition>& positions) {
                      "trues_percent",
                      "trues_percent_error",
                      "randoms_per_prompt",
-                     "loss_factor"};
+                     "loss_factor",
+                     "spurious"};
     Chart::Curve curve{"absolute sensitivity", {}, {}};
     for (const AtPosition& at : positions) {
         table.rows.push_back({at.run, at.bed_mm, at.z_mm, at.seconds, at.mean_MBq, at.counts,
                               at.background_per_s, at.per_s(), at.error_per_s(), at.sensitivity(),
                               at.sensitivity_error(), at.percent(), at.percent_error(), at.trues_percent(),
-                              at.trues_percent_error(), at.randoms, at.loss_factor});
+                              at.trues_percent_error(), at.randoms, at.loss_factor, at.spurious});
         curve.x.push_back(at.z_mm);
         curve.y.push_back(at.percent());
         if (at.counts < min_prompts_of_position) {
@@ -202,6 +209,7 @@ void fill(Report& report, const std::vector<AtPosition>& positions) {
 
 void describe(const SliceBins& bins, const SensitivityOptions& options,
               const std::vector<AtPosition>& positions, Report& report) {
+    const std::vector<std::string> of_runs = report.procedure;
     report.procedure = {
         fmt::format("Prompts are rebinned to {} slices of {:.4g} mm (SSRB). In each angle, bins further than "
                     "1 cm from the largest one are set to zero; "
@@ -214,6 +222,7 @@ void describe(const SliceBins& bins, const SensitivityOptions& options,
         "expected from the singles and less all prompts of the background.",
         "The place of the source along the axis is the middle of the counts around the slice that has the "
         "most."};
+    report.procedure.insert(report.procedure.end(), of_runs.begin(), of_runs.end());
     report.deviations = {
         "The largest bin of an angle is looked for in the sum of all slices, not in each slice. Angles that "
         "gaps between "
@@ -238,8 +247,8 @@ int sensitivity(const SensitivityOptions& options) {
     Report report{"sensitivity", "Sensitivity", standard};
     const auto runs = runs_of(options, options.position_channel.has_value());
     const config::Scanner& scanner = runs.front()->scanner();
-    const SliceBins bins(scanner, petlm::depth_of_interaction(options.depth_mm, scanner),
-                         config::extent_of(scanner).transaxial_pitch_mm / 2);
+    const config::DepthOfInteraction depth = petlm::depth_of_interaction(options.depth_mm, scanner);
+    const SliceBins bins(scanner, depth, config::extent_of(scanner).transaxial_pitch_mm / 2);
     Sinograms background(bins);
     double background_s = 0;
     if (options.background) {
@@ -256,6 +265,7 @@ int sensitivity(const SensitivityOptions& options) {
                                     ": the activity of the source is not known: the operator did not say it "
                                     "at the start of the run; give it with --activity-mbq");
         }
+        const NemaSpurious spurious(*run, bins, depth);
         std::string of_loss;
         bool seconds_known = false;
         try {
@@ -308,8 +318,14 @@ int sensitivity(const SensitivityOptions& options) {
                 at.background_s = background_s;
                 at.all_background_per_s = prompts_of(background) / background_s;
             }
+            const double pairs = at.all * (1 - (seconds_known ? at.randoms : 0));
+            const auto expected = spurious.expect(intervals[i], point_source_at(at.z_mm), {}, pairs);
+            at.all_spurious = expected.all;
+            for (std::size_t bin = 0; bin < expected.of_bin.size(); ++bin)
+                at.spurious += mask[bin % mask.size()] ? expected.of_bin[bin] : 0;
             positions.push_back(at);
         });
+        if (const auto said = spurious.sentence(); !said.empty()) report.procedure.push_back(said);
         report.inputs.push_back(run->sentence() + of_loss);
         add_warnings(*run, report.warnings);
     }

@@ -26,14 +26,16 @@ AxialRings::AxialRings(const config::Scanner& scanner) : pitch_(config::extent_o
     of_crystals.reserve(crystals);
     for (std::uint32_t crystal = 0; crystal < crystals; ++crystal)
         of_crystals.push_back(z(crystal));
-    const auto [low, high] = std::minmax_element(of_crystals.begin(), of_crystals.end());
-    const double width = std::max(pitch_, (*high - *low) / max_rings);
+    const auto ends = std::minmax_element(of_crystals.begin(), of_crystals.end());
+    const double low = *ends.first;
+    const double high = *ends.second;
+    const double width = std::max(pitch_, (high - low) / max_rings);
     // Crystals on an edge go to the same side whatever the rounding.
     const auto ring = [&](double mm) {
-        return static_cast<std::uint32_t>(std::floor((mm - *low) / width + 0.5 + 1e-6));
+        return static_cast<std::uint32_t>(std::floor((mm - low) / width + 0.5 + 1e-6));
     };
-    for (std::uint32_t i = 0; i <= ring(*high); ++i)
-        z_.push_back(*low + i * width);
+    for (std::uint32_t i = 0; i <= ring(high); ++i)
+        z_.push_back(low + i * width);
     for (const double mm : of_crystals)
         ring_of_.push_back(ring(mm));
 }

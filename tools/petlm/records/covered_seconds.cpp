@@ -139,6 +139,27 @@ double CoveredSeconds::known() const {
     return static_cast<double>(told_) / static_cast<double>(covered_->ticks());
 }
 
+std::optional<double> singles_in(const std::filesystem::path& target, const daemon::Coverage& coverage) {
+    constexpr double min_known = 0.8;  // of the time
+    std::string ignored;
+    try {
+        const auto seconds = CoveredSeconds::of(target, coverage, ignored);
+        if (!seconds || !seconds->other_rules().empty()) return std::nullopt;
+        double singles = 0;
+        while (seconds->next()) {
+            const daemon::SecondField* const decided = seconds->reader().find("decided");
+            if (decided == nullptr) return std::nullopt;
+            singles += seconds->share() * seconds->reader().values(*decided).number();
+        }
+        if (seconds->known() < min_known) return std::nullopt;
+        return singles / seconds->known();
+    } catch (const std::invalid_argument&) {
+        return std::nullopt;  // as in live_share()
+    } catch (const daemon::NotListMode&) {
+        return std::nullopt;
+    }
+}
+
 std::optional<double> live_share(const std::filesystem::path& target, const daemon::Coverage& coverage) {
     if (coverage.loss.live) return coverage.loss.live;
     std::string ignored;

@@ -68,6 +68,9 @@ class CoveredSeconds {
     std::uint64_t told_ = 0;  ///< ticks of the intervals for which there were seconds
 };
 
+/// Singles in the energy window in the time that `coverage` has; absent if the seconds of its runs do not
+/// tell, or were made by other rules.
+std::optional<double> singles_in(const std::filesystem::path& target, const daemon::Coverage& coverage);
 /// Mean share of the data of the boards that arrived, over the modules and the covered time, by the coverage
 /// or else by the seconds; absent if it is not known of all.
 std::optional<double> live_share(const std::filesystem::path& target, const daemon::Coverage& coverage);

@@ -73,6 +73,7 @@ std::vector<ChannelTags> tags_by_channel(const std::filesystem::path& run, TagUs
         }
     }
     std::vector<ChannelTags> out;
+    out.reserve(by_channel.size());
     for (auto& [channel, tags] : by_channel)
         out.push_back({channel, std::move(tags)});
     return out;

@@ -11,7 +11,8 @@ using estimate::CoincidenceCounts;
 namespace {
 
 constexpr double activity = 2e5;
-constexpr estimate::GammaYield sodium{0.9, 0.999, 1.0};
+constexpr estimate::GammaYield sodium{0.999, 1.0};
+constexpr double positrons = 0.9;
 
 /// Efficiencies differ from part to part, and gammas in one of 20 detector units are those of the pair.
 CoincidenceCounts counts_of(double seconds, std::mt19937_64* random = nullptr) {
@@ -24,15 +25,13 @@ CoincidenceCounts counts_of(double seconds, std::mt19937_64* random = nullptr) {
     c.seconds = seconds;
     c.background_per_s = 500;
     c.gammas = 500 * seconds;
-    c.hits_per_s = 0.7 * activity;
-    c.gamma_units = 0.025;
     for (const double pair_efficiency : {0.02, 0.05, 0.08, 0.01}) {
         const double decays = activity * seconds / 4;
         const double gamma_efficiency = 0.1 + pair_efficiency;
         c.gammas += decays * sodium.gammas * gamma_efficiency;
         estimate::PartCounts part;
         part.own_units = 0.05;
-        const double pairs = decays * sodium.positrons * pair_efficiency;
+        const double pairs = decays * positrons * pair_efficiency;
         part.pairs = {pairs, pairs};
         const double triples =
             drawn(pairs * sodium.gammas_with_positron * gamma_efficiency * (1 - part.own_units));
@@ -47,17 +46,22 @@ CoincidenceCounts counts_of(double seconds, std::mt19937_64* random = nullptr) {
 }  // namespace
 
 TEST_CASE("efficiencies, their differences along the source and the branching cancel", "[activity]") {
-    const auto found = estimate::coincidence_activity(counts_of(10), sodium);
+    constexpr estimate::SummingFactor summing{0.96, 0.004};
+    const auto found = estimate::coincidence_activity(counts_of(10), sodium, summing);
     CHECK(found.becquerel == Approx(activity).epsilon(1e-9));
     CHECK(found.summing_error == 0);
     CHECK(found.pair_sensitivity == Approx(0.9 * 0.04).epsilon(1e-6));
     CHECK(found.gamma_sensitivity == Approx(0.999 * 0.14).epsilon(1e-6));
-    // Units in which energies add up have no triples of their own.
+    // Units in which energies add up have no triples of their own, and those that keep some apart have some.
     CoincidenceCounts adding = counts_of(10);
+    const double apart = adding.triples_own_units;
     adding.triples_own_units = 0;
-    const double error = estimate::coincidence_activity(adding, sodium).summing_error;
-    CHECK(error > 0.002);
-    CHECK(error < 0.01);
+    const auto added = estimate::coincidence_activity(adding, sodium, summing);
+    CHECK(added.becquerel == Approx(activity / 0.96).epsilon(1e-9));
+    CHECK(added.summing_error == Approx(0.004));
+    adding.triples_own_units = apart / 4;
+    CHECK(estimate::coincidence_activity(adding, sodium, summing).becquerel ==
+          Approx(activity / 0.97).epsilon(1e-9));
 }
 
 TEST_CASE("the error of the activity is its spread", "[activity]") {
@@ -66,7 +70,7 @@ TEST_CASE("the error of the activity is its spread", "[activity]") {
     double squares = 0;
     double error = 0;
     for (int i = 0; i < times; ++i) {
-        const auto found = estimate::coincidence_activity(counts_of(5, &random), sodium);
+        const auto found = estimate::coincidence_activity(counts_of(5, &random), sodium, {});
         squares += std::pow(found.becquerel / activity - 1, 2) / times;
         error = found.error();
     }

@@ -6,6 +6,7 @@
 
 #include "config/base/constants.hpp"
 #include "tests/support/catch.hpp"
+#include "tools/petlm/lifetime/decayed.hpp"
 #include "tools/petlm/lifetime/fit.hpp"
 
 using namespace petacq;

@@ -81,9 +81,9 @@ TEST_CASE("prompt gammas are as frequent as the table of nuclides says", "[petsi
                                             Row{"Mn-52", 744.2}, Row{"Y-86", 1076.6}, Row{"Ga-68", 1077.3});
     INFO(nuclide);
     const config::Nuclide& known = *config::find_nuclide(nuclide);
-    const auto gamma = std::find_if(known.gammas.begin(), known.gammas.end(), [&](const config::Gamma& g) {
-        return std::abs(g.energy_keV - energy) < 0.5;
-    });
+    const auto gamma = std::find_if(
+        known.gammas.begin(), known.gammas.end(),
+        [energy = energy](const config::Gamma& g) { return std::abs(g.energy_keV - energy) < 0.5; });
     REQUIRE(gamma != known.gammas.end());
     const double decays = 50'000;
     sim::Options options = options_of(nuclide, 5, 0.01);

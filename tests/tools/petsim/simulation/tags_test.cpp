@@ -327,7 +327,8 @@ TEST_CASE("a scanner that turns sends the counts of its encoder", "[petsim][tags
     REQUIRE(steps.size() == 6);
     for (std::size_t i = 0; i < steps.size(); ++i) {
         CHECK(steps[i].second == 150'000 * static_cast<int>(i / 2));
-        const double at = std::min(0.04 * static_cast<double>((i + 1) / 2), 0.1);
+        const std::size_t begun = (i + 1) / 2;
+        const double at = std::min(0.04 * static_cast<double>(begun), 0.1);
         CHECK(steps[i].first == Approx(at).margin(1e-9));
     }
 

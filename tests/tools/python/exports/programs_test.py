@@ -29,15 +29,15 @@ def interfile(header: Path, data: Path) -> dict[str, float]:
 
 class Programs(unittest.TestCase):
     def check(self, who: str, found: dict[str, float], tof: str = "off") -> None:
-        scene.check(self, who, found, scene.figures(scene.image("frame.plm", tof=tof)), MOST_DIFFERENT)
+        scene.check(self, who, found, scene.figures(scene.SHORT.image("frame.plm", tof=tof)), MOST_DIFFERENT)
 
     def castor(self, tof: str, *options: object) -> None:
-        files = scene.exported("castor", "frame.plm", *options)
+        files = scene.SHORT.exported("castor", "frame.plm", *options)
         configuration = files / "configuration"
         shutil.copytree(os.environ["CASTOR_CONFIG"], configuration)
         for name in ("short.hscan", "short.lut"):
             shutil.copy(files / name, configuration / "scanner")
-        size = ",".join(map(str, scene.image("frame.plm", tof=tof).shape[::-1]))
+        size = ",".join(map(str, scene.SHORT.image("frame.plm", tof=tof).shape[::-1]))
         voxel = ",".join([str(scene.VOXEL_MM)] * 3)
         for projector in ("classicSiddon", "joseph"):
             subprocess.run(
@@ -60,7 +60,7 @@ class Programs(unittest.TestCase):
 
     @unittest.skipUnless(STIR, "lm_to_projdata and OSMAPOSL are not installed")
     def test_stir_agrees(self) -> None:
-        files = scene.exported("stir", "frame.plm")
+        files = scene.SHORT.exported("stir", "frame.plm")
         parameters = (files / "osem.par").read_text()
         for key, value in (("subsets", 1), ("subiterations", scene.ITERATIONS)):
             parameters, found = re.subn(f"(number of {key} := )\\d+", rf"\g<1>{value}", parameters)

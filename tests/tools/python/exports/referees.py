@@ -101,8 +101,11 @@ def castor(folder: Path, grid: Grid, iterations: int) -> np.ndarray:
     scanner = keys(folder / f"{header['Scanner name']}.hscan", ":")
     table = np.fromfile(folder / f"{header['Scanner name']}.lut", "<f4").reshape(-1, 2, 3).astype(float)
     middle, outward = table[:, 0], table[:, 1] / np.linalg.norm(table[:, 1], axis=1)[:, None]
-    behind = float(scanner["mean depth of interaction"]) - float(scanner["crystals size depth"]) / 2
-    place = middle + behind * outward
+    depth, length, crystals = (
+        np.array(scanner[key].split(","), float)
+        for key in ("mean depth of interaction", "crystals size depth", "number of crystals in layer")
+    )
+    place = middle + np.repeat(depth - length / 2, crystals.astype(int))[:, None] * outward
 
     def read(name: str) -> tuple[np.ndarray, dict[str, str]]:
         """Events with the fields that the flags of the header announce, in the order of CASToR's documentation."""

@@ -10,21 +10,21 @@ MOST_DIFFERENT = 0.02
 
 class Referees(unittest.TestCase):
     def check(self, name: str, file: str = "frame.plm", *options: object) -> None:
-        expected = scene.image(file, *options)
+        expected = scene.SHORT.image(file, *options)
         grid = referees.Grid(expected.shape, scene.VOXEL_MM)
-        found = getattr(referees, name)(scene.exported(name, file, *options), grid, scene.ITERATIONS)
+        found = getattr(referees, name)(scene.SHORT.exported(name, file, *options), grid, scene.ITERATIONS)
         scene.check(self, name, scene.figures(found), scene.figures(expected), MOST_DIFFERENT)
 
     def test_all_corrections_of_the_frame_were_made(self) -> None:
-        scene.image("frame.plm")
-        self.assertEqual([name for name, made in scene.corrections("frame.plm").items() if not made], [])
+        scene.SHORT.image("frame.plm")
+        self.assertEqual([name for name, made in scene.SHORT.corrections("frame.plm").items() if not made], [])
 
     def test_castor(self) -> None:
         self.check("castor")
 
     def test_castor_with_the_time_of_flight(self) -> None:
-        expected = scene.image("frame.plm", tof=str(scene.TOF_PS))
-        files = scene.exported("castor", "frame.plm", "--tof-resolution-ps", scene.TOF_PS)
+        expected = scene.SHORT.image("frame.plm", tof=str(scene.TOF_PS))
+        files = scene.SHORT.exported("castor", "frame.plm", "--tof-resolution-ps", scene.TOF_PS)
         found = referees.castor(files, referees.Grid(expected.shape, scene.VOXEL_MM), scene.ITERATIONS)
         scene.check(self, "castor, TOF", scene.figures(found), scene.figures(expected), MOST_DIFFERENT)
 
@@ -32,17 +32,40 @@ class Referees(unittest.TestCase):
         self.check("stir")
 
     def test_a_phase_with_gaps_between_its_intervals(self) -> None:
-        scene.call(scene.frame(), "petlm", "gate", "data/run", "--output", "gates", "--channel", 1, "--bins", 2)
+        scene.call(scene.SHORT.folder, "petlm", "gate", "data/run", "--output", "gates", "--channel", 1, "--bins", 2)
         self.check("castor", "gates/phase-01.plm")
-        self.assertTrue(all(scene.corrections("gates/phase-01.plm").values()))
+        self.assertTrue(all(scene.SHORT.corrections("gates/phase-01.plm").values()))
 
     def test_pairs_of_other_rules_have_the_randoms_of_their_delayeds_in_both(self) -> None:
         span = ("--from-s", scene.FRAME_S[0], "--to-s", scene.FRAME_S[1])
-        scene.call(scene.frame(), "petlm", "resort", "data/run", "--output", "narrow.plm", "--window-ticks", 400, *span)
+        scene.call(scene.SHORT.folder, "petlm", "resort", "data/run", "--output", "narrow.plm", "--window-ticks", 400, *span)
         for name in ("castor", "stir"):
             self.check(name, "narrow.plm", "--scatter", "none")
-        made = scene.corrections("narrow.plm")
+        made = scene.SHORT.corrections("narrow.plm")
         self.assertEqual((made["randoms"], made["pile-up"], made["dead time"]), (True, False, True))
+
+
+class LongForm(unittest.TestCase):
+    """Scanners in the long form. PETACQ_LONG=1: with more decays, and a correction for scatter."""
+
+    OPTIONS = () if scene.LONG else ("--scatter", "none")
+    MOST_DIFFERENT = MOST_DIFFERENT if scene.LONG else 0.05
+
+    def check(self, name: str, of: scene.Scene, *options: object, tof_ps: int | None = None) -> None:
+        tof = () if tof_ps is None else ("--tof-resolution-ps", tof_ps)
+        expected = of.image("frame.plm", *options, *self.OPTIONS, tof="off" if tof_ps is None else str(tof_ps))
+        files = of.exported(name, "frame.plm", *options, *self.OPTIONS, *tof)
+        found = getattr(referees, name)(files, referees.Grid(expected.shape, scene.VOXEL_MM), scene.ITERATIONS)
+        scene.check(self, f"{name} {tof}", scene.figures(found), scene.figures(expected), self.MOST_DIFFERENT)
+
+    def test_castor_with_layers(self) -> None:
+        # Each layer has a depth of its own; petlm image takes one for all.
+        for tof_ps in (None, scene.TOF_PS):
+            self.check("castor", scene.TWO_LAYERS, "--depth-mm", 2.4, tof_ps=tof_ps)
+
+    def test_flat_sides(self) -> None:
+        for name in ("castor", "stir"):
+            self.check(name, scene.HEXAGON)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""A frame of a simulated run with all that exports have to correct, and the means of regions of its images."""
+"""Frames of simulated runs with all that exports have to correct, and the means of regions of their images."""
 
 from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import unittest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import support
@@ -39,44 +41,34 @@ FRAME_S = (0.7, 3.2)
 EFFICIENCY = 0.55
 VOXEL_MM = 1.6
 
+# Two layers of unequal grids, with few lines.
+LAYERS = {
+    "name": "layers",
+    "tick_ps": 15.625,
+    "position_size": 64,
+    "module_types": [{"name": "both", "layers": [
+        {"y": {"count": 4, "pitch_mm": 3.6}, "z": {"count": 4, "pitch_mm": 3}, "length_mm": 5},
+        {"y": {"count": 3, "pitch_mm": 4.8}, "z": {"sizes_mm": [3, 5, 4]}, "length_mm": 6, "gap_mm": 0.5, "material": "GSO"},
+    ]}],
+    "modules": [{"type": "both", "ring": {"count": 12, "radius_mm": 31}}],
+    "good_pairs": {"min_angle_deg": 80},
+    "sources": [{"id": i, "bdms": [3 * i, 3 * i + 1, 3 * i + 2]} for i in range(4)],
+}  # fmt: skip
+# Flat sides of two modules each, as STIR's projection data hold them.
+SIDES = {
+    "name": "sides",
+    "tick_ps": 15.625,
+    "position_size": 64,
+    "module_types": [{"name": "block", "layers": [
+        {"y": {"count": 9, "pitch_mm": 1.65, "gaps": [{"after": 4, "mm": 0.4}]}, "z": {"count": 4, "pitch_mm": 3}, "length_mm": 10}]}],
+    "modules": [{"type": "block", "polygon": {"sides": 6, "per_side": 2, "pitch_mm": 16.5, "radius_mm": 31}}],
+    "good_pairs": {"min_angle_deg": 80},
+    "sources": [{"id": i, "bdms": [3 * i, 3 * i + 1, 3 * i + 2]} for i in range(4)],
+}  # fmt: skip
+
 
 def call(folder: Path, name: str, *arguments: object) -> None:
     subprocess.run([support.program(name), *map(str, arguments)], cwd=folder, check=True, capture_output=True)
-
-
-@functools.cache
-def frame() -> Path:
-    """A folder with ``frame.plm``: of a decaying source, with dead time, a silent board, randoms, uneven crystals."""
-    folder = support.scratch() / "frame"
-    folder.mkdir()
-    (folder / "short.scanner.json").write_text(json.dumps(SCANNER))
-    configuration = json.loads((support.SOURCE / "config" / "examples" / "small.json").read_text())
-    del configuration["$schema"]
-    configuration |= {"scanner": "short.scanner.json", "calibration": "short.h5"}
-    configuration["coincidence"] |= {"window_ticks": 640, "min_module_difference": 3, "max_ring_difference": 2}
-    configuration["listmode"] = {"write_singles": True}
-    (folder / "daemon.json").write_text(json.dumps(configuration))
-    (folder / "data").mkdir()
-    detector = ("--spot-sigma", 0.06, "--spot-jitter", 0, "--time-spread-ps", 0, "--gain-spread", 0.02)
-    uneven = ("--efficiency-spread", 0.2, "--dead", 0.01)
-    files = ("--scanner", "short.scanner.json", "--calibration", "short.h5")
-    call(folder, "petsim", "make-detector", *files, "--output", "detector.h5", *detector, *uneven)
-    call(
-        folder, "petsim", *files, "--detector", "detector.h5", "--object", OBJECT, "--efficiency", EFFICIENCY,
-        "--cylinder", f"{AT_MM[0]},{AT_MM[1]},0,{RADIUS_MM},{LENGTH_MM},{ACTIVITY_MBQ}", "--half-life-s", HALF_LIFE_S,
-        "--dead-time-ticks", 60000, "--tag-dead-time", "3:0.05", "--time-resolution-ps", 100,
-        "--silent", "1@1.2-1.9", "--cycle", 0.5, "--tag-trigger", 1, "--duration-s", 4,
-        "--fast", "--write", "stream.pcap",
-    )  # fmt: skip
-    call(folder, "petacqd", "--config", "daemon.json", "--replay", "stream.pcap", "--whole", "--run", "run")
-    with h5py.File(folder / "detector.h5") as true, h5py.File(folder / "normalisation.h5", "w") as out:
-        efficiency = np.where(true["state"][:] == 1, 0, true["efficiency"][:])
-        out["efficiency"] = (efficiency / efficiency.mean()).astype("<f4")
-        out["transaxial"] = np.ones((7, 10, 10), "<f4")
-        out["axial"] = np.ones((4, 4), "<f4")
-        out.attrs["activity_factor"] = EFFICIENCY**-2
-    call(folder, "petlm", "cut", "data/run", "--output", "frame.plm", "--from-s", FRAME_S[0], "--to-s", FRAME_S[1])
-    return folder
 
 
 CORRECTED = (
@@ -90,38 +82,88 @@ TOF_PS = 141
 EDGE_MM = 1.6
 
 
-def one_depth_mm(file: str, *options: object) -> str:
-    """The depth of interaction of all lines that the export of the file holds."""
-    (header,) = exported("castor", file, *options).glob("*.hscan")
-    (line,) = (line for line in header.read_text().splitlines() if line.startswith("mean depth of interaction"))
-    return line.split(":")[1].strip()
+class Scene:
+    """A folder with ``frame.plm``: of a decaying source, with dead time, a silent board, randoms, uneven crystals."""
+
+    def __init__(self, scanner: dict[str, Any], activity_MBq: float, limits: dict[str, int]) -> None:
+        self._scanner, self._activity_MBq, self._limits = scanner, activity_MBq, limits
+        self._images: dict[object, np.ndarray] = {}
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        folder = support.scratch() / f"frame-{self._scanner['name']}"
+        folder.mkdir()
+        (folder / "scanner.json").write_text(json.dumps(self._scanner))
+        configuration = json.loads((support.SOURCE / "config" / "examples" / "small.json").read_text())
+        del configuration["$schema"]
+        configuration |= {"scanner": "scanner.json", "calibration": "calibration.h5"}
+        configuration["coincidence"] |= {"window_ticks": 640, **self._limits}
+        configuration["listmode"] = {"write_singles": True}
+        (folder / "daemon.json").write_text(json.dumps(configuration))
+        (folder / "data").mkdir()
+        detector = ("--spot-sigma", 0.06, "--spot-jitter", 0, "--time-spread-ps", 0, "--gain-spread", 0.02)
+        uneven = ("--efficiency-spread", 0.2, "--dead", 0.01)
+        files = ("--scanner", "scanner.json", "--calibration", "calibration.h5")
+        call(folder, "petsim", "make-detector", *files, "--output", "detector.h5", *detector, *uneven)
+        call(
+            folder, "petsim", *files, "--detector", "detector.h5", "--object", OBJECT, "--efficiency", EFFICIENCY,
+            "--cylinder", f"{AT_MM[0]},{AT_MM[1]},0,{RADIUS_MM},{LENGTH_MM},{self._activity_MBq}", "--half-life-s", HALF_LIFE_S,
+            "--dead-time-ticks", 60000, "--tag-dead-time", "3:0.05", "--time-resolution-ps", 100,
+            "--silent", "1@1.2-1.9", "--cycle", 0.5, "--tag-trigger", 1, "--duration-s", 4,
+            "--fast", "--write", "stream.pcap",
+        )  # fmt: skip
+        call(folder, "petacqd", "--config", "daemon.json", "--replay", "stream.pcap", "--whole", "--run", "run")
+        with h5py.File(folder / "detector.h5") as true, h5py.File(folder / "normalisation.h5", "w") as out:
+            efficiency = np.where(true["state"][:] == 1, 0, true["efficiency"][:])
+            out["efficiency"] = (efficiency / efficiency.mean()).astype("<f4")
+            if "geometry" in self._scanner:
+                out["transaxial"] = np.ones((7, 10, 10), "<f4")
+                out["axial"] = np.ones((4, 4), "<f4")
+            out.attrs["activity_factor"] = EFFICIENCY**-2
+        call(folder, "petlm", "cut", "data/run", "--output", "frame.plm", "--from-s", FRAME_S[0], "--to-s", FRAME_S[1])
+        return folder
+
+    def _depth(self, file: str, *options: object) -> tuple[object, ...]:
+        """The option for the depth of interaction of all lines that the export of the file holds."""
+        if "--depth-mm" in options:
+            return ()
+        (header,) = self.exported("castor", file, *options).glob("*.hscan")
+        (line,) = (line for line in header.read_text().splitlines() if line.startswith("mean depth of interaction"))
+        return ("--depth-mm", line.split(":")[1].strip())
+
+    def image(self, file: str, *options: object, tof: str = "off") -> np.ndarray:
+        """Values [z][y][x] by petlm image, by MLEM with voxels of VOXEL_MM, of lines at the depth of the export."""
+        key = (file, *options, tof)
+        if key not in self._images:
+            output = file + (".image" if tof == "off" else ".tof")
+            call(
+                self.folder, "petlm", "image", file, "--output", output, *CORRECTED, "--iterations", ITERATIONS, "--subsets", 1,
+                "--smooth-mm", 0, "--voxel-mm", VOXEL_MM, "--backend", "cpu", "--tof", tof, "--no-cache",
+                *self._depth(file, *options), *options,
+            )  # fmt: skip
+            header = (self.folder / output / "image.nii").read_bytes()
+            self._images[key] = np.frombuffer(header, "<f4", -1, 352).reshape(np.frombuffer(header, "<i2", 3, 42)[::-1])
+        return self._images[key]
+
+    def corrections(self, file: str) -> dict[str, bool]:
+        """Whether the image of the file was corrected for each of them."""
+        document = json.loads((self.folder / (file + ".image") / "image.json").read_text())
+        return {name: correction["made"] for name, correction in document["corrections"].items()}
+
+    def exported(self, name: str, file: str, *options: object) -> Path:
+        """The folder of the export of the file."""
+        output = self.folder / ".".join(map(str, (file, name, *options)))
+        if not output.exists():
+            call(self.folder, "petlm", "export", "--format", name, file, "--output", output, *CORRECTED, *options)
+        return output
 
 
-@functools.cache
-def image(file: str, *options: object, tof: str = "off") -> np.ndarray:
-    """Values [z][y][x] by petlm image, by MLEM with voxels of VOXEL_MM, of lines at the depth of the export."""
-    output = file + (".image" if tof == "off" else ".tof")
-    call(
-        frame(), "petlm", "image", file, "--output", output, *CORRECTED, "--iterations", ITERATIONS, "--subsets", 1,
-        "--smooth-mm", 0, "--voxel-mm", VOXEL_MM, "--backend", "cpu", "--tof", tof, "--no-cache",
-        "--depth-mm", one_depth_mm(file, *options), *options,
-    )  # fmt: skip
-    header = (frame() / output / "image.nii").read_bytes()
-    return np.frombuffer(header, "<f4", -1, 352).reshape(np.frombuffer(header, "<i2", 3, 42)[::-1])
-
-
-def corrections(file: str) -> dict[str, bool]:
-    """Whether the image of the file was corrected for each of them."""
-    document = json.loads((frame() / (file + ".image") / "image.json").read_text())
-    return {name: correction["made"] for name, correction in document["corrections"].items()}
-
-
-@functools.cache
-def exported(name: str, file: str, *options: object) -> Path:
-    """The folder of the export of the file."""
-    output = ".".join(map(str, (file, name, *options)))
-    call(frame(), "petlm", "export", "--format", name, file, "--output", output, *CORRECTED, *options)
-    return frame() / output
+# Few decays tell whether lines end in the right crystals, with the right factors. PETACQ_LONG=1: enough for the bar of the short form.
+LONG = "PETACQ_LONG" in os.environ
+FEWER = 2 if LONG else 40
+SHORT = Scene(SCANNER, ACTIVITY_MBQ, {"min_module_difference": 3, "max_ring_difference": 2})
+TWO_LAYERS = Scene(LAYERS, ACTIVITY_MBQ / FEWER, {})
+HEXAGON = Scene(SIDES, ACTIVITY_MBQ / FEWER, {})
 
 
 def figures(values: np.ndarray, voxel_mm: tuple[float, float, float] = (VOXEL_MM,) * 3) -> dict[str, float]:

@@ -3,12 +3,14 @@
 import contextlib
 import io
 import json
+import os
 import struct
 import unittest
 from pathlib import Path
 
 import numpy as np
 import support
+from random_scanner import random_description
 
 import petacq
 from petacq import histograms
@@ -269,7 +271,7 @@ class Import(unittest.TestCase):
         return table(site / "crystals.csv")["crystal"].astype(int)
 
     def test_a_map_as_stir_has_them_in_its_examples(self):
-        """Twelve flat modules of 15 crystals with a gap of 0.5 mm, as those of the SAFIR dual ring; four decimals, some less."""
+        """Number by number that of examples/SAFIR_genericScanner: twelve flat modules of 15 crystals with a gap of 0.5 mm."""
         lines = ["#ring\t#detector\t#layer\tx\ty\tz"]
         along = (np.arange(15) - 7) * 2.2 + np.where(np.arange(15) >= 7, 0.25, -0.25)
         for ring in range(16):
@@ -291,6 +293,45 @@ class Import(unittest.TestCase):
         read = read_stir_map(path, [13], [6.5])
         self.check(document, numbers, read.front_mm, 2e-4)
         self.assertEqual(s.crystal_count, 16 * 180)
+        # An export of what was found has the same places, rings and detectors, which it counts from another one.
+        (to := support.scratch() / "dual_ring").mkdir()
+        back = self.export_stir(to, document, 6.5)
+        again, given = (np.loadtxt(map_file) for map_file in (back / "crystal_map.txt", path))
+        shifts = set()
+        for ring in range(16):
+            here, there = (rows[rows[:, 0] == ring] for rows in (again, given))
+            apart = np.linalg.norm(here[:, None, 3:] - there[:, 3:], axis=2)
+            self.assertLess(apart.min(1).max(), 2e-4)
+            shifts.update((here[:, 1] - there[apart.argmin(1), 1]) % 180)
+        self.assertEqual(len(shifts), 1)
+
+    def test_maps_of_random_scanners(self):
+        """PETACQ_LONG=1: many."""
+        checked, seed = 0, 0
+        while checked < (40 if "PETACQ_LONG" in os.environ else 3):
+            seed += 1
+            (site := support.scratch() / f"random{seed}").mkdir()
+            path = site / "scanner.json"
+            path.write_text(json.dumps(random_description(np.random.default_rng(seed))))
+            try:
+                out = self.export_stir(site, path, 0)
+            except AssertionError as refused:
+                self.assertRegex(str(refused), "overlap|expected")
+                continue
+            with self.subTest(seed=seed):
+                layers = int(np.loadtxt(out / "crystal_map.txt", ndmin=2)[:, 2].max()) + 1
+                lengths, depths = ",".join(["5"] * layers), ",".join(["0"] * layers)
+                found = self.imported("--stir-map", out / "crystal_map.txt", "--length-mm", lengths, "--depth-mm", depths)
+                self.check(*found, petacq.Scanner.load(path).positions_mm()[self.order(out)], 3e-4)
+                checked += 1
+
+    def export_stir(self, site: Path, scanner: Path, depth_mm: float) -> Path:
+        """The export of one pair."""
+        (site / "pair.bin").write_bytes(struct.pack("<IfdIfd", 0, 511, 100.0, 1, 511, 101.0))
+        of_pair = ("--scanner", scanner, "--output")
+        support.call("petlm", "import", "--format", "coinstruct", site / "pair.bin", *of_pair, site / "pair.plm")
+        support.call("petlm", "export", "--format", "stir", site / "pair.plm", "--depth-mm", depth_mm, *of_pair, site / "out")
+        return site / "out"
 
     def test_a_cylinder_without_flat_modules_faces_the_axis(self):
         path = support.scratch() / "cylinder.txt"

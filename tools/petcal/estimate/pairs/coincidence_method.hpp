@@ -27,17 +27,21 @@ struct CoincidenceCounts {
     double gammas = 0;             ///< singles in the gamma window
     double background_per_s = 0;   ///< of these, without the source
     double background_error = 0;   ///< per s
-    double hits_per_s = 0;         ///< all frames, without those that come without the source
     double triples_own_units = 0;  ///< triples whose gamma is in a detector unit of their pair
-    double gamma_units = 0;        ///< sum of the squares of the shares of the detector units in the gammas
     std::vector<PartCounts> parts;
 };
 
 /// Of the nuclide.
 struct GammaYield {
-    double positrons = 1;             ///< per decay
     double gammas = 1;                ///< per decay
     double gammas_with_positron = 1;  ///< per positron
+};
+
+/// By how much photons of one decay that meet in a detector unit make the product of pairs and gammas by
+/// triples too high, if their energies add up.
+struct SummingFactor {
+    double factor = 1;
+    double error = 0;  ///< relative
 };
 
 /// All errors are relative, one standard deviation.
@@ -45,9 +49,7 @@ struct CoincidenceActivity {
     double becquerel = 0;          ///< mean over the time
     double pair_sensitivity = 0;   ///< pairs per decay
     double gamma_sensitivity = 0;  ///< gammas detected per decay
-    /// Energies of photons of one decay in one detector unit add up. Pairs and gammas are lost by that, and
-    /// others made of parts, in simulations half as many: a correction by half of those that meet so, with
-    /// half of it as error. 1 where units keep the photons apart.
+    /// What the activity was multiplied by for such photons; 1 where units keep the photons apart.
     double summing = 1;
     double counting_error = 0;
     double summing_error = 0;
@@ -58,6 +60,7 @@ struct CoincidenceActivity {
 /// rate, A = P G / T, whatever the efficiencies, dead times and the branching to positrons are (P. J.
 /// Campion, Int. J. Appl. Radiat. Isot. 4 (1959) 232). Of an extended source, T / P is the efficiency for
 /// gammas of each part; A = G / mean(T / P). REQUIRES: pairs and triples of every part.
-CoincidenceActivity coincidence_activity(const CoincidenceCounts& counts, const GammaYield& yield);
+CoincidenceActivity coincidence_activity(const CoincidenceCounts& counts, const GammaYield& yield,
+                                         const SummingFactor& summing);
 
 }  // namespace petacq::estimate

@@ -187,7 +187,8 @@ FactorEntries FanModel::entries(std::uint32_t a, std::uint32_t b) const {
 
 double FanModel::place_along(std::size_t axis, std::uint32_t crystal) const {
     const config::Geometry& g = geometry();
-    const double ring = crystal / columns_;
+    const std::uint32_t ring_number = crystal / columns_;
+    const double ring = ring_number;
     if (axis == 2) return rings_ > 1 ? 2 * ring / (rings_ - 1) - 1 : 0;
     const double column = crystal % columns_;
     const double angle = 2 * std::numbers::pi * (column - (g.crystals_per_module_y() - 1) / 2.0) / columns_;

@@ -113,17 +113,29 @@ void Crystals::leave(std::uint32_t crystal, double energy, Deposits& deposits) c
         along = layer.z.centres[at.row];
         across = layer.y.centres[at.column];
     }
-    auto& units = deposits.units_;
-    auto unit = std::find_if(units.begin(), units.end(),
-                             [&](const auto& u) { return u.row == row && u.column == column; });
-    if (unit == units.end()) unit = units.insert(units.end(), {row, column, 0, 0, 0, crystal, 0});
-    unit->energy += energy;
-    unit->along += energy * along;
-    unit->across += energy * across;
-    if (energy > unit->of_strongest) {
-        unit->strongest = crystal;
-        unit->of_strongest = energy;
+    deposits.add({row, column, energy, energy * along, energy * across, crystal, energy});
+}
+
+void Crystals::Deposits::add(const InUnit& part) {
+    const auto unit = std::find_if(units_.begin(), units_.end(), [&](const InUnit& u) {
+        return u.row == part.row && u.column == part.column;
+    });
+    if (unit == units_.end()) {
+        units_.push_back(part);
+        return;
     }
+    unit->energy += part.energy;
+    unit->along += part.along;
+    unit->across += part.across;
+    if (part.of_strongest > unit->of_strongest) {
+        unit->strongest = part.strongest;
+        unit->of_strongest = part.of_strongest;
+    }
+}
+
+void Crystals::Deposits::add(const Deposits& others) {
+    for (const InUnit& part : others.units_)
+        add(part);
 }
 
 std::uint32_t Crystals::found_in(const Deposits::InUnit& unit) const {

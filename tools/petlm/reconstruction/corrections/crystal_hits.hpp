@@ -46,6 +46,8 @@ class Crystals {
     class Deposits {
       public:
         void clear() { units_.clear(); }
+        /// What other photons of the same annihilation or decay leave.
+        void add(const Deposits& others);
         /// Units, and so hits.
         [[nodiscard]] std::size_t size() const { return units_.size(); }
 
@@ -60,6 +62,7 @@ class Crystals {
             std::uint32_t strongest;  ///< the crystal with the largest part of the energy
             double of_strongest;
         };
+        void add(const InUnit& part);
         std::vector<InUnit> units_;
     };
     /// Follows a photon that starts in the bore. If it comes back there, it meets nothing.

@@ -12,6 +12,10 @@ namespace {
 using config::fwhm_per_sigma;
 constexpr std::uint64_t min_count = 100;
 constexpr double peak_sigmas = 2.5;  // half the width of the photopeak
+constexpr double near_sigmas = 1.5;
+constexpr double near_variance = 0.5515;  // of a normal distribution within these, divided by that of all
+constexpr double least_resolution = 0.01;
+constexpr double largest_resolution = 0.5;
 
 }  // namespace
 
@@ -32,7 +36,7 @@ EnergyWindow PhotopeakWidth::window(const std::optional<config::Energy>& rule) c
     }
     if (count_ >= min_count) {
         const double sigma = std::sqrt(squares_ / static_cast<double>(count_));
-        out.resolution = std::clamp(fwhm_per_sigma * sigma / photopeak, 0.01, 0.5);
+        out.resolution = std::clamp(fwhm_per_sigma * sigma / photopeak, least_resolution, largest_resolution);
     }
     const auto sum = [&](double from, double to) {
         const auto end = std::min(static_cast<std::size_t>(std::max(to, 0.0)), spectrum_.size());
@@ -44,6 +48,29 @@ EnergyWindow PhotopeakWidth::window(const std::optional<config::Energy>& rule) c
     const double all = sum(out.lower, out.upper);
     if (all >= min_count) out.low_share = sum(out.lower, out.photopeak_begins()) / all;
     return out;
+}
+
+double PhotopeakWidth::resolution_near_peak() const {
+    constexpr int rounds = 30;  // each takes away more than a third of what is too much
+    double resolution = window({}).resolution;
+    for (int round = 0; round < rounds; ++round) {
+        const double end = near_sigmas * resolution / fwhm_per_sigma * photopeak;
+        double count = 0;
+        double squares = 0;
+        for (std::size_t i = 0; static_cast<double>(i) < end; ++i) {
+            const std::size_t cell = static_cast<std::size_t>(photopeak) + i;
+            if (cell >= spectrum_.size()) break;
+            // Of the last keV a part.
+            const double above = static_cast<double>(i) + 0.5;
+            const double part = std::min(1.0, end - static_cast<double>(i));
+            count += part * static_cast<double>(spectrum_[cell]);
+            squares += part * above * above * static_cast<double>(spectrum_[cell]);
+        }
+        if (count < static_cast<double>(min_count)) break;
+        resolution = std::clamp(fwhm_per_sigma * std::sqrt(squares / count / near_variance) / photopeak,
+                                least_resolution, largest_resolution);
+    }
+    return resolution;
 }
 
 }  // namespace petacq::corrections

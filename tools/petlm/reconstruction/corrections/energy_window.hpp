@@ -50,6 +50,9 @@ class PhotopeakWidth {
     /// The window of the rules of the records, and the measured resolution; the defaults of EnergyWindow
     /// where they are not known.
     [[nodiscard]] EnergyWindow window(const std::optional<config::Energy>& rule) const;
+    /// The resolution from energies of less than 1.5 standard deviations above 511 keV, for nuclides whose
+    /// prompt gammas are among the energies above.
+    [[nodiscard]] double resolution_near_peak() const;
 
   private:
     double squares_ = 0;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "config/base/sum.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 
 namespace petacq::petlm {
@@ -24,6 +25,7 @@ using config::sum_of;
 
 ModuleLosses::ModuleLosses(const config::Scanner& scanner, double min_ticks)
     : modules_(scanner.geometry.bdm_count),
+      turns_(scanner.rotation.has_value()),
       sectors_(gpu::Sectors::of(scanner.geometry)),
       units_(scanner.geometry.du_count),
       unit_of_(units_of_crystals(scanner.geometry)),
@@ -228,34 +230,44 @@ std::vector<double> ModuleLosses::all_trues() {
     return trues;
 }
 
-void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss, std::vector<LiveTime>& live_times) {
+std::vector<double> ModuleLosses::weights(const DecaysIn& decays) {
+    std::vector<double> weights = all_trues();
+    const bool any = sum_of(weights) > 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const LossMoment& moment = moments_[i];
+        if (turns_) {
+            weights[i] = moment.ticks > 0 ? decays(moment.time) * moment.covered / moment.ticks : 0;
+        } else if (!any) {
+            weights[i] = moment.covered;  // all times count alike
+        }
+    }
+    return weights;
+}
+
+void ModuleLosses::finish(const DecaysIn& decays, RunDeadTime& dead_time, RunLoss& loss,
+                          std::vector<LiveTime>& live_times) {
     loss.too_many_modules = modules_ > max_modules;
     if (loss.too_many_modules) return;
     if (!dead_time_known_) {
         for (LossMoment& moment : moments_)
             std::fill(moment.seen.begin(), moment.seen.end(), 1);
     }
-    std::vector<double> trues = all_trues();
+    const std::vector<double> weights = this->weights(decays);
     for (const LossMoment& moment : moments_)
         live_times.push_back({moment.time, moment.found});
-    if (!(sum_of(trues) > 0)) {
-        // Without any, all times count alike.
-        for (std::size_t i = 0; i < trues.size(); ++i)
-            trues[i] = moments_[i].covered;
-    }
     if (live_known_) loss.arrived.resize(modules_ * modules_);
     if (dead_time_known_ && !moments_.empty()) dead_time.factor.resize(modules_ * modules_);
-    const double all = sum_of(trues);
-    double weight = 0;
-    double weight_arrived = 0;
+    const double all = sum_of(weights);
+    double prompts_of_all = 0;
+    double prompts_arrived = 0;
     loss.min_factor = std::numeric_limits<double>::infinity();
     for (std::size_t m = 0; m < modules_; ++m) {
         for (std::size_t n = m; n < modules_; ++n) {
             double all_arrived = 0;
             double found = 0;
             for (std::size_t i = 0; i < moments_.size(); ++i) {
-                all_arrived += trues[i] * arrived(moments_[i], m, n);
-                found += trues[i] * delivered(moments_[i], m, n);
+                all_arrived += weights[i] * arrived(moments_[i], m, n);
+                found += weights[i] * delivered(moments_[i], m, n);
             }
             for (const std::size_t place : {m * modules_ + n, n * modules_ + m}) {
                 if (!loss.arrived.empty())
@@ -266,8 +278,8 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss, std::vector<Liv
             const double share = loss.arrived[m * modules_ + n];
             const double prompts = prompts_[m * modules_ + n];
             if (share > 0) {
-                weight += prompts / share;
-                weight_arrived += prompts;
+                prompts_of_all += prompts / share;
+                prompts_arrived += prompts;
                 loss.min_factor = std::min(loss.min_factor, 1 / share);
                 loss.largest_factor = std::max(loss.largest_factor, 1 / share);
             } else {
@@ -275,9 +287,9 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss, std::vector<Liv
             }
         }
     }
-    if (!dead_time.factor.empty()) find_units(dead_time, trues);
+    if (!dead_time.factor.empty()) find_units(dead_time, weights);
     if (!(loss.min_factor <= loss.largest_factor)) loss.min_factor = loss.largest_factor;
-    if (weight_arrived > 0) loss.factor = weight / weight_arrived;
+    if (prompts_arrived > 0) loss.factor = prompts_of_all / prompts_arrived;
     loss.unknown_modules = live_unknown_;
     if (!live_known_) return;
     double covered = 0;
@@ -290,7 +302,7 @@ void ModuleLosses::finish(RunDeadTime& dead_time, RunLoss& loss, std::vector<Liv
     loss.lost = covered > 0 ? lost / covered : 0;
 }
 
-void ModuleLosses::find_units(RunDeadTime& dead_time, const std::vector<double>& trues) const {
+void ModuleLosses::find_units(RunDeadTime& dead_time, const std::vector<double>& weights) const {
     dead_time.seen.assign(modules_ * units_, 1);
     std::vector<double> least(modules_, std::numeric_limits<double>::infinity());  // of 1 / seen
     std::vector<double> most(modules_);
@@ -300,7 +312,7 @@ void ModuleLosses::find_units(RunDeadTime& dead_time, const std::vector<double>&
         double of_module = 0;
         double of_unit = 0;
         for (std::size_t i = 0; i < moments_.size(); ++i) {
-            const double arrived = trues[i] * moments_[i].live[m];
+            const double arrived = weights[i] * moments_[i].live[m];
             of_module += arrived * moments_[i].seen[m];
             of_unit += arrived * moments_[i].unit_seen[u];
         }
@@ -319,11 +331,12 @@ void ModuleLosses::find_units(RunDeadTime& dead_time, const std::vector<double>&
     if (dead_time.least > dead_time.most) dead_time.least = dead_time.most;
 }
 
+std::string too_many_modules() {
+    return fmt::format("it is found for scanners of at most {} modules (BDMs)", ModuleLosses::max_modules);
+}
+
 std::string sentence_of(const RunLoss& loss) {
-    if (loss.too_many_modules) {
-        return fmt::format("Loss: not corrected, as it is found for scanners of at most {} modules (BDMs).",
-                           ModuleLosses::max_modules);
-    }
+    if (loss.too_many_modules) return "Loss: not corrected, as " + too_many_modules() + ".";
     if (loss.arrived.empty())
         return "Loss: not corrected, as the seconds of the run do not tell which data did not arrive.";
     std::string text = loss.unknown_modules ? "Loss: all data of the boards of which it is known arrived."
@@ -374,7 +387,8 @@ std::unique_ptr<PairLosses> PairLosses::of(const ExportSource& source, const dae
         losses.end_run();
         auto out = std::make_unique<PairLosses>(scanner.geometry);
         out->known_ = seconds->known();
-        losses.finish(out->dead_time_, out->loss_, out->live_times_);
+        losses.finish(decays_of(coverage, coverage.activity ? coverage.activity->half_life_s : 0),
+                      out->dead_time_, out->loss_, out->live_times_);
         if (out->known_ >= min_known) return out;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * out->known_);
     } catch (const std::invalid_argument& error) {

@@ -16,6 +16,9 @@
 //
 // A module of which a second of the run tells anything had delivered nothing in those that tell nothing of it
 // and have no singles of it, as in daemon/seconds/live_sums.hpp.
+//
+// In a scanner that turns T also depends on its angle, and is no measure of the decays. There the decays
+// themselves weight the seconds, as they weight the angles (found_decays.hpp).
 #pragma once
 
 #include <algorithm>
@@ -31,7 +34,7 @@
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "gpu/sectors.hpp"
-#include "tools/petlm/reconstruction/corrections/live_time.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::petlm {
@@ -82,7 +85,8 @@ class ModuleLosses {
     void end_run();
     /// After the last end_run(). `live_times`: of each run in order of time; none of a scanner with too many
     /// modules.
-    void finish(RunDeadTime& dead_time, RunLoss& loss, std::vector<LiveTime>& live_times);
+    void finish(const DecaysIn& decays, RunDeadTime& dead_time, RunLoss& loss,
+                std::vector<LiveTime>& live_times);
 
   private:
     /// One second, or a few that are short.
@@ -104,7 +108,7 @@ class ModuleLosses {
     void close_moment(bool dead_time_told);
     void divide_dead_time();
     void add_singles(const daemon::SecondsReader& seconds);
-    void find_units(RunDeadTime& dead_time, const std::vector<double>& trues) const;
+    void find_units(RunDeadTime& dead_time, const std::vector<double>& weights) const;
     [[nodiscard]] double arrived(const LossMoment& moment, std::size_t m, std::size_t n) const {
         return board_[m] == board_[n] ? std::min(moment.live[m], moment.live[n])
                                       : moment.live[m] * moment.live[n];
@@ -114,9 +118,12 @@ class ModuleLosses {
     }
     /// [moment] true pairs, as if nothing were lost.
     [[nodiscard]] std::vector<double> all_trues();
+    /// [moment] what it counts in the means over the run.
+    [[nodiscard]] std::vector<double> weights(const DecaysIn& decays);
     [[nodiscard]] std::vector<double> trues_by_share(const std::vector<double>& share_of_pair);
 
     std::size_t modules_;
+    bool turns_;
     gpu::Sectors sectors_;
     std::size_t units_;                   ///< of a module
     std::vector<std::uint32_t> unit_of_;  ///< [crystal] module * units_ + unit
@@ -146,8 +153,8 @@ class PairLosses {
 
     explicit PairLosses(const config::Geometry& geometry)
         : geometry_(geometry), unit_of_(units_of_crystals(geometry)) {}
-    /// Of the records that `coverage` describes, of a file or run directory. Null if its runs have no seconds
-    /// that can be used; `why` gives the reason in that case.
+    /// Of the records that `coverage` describes, of a file or run directory; its activity tells the nuclide.
+    /// Null if its runs have no seconds that can be used; `why` gives the reason in that case.
     static std::unique_ptr<PairLosses> of(const ExportSource& source, const daemon::Coverage& coverage,
                                           const config::Scanner& scanner, std::string& why);
 
@@ -184,6 +191,8 @@ class PairLosses {
     double known_ = 1;
 };
 
+/// For people, why neither is known of a scanner with too many modules.
+std::string too_many_modules();
 /// For people: "Loss: ...".
 std::string sentence_of(const RunLoss& loss);
 /// What the ledger of the run says, where the seconds do not tell the loss: a sentence that begins with a

@@ -13,6 +13,7 @@
 #include "daemon/backend/pipeline_options.hpp"
 #include "daemon/seconds/sums_reader.hpp"
 #include "gpu/randoms/randoms.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -94,7 +95,7 @@ std::optional<double> mean_weight_of_delayeds(const ExportSource& source) {
 }
 
 RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
-                       const gpu::CoincidenceRules& rules)
+                       const gpu::CoincidenceRules& rules, const DecaysIn& decays)
     : PairLosses(scanner.geometry), cells_(gpu::PairCells::of(scanner.geometry, rules)) {
     const config::Geometry& geometry = scanner.geometry;
     const Frame empty(geometry.crystal_count(), std::size_t{cells_.count()} * cells_.count());
@@ -140,7 +141,7 @@ RunRandoms::RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner,
     for (Frame& frame : frames)
         frame.total = known_ > 0 ? std::max(frame.total, 0.0) / known_ : 0;
     if (found > 0) pile_up_.mean = without_losses / found;
-    losses.finish(dead_time_, loss_, live_times_);
+    losses.finish(decays, dead_time_, loss_, live_times_);
     finish(frames, geometry, rules);
 }
 
@@ -180,7 +181,9 @@ std::unique_ptr<RunRandoms> RunRandoms::of(const ExportSource& source, const dae
         if (!seconds) return nullptr;
         why = seconds->other_rules();
         if (!why.empty()) return nullptr;
-        auto randoms = std::make_unique<RunRandoms>(*seconds, scanner, daemon::coincidence_rules(*rules));
+        auto randoms = std::make_unique<RunRandoms>(
+            *seconds, scanner, daemon::coincidence_rules(*rules),
+            decays_of(coverage, coverage.activity ? coverage.activity->half_life_s : 0));
         if (randoms->known() >= min_known) return randoms;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * randoms->known());
     } catch (const std::invalid_argument& error) {

@@ -53,11 +53,13 @@ class RunRandoms : public PairLosses {
     static constexpr std::size_t max_frames = 16;
 
     /// Reads all seconds. Throws std::invalid_argument when they lack a field or are those of another
-    /// scanner.
-    RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner, const gpu::CoincidenceRules& rules);
+    /// scanner. `decays`: the weights of times of a scanner that turns (module_losses.hpp).
+    RunRandoms(CoveredSeconds& seconds, const config::Scanner& scanner, const gpu::CoincidenceRules& rules,
+               const DecaysIn& decays);
 
-    /// Of the records of a file or run directory, or of the part of them that `coverage` describes. Null if
-    /// its runs have no seconds that can be used; `why` gives the reason in that case.
+    /// Of the records of a file or run directory, or of the part of them that `coverage` describes; its
+    /// activity tells the nuclide. Null if its runs have no seconds that can be used; `why` gives the reason
+    /// in that case.
     static std::unique_ptr<RunRandoms> of(const ExportSource& source, const daemon::Coverage& coverage,
                                           const config::Scanner& scanner, std::string& why);
     static std::unique_ptr<RunRandoms> of(const ExportSource& source, const config::Scanner& scanner,

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <utility>
 
-#include "config/base/sum.hpp"
 #include "config/scanner/geometry.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
 
 namespace petacq::image {
 namespace {
@@ -78,50 +77,19 @@ std::size_t Angles::part_of(double radians) const {
 void Angles::number(std::span<gpu::Coincidence> records) const {
     if (!turns()) return;
     for (gpu::Coincidence& c : records) {
-        const std::uint32_t first =
-            crystals_ * angle_of_part_[part_of(config::within_turn(angle_->at(c.time)))];
+        const std::uint32_t first = crystals_ * angle_at(c.time);
         c.crystal_a += first;
         c.crystal_b += first;
     }
 }
 
-void Angles::add_decays(const daemon::Coverage& coverage, const daemon::Intervals& times, double half_life_s,
-                        double live, std::vector<double>& decays) const {
-    const double per_s = half_life_s > 0 ? std::numbers::ln2 / half_life_s : 0;
-    const double width = whole_turn / static_cast<double>(angle_of_part_.size());
-    angle_->for_each_range(times, width / ranges_in_part, [&](const gpu::TickRange& range) {
-        const double s = static_cast<double>(range.ticks()) * coverage.tick_ps * 1e-12;
-        const double of_range = per_s > 0 ? std::exp(-per_s * coverage.since_reference_s(range.start)) *
-                                                -std::expm1(-per_s * s) / per_s
-                                          : s;
-        decays[angle_of_part_[part_of(config::within_turn(angle_->at(range.start + range.ticks() / 2)))]] +=
-            live * of_range;
-    });
-}
-
 std::vector<double> Angles::shares(const daemon::Coverage& coverage, double half_life_s,
                                    const std::vector<petlm::LiveTime>& live) const {
-    if (!turns() || !coverage.intervals || coverage.intervals->empty())
-        return std::vector<double>(count(), 1.0 / count());
-    std::vector<double> shares(count());
-    std::vector<gpu::TickRange> told;
-    double ticks = 0;
-    double ticks_live = 0;
-    for (const petlm::LiveTime& one : live) {
-        const daemon::Intervals times = coverage.intervals->intersect(one.time);
-        add_decays(coverage, times, half_life_s, one.live, shares);
-        told.push_back(one.time);
-        ticks += static_cast<double>(times.ticks());
-        ticks_live += one.live * static_cast<double>(times.ticks());
-    }
-    // Where nothing is known to have been found, all times count alike.
-    add_decays(coverage, coverage.intervals->without(daemon::Intervals(std::move(told))), half_life_s,
-               ticks_live > 0 ? ticks_live / ticks : 1, shares);
-    if (!(config::sum_of(shares) > 0)) add_decays(coverage, *coverage.intervals, half_life_s, 1, shares);
-    const double sum = config::sum_of(shares);
-    for (double& share : shares)
-        share /= sum;
-    return shares;
+    if (!turns()) return {1};
+    const double width = whole_turn / static_cast<double>(angle_of_part_.size());
+    return petlm::found_decays(
+        *angle_, {count(), width / ranges_in_part, [this](std::uint64_t time) { return angle_at(time); }},
+        coverage, half_life_s, live);
 }
 
 }  // namespace petacq::image

@@ -8,7 +8,7 @@
 
 #include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
-#include "tools/petlm/reconstruction/corrections/live_time.hpp"
+#include "tools/petlm/reconstruction/corrections/found_decays.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"
 #include "tools/petlm/records/scanner_angle.hpp"
 #include "tools/petlm/records/source.hpp"
@@ -33,17 +33,15 @@ class Angles {
 
     /// Changes the crystals of coincidences to their numbers.
     void number(std::span<gpu::Coincidence> records) const;
-    /// [angle] of the decays of this time whose pairs were found, the share at it: their sum is 1. Without a
-    /// half-life (0) as many decays happen at all times. What `live` does not tell of a time is the mean of
-    /// what it tells; within a second of it, all times are alike.
+    /// [angle] of the decays of this time whose pairs were found, the share at it, by petlm::found_decays().
     [[nodiscard]] std::vector<double> shares(const daemon::Coverage& coverage, double half_life_s,
                                              const std::vector<petlm::LiveTime>& live) const;
 
   private:
-    /// Adds for each angle the decays of `times`, times `live`.
-    void add_decays(const daemon::Coverage& coverage, const daemon::Intervals& times, double half_life_s,
-                    double live, std::vector<double>& decays) const;
     [[nodiscard]] std::size_t part_of(double radians) const;
+    [[nodiscard]] std::uint32_t angle_at(std::uint64_t time) const {
+        return angle_of_part_[part_of(config::within_turn(angle_->at(time)))];
+    }
 
     std::uint32_t crystals_;
     std::optional<petlm::ScannerAngle> angle_;

@@ -10,6 +10,7 @@
 
 #include "config/base/seconds_since.hpp"
 #include "tools/petlm/reconstruction/frames/distribution.hpp"
+#include "tools/petlm/reconstruction/image/spurious.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 
 namespace petacq::frames {
@@ -135,8 +136,12 @@ void FrameMaker::make_share(std::size_t share) {
             sums[i] += alone.weighted(in_regions_[i]);
     };
     const auto start = std::chrono::steady_clock::now();
-    image::MadeImage made = image::make_image(setup_, of_plan.part, lines_[of_plan.position], counts, what,
-                                              memory_of_image_, {replicates_, use});
+    const image::PartLines& lines = lines_[of_plan.position];
+    image::SpuriousOfRun spurious =
+        image::spurious_of(setup_, of_plan.part, lines, counts, what, memory_of_image_);
+    counts.spurious = spurious.pairs;
+    image::MadeImage made = image::make_image(setup_, of_plan.part, lines, counts, what, memory_of_image_,
+                                              {replicates_, use}, std::move(spurious.sensitivity));
     made_s_ += config::seconds_since(start);
     now_.report.prompts += counts.prompts;
     now_.report.share_of_pairs = std::min(now_.report.share_of_pairs, counts.pairs.share());

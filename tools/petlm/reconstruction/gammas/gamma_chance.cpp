@@ -11,11 +11,13 @@
 namespace petacq::gammas {
 namespace {
 
-constexpr std::size_t pieces = 16;       // of the decays, whatever the number of threads
-constexpr std::size_t decays = 400'000;  // simulated
-constexpr int degree = 4;                // of the polynomials
-constexpr int terms = 35;                // of them
-constexpr double least_share = 0.02;     // of the mean, which no position falls below
+constexpr std::size_t pieces = 16;          // of the decays, whatever the number of threads
+constexpr double least_decays = 400'000;    // simulated
+constexpr double most_decays = 40'000'000;  // likewise
+constexpr double seen_per_triple = 5;       // gammas that the simulation sees in the activity
+constexpr int degree = 4;                   // of the polynomials
+constexpr int terms = 35;                   // of them
+constexpr double least_share = 0.02;        // of the mean, which no position falls below
 
 using Terms = Eigen::Matrix<double, terms, 1>;
 using Squares = Eigen::Matrix<double, terms, terms>;
@@ -133,25 +135,34 @@ struct EfficiencyFit {
 }  // namespace
 
 GammaChance::GammaChance(const GammaModel& model, const corrections::Activity& activity, double efficiency,
-                         net::WorkerPool& pool) {
+                         double triples, net::WorkerPool& pool) {
     for (std::size_t axis = 0; axis < 3; ++axis)
         half_[axis] = -activity.grid.low(axis);
     const Gammas of_decays(model, efficiency);
     const Positions positions(activity);
-    std::vector<EfficiencyFit> fits(pieces);
-    image::for_each_on(pool, pieces, [&](std::size_t piece) {
-        sim::Random random(1, sim::Purpose::events, piece);
-        Gammas::HitsOfDecay scratch;
-        for (std::size_t i = 0; i < decays / pieces; ++i) {
-            const bool active = positions.any() && i % 2 == 0;
-            const config::Vector3 at = active ? positions.in_activity(random) : positions.anywhere(random);
-            fits[piece].add(terms_at(at, half_), of_decays.decay(at, random, scratch),
-                            active || !positions.any());
-        }
-    });
     EfficiencyFit fit;
-    for (const EfficiencyFit& of_piece : fits)
-        fit.add(of_piece);
+    const auto simulate = [&](double decays, std::size_t first_stream) {
+        std::vector<EfficiencyFit> fits(pieces);
+        image::for_each_on(pool, pieces, [&](std::size_t piece) {
+            sim::Random random(1, sim::Purpose::events, first_stream + piece);
+            Gammas::HitsOfDecay scratch;
+            for (std::size_t i = 0; i < static_cast<std::size_t>(decays) / pieces; ++i) {
+                const bool active = positions.any() && i % 2 == 0;
+                const config::Vector3 at =
+                    active ? positions.in_activity(random) : positions.anywhere(random);
+                fits[piece].add(terms_at(at, half_), of_decays.decay(at, random, scratch),
+                                active || !positions.any());
+            }
+        });
+        for (const EfficiencyFit& of_piece : fits)
+            fit.add(of_piece);
+    };
+    simulate(least_decays, 0);
+    const double seen_per_decay = fit.of_active.seen / least_decays;
+    if (seen_per_decay > 0) {
+        const double decays = std::min(seen_per_triple * triples / seen_per_decay, most_decays);
+        simulate(std::max(0.0, decays - least_decays), pieces);
+    }
     const Squares squares = fit.squares.selfadjointView<Eigen::Lower>();
     const Eigen::LDLT<Squares> solver(squares);
     const Terms seen = solver.solve(fit.seen);

@@ -17,9 +17,10 @@ namespace petacq::gammas {
 class GammaChance {
   public:
     /// `efficiency`: the chance that a photon which leaves energy in the crystals is found, over all
-    /// crystals. Without activity the whole grid counts.
+    /// crystals. `triples`: to which the chance is applied; the error of the simulation is well below that of
+    /// counting so many, up to some 300,000. Without activity the whole grid counts.
     GammaChance(const GammaModel& model, const corrections::Activity& activity, double efficiency,
-                net::WorkerPool& pool);
+                double triples, net::WorkerPool& pool);
 
     /// Gammas for each pair that is found: with the policy all their mean number, otherwise the chance that
     /// one is kept. More than 0.

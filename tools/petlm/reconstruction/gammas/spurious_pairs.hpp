@@ -19,12 +19,16 @@ namespace petacq::gammas {
 class SpuriousPairs {
   public:
     /// `activity`: of the nuclide. `efficiency`: as of GammaChance. `found`: chance that a pair which
-    /// crystals of mean efficiency detect is found; 0: never, as of pairs that are not good.
+    /// crystals of mean efficiency detect is found; 0: never, as of pairs that are not good. `prompts`: among
+    /// which they are looked for; the more, the longer the simulation.
     SpuriousPairs(const GammaModel& model, const corrections::Activity& activity, double efficiency,
-                  const corrections::OfPair& found, net::WorkerPool& pool);
+                  const corrections::OfPair& found, double prompts, net::WorkerPool& pool);
 
     /// Spurious pairs for each pair of the two annihilation photons that is found.
     [[nodiscard]] double per_pair() const { return pairs_ > 0 ? spurious_ / pairs_ : 0; }
+    /// Pairs of both kinds that are found for each single in the window of the pairs.
+    [[nodiscard]] double per_single() const { return singles_ > 0 ? (pairs_ + spurious_) / singles_ : 0; }
+    [[nodiscard]] double efficiency() const { return efficiency_; }
     /// Sets the number of pairs of annihilation photons that counts() and total() are for.
     void scale_to(double pairs) { scale_ = pairs_ > 0 ? pairs / pairs_ : 0; }
     /// Spurious pairs that two crystals detect; times found(), the number among the prompts.
@@ -34,6 +38,8 @@ class SpuriousPairs {
 
   private:
     corrections::NodePairs map_;
+    double efficiency_;
+    double singles_ = 0;
     double pairs_ = 0;
     double spurious_ = 0;
     double scale_ = 1;

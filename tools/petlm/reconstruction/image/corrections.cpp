@@ -48,15 +48,17 @@ Corrections::Corrections(const petlm::ExportSource& source, const daemon::Covera
     report_.asked = lines.normalised() || !lines.object().empty();
     std::string why;
     std::string no_losses;  // why not
-    of_run_ = petlm::RunRandoms::of(source, coverage, scanner, why);
+    const auto activity = corrections::nuclide_of(coverage, options);
+    daemon::Coverage of_nuclide = coverage;
+    of_nuclide.activity = activity;
+    of_run_ = petlm::RunRandoms::of(source, of_nuclide, scanner, why);
     if (of_run_) {
         losses_ = of_run_;
         use_seconds();
     } else {
-        losses_ = petlm::PairLosses::of(source, coverage, scanner, no_losses);
+        losses_ = petlm::PairLosses::of(source, of_nuclide, scanner, no_losses);
         use_delayeds(source, counts.delayeds, why);
     }
-    const auto activity = corrections::nuclide_of(coverage, options);
     shares_ = angles.shares(coverage, activity ? activity->half_life_s : 0,
                             losses_ ? losses_->live_times() : std::vector<petlm::LiveTime>());
     if (pairs.pairs().empty() && of_run_) {
@@ -159,8 +161,10 @@ void Corrections::use_dead_time(const std::string& why) {
     if (!report_.asked) {
         out.sentence = "Dead time: not corrected without --normalisation or --attenuation.";
     } else if (dead_time == nullptr || dead_time->factor.empty()) {
-        out.sentence = "Dead time: not corrected, as " +
-                       (dead_time == nullptr ? why : "the boards did not report it in all seconds") + ".";
+        const std::string unknown = losses_ && losses_->loss().too_many_modules
+                                        ? petlm::too_many_modules()
+                                        : "the boards did not report it in all seconds";
+        out.sentence = "Dead time: not corrected, as " + (losses_ ? unknown : why) + ".";
     } else {
         out.made = true;
         out.sentence = fmt::format(
@@ -249,11 +253,18 @@ void Corrections::use_spurious(const gpu::PairRule& rule) {
         return share(pair.a) * chance * lines_.efficiencies(pair.a, pair.b) /
                lines_.normalisation(pair.a, pair.b) * counts_.spurious->counts(crystals.a, crystals.b);
     };
-    Correction out{"spurious pairs", true, "", {{"expected", counts_.spurious->total()}}};
+    const gammas::SpuriousPairs& pairs = *counts_.spurious;
+    Correction out{"spurious pairs",
+                   true,
+                   "",
+                   {{"expected", pairs.total()},
+                    {"for_each_pair", pairs.per_pair()},
+                    {"efficiency", pairs.efficiency()}}};
     out.sentence = fmt::format(
-        "Spurious pairs: {:.0f} with a prompt gamma expected, by a simulation of decays; added to what the "
-        "image predicts.",
-        counts_.spurious->total());
+        "Spurious pairs: {:.0f} with a prompt gamma expected, {:.4g} for each true pair, by a simulation of "
+        "decays in which the crystals find {:.3g} of the photons that leave energy in them; added to what "
+        "the image predicts.",
+        pairs.total(), pairs.per_pair(), pairs.efficiency());
     report_.list.push_back(out);
 }
 
@@ -287,8 +298,8 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
                 source_of_photons->nuclide,
                 report_.quantity.time_of_activity ? ", " + *report_.quantity.time_of_activity : "", factor,
                 seconds, source_of_photons->branching_ratio);
-            if (const auto note = config::prompt_gamma_note(source_of_photons->nuclide); !note.empty())
-                decay.sentence += " " + note;
+            const auto note = config::prompt_gamma_note(source_of_photons->nuclide);
+            if (!note.empty() && !counts_.spurious) decay.sentence += " " + note;
             decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
         calibration.made = report_.quantity.calibrated;

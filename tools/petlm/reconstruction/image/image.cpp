@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "config/base/seconds_since.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -15,6 +16,7 @@
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/positions.hpp"
 #include "tools/petlm/reconstruction/image/setup.hpp"
+#include "tools/petlm/reconstruction/image/spurious.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -69,10 +71,14 @@ int image(const ImageOptions& options) {
         read(setup, whole ? std::nullopt : part.coverage.intervals, counts);
         read_s += config::seconds_since(start);
         image::Spread spread(options.replicates != 0 ? setup.how.grid.voxels() : 0);
+        const std::string what = "image of " + source.target().filename().string();
+        image::SpuriousOfRun spurious =
+            image::spurious_of(setup, part, lines, counts, what, setup.how.max_memory);
+        counts.spurious = spurious.pairs;
         made.push_back(image::make_image(
-            setup, part, lines, counts, "image of " + source.target().filename().string(),
-            setup.how.max_memory,
-            {options.replicates, [&](const image::QuickLook& look, double) { spread.add(look.em.image); }}));
+            setup, part, lines, counts, what, setup.how.max_memory,
+            {options.replicates, [&](const image::QuickLook& look, double) { spread.add(look.em.image); }},
+            std::move(spurious.sensitivity)));
         deviation = spread.deviation();
         if (whole) continue;
         image::QuickLook& look = made.back().look;

@@ -11,9 +11,9 @@
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/em/angles.hpp"
+#include "tools/petlm/reconstruction/em/tof_choice.hpp"
 #include "tools/petlm/reconstruction/image/image.hpp"
 #include "tools/petlm/reconstruction/image/quick_look.hpp"
-#include "tools/petlm/reconstruction/image/tof_choice.hpp"
 #include "tools/petlm/records/source.hpp"
 
 namespace petacq::image {

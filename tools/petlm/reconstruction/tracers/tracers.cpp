@@ -11,18 +11,14 @@
 #include "daemon/system/version.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/frames/regions.hpp"
-#include "tools/petlm/reconstruction/gammas/efficiency.hpp"
 #include "tools/petlm/reconstruction/gammas/gamma_chance.hpp"
-#include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
-#include "tools/petlm/reconstruction/image/made_image.hpp"
 #include "tools/petlm/reconstruction/image/pictures.hpp"
-#include "tools/petlm/reconstruction/image/positions.hpp"
 #include "tools/petlm/reconstruction/image/setup.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
-#include "tools/petlm/reconstruction/projector/gaussian.hpp"
+#include "tools/petlm/reconstruction/tracers/gamma_calibration.hpp"
 #include "tools/petlm/reconstruction/tracers/separation.hpp"
-#include "tools/petlm/reconstruction/tracers/triple_counts.hpp"
+#include "tools/petlm/reconstruction/tracers/tracer_run.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/report/cairo.hpp"
 
@@ -32,9 +28,6 @@ namespace {
 using gpu::Kind;
 using gpu::ThirdPhoton;
 
-constexpr double first_guess = 0.7;  // of the efficiency
-constexpr double smooth_mm = 5;      // FWHM, where decays are looked for
-constexpr float least_share = 0.2F;  // of the largest value, where there are some
 constexpr double blurred =
     1.08;  // what is found of the energy of a gamma in two places, at most, divided by it
 
@@ -67,129 +60,6 @@ ImageOptions options_for(ImageOptions options, const std::optional<std::string>&
     options.nuclide = options.lines.normalisation ? nuclide : std::nullopt;
     if (other || !options.nuclide) options.half_life_s = options.branching_ratio = std::nullopt;
     return options;
-}
-
-/// The records of a run with their setup, of a bed and a scanner that stood still.
-class Run {
-  public:
-    explicit Run(const ImageOptions& options)
-        : setup_(options), part_(only_part(setup_)), lines_(setup_, part_), counts_(setup_) {}
-
-    [[nodiscard]] image::Setup& setup() { return setup_; }
-    [[nodiscard]] const image::Part& part() const { return part_; }
-    [[nodiscard]] const image::PartLines& lines() const { return lines_; }
-    [[nodiscard]] const tracers::TripleCounts& counts() const { return counts_; }
-    void expect(std::shared_ptr<const gammas::SpuriousPairs> spurious) {
-        counts_.pairs.spurious = std::move(spurious);
-    }
-    /// gammas::SpuriousPairs of what the run records.
-    [[nodiscard]] corrections::OfPair found() const {
-        return [this](std::uint32_t a, std::uint32_t b) {
-            return setup_.rule.good(a, b) ? lines_.factors().efficiencies(a, b) : 0;
-        };
-    }
-
-    /// `setup`: another one of the same run, or its own.
-    image::MadeImage image(image::Setup& setup, const image::ImageCounts& counts, const std::string& what) {
-        image::MadeImage made =
-            make_image(setup, part_, lines_, counts, what, setup.how.max_memory, {}, sensitivity_);
-        sensitivity_ = made.look.sensitivity;
-        return made;
-    }
-    gammas::GammaModel gamma_model(const config::Nuclide& nuclide) const {
-        const auto& rules = part_.coverage.rules;
-        gammas::GammaModel model{setup_.scanner, lines_.factors().object(), nuclide, {}, {}, {}, {}, {}, {}};
-        model.crystals.deep = lines_.factors().depth().typical_mm() > 0;
-        model.pairs = counts_.pairs.photopeak.window(rules.energy);
-        model.gammas = model.pairs;
-        model.gammas.lower = counts_.rules.lower_keV;
-        model.gammas.upper = counts_.rules.upper_keV;
-        model.policy = counts_.rules.policy;
-        model.multiples = rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
-        if (lines_.factors().normalised()) model.relative = lines_.factors().file().efficiency;
-        return model;
-    }
-
-  private:
-    static image::Part only_part(const image::Setup& setup) {
-        const std::string target = setup.options.target.string();
-        if (setup.angles.turns())
-            throw BadInput(target + ": the scanner turned; expected one that stands still");
-        image::Parts parts = image::parts_of(setup.source, setup.scanner.rotation, setup.options.bed);
-        if (parts.list.size() > 1) throw BadInput(target + ": the bed moved; expected one that stands still");
-        return std::move(parts.list.front());
-    }
-
-    image::Setup setup_;
-    image::Part part_;
-    image::PartLines lines_;
-    tracers::TripleCounts counts_;
-    std::vector<float> sensitivity_;  // that of all images; empty: not known yet
-};
-
-/// Where decays are. What an image has elsewhere, by noise and by photons that scattered, is left out: near
-/// the crystals many more gammas are seen.
-corrections::Activity decays_of(const image::Grid& grid, std::vector<float> image, net::WorkerPool& pool) {
-    std::vector<float> smooth = image;
-    image::smooth(smooth, grid, smooth_mm, pool);
-    const float least = least_share * *std::max_element(smooth.begin(), smooth.end());
-    for (std::size_t i = 0; i < image.size(); ++i)
-        image[i] = smooth[i] > least ? std::max(image[i], 0.0F) : 0.0F;
-    return {grid, std::move(image)};
-}
-
-/// Of these, those whose pairs are found.
-corrections::Activity found_of(corrections::Activity decays, const image::QuickLook& look) {
-    for (std::size_t i = 0; i < decays.of_voxel.size(); ++i)
-        decays.of_voxel[i] *= look.sensitivity[i];
-    return decays;
-}
-
-/// Of the gammas, from a run of their nuclide alone.
-struct Calibration {
-    double efficiency = 1;
-    double share = 0;  ///< true triples for each pair that is not random
-    double error = 0;  ///< relative, by counting
-};
-
-Calibration calibrate(const TracerOptions& options, const config::Nuclide& nuclide) {
-    ImageOptions of_run = options_for(options, std::nullopt);
-    of_run.target = *options.gamma_run;
-    if (!options.gamma_run_attenuation.empty()) of_run.lines.attenuation = options.gamma_run_attenuation;
-    Run run(of_run);
-    const tracers::TripleCounts& counts = run.counts();
-    const image::MadeImage made =
-        run.image(run.setup(), counts.pairs, "pairs of " + of_run.target.filename().string());
-    const ThirdPhotons& thirds = counts.thirds;
-    const auto prompts = static_cast<double>(thirds.pairs(Kind::prompt));
-    const double randoms = made.report.errors.randoms;
-    if (!(prompts - randoms > 0) || !(thirds.true_share(Kind::prompt) > 0))
-        throw BadInput(of_run.target.string() + ": expected triples of " + nuclide.name + ", found none");
-    Calibration out;
-    const double own_of_randoms = counts.coincident.share_of_randoms - counts.delayed.share_of_randoms;
-    out.share =
-        (prompts * thirds.true_share(Kind::prompt) - thirds.hidden_factor() * randoms * own_of_randoms) /
-        (prompts - randoms);
-    out.error = thirds.error_of_true_share(Kind::prompt) / thirds.true_share(Kind::prompt);
-    const image::Grid& grid = run.setup().how.grid;
-    const gammas::GammaModel model = run.gamma_model(nuclide);
-    const auto improve = [&](const image::QuickLook& look) {
-        const corrections::Activity decays = decays_of(grid, look.em.image, run.setup().pool);
-        out.efficiency = gammas::improved_efficiency(out.efficiency, model, decays, found_of(decays, look),
-                                                     out.share, run.found(), run.setup().pool);
-    };
-    out.efficiency = first_guess;
-    improve(made.look);
-    // Spurious pairs look like decays near the crystals, where more gammas are seen.
-    const auto spurious =
-        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, made.look.em.image, run.setup().pool),
-                                                out.efficiency, run.found(), run.setup().pool);
-    spurious->scale_to((prompts - randoms) / (1 + spurious->per_pair()));
-    run.expect(spurious);
-    const image::MadeImage again = run.image(run.setup(), counts.pairs, "pairs again");
-    improve(again.look);
-    improve(again.look);
-    return out;
 }
 
 nlohmann::json thirds_json(const tracers::TripleCounts& counts) {
@@ -229,7 +99,7 @@ int tracers(const TracerOptions& options) {
     const config::Nuclide& nuclide = nuclide_with_gammas(options.gamma_nuclide);
     const ImageOptions for_pairs = options_for(options, options.nuclide);
     const ImageOptions for_triples = options_for(options, options.gamma_nuclide);
-    Run run(for_pairs);
+    tracers::TracerRun run(for_pairs);
     const std::vector<frames::Region> regions = frames::regions_of(options.regions, run.setup().how.grid);
     Outputs outputs(options.force);
     outputs.make_directory(options.output);
@@ -239,11 +109,15 @@ int tracers(const TracerOptions& options) {
     }
     outputs.claim(options.output / "tracers.json");
 
-    Calibration calibration;
-    if (options.gamma_run)
-        calibration = calibrate(options, nuclide);
-    else
+    tracers::GammaCalibration calibration;
+    if (options.gamma_run) {
+        ImageOptions of_run = options_for(options, std::nullopt);
+        of_run.target = *options.gamma_run;
+        if (!options.gamma_run_attenuation.empty()) of_run.lines.attenuation = options.gamma_run_attenuation;
+        calibration = tracers::calibrate_gammas(of_run, nuclide);
+    } else {
         calibration.efficiency = *options.gamma_efficiency;
+    }
     const tracers::TripleCounts& counts = run.counts();
     image::Setup setup_of_triples(for_triples);
     const image::MadeImage coincident = run.image(setup_of_triples, counts.coincident, "image of triples");
@@ -251,16 +125,15 @@ int tracers(const TracerOptions& options) {
         run.image(setup_of_triples, counts.delayed, "image of triples by chance");
     const image::Grid& grid = run.setup().how.grid;
     const gammas::GammaModel model = run.gamma_model(nuclide);
-    const gammas::GammaChance chance(
-        model, found_of(decays_of(grid, coincident.look.em.image, run.setup().pool), coincident.look),
-        calibration.efficiency, run.setup().pool);
     const ThirdPhotons& thirds = counts.thirds;
+    const double true_triples =
+        static_cast<double>(thirds.pairs(Kind::prompt)) * std::max(0.0, thirds.true_share(Kind::prompt));
+    const gammas::GammaChance chance(model, run.found_decays(coincident), calibration.efficiency,
+                                     true_triples, run.setup().pool);
     const std::vector<float> none(grid.voxels());
     const tracers::TracerImages alone = tracers::separate(
         grid, {none, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
-    const auto spurious =
-        std::make_shared<gammas::SpuriousPairs>(model, decays_of(grid, alone.with_gamma, run.setup().pool),
-                                                calibration.efficiency, run.found(), run.setup().pool);
+    const auto spurious = run.spurious(model, alone.with_gamma, calibration.efficiency, run.prompts());
     double pairs = 0;
     for (std::size_t i = 0; i < grid.voxels(); ++i) {
         pairs -= static_cast<double>(alone.without_gamma[i]) / coincident.scale *
@@ -275,8 +148,7 @@ int tracers(const TracerOptions& options) {
     for (float& value : in_unit)
         value *= static_cast<float>(unit);
     tracers::TracerImages images = tracers::separate(
-        grid, {in_unit, coincident.look.em.image, delayed.look.em.image, counts.thirds.hidden_factor()},
-        chance);
+        grid, {in_unit, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
     for (float& value : images.without_gamma)
         value /= static_cast<float>(unit);
 

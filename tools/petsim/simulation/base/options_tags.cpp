@@ -129,7 +129,8 @@ Motion motion_from_json(const nlohmann::json& document, const std::string& path)
     if (!document.is_object()) throw std::invalid_argument(path + ": expected an object");
     Motion m;
     for (const auto& [key, value] : document.items()) {
-        const std::string at = path + '/' + key;
+        std::string at = path + '/';
+        at += key;
         if (key == "amplitude_mm") {
             if (!value.is_number()) throw std::invalid_argument(at + ": expected a number");
             m.amplitude_mm = value.get<double>();

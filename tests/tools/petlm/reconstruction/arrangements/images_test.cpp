@@ -164,7 +164,7 @@ TEST_CASE("arrangements: images of other examples have the activity, and points 
           "[petlm][image][arrangement][.long]") {
     check_images("partial-ring", 0.05);  // angles are missing
     check_images("unequal-blocks", 0.03);
-    // The response of long crystals of two kinds is 5 % off between the middle and the edge.
+    // Fewer pairs: the noise of a mean within 5 mm is 5 %, and of one within 8 mm 1.5 %.
     check_images("two-rings", 0.08);
 }
 

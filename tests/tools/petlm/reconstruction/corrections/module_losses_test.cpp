@@ -64,7 +64,8 @@ struct Lossy {
         gpu::CoincidenceRules rules;
         rules.window = 300;
         petlm::CoveredSeconds covered(file);
-        return {covered, scanner, rules};
+        return {covered, scanner, rules,
+                [](const gpu::TickRange& range) { return static_cast<double>(range.ticks()); }};
     }
 };
 
@@ -116,6 +117,28 @@ TEST_CASE("loss: pairs of modules have the share of their trues that arrived", "
     CHECK_THAT(sentence, contains("silent all the time count as dead: 25 % of all"));
 }
 
+TEST_CASE("loss: where a scanner turns, decays weight its seconds, not what its angle lets it find",
+          "[petlm][loss][rotation]") {
+    const TemporaryDirectory directory;
+    // A third of the time at angles that see three times as much, and a half of that is lost.
+    const auto at_second_angle = [](std::size_t second) { return second % 3 == 2; };
+    Lossy run(30, [&](std::size_t second, std::size_t module) {
+        return module == 5 && at_second_angle(second) ? 0.5 : 1.0;
+    });
+    for (std::size_t i = 0; i < run.seconds.size(); ++i) {
+        if (!at_second_angle(i)) continue;
+        gpu::IntervalSums& sums = run.seconds[i].sums;
+        for (std::uint32_t& pairs : sums.module_pairs)
+            pairs *= 3;
+        sums.counts.prompts *= 3;
+    }
+    run.scanner.rotation = config::Rotation{1, 360, 0};
+    const petlm::RunRandoms found = run.read(directory / "seconds.plm");
+    const config::Geometry& g = run.scanner.geometry;
+    CHECK(found.arrived(g.crystal(5, 0, 0), g.crystal(2, 0, 1)) == Approx(5.0 / 6));
+    CHECK(found.arrived(g.crystal(1, 0, 0), g.crystal(2, 0, 1)) == Approx(1));
+}
+
 TEST_CASE("loss: none is said to be none, and what is not known is named", "[petlm][loss]") {
     const TemporaryDirectory directory;
     Lossy run(5, [](std::size_t, std::size_t) { return 1.0; });
@@ -149,7 +172,7 @@ TEST_CASE("loss: a scanner whose pairs of modules do not fit into memory is told
     petlm::RunDeadTime dead_time;
     petlm::RunLoss loss;
     std::vector<petlm::LiveTime> live_times;
-    losses.finish(dead_time, loss, live_times);
+    losses.finish({}, dead_time, loss, live_times);
     CHECK(live_times.empty());
     CHECK(loss.too_many_modules);
     CHECK(loss.arrived.empty());

@@ -92,7 +92,7 @@ TEST_CASE("randoms of a run: pairs add up to the totals of the seconds", "[petlm
     const Decay run(count, scanner);
     run.write(directory / "seconds.plm");
     petlm::CoveredSeconds reader(directory / "seconds.plm");
-    const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
+    const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test(), {});
     CHECK(randoms.total() == Approx(run.total).epsilon(1e-12));
 
     const auto cells = gpu::PairCells::of(run.scanner.geometry, rules_of_test());
@@ -123,7 +123,7 @@ TEST_CASE("pile-up of a run: the seconds weighted with their trues", "[petlm][ra
     const auto pile_up_of = [&](const std::string& name) {
         run.write(directory / name);
         petlm::CoveredSeconds reader(directory / name);
-        return petlm::RunRandoms(reader, scanner, rules_of_test()).pile_up();
+        return petlm::RunRandoms(reader, scanner, rules_of_test(), {}).pile_up();
     };
     double found = 0;
     double without_losses = 0;
@@ -177,7 +177,7 @@ TEST_CASE("petlm export: the seconds of a run give randoms to castor and stir", 
     const double seconds = std::stod(key_values(directory / "castor/prompts.cdh", ": ").at("Duration (s)"));
     Bytes events(directory / "castor/prompts.cdf");
     petlm::CoveredSeconds reader(directory / "run/seconds.plm");
-    const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test());
+    const petlm::RunRandoms randoms(reader, run.scanner, rules_of_test(), {});
     for (const gpu::Coincidence& c : of_kind(records, gpu::Kind::prompt)) {
         events.take<std::uint32_t>();
         REQUIRE(events.take<float>() * seconds ==

@@ -30,15 +30,17 @@ struct ActivityByCoincidence {
     std::string nuclide;
     double pairs = 0;
     double triples = 0;
-    double spurious = 0;   ///< share of what was near the source that is not from it, subtracted
-    double lost_data = 0;  ///< share of the data of the boards that did not arrive
-    double volume_ml = 0;  ///< of the cylinder; 0: a point
-    double error = 0;      ///< relative, of all
+    double spurious = 0;        ///< share of what was near the source that is not from it, subtracted
+    double spurious_error = 0;  ///< of the activity by that, relative
+    double lost_data = 0;       ///< share of the data of the boards that did not arrive
+    double volume_ml = 0;       ///< of the cylinder; 0: a point
+    double error = 0;           ///< relative, of all
 };
 
-/// Reads the run twice and writes the output. Pairs and triples whose lines pass near the source count, less
-/// randoms by delayeds, gammas by chance by delayed gammas, and spurious pairs by the lines that pass a
-/// little further from it. Throws config::Error for runs that do not fit the method, with what was expected.
+/// Reads the run and writes the output. Pairs and triples whose lines pass near the source count
+/// (LineWeights), less randoms by delayeds and gammas by chance by delayed gammas; what photons that meet in
+/// a detector unit change is simulated (simulate_summing). Throws config::Error for runs that do not fit the
+/// method, with what was expected.
 ActivityByCoincidence activity_by_coincidence(const config::Scanner& scanner,
                                               const ActivityByCoincidenceOptions& options);
 

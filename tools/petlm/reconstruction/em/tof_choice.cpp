@@ -1,4 +1,4 @@
-#include "tools/petlm/reconstruction/image/tof_choice.hpp"
+#include "tools/petlm/reconstruction/em/tof_choice.hpp"
 
 #include <fmt/format.h>
 

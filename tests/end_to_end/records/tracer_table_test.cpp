@@ -1,0 +1,137 @@
+// petlm tracers on simulated scans of two cylinders, against the truth of the simulator.
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/end_to_end/records/tracer_images.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/files.hpp"
+
+using namespace petacq;
+using namespace petacq::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr double f18_mbq = 2;
+constexpr double f18_positrons = 0.9686;  // per decay
+
+/// The tracer with gammas, and how it is scanned.
+struct TracerScan {
+    const char* scanner;
+    const char* nuclide;
+    double positrons;  ///< per decay
+    double mbq;
+    double seconds;
+    json pair_window;
+    json gamma_window;
+};
+
+json cylinder(double x, double radius, double mbq, const char* nuclide) {
+    return {{"type", "cylinder"}, {"centre_mm", {x, 0, 0}}, {"radius_mm", radius},
+            {"length_mm", 30},    {"activity_MBq", mbq},    {"nuclide", nuclide}};
+}
+
+std::string record_scan(const Site& site, const TracerScan& scan, const json& sources,
+                        const std::string& run) {
+    const std::string file = (site.directory() / (run + ".json")).string();
+    write_file(file, json{{"sources", sources}}.dump());
+    const std::string capture = (site.directory() / "simulated.pcap").string();
+    const Outcome simulated =
+        run_program(PETSIM_PROGRAM,
+                    petsim_arguments(site, {"--source", file, "--duration-s", std::to_string(scan.seconds),
+                                            "--crystals", "scatter", "--efficiency", "1", "--seed",
+                                            run == "both" ? "21" : "22", "--write", capture}));
+    INFO(simulated.err);
+    REQUIRE(simulated.status == 0);
+    const Outcome replayed =
+        run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
+    INFO(replayed.err);
+    REQUIRE(replayed.status == 0);
+    std::filesystem::remove(capture);
+    return site.run(run).string();
+}
+
+/// F-18 beside the other, 12 mm apart, each found in the cylinder of the other within `limit` of the other's
+/// activity, and both with the true ratio; besides what the error of counting allows.
+void check_tracers(const TracerScan& scan, double limit) {
+    const Site site({{"energy", scan.pair_window},
+                     {"coincidence", {{"min_module_difference", 2}, {"multiples_policy", "RemoveMultiples"}}},
+                     {"gammas",
+                      {{"lower_keV", scan.gamma_window["lower_keV"]},
+                       {"upper_keV", scan.gamma_window["upper_keV"]},
+                       {"before_ns", 2},
+                       {"after_ns", 2},
+                       {"policy", "nearest"},
+                       {"delay_ns", 400}}}},
+                    std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" / scan.scanner);
+    const std::string both = record_scan(
+        site, scan, {cylinder(-6, 4, scan.mbq, scan.nuclide), cylinder(6, 4, f18_mbq, "F-18")}, "both");
+    const std::string alone =
+        record_scan(site, scan, json::array({cylinder(0, 12, 1.5 * scan.mbq, scan.nuclide)}), "alone");
+    const std::filesystem::path output = site.directory() / "tracers";
+    const Outcome made =
+        run_program(PETLM_PROGRAM, {"tracers", both, "--output", output.string(), "--nuclide", "F-18",
+                                    "--gamma-nuclide", scan.nuclide, "--gamma-run", alone, "--voxel-mm", "2",
+                                    "--smooth-mm", "0", "--iterations", "4"});
+    INFO(made.out << made.err);
+    REQUIRE(made.status == 0);
+    const json document = json::parse(read_file(output / "tracers.json"));
+    const json& triples = document["triples"];
+    const double counting =
+        std::hypot(triples["error_of_true_per_pair"].get<double>() / triples["true_per_pair"].get<double>(),
+                   document["gammas"]["relative_error"].get<double>());
+    const TwoTracers found = two_tracers_in(output, "F-18", scan.nuclide);
+    const double ratio = found.ratio / (scan.mbq * scan.positrons / (f18_mbq * f18_positrons));
+    std::cout << scan.scanner << ' ' << scan.nuclide << ": F-18 in the other " << found.first_in_other
+              << ", the other in F-18 " << found.other_in_first << ", ratio " << ratio << ", counting "
+              << counting << ", triples " << triples["coincident"] << '\n';
+    CHECK(std::abs(found.first_in_other) < limit + 3 * counting);
+    CHECK(std::abs(found.other_in_first) < limit + counting);
+    CHECK(ratio == Approx(1).margin(limit + 3 * counting));
+}
+
+const json wide = {{"lower_keV", 350}, {"upper_keV", 650}};
+const json narrow = {{"lower_keV", 440}, {"upper_keV", 570}};
+
+}  // namespace
+
+TEST_CASE("two tracers: Sc-44 in small", "[e2e][tracers][.long]") {
+    check_tracers(
+        {"small.scanner.json", "Sc-44", 0.9428, 2, 40, wide, {{"lower_keV", 900}, {"upper_keV", 1300}}},
+        0.01);
+}
+
+TEST_CASE("two tracers: Sc-44 in mouse", "[e2e][tracers][.long]") {
+    check_tracers(
+        {"mouse.scanner.json", "Sc-44", 0.9428, 2, 30, wide, {{"lower_keV", 900}, {"upper_keV", 1300}}},
+        0.01);
+}
+
+TEST_CASE("two tracers: Na-22 in small", "[e2e][tracers][.long]") {
+    check_tracers(
+        {"small.scanner.json", "Na-22", 0.9035, 2, 40, wide, {{"lower_keV", 1020}, {"upper_keV", 1450}}},
+        0.01);
+}
+
+TEST_CASE("two tracers: Na-22 in mouse", "[e2e][tracers][.long]") {
+    check_tracers(
+        {"mouse.scanner.json", "Na-22", 0.9035, 2, 30, wide, {{"lower_keV", 1020}, {"upper_keV", 1450}}},
+        0.01);
+}
+
+TEST_CASE("two tracers: I-124 in small", "[e2e][tracers][.long]") {
+    check_tracers(
+        {"small.scanner.json", "I-124", 0.227, 4, 60, narrow, {{"lower_keV", 575}, {"upper_keV", 680}}},
+        0.01);
+}
+
+TEST_CASE("two tracers: I-124 in mouse", "[e2e][tracers][.long]") {
+    check_tracers(
+        {"mouse.scanner.json", "I-124", 0.227, 4, 40, narrow, {{"lower_keV", 575}, {"upper_keV", 680}}},
+        0.01);
+}
