@@ -19,7 +19,8 @@ KINDS = (None, "triples", "seconds", "tags")
 
 def run(program, *arguments, **options):
     done = subprocess.run([str(BIN / program), *map(str, arguments)], capture_output=True, text=True, **options)
-    if done.returncode != 0:
+    # 65: the verdict on a replayed run is bad, as where boards did not send in real time.
+    if done.returncode != 0 and not ("--replay" in arguments and done.returncode == 65):
         raise AssertionError(f"{program} {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
