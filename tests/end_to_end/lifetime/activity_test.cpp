@@ -90,10 +90,7 @@ TEST_CASE("gammas that come without the source are those of a run without it", "
 
 namespace {
 
-const std::string small = "small.scanner.json";
-const std::string box = "scanners/box.scanner.json";
-
-struct Case {
+struct ActivityCase {
     std::string name;
     std::string scanner;
     std::string nuclide;
@@ -105,7 +102,7 @@ struct Case {
     std::string crystals = "scatter";
 };
 
-void check_activity(const Case& c) {
+void check_activity(const ActivityCase& c) {
     const Site site = site_with_triples(c.scanner, c.gamma_keV);
     const std::string run =
         record(site, source(c.nuclide, c.mbq, c.cylinder), c.seconds, c.crystals,
@@ -120,9 +117,10 @@ void check_activity(const Case& c) {
 }  // namespace
 
 TEST_CASE("the activity by coincidence within 1 %: two nuclides, two scanners", "[.long][e2e][activity]") {
-    for (const Case& c :
-         {Case{"small Na-22 2 MBq cylinder apart", small, "Na-22", 1275, 2, 40, true, false, "depth"},
-          Case{"box Sc-44 2 MBq apart", box, "Sc-44", 1157, 2, 20, false, false, "depth"}}) {
+    for (const ActivityCase& c :
+         {ActivityCase{"small Na-22 2 MBq cylinder apart", small_scanner, "Na-22", 1275, 2, 40, true, false,
+                       "depth"},
+          ActivityCase{"box Sc-44 2 MBq apart", box_scanner, "Sc-44", 1157, 2, 20, false, false, "depth"}}) {
         DYNAMIC_SECTION(c.name) {
             check_activity(c);
         }
@@ -131,15 +129,16 @@ TEST_CASE("the activity by coincidence within 1 %: two nuclides, two scanners", 
 
 TEST_CASE("the activity by coincidence within 1 %: nuclides, scanners, activities, air and water",
           "[.table][e2e][activity]") {
-    for (const Case& c : {Case{"small Na-22 0.1 MBq", small, "Na-22", 1275, 0.1, 3000},
-                          Case{"small Na-22 1 MBq", small, "Na-22", 1275, 1, 300},
-                          Case{"small Na-22 3 MBq water", small, "Na-22", 1275, 3, 150, false, true},
-                          Case{"small Sc-44 1 MBq cylinder water", small, "Sc-44", 1157, 1, 400, true, true},
-                          Case{"small V-48 1 MBq", small, "V-48", 983.5, 1, 400},
-                          Case{"box Na-22 0.3 MBq", box, "Na-22", 1275, 0.3, 700},
-                          Case{"box Na-22 1 MBq cylinder water", box, "Na-22", 1275, 1, 300, true, true},
-                          Case{"box Sc-44 3 MBq", box, "Sc-44", 1157, 3, 80},
-                          Case{"box V-48 1 MBq water", box, "V-48", 983.5, 1, 400, false, true}}) {
+    for (const ActivityCase& c :
+         {ActivityCase{"small Na-22 0.1 MBq", small_scanner, "Na-22", 1275, 0.1, 3000},
+          ActivityCase{"small Na-22 1 MBq", small_scanner, "Na-22", 1275, 1, 300},
+          ActivityCase{"small Na-22 3 MBq water", small_scanner, "Na-22", 1275, 3, 150, false, true},
+          ActivityCase{"small Sc-44 1 MBq cylinder water", small_scanner, "Sc-44", 1157, 1, 400, true, true},
+          ActivityCase{"small V-48 1 MBq", small_scanner, "V-48", 983.5, 1, 400},
+          ActivityCase{"box Na-22 0.3 MBq", box_scanner, "Na-22", 1275, 0.3, 700},
+          ActivityCase{"box Na-22 1 MBq cylinder water", box_scanner, "Na-22", 1275, 1, 300, true, true},
+          ActivityCase{"box Sc-44 3 MBq", box_scanner, "Sc-44", 1157, 3, 80},
+          ActivityCase{"box V-48 1 MBq water", box_scanner, "V-48", 983.5, 1, 400, false, true}}) {
         DYNAMIC_SECTION(c.name) {
             check_activity(c);
         }

@@ -127,10 +127,7 @@ TEST_CASE("lifetimes of a scanner that turns", "[e2e][lifetime]") {
 
 namespace {
 
-const std::string small = "small.scanner.json";
-const std::string box = "scanners/box.scanner.json";
-
-struct Case {
+struct LifetimeCase {
     std::string name;
     std::string scanner;
     std::string nuclide;
@@ -139,7 +136,7 @@ struct Case {
     double ortho_ns;
 };
 
-void check_million_triples(const Case& c) {
+void check_million_triples(const LifetimeCase& c) {
     const Site site = site_with_triples(c.scanner, c.gamma_keV);
     const std::string run = record(site, tissue(c.nuclide, c.mbq, c.ortho_ns), 60, "depth");
     const json results = results_of(run, {"--region", "source=sphere:6,3,2,4", "--tof", "283"});
@@ -156,15 +153,16 @@ void check_million_triples(const Case& c) {
 }  // namespace
 
 TEST_CASE("a million triples: ortho-positronium within 20 ps", "[.long][e2e][lifetime]") {
-    check_million_triples({"small Sc-44", small, "Sc-44", 1157, 1, 1.8});
+    check_million_triples({"small Sc-44", small_scanner, "Sc-44", 1157, 1, 1.8});
 }
 
 TEST_CASE("a million triples of three nuclides and two scanners: ortho-positronium within 20 ps",
           "[.table][e2e][lifetime]") {
-    for (const Case& c :
-         {Case{"small Na-22", small, "Na-22", 1275, 1, 2.3},
-          Case{"small Mn-52", small, "Mn-52", 1434, 3, 1.6}, Case{"box Sc-44", box, "Sc-44", 1157, 1, 1.8},
-          Case{"box Na-22", box, "Na-22", 1275, 1, 2.3}, Case{"box Mn-52", box, "Mn-52", 1434, 3, 1.6}}) {
+    for (const LifetimeCase& c : {LifetimeCase{"small Na-22", small_scanner, "Na-22", 1275, 1, 2.3},
+                                  LifetimeCase{"small Mn-52", small_scanner, "Mn-52", 1434, 3, 1.6},
+                                  LifetimeCase{"box Sc-44", box_scanner, "Sc-44", 1157, 1, 1.8},
+                                  LifetimeCase{"box Na-22", box_scanner, "Na-22", 1275, 1, 2.3},
+                                  LifetimeCase{"box Mn-52", box_scanner, "Mn-52", 1434, 3, 1.6}}) {
         DYNAMIC_SECTION(c.name) {
             check_million_triples(c);
         }
