@@ -291,10 +291,6 @@ void check_gammas(const Configuration& c, const Gammas& gammas) {
     const auto window = [](const json& of) {
         return of.at("lower_keV").dump() + " to " + of.at("upper_keV").dump() + " keV";
     };
-    if (!c.listmode.write_coincidences) {
-        refuse("/gammas",
-               "expected null, or true in /listmode/write_coincidences: a triple is a pair and a gamma");
-    }
     if (!c.energy.filter) {
         refuse(
             "/gammas",

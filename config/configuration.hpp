@@ -239,10 +239,12 @@ struct Estimates {
 struct Configuration {
     PETACQ_CONFIGURATION_KEYS(PETACQ_KEY_MEMBER)
 
+    /// Whether triples are found: where only singles are written, gammas are among them.
+    [[nodiscard]] bool finds_triples() const { return gammas && listmode.write_coincidences; }
     /// 1 to 3: coincidences, singles, triples.
     [[nodiscard]] std::uint32_t record_kinds() const {
         return (listmode.write_coincidences ? 1U : 0U) + (listmode.write_singles ? 1U : 0U) +
-               (gammas ? 1U : 0U);
+               (finds_triples() ? 1U : 0U);
     }
 
     /// The document with defaults filled in and paths absolute, as run.json records it.

@@ -209,7 +209,7 @@ void Live::open_tap() {
     if (c.tap.socket.empty()) return;
     TapSource source{
         inputs_.scanner.name,          inputs_.scanner.tick_ps,  inputs_.scanner.geometry.crystal_count(),
-        c.listmode.write_coincidences, c.listmode.write_singles, c.gammas.has_value()};
+        c.listmode.write_coincidences, c.listmode.write_singles, c.finds_triples()};
     const auto mode = static_cast<mode_t>(std::stoul(c.control.socket_mode, nullptr, 8));
     tap_server_.emplace(tap_, std::move(source),
                         TapServerOptions{c.tap.socket, mode, group_id(c.control.group), c.tap.max_clients});

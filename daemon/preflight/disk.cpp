@@ -158,7 +158,7 @@ double max_bytes_per_s(const config::Configuration& c, double frames_per_s) {
         const double kinds = c.coincidence.delay_ticks ? 2 : 1;  // prompts and delayeds
         bytes += kinds * frames_per_s / 2 * sizeof(gpu::Coincidence);
     }
-    if (c.gammas) {
+    if (c.finds_triples()) {
         // The estimate assumes that every frame is one of the three singles of a triple, and of one only.
         const double kinds = c.gammas->delay_ticks ? 2 : 1;
         bytes += kinds * frames_per_s / 3 * sizeof(gpu::Triple);

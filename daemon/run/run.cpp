@@ -86,7 +86,7 @@ void Run::open_files() {
     if (setting_.configuration->listmode.write_singles) {
         singles_ = make_writer(RecordKind::singles, singles_file);
     }
-    if (setting_.configuration->gammas) triples_ = make_writer(RecordKind::triples, triples_file);
+    if (setting_.configuration->finds_triples()) triples_ = make_writer(RecordKind::triples, triples_file);
     tags_ = make_writer(RecordKind::tags, tags_file);
     seconds_ = make_seconds();
     if (setting_.configuration->listmode.write_raw && setting_.pool != nullptr) {

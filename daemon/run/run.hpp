@@ -193,7 +193,7 @@ class Run {
     FileIdentity description_identity_;             ///< of the first run.json
     std::unique_ptr<ListModeWriter> coincidences_;  ///< if requested
     std::unique_ptr<ListModeWriter> singles_;       ///< likewise; at least one of the two
-    std::unique_ptr<ListModeWriter> triples_;       ///< if gammas are configured
+    std::unique_ptr<ListModeWriter> triples_;       ///< if triples are found
     std::unique_ptr<ListModeWriter> tags_;          ///< one file, made with the first tag
     std::unique_ptr<SecondsFile> seconds_;
     std::unique_ptr<Capture> capture_;         ///< if requested

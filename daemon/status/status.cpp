@@ -279,9 +279,9 @@ json make_rates(const AcquisitionSnapshot& now, const AcquisitionSnapshot& befor
         {"multiples_per_s", multiples},
         {"prompts_per_s", rate(a.singles.prompts, b.singles.prompts, seconds)},
         {"delayeds_per_s", rate(a.singles.delayeds, b.singles.delayeds, seconds)},
-        {"triples_per_s", number_if(setting.gammas, rate(a.gammas.triples, b.gammas.triples, seconds))},
+        {"triples_per_s", number_if(setting.triples, rate(a.gammas.triples, b.gammas.triples, seconds))},
         {"delayed_triples_per_s",
-         number_if(setting.gammas, rate(a.gammas.delayed, b.gammas.delayed, seconds))},
+         number_if(setting.triples, rate(a.gammas.delayed, b.gammas.delayed, seconds))},
         {"busy_fraction", seconds > 0 ? std::clamp((now.busy_s - before.busy_s) / seconds, 0.0, 1.0) : 0}};
     add_randoms(rates, setting, measured, rate(a.singles.decided, b.singles.decided, seconds));
     return rates;
@@ -319,9 +319,9 @@ json make_status(const Observation& seen, const Installation& installation) {
         recent = {};
         recent.add(*a.second);
     }
-    const RateSetting setting{
-        configuration.coincidence.delay_ticks.has_value(), configuration.estimates.scatter_fraction,
-        configuration.estimates.scatter_fraction_from, configuration.gammas.has_value()};
+    const RateSetting setting{configuration.coincidence.delay_ticks.has_value(),
+                              configuration.estimates.scatter_fraction,
+                              configuration.estimates.scatter_fraction_from, configuration.finds_triples()};
     const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);
     return {{"version", version},
             {"state", name_of(seen.run->daemon)},

@@ -36,7 +36,7 @@ struct RateSetting {
     bool delayeds = false;  ///< whether the pipeline searches for delayeds
     std::optional<double> scatter_fraction;
     std::string scatter_fraction_from;  ///< what the operator says of it
-    bool gammas = false;                ///< whether the pipeline searches for triples
+    bool triples = false;               ///< whether the pipeline searches for triples
 };
 /// `rates` and `average`: all over the time between the two states. `measured`: seconds from which the ratios
 /// of randoms to singles and to delayeds are taken.

@@ -40,8 +40,10 @@ RecordKind kind_of(const json& value, const TapSource& source) {
         return RecordKind::singles;
     }
     if (value == "triples") {
-        if (!source.triples)
+        if (!source.triples && source.coincidences)
             refuse("kind: no triples, since there is no section gammas; expected \"coincidences\"");
+        if (!source.triples)
+            refuse("kind: no triples, since listmode.write_coincidences is false; expected \"singles\"");
         return RecordKind::triples;
     }
     refuse(std::string("kind: ") + kinds + ", found " + shown(value));

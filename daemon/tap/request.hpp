@@ -17,7 +17,7 @@ struct TapSource {
     std::uint32_t crystals = 0;
     bool coincidences = true;  ///< listmode.write_coincidences
     bool singles = false;      ///< listmode.write_singles
-    bool triples = false;      ///< gammas
+    bool triples = false;      ///< gammas and coincidences
 };
 
 struct TapRequest {

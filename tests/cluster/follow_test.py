@@ -4,7 +4,6 @@ follow_test.py BIN_DIR SOURCE_DIR [--long]. --long: ten moments for each role th
 was not built, or there is no mpirun.
 """
 
-import hashlib
 import json
 import os
 import pathlib
@@ -15,25 +14,28 @@ import sys
 import tempfile
 import unittest
 
-BIN, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+from support import BIN, KINDS, SOURCE, records
+
 LONG = "--long" in sys.argv
 sys.path.insert(0, str(SOURCE / "tests/faults"))
 
 from testbed import Daemon, Programs, Site, wait_for  # noqa: E402
 
 
-def records(programs, run):
-    """SHA-256 of coincidences, seconds and tags."""
-    targets = ([run], ["--seconds", run], [run / "tags.plm"])
-    return [hashlib.sha256(programs.run("petlm", "dump", *map(str, target)).stdout.encode()).hexdigest()
-            for target in targets]
+GAMMAS = {"lower_keV": 150, "upper_keV": 349, "before_ticks": 600_000, "after_ticks": 900_000, "delay_ticks": 20_000_000}
+
+
+def all_records(run):
+    """SHA-256 of each kind of records."""
+    return [records(run, kind) for kind in KINDS]
 
 
 class Host:
     """A daemon that receives the boards of one host."""
 
     def __init__(self, programs, **listmode):
-        self.site = Site(programs, {"listmode": {"write_singles": True, "block_bytes": 8192, "sync_interval_ms": 100,
+        self.site = Site(programs, {"gammas": GAMMAS,
+                                    "listmode": {"write_singles": True, "block_bytes": 8192, "sync_interval_ms": 100,
                                                  **listmode}})
         self.daemon = Daemon(self.site)
         self.run = pathlib.Path(self.site.data) / "r"
@@ -118,11 +120,12 @@ class Follow(unittest.TestCase):
     def expected(self, runs, *options):
         output = self.work / f"expected{len(list(self.work.glob('expected*')))}"
         self.programs.run("petlm", "resort", *map(str, runs), "-o", str(output), *options)
-        return records(self.programs, output)
+        return all_records(output)
 
     def check(self, job, expected):
         self.assertEqual(job.end(), 0, job.said())
-        self.assertEqual(records(self.programs, job.output), expected, job.said())
+        self.assertEqual(all_records(job.output), expected, job.said())
+        self.assertGreater(json.loads((job.output / "run.json").read_text())["ledger"]["gammas"]["triples"], 100)
         self.assertFalse(list(job.output.glob("*.lock")) + list(job.output.glob("*.partial*")))
 
     def test_behind_by_seconds_and_killed(self):

@@ -5,7 +5,7 @@ namespaces_test.py BIN_DIR SOURCE_DIR [--long]. Exit status 77: no network names
 Boards send each datagram over UDP to their own host, and to the host `all`, which finds the coincidences while it
 receives, and keeps the datagrams. mpirun starts ranks on the hosts. They talk over another network, and read the
 singles of their own disk; where there are fewer ranks than hosts, a host reads the disks of those without a rank, too.
-The SHA-256 of coincidences, seconds and tags must be those of `all`: as found live, or in a replay for other settings.
+The SHA-256 of coincidences, triples, seconds and tags must be those of `all`: as found live, or in a replay for other settings.
 
 Short: 3 hosts and 2 ranks, for each kind of times.
 Long: 1, 2, 3 and 7 hosts, and 1 to 4 ranks. Each kind of times has each of the 36 settings of policy, window mode and
@@ -23,8 +23,8 @@ import sys
 import unittest
 
 import network
-from streams import BOARDS, DELAY, KINDS, MOST, START, Stream, TICKS_PER_S, WINDOW
-from support import BIN, SOURCE, records, run
+from streams import BOARDS, DELAY, GAMMAS, KINDS, MOST, START, Stream, TICKS_PER_S, WINDOW
+from support import BIN, KINDS as RECORD_KINDS, SOURCE, records, run
 from testbed import Client, wait_for  # streams has added its directory
 
 LONG = "--long" in sys.argv
@@ -69,7 +69,7 @@ def options(settings):
 
 
 def all_records(run_directory):
-    return [records(run_directory, kind) for kind in (None, "seconds", "tags")]
+    return [records(run_directory, kind) for kind in RECORD_KINDS]
 
 
 def empty(directory):
@@ -94,7 +94,7 @@ class Daemon:
                         "batch_count": 16, "batch_bytes": 131072},
             "sources": {"ids": list(boards)},
             "watermark": {"max_disorder_us": disorder, "source_timeout_ms": 600000, "max_lag_ms": 600000},
-            "coincidence": coincidence(settings),
+            "coincidence": coincidence(settings), "gammas": GAMMAS,
             "pipeline": {"backend": "cpu", "threads": 1 + variant % 2, "slice_frames": 600 + 97 * variant},
             "listmode": {"write_singles": True, "write_coincidences": finds, "write_raw": finds,
                          "block_bytes": 4096 * (1 + variant % 3), "sync_interval_ms": 100,
@@ -178,6 +178,7 @@ class Acquisition:
         self.singles = found["saved_singles"]["written"]
         self.test.assertEqual(sum(ledger["saved_singles"]["written"] for ledger in ledgers[:-1]), self.singles)
         self.test.assertEqual(sum(ledger["tags"]["written"] for ledger in ledgers[:-1]), found["tags"]["written"])
+        self.test.assertGreater(found["gammas"]["triples"], 50)
         self.test.assertGreater(self.singles, 4000)
         self.test.assertGreater(found["tags"]["written"], 100)
         self.test.assertGreater(found["singles"]["prompts"], 100)

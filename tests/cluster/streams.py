@@ -15,13 +15,14 @@ from datagrams import datagram, frame  # noqa: E402
 TICKS_PER_S = 1_000_000
 BOARDS = 14  # sources; board b has module b
 WINDOW, DELAY, MOST = 320, 10_000, 64  # the coincidence window, its delay, the largest group
+GAMMAS = {"lower_keV": 200, "upper_keV": 349, "before_ticks": 900, "after_ticks": 1500, "delay_ticks": 20_000}
 START = 7 * TICKS_PER_S - 50_000  # of the run
 LARGEST = 91  # frames of a datagram
 SKEW = 30_000  # ticks by which a board may be behind
 
 
 def hit(random_, ticks):
-    """A frame of some board, mostly in the energy window, and often of the same energy as others."""
+    """A frame of some board, mostly in the energy window, some in that of gammas, and often of the same energy as others."""
     adc = random_.choice((2044, 2044, 2044, 1400, 2600, 1000, random_.randrange(1400, 2600)))
     board = random_.randrange(BOARDS)
     return ticks, board, frame(ticks, board, random_.randrange(6), random_.randrange(64), random_.randrange(64), adc)

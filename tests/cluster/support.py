@@ -19,18 +19,15 @@ KINDS = (None, "triples", "seconds", "tags")
 
 def run(program, *arguments, **options):
     done = subprocess.run([str(BIN / program), *map(str, arguments)], capture_output=True, text=True, **options)
-    if done.returncode != 0:
+    # 65: the verdict on a replayed run is bad, as where boards did not send in real time.
+    if done.returncode != 0 and not ("--replay" in arguments and done.returncode == 65):
         raise AssertionError(f"{program} {arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
 def records(run_directory, kind=None):
     """SHA-256 of what a program prints of the run."""
-    options = ["--seconds"] if kind == "seconds" else []
-    if kind == "triples":
-        text = "".join(run("petlm", "dump", file) for file in sorted(run_directory.glob("triples*.plm")))
-        header = text.partition("\n")[0] + "\n"
-        return hashlib.sha256(text.replace(header, "").encode()).hexdigest()
+    options = [f"--{kind}"] if kind in ("seconds", "triples") else []
     target = run_directory / "tags.plm" if kind == "tags" else run_directory
     return hashlib.sha256(run("petlm", "dump", *options, target).encode()).hexdigest()
 

@@ -28,7 +28,7 @@ struct StageTimes {
 };
 
 /// One pass over the stream on one thread, stage by stage.
-void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::PipelineOptions& options,
+void run_stages(const std::vector<gpu::Slice>& slices, const gpu::PipelineOptions& options,
                 const gpu::HostTables& tables, StageTimes& stages) {
     gpu::ChunkStore store;
     gpu::Orderer orderer(store);
@@ -40,14 +40,16 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
     gpu::SingleBuffer ordered;
     gpu::Search search;
     double convert = 0, order = 0, coincidence = 0;
-    for (const Cut& c : cuts) {
+    std::uint64_t whole_frames = 0;
+    for (const gpu::Slice& slice : slices) {
         std::size_t n = 0;
         gpu::ConvertedFrames to;
         convert += seconds_of([&] {
             std::uint64_t frames = 0;
-            for (std::size_t i = c.from; i < c.to; ++i)
-                frames += stream.spans[i].count;
-            gpu::FrameCursor cursor(std::span(stream.spans).subspan(c.from, c.to - c.from), 0);
+            for (const gpu::FrameSpan& span : slice.spans)
+                frames += span.count;
+            whole_frames += frames;
+            gpu::FrameCursor cursor(slice.spans, 0);
             n = gpu::convert_frames(cursor, frames, 0, tables, to, histograms, {converted.data()}).pairs;
         });
         order += seconds_of([&] {
@@ -57,7 +59,7 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
                     {converted.data() + at, std::min(n - at, std::size_t{gpu::Chunk::max_singles})},
                     orderer.bin_width());
             }
-            orderer.start(chunks, stream.watermarks[c.to - 1]);
+            orderer.start(chunks, slice.watermark);
             for (std::size_t i = 0; i < orderer.misfits(); ++i)
                 orderer.refit(i);
             orderer.plan();
@@ -75,7 +77,6 @@ void run_stages(const Stream& stream, const std::vector<Cut>& cuts, const gpu::P
                 finder.find(search, i, sums);
         });
     }
-    const std::size_t whole_frames = stream.bytes.size() / net::frame_bytes;
     const auto frames = static_cast<double>(whole_frames);
     stages.convert.push_back(frames / convert);
     stages.order.push_back(frames / order);
@@ -88,8 +89,9 @@ std::function<double()> one_thread(Stream made, std::size_t slice_frames, gpu::P
     options.threads = 1;
     const auto stream = std::make_shared<const Stream>(std::move(made));
     const std::shared_ptr<gpu::Pipeline> pipeline = gpu::make_cpu_pipeline(options, calibration);
-    return
-        [=, cuts = cut(*stream, slice_frames)] { return run_pass(*stream, cuts, *pipeline).frames_per_s(); };
+    return [stream, pipeline, slices = cut(stream->spans, stream->watermarks, slice_frames)] {
+        return run_pass(slices, *pipeline).frames_per_s();
+    };
 }
 
 /// 1, 2, 4 and so on below `most`, and `most`.
@@ -151,7 +153,7 @@ void run(const PipelineSuite& o) {
         });
     }
     const Stream stream = make_stream(scanner, stream_options);
-    const std::vector<Cut> cuts = cut(stream, slice_frames);
+    const std::vector<gpu::Slice> slices = cut(stream.spans, stream.watermarks, slice_frames);
 
     const gpu::HostTables tables(options, calibration);
     std::printf("scanner %s, %u crystals, tables %.1f MiB (%u energy bins kept of %u)\n",
@@ -163,7 +165,7 @@ void run(const PipelineSuite& o) {
 
     StageTimes stages;
     for (int r = 0; r < o.repeat; ++r)
-        run_stages(stream, cuts, options, tables, stages);
+        run_stages(slices, options, tables, stages);
     const auto millions = [](double rate) { return fmt::format("{:.1f}", rate / 1e6); };
     const TextTable table(24, {10});
     table.row("one thread", {"M frames/s"});
@@ -192,14 +194,14 @@ void run(const PipelineSuite& o) {
         std::vector<double> per_cpu_s_with_triples;
         for (int r = 0; r < o.repeat + 1; ++r) {
             const double cpu_before = cpu_seconds();
-            pass = run_pass(stream, cuts, *pipeline);
+            pass = run_pass(slices, *pipeline);
             const double cpu = cpu_seconds() - cpu_before;
             const double sum = processes ? processes->measure(threads) : 0;
             const double cpu_between = cpu_seconds();
-            const double counting = o.spectra ? run_pass(stream, cuts, *pipeline, true).frames_per_s() : 0;
+            const double counting = o.spectra ? run_pass(slices, *pipeline, true).frames_per_s() : 0;
             const double cpu_counting = cpu_seconds() - cpu_between;
             const double cpu_before_triples = cpu_seconds();
-            if (of_triples) triples = run_pass(stream, cuts, *of_triples);
+            if (of_triples) triples = run_pass(slices, *of_triples);
             const double cpu_triples = cpu_seconds() - cpu_before_triples;
             if (r == 0) continue;  // the first pass touches memory for the first time
             if (of_triples) {

@@ -57,7 +57,8 @@ void run(const ReplaySuite& suite) {
     for (const std::int32_t offset : inputs.calibration.time_offset)
         margin = std::max(margin, static_cast<std::uint64_t>(std::abs(std::int64_t{offset})));
     const Stream stream = frames_of(suite.capture, inputs.scanner.frame_version, margin);
-    const std::vector<Cut> cuts = cut(stream, inputs.configuration.pipeline.slice_frames);
+    const std::vector<gpu::Slice> slices =
+        cut(stream.spans, stream.watermarks, inputs.configuration.pipeline.slice_frames);
     const double frames =
         static_cast<double>(stream.bytes.size()) / static_cast<double>(net::frame_bytes) / 1e6;
     const daemon::Backend backend =
@@ -67,7 +68,7 @@ void run(const ReplaySuite& suite) {
     std::vector<Candidate> candidates = {{"pipeline, frames in memory"}, {"petacqd --replay, run on disk"}};
     std::uint64_t prompts = 0;
     for (int round = 0; round < suite.rounds; ++round) {
-        candidates[0].measure([&] { prompts = run_pass(stream, cuts, *backend.pipeline).singles.prompts; });
+        candidates[0].measure([&] { prompts = run_pass(slices, *backend.pipeline).singles.prompts; });
         inputs.configuration.data_dir = scratch.path() / std::to_string(round);
         std::filesystem::create_directory(inputs.configuration.data_dir);
         daemon::ReplayOptions options;

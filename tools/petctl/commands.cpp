@@ -9,7 +9,6 @@
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
 #include "config/base/json_file.hpp"
-#include "config/nuclides/nuclides.hpp"
 #include "tools/petctl/text/run_list.hpp"
 #include "tools/petctl/text/sources.hpp"
 #include "tools/petctl/text/start_times.hpp"
@@ -50,9 +49,7 @@ int start_run(ControlClient& client, json parameters) {
                 "--from-s, --to-s: the daemon does not tell its tick; expected times in ticks");
         replace_seconds(parameters, tick.get<double>());
     }
-    std::string note = config::prompt_gamma_note(parameters.value("nuclide", ""));
-    if (!note.empty() && at(client.call("status"), {"common", "gammas_lower_keV"}).is_null())
-        note += " The gammas are not recorded: the configuration of the daemon has no section gammas.";
+    const std::string note = gammas_note(parameters, client.call("status"));
     try {
         const json result = client.call("start", parameters);
         print(fmt::format("run {} {}\n", text_of(at(result, {"run"})),

@@ -22,6 +22,8 @@ int info(const InfoOptions& options);
 struct DumpOptions {
     std::filesystem::path target;        ///< file, or run directory: its coincidences
     std::optional<gpu::Kind> kind;       ///< only pairs of this kind
+    bool singles = false;                ///< of a run directory, its singles
+    bool triples = false;                ///< of a run directory, its triples
     bool seconds = false;                ///< of a run directory, its seconds
     std::optional<std::string> field;    ///< of seconds: this field instead of all that are one number
     std::optional<std::uint64_t> limit;  ///< at most this many records

@@ -135,13 +135,20 @@ int dump_seconds(const std::filesystem::path& file, const DumpOptions& options, 
     return check_complete(reader.reader());
 }
 
+daemon::RecordKind wanted_kind(const DumpOptions& options) {
+    if (options.seconds || options.field) return daemon::RecordKind::seconds;
+    if (options.singles) return daemon::RecordKind::singles;
+    return options.triples ? daemon::RecordKind::triples : daemon::RecordKind::coincidences;
+}
+
 /// The files to print and whether they hold seconds.
 std::pair<std::vector<std::filesystem::path>, bool> files_to_dump(const DumpOptions& options) {
-    const bool asked = options.seconds || options.field;
-    const auto files =
-        record_files(options.target, asked ? daemon::RecordKind::seconds : daemon::RecordKind::coincidences);
-    const bool found = daemon::ListModeReader(files.front()).kind() == daemon::RecordKind::seconds;
-    if (asked && !found) throw UsageError(files.front().string() + " holds no seconds");
+    const daemon::RecordKind wanted = wanted_kind(options);
+    const auto files = record_files(options.target, wanted);
+    const daemon::RecordKind kind = daemon::ListModeReader(files.front()).kind();
+    if (wanted != daemon::RecordKind::coincidences && kind != wanted)
+        throw UsageError(files.front().string() + " holds no " + daemon::name_of(wanted));
+    const bool found = kind == daemon::RecordKind::seconds;
     if (found && options.kind)
         throw UsageError(files.front().string() + " holds seconds: --kind is for coincidences");
     return {files, found};

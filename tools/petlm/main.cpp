@@ -78,7 +78,12 @@ void add_dump(CLI::App& app, int& status) {
     sub.add_option("target", o.target, coincidences_help)->required();
     add_word(sub, "--kind", o.kind, {{"prompt", Kind::prompt}, {"delayed", Kind::delayed}},
              "Only prompt or only delayed coincidences");
-    sub.add_flag("--seconds", o.seconds, "Of a run directory, print the seconds");
+    auto* singles = sub.add_flag("--singles", o.singles, "Of a run directory, print the singles");
+    auto* triples =
+        sub.add_flag("--triples", o.triples, "Of a run directory, print the triples")->excludes(singles);
+    sub.add_flag("--seconds", o.seconds, "Of a run directory, print the seconds")
+        ->excludes(singles)
+        ->excludes(triples);
     sub.add_option("--field", o.field, "Of seconds, this field instead of all that are one number");
     sub.add_option("--limit", o.limit, "Print at most this many records");
 }

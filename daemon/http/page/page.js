@@ -106,7 +106,7 @@ function show_status(status) {
   stages_table.show(status.stages || []);
   fill(document, {...status, sources: named});
   energy_windows = windows_of(status.common);
-  for (const element of document.querySelectorAll(".of-gammas")) element.hidden = status.common.gammas_upper_keV === null;
+  for (const element of document.querySelectorAll(".of-triples")) element.hidden = status.rates.triples_per_s === null;
   document.getElementById("no-run").hidden = status.run !== null;
   show_recording(status);
   show_health(status.health);

@@ -57,7 +57,7 @@ class PageFigures(InBrowser, unittest.TestCase):
         # What of the spectrum lies behind its line at the middle of a window, and beside all windows.
         ground = """(at => { const x = charts.spectrum.scales.x.getPixelForValue(at) * devicePixelRatio, y = (charts.spectrum.chartArea.top + 40) * devicePixelRatio;
             return charts.spectrum.ctx.getImageData(Math.round(x), Math.round(y), 1, 1).data[3]; })(%d)"""
-        shown = "[...document.querySelectorAll('.of-gammas')].map(e => e.checkVisibility())"
+        shown = "[...document.querySelectorAll('.of-triples')].map(e => e.checkVisibility())"
         with Stand() as stand:
             stand.show()
             stand.show()
@@ -88,6 +88,7 @@ class PageFigures(InBrowser, unittest.TestCase):
             status = page.evaluate("fetch('/status').then(r => r.json())")
             status["uptime_s"] += 1
             status["common"].update(gammas_lower_keV=None, gammas_upper_keV=None)
+            status["rates"].update(triples_per_s=None)
             stand.show(status)
             self.ask(page)
             page.evaluate("instead['/gammas'] = null, look.update()")

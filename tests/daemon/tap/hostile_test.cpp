@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/tap/request.hpp"
 #include "daemon/tap/server.hpp"
 #include "tests/daemon/tap/tap_client.hpp"
 #include "tests/support/catch.hpp"
@@ -49,6 +50,8 @@ TEST_CASE("tap: each wrong request gets an answer that says what was expected", 
     CHECK(tap.statistics().refused == requests.size());
     CHECK(tap.statistics().clients == 0);
     CHECK(tap.statistics().accepted == 0);
+    CHECK_THROWS_WITH(TapRequest::parse(R"({"kind": "triples"})", {"s", 1, 1, false, true}),
+                      contains("no triples, since listmode.write_coincidences is false"));
 }
 
 TEST_CASE("tap: a client too many is refused, and gets the place of one that leaves", "[tap][hostile]") {

@@ -29,7 +29,6 @@ IMPOSSIBLE = {
     (("format", "petsys"), ("framing", "sequenced")): "datagrams of PETsys have no sequence numbers",
     (("format", "petsys"), ("tags", "all")): "the layout of PETsys declares no tags",
     (("coincidences", "off"), ("singles", "no")): "petacqd refuses a run that writes nothing",
-    (("coincidences", "off"), ("gammas", "on")): "petacqd refuses triples without their pairs",
     (("source", "hosts"), ("singles", "no")): "runs of hosts are joined from their singles",
     (("source", "replay"), ("interval", "duration")): "a replay takes an interval, no duration",
     (("source", "hosts"), ("interval", "duration")): "the hosts here replay captures",

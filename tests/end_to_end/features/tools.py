@@ -166,8 +166,8 @@ class Tools:
         """Both halves of a run, merged, are the run."""
         if self.run.has_coincidences:
             self.halves_of(self.run.directory, "coincidences")
-        if self.run.has_triples:
-            self.halves_of(self.run.directory, "triples", "--triples")
+            if self.run.has_triples:
+                self.halves_of(self.run.directory, "triples", "--triples")
         if self.run.has_singles:
             self.halves_of(self.run.directory, "singles", "--singles")
 
@@ -265,7 +265,7 @@ class Tools:
                 commands.append(("plot", "-o", "none"))
         elif not self.run.has_singles:
             commands = [("cut", "--singles", "-o", "none.plm"), ("resort", "-o", "none")]
-        if not self.run.has_triples:
+        if not (self.run.has_triples and self.run.has_coincidences):
             commands.append(("cut", "--triples", "-o", "none.plm"))
         for name, *options in commands:
             done = self.site.run_program("petlm", name, self.run.directory, *options)

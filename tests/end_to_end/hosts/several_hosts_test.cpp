@@ -19,8 +19,16 @@ json settings_of(std::size_t host, std::size_t hosts) {
         ids.push_back(source);
     return {{"clock", "hall 3"},
             {"sources", {{"ids", ids}}},
+            {"energy", {{"lower_keV", 430}, {"upper_keV", 650}}},
             {"listmode", {{"write_singles", true}, {"write_coincidences", false}}}};
 }
+
+/// The lower part of the spectrum serves as the gamma window.
+const json third_photons = {{"lower_keV", 200},
+                            {"upper_keV", 400},
+                            {"before_ticks", 500'000},
+                            {"after_ticks", 1'000'000},
+                            {"delay_ticks", 10'000'000}};
 
 void use_calibration(const Site& site, const Site& other) {
     std::filesystem::copy_file(other.calibration(), site.calibration(),
@@ -48,10 +56,12 @@ fi
 /// Hosts named a, b, c, each with a daemon of one scanner and one calibration. The last is also named `held`.
 class Hosts {
   public:
-    explicit Hosts(std::size_t count) {
+    explicit Hosts(std::size_t count, const json& gammas = nullptr) {
         std::string cases;
         for (std::size_t i = 0; i < count; ++i) {
-            sites.push_back(std::make_unique<Site>(settings_of(i, count)));
+            json settings = settings_of(i, count);
+            settings["gammas"] = gammas;
+            sites.push_back(std::make_unique<Site>(settings));
             if (i > 0) use_calibration(*sites[i], *sites[0]);
             daemons.push_back(std::make_unique<Daemon>(*sites.back()));
             const std::string name(1, static_cast<char>('a' + i));
@@ -114,8 +124,8 @@ std::vector<std::string> stream(const Site& site, const std::string& seconds,
 
 }  // namespace
 
-TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
-    Hosts hosts(3);
+TEST_CASE("several hosts start, run and stop as one, with gammas", "[e2e][hosts]") {
+    Hosts hosts(3, third_photons);
     std::vector<std::string> to;
     for (const auto& daemon : hosts.daemons)
         to.insert(to.end(), {"--to", daemon->address()});
@@ -125,10 +135,13 @@ TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
     for (const auto& daemon : hosts.daemons)
         REQUIRE(daemon->until([](const json& s) { return s["rates"]["frames_per_s"] > 0; }));
 
-    const Outcome started = hosts.petctl({"start", "--run", "r", "--note", "it's $HOME; \"x\""});
+    const Outcome started =
+        hosts.petctl({"start", "--run", "r", "--nuclide", "Sc-44", "--note", "it's $HOME; \"x\""});
     INFO(started.out << started.err);
     REQUIRE(started.status == 0);
     CHECK(started.out.starts_with("run r started on 3 hosts, from "));
+    CHECK(contains(started.out, "\nSc-44 emits prompt gammas"));
+    CHECK_FALSE(contains(started.out, "not recorded"));
     for (const auto& daemon : hosts.daemons)
         REQUIRE(daemon->until([](const json& s) { return s["ledger"]["saved_singles"]["found"] > 3000; }));
 
@@ -170,7 +183,10 @@ TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
     CHECK(sums["sum"]["saved_singles"]["written"] == singles);
 
     // One daemon that receives all of it.
-    const Site one(json{{"clock", "hall 3"}, {"listmode", {{"write_singles", true}}}});
+    json settings = settings_of(0, 1);
+    settings["gammas"] = third_photons;
+    settings["listmode"] = {{"write_singles", true}};
+    const Site one(settings);
     use_calibration(one, *hosts.sites[0]);
     const json run = hosts.sites[0]->run_json("r");
     const double end_s = run["stop_ticks"].get<double>() * 15.625e-12 + 0.2;
@@ -180,19 +196,26 @@ TEST_CASE("several hosts start, run and stop as one", "[e2e][hosts]") {
     REQUIRE(
         run_program(PETACQD_PROGRAM, {"--config", one.configuration(), "--replay", capture, "--run", "all"})
             .status == 0);
-    const std::string file = (one.directory() / "hosts.plm").string();
-    const std::string expected = (one.directory() / "one.plm").string();
-    resort.insert(resort.end(), {"-o", file});
+    const auto found = one.directory() / "hosts";
+    const auto expected = one.directory() / "one";
+    resort.insert(resort.end(), {"-o", found.string()});
     const Outcome combined = run_program(PETLM_PROGRAM, resort);
     INFO(combined.out << combined.err);
     REQUIRE(combined.status == 0);
-    const Outcome cut =
-        run_program(PETLM_PROGRAM, {"resort", one.run("all").string(), "-o", expected, "--from-ticks",
-                                    run["start_ticks"].dump(), "--to-ticks", run["stop_ticks"].dump()});
+    const Outcome cut = run_program(
+        PETLM_PROGRAM, {"resort", one.run("all").string(), "-o", expected.string(), "--from-ticks",
+                        run["start_ticks"].dump(), "--to-ticks", run["stop_ticks"].dump()});
     INFO(cut.out << cut.err);
     REQUIRE(cut.status == 0);
-    CHECK(payload_of(file).size() > 10'000);
-    CHECK(payload_of(file) == payload_of(expected));
+    for (const char* name : {"coincidences.plm", "triples.plm"}) {
+        INFO(name);
+        CHECK(payload_of(found / name).size() > 10'000);
+        CHECK(payload_of(found / name) == payload_of(expected / name));
+    }
+    const auto ledger_of = [](const std::filesystem::path& directory) {
+        return json::parse(read_file(directory / "run.json"))["ledger"];
+    };
+    CHECK(ledger_of(found)["gammas"] == ledger_of(expected)["gammas"]);
 }
 
 TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {
@@ -227,11 +250,15 @@ TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {
     use_calibration(*hosts.sites[1], other);
     json patch = settings_of(1, 3);
     patch["clock"] = "hall 4";
-    patch["energy"] = {{"lower_keV", 400}};
+    patch["energy"]["lower_keV"] = 400;
+    patch["gammas"] = third_photons;
+    patch["gammas"]["upper_keV"] = 399;
     hosts.sites[1]->configure(patch);
     hosts.daemons[1] = std::make_unique<Daemon>(*hosts.sites[1], "again");
     refused({"start", "--run", "r"}, "", "the hosts have different clocks: hall 3 (a, c) hall 4 (b)");
-    refused({"start", "--run", "r"}, "", "the hosts have different lower energies (keV): 350 (a, c) 400 (b)");
+    refused({"start", "--run", "r"}, "", "the hosts have different lower energies (keV): 400 (b) 430 (a, c)");
+    refused({"start", "--run", "r"}, "",
+            "the hosts have different lower energies of gammas (keV): 200 (b) none (a, c)");
     refused({"stop"}, "", "petctl: b: no run is in progress");
 }
 
@@ -304,7 +331,9 @@ TEST_CASE("hosts that cannot be reached, or do not speak, are named", "[e2e][hos
 TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration ends on all at one time",
           "[e2e][hosts]") {
     Hosts hosts(2);
-    REQUIRE(hosts.petctl({"start", "--run", "r", "--duration", "0.25"}).status == 0);
+    const Outcome started = hosts.petctl({"start", "--run", "r", "--duration", "0.25", "--nuclide", "Y-86"});
+    REQUIRE(started.status == 0);
+    CHECK(contains(started.out, "The gammas are not recorded"));
     const json run = hosts.daemons[0]->status()["run"];
     CHECK(run["waiting"] == true);
     CHECK(run["stop_ticks"].get<std::uint64_t>() - run["start_ticks"].get<std::uint64_t>() == 16'000'000'000);

@@ -13,6 +13,10 @@
 
 namespace petacq::test {
 
+// Scanners of the examples.
+inline const std::string small_scanner = "small.scanner.json";
+inline const std::string box_scanner = "scanners/box.scanner.json";
+
 /// A site with the scanner of the examples of this name that records triples of this gamma.
 inline Site site_with_triples(const std::string& scanner, double gamma_keV) {
     const auto examples = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples";

@@ -1,5 +1,6 @@
 // Runs that write singles and no coincidences, and runs whose interval is asked for: how several hosts
 // receive one scanner.
+#include <algorithm>
 #include <csignal>
 
 #include "tests/end_to_end/daemon_fixture.hpp"
@@ -20,14 +21,25 @@ std::string good(const char* program, const std::vector<std::string>& arguments)
     return outcome.out;
 }
 
-void check_ledger(const json& run, std::uint64_t singles) {
+/// The lower part of the spectrum serves as the gamma window.
+const json with_gammas = {{"energy", {{"lower_keV", 430}, {"upper_keV", 650}}},
+                          {"gammas",
+                           {{"lower_keV", 200},
+                            {"upper_keV", 400},
+                            {"before_ticks", 50'000},
+                            {"after_ticks", 100'000},
+                            {"delay_ticks", 1'000'000}}}};
+
+void check_ledger(const json& run, std::uint64_t singles, std::uint64_t gammas = 0) {
     const json& ledger = run["ledger"];
     INFO(ledger.dump(1));
     CHECK(run["state"] == "complete");
     CHECK(ledger["closed"] == true);
     CHECK(ledger["frames"]["accepted"] == singles);
-    CHECK(ledger["singles"]["decided"] == singles);
-    CHECK(ledger["singles"]["unsearched"] == singles);
+    CHECK(ledger["singles"]["decided"] == singles - gammas);
+    CHECK(ledger["singles"]["unsearched"] == singles - gammas);
+    CHECK(ledger["gammas"]["unused"] == gammas);
+    CHECK(ledger["gammas"]["used"] == 0);
     for (const char* counter : {"prompts", "delayeds", "unpaired", "groups", "in_dropped_multiples"})
         CHECK(ledger["singles"][counter] == 0);
     CHECK(ledger["saved_singles"]["written"] == singles);
@@ -43,9 +55,13 @@ std::vector<std::string> kinds_of(const json& run) {
 
 }  // namespace
 
-TEST_CASE("a run without coincidences has the singles of one with them, and resorts to its coincidences",
-          "[e2e][singles]") {
-    Site site(json{{"listmode", {{"write_singles", true}}}});
+TEST_CASE(
+    "a run without coincidences has the singles of one with them, and resorts to its coincidences and "
+    "triples",
+    "[e2e][singles]") {
+    json with_coincidences = with_gammas;
+    with_coincidences["listmode"] = {{"write_singles", true}};
+    Site site(with_coincidences);
     const std::string capture = (site.directory() / "simulated.pcap").string();
     simulate(site, {"--duration-s", "0.4", "--rate", "400000", "--sources", "4", "--seed", "5", "--tag-clock",
                     "3:0.01", "--write", capture});
@@ -55,10 +71,16 @@ TEST_CASE("a run without coincidences has the singles of one with them, and reso
     replay("both");
     const std::string singles = payload_of(site.run("both") / "singles.plm");
     REQUIRE(singles.size() > 500'000);
+    const auto records = singles_of(site.run("both") / "singles.plm");
+    const auto gammas =
+        std::ranges::count_if(records, [](const auto& single) { return single.energy <= 400; });
     const std::string coincidences = payload_of(site.run("both") / "coincidences.plm");
+    const std::string triples = payload_of(site.run("both") / "triples.plm");
+    REQUIRE(triples.size() > 50'000);
     for (const json& pipeline : {json{{"slice_frames", 3000}, {"threads", 1}}, json{{"threads", 3}}}) {
         const bool side_by_side = pipeline.size() == 1;
         json patch = only_singles;
+        patch.update(with_gammas);
         patch["pipeline"] = pipeline;
         if (side_by_side) patch["listmode"]["files"] = 3;
         site.configure(patch);
@@ -67,7 +89,7 @@ TEST_CASE("a run without coincidences has the singles of one with them, and reso
         replay(name);
         const auto run = site.run(name);
         const json description = site.run_json(name);
-        check_ledger(description, singles.size() / sizeof(petacq::gpu::Single));
+        check_ledger(description, records.size(), static_cast<std::uint64_t>(gammas));
         if (!side_by_side)
             CHECK(kinds_of(description) == std::vector<std::string>{"singles", "tags", "seconds"});
         CHECK(description["expected_randoms"].is_null());
@@ -87,6 +109,7 @@ TEST_CASE("a run without coincidences has the singles of one with them, and reso
         const auto again = site.directory() / ("resorted-" + name);
         good(PETLM_PROGRAM, {"resort", run.string(), "-o", again.string()});
         CHECK(payload_of(again / "coincidences.plm") == coincidences);
+        CHECK(payload_of(again / "triples.plm") == triples);
         CHECK(payload_of(again / "seconds.plm") == payload_of(site.run("both") / "seconds.plm"));
         CHECK(std::filesystem::exists(again / "coincidences.3.plm") == side_by_side);
         good(PETLM_PROGRAM, {"verify", again.string()});

@@ -106,31 +106,31 @@ TEST_CASE("two tracers: Sc-44 in small", "[e2e][tracers][.long]") {
         0.01);
 }
 
-TEST_CASE("two tracers: Sc-44 in mouse", "[e2e][tracers][.long]") {
+TEST_CASE("two tracers: Sc-44 in mouse", "[e2e][tracers][.table]") {
     check_tracers(
         {"mouse.scanner.json", "Sc-44", 0.9428, 2, 30, wide, {{"lower_keV", 900}, {"upper_keV", 1300}}},
         0.01);
 }
 
-TEST_CASE("two tracers: Na-22 in small", "[e2e][tracers][.long]") {
+TEST_CASE("two tracers: Na-22 in small", "[e2e][tracers][.table]") {
     check_tracers(
         {"small.scanner.json", "Na-22", 0.9035, 2, 40, wide, {{"lower_keV", 1020}, {"upper_keV", 1450}}},
         0.01);
 }
 
-TEST_CASE("two tracers: Na-22 in mouse", "[e2e][tracers][.long]") {
+TEST_CASE("two tracers: Na-22 in mouse", "[e2e][tracers][.table]") {
     check_tracers(
         {"mouse.scanner.json", "Na-22", 0.9035, 2, 30, wide, {{"lower_keV", 1020}, {"upper_keV", 1450}}},
         0.01);
 }
 
-TEST_CASE("two tracers: I-124 in small", "[e2e][tracers][.long]") {
+TEST_CASE("two tracers: I-124 in small", "[e2e][tracers][.table]") {
     check_tracers(
         {"small.scanner.json", "I-124", 0.227, 4, 60, narrow, {{"lower_keV", 575}, {"upper_keV", 680}}},
         0.01);
 }
 
-TEST_CASE("two tracers: I-124 in mouse", "[e2e][tracers][.long]") {
+TEST_CASE("two tracers: I-124 in mouse", "[e2e][tracers][.table]") {
     check_tracers(
         {"mouse.scanner.json", "I-124", 0.227, 4, 40, narrow, {{"lower_keV", 575}, {"upper_keV", 680}}},
         0.01);

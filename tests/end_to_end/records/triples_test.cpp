@@ -280,6 +280,10 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
           0);
     good(PETLM_PROGRAM, {"verify", file("first.plm"), file("merged.plm")});
     const std::string lines = good(PETLM_PROGRAM, {"dump", whole});
+    CHECK(good(PETLM_PROGRAM, {"dump", "--triples", all_run}) == lines);
+    CHECK(good(PETLM_PROGRAM, {"dump", "--singles", all_run}) ==
+          good(PETLM_PROGRAM, {"dump", (site.run("all") / "singles.plm").string()}));
+    CHECK(contains(run_program(PETLM_PROGRAM, {"dump", "--singles", whole}).err, "holds no singles"));
     CHECK(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')) == records.size() + 1);
     CHECK(lines.starts_with("kind,time,dt,crystal_a,crystal_b,energy_a,energy_b,gamma,gamma_dt,"));
 

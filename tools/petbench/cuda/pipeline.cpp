@@ -32,51 +32,15 @@ struct Whole {
     [[nodiscard]] double rate() const { return median(rates); }
 };
 
-Pass run_pass(const CudaInput& input, gpu::Pipeline& pipeline, std::size_t slice_frames, bool spectra) {
-    Pass pass;
-    gpu::SliceResult result;
-    pipeline.reset();
-    std::size_t waiting = 0;
-    const auto collect = [&] {
-        pipeline.collect(result, true);
-        pass.frames += result.frames;
-        pass.singles += result.counts;
-        pass.gammas += result.gamma_counts;
-        --waiting;
-    };
-    pass.seconds = seconds_of([&] {
-        std::size_t from = 0;
-        std::size_t count = 0;
-        for (std::size_t i = 0; i < input.spans.size(); ++i) {
-            count += input.spans[i].count;
-            const bool last = i + 1 == input.spans.size();
-            if (!last && count + input.spans[i + 1].count <= slice_frames) continue;
-            gpu::Slice slice;
-            slice.spans = std::span(input.spans).subspan(from, i + 1 - from);
-            slice.watermark = last ? UINT64_MAX : input.watermarks[i];
-            if (last) slice.close_at = UINT64_MAX;
-            if (spectra) slice.spectra = always;
-            if (waiting == pipeline.depth()) collect();
-            pipeline.submit(slice);
-            ++waiting;
-            from = i + 1;
-            count = 0;
-        }
-        while (waiting > 0)
-            collect();
-    });
-    return pass;
-}
-
 }  // namespace
 
 void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration& calibration,
                        gpu::PipelineOptions options, const PipelineSuite& suite) {
     if (const auto reason = gpu::cuda_unusable_reason(options.devices)) throw std::runtime_error(*reason);
     constexpr std::size_t mi = std::size_t{1} << 20;
-    const std::vector<std::size_t> slices = suite.slice_frames > 0
-                                                ? std::vector<std::size_t>{suite.slice_frames}
-                                                : std::vector<std::size_t>{mi, 4 * mi, 16 * mi};
+    const std::vector<std::size_t> slice_frames = suite.slice_frames > 0
+                                                      ? std::vector<std::size_t>{suite.slice_frames}
+                                                      : std::vector<std::size_t>{mi, 4 * mi, 16 * mi};
     const CudaInput input = make_cuda_input(scanner, suite.rate, suite.gammas,
                                             suite.frames > 0 ? suite.frames : 1024 * mi, suite.receivers);
     std::printf("%.1f Mi frames at %.3g/s in %zu spans, window %u ticks, %s, mode %s, median of %d\n",
@@ -96,14 +60,15 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         copies.up / 16e9, copies.device / 16e9);
     const TextTable table(14, {10, 14, 14});
     table.row("slice", {"G frames/s", "of one bus", "of the copy"});
-    for (const std::size_t slice : slices) {
-        const std::string name = fmt::format("{:9.3f} Mi", static_cast<double>(slice) / 0x1p20);
-        if (slice > input.frames) {
+    for (const std::size_t frames : slice_frames) {
+        const std::string name = fmt::format("{:9.3f} Mi", static_cast<double>(frames) / 0x1p20);
+        if (frames > input.frames) {
             table.row(name, {}, " left out: more than the frames of the input (--frames)");
             continue;
         }
-        options.max_slice_frames = static_cast<std::uint32_t>(slice);
-        options.max_pending_singles = slice + 4 * mi;
+        options.max_slice_frames = static_cast<std::uint32_t>(frames);
+        options.max_pending_singles = frames + 4 * mi;
+        const std::vector<gpu::Slice> slices = cut(input.spans, input.watermarks, frames);
         std::vector<std::vector<gpu::SliceTimeline>> passes;
         const auto pipeline = gpu::make_timed_cuda_pipeline(
             options, calibration, [&](const gpu::SliceTimeline& line) { passes.back().push_back(line); });
@@ -121,7 +86,7 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         Whole triples;
         for (int r = 0; r < suite.repeat + 1; ++r) {
             const auto add_pass = [&](gpu::Pipeline& of, bool spectra, Whole& to) {
-                const Pass pass = run_pass(input, of, slice, spectra);
+                const Pass pass = run_pass(slices, of, spectra);
                 if (r > 0) to.add(pass);  // the first touches memory for the first time
             };
             passes.emplace_back();
@@ -166,7 +131,7 @@ void run_cuda_pipeline(const config::Scanner& scanner, const config::Calibration
         }
     }
 
-    print_stages(calibration, options, input, slices.back(), copies, suite.repeat);
+    print_stages(calibration, options, input, slice_frames.back(), copies, suite.repeat);
 }
 
 }  // namespace petacq::bench

@@ -4,22 +4,34 @@
 
 namespace petacq::bench {
 
-std::vector<Cut> cut(const Stream& stream, std::size_t slice_frames) {
-    std::vector<Cut> cuts;
+namespace {
+
+constexpr gpu::TickRange always{0, UINT64_MAX};
+
+}  // namespace
+
+std::vector<gpu::Slice> cut(std::span<const gpu::FrameSpan> spans, std::span<const std::uint64_t> watermarks,
+                            std::size_t slice_frames) {
+    std::vector<gpu::Slice> slices;
     std::size_t from = 0;
     std::size_t frames = 0;
-    for (std::size_t i = 0; i < stream.spans.size(); ++i) {
-        frames += stream.spans[i].count;
-        if (frames >= slice_frames || i + 1 == stream.spans.size()) {
-            cuts.push_back({from, i + 1});
-            from = i + 1;
-            frames = 0;
-        }
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        frames += spans[i].count;
+        const bool last = i + 1 == spans.size();
+        if (!last && frames + spans[i + 1].count <= slice_frames) continue;
+        gpu::Slice slice;
+        slice.id = slices.size();
+        slice.spans = spans.subspan(from, i + 1 - from);
+        slice.watermark = last ? UINT64_MAX : watermarks[i];
+        if (last) slice.close_at = UINT64_MAX;
+        slices.push_back(slice);
+        from = i + 1;
+        frames = 0;
     }
-    return cuts;
+    return slices;
 }
 
-Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline& pipeline, bool spectra) {
+Pass run_pass(const std::vector<gpu::Slice>& slices, gpu::Pipeline& pipeline, bool spectra) {
     Pass pass;
     gpu::SliceResult result;
     pipeline.reset();
@@ -32,12 +44,7 @@ Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline&
         --waiting;
     };
     pass.seconds = seconds_of([&] {
-        for (std::size_t i = 0; i < cuts.size(); ++i) {
-            gpu::Slice slice;
-            slice.id = i;
-            slice.spans = std::span(stream.spans).subspan(cuts[i].from, cuts[i].to - cuts[i].from);
-            slice.watermark = stream.watermarks[cuts[i].to - 1];
-            if (i + 1 == cuts.size()) slice.close_at = UINT64_MAX;
+        for (gpu::Slice slice : slices) {
             if (spectra) slice.spectra = always;
             if (waiting == pipeline.depth()) collect();
             pipeline.submit(slice);

@@ -2,19 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "gpu/pipeline.hpp"
-#include "tools/petbench/base/frames.hpp"
 
 namespace petacq::bench {
 
-/// Spans [from, to) that make up one slice.
-struct Cut {
-    std::size_t from;
-    std::size_t to;
-};
-std::vector<Cut> cut(const Stream& stream, std::size_t slice_frames);
+/// Slices of at most `slice_frames` frames, which use these spans. The last one ends the data. `watermarks`
+/// [span]: no later span holds an earlier time.
+std::vector<gpu::Slice> cut(std::span<const gpu::FrameSpan> spans, std::span<const std::uint64_t> watermarks,
+                            std::size_t slice_frames);
 
 struct Pass {
     gpu::FrameCounts frames;
@@ -25,10 +24,6 @@ struct Pass {
 };
 /// Keeps as many slices in flight as the pipeline takes. Resets the pipeline before. `spectra`: count
 /// spectra.
-Pass run_pass(const Stream& stream, const std::vector<Cut>& cuts, gpu::Pipeline& pipeline,
-              bool spectra = false);
-
-/// All of detector time.
-inline constexpr gpu::TickRange always{0, UINT64_MAX};
+Pass run_pass(const std::vector<gpu::Slice>& slices, gpu::Pipeline& pipeline, bool spectra = false);
 
 }  // namespace petacq::bench

@@ -146,6 +146,9 @@ int start_group(HostGroup& group, json parameters) {
     print(fmt::format("run {} started on {}, from {} ticks\n", run,
                       daemon::counted_text(answers.size(), "host"),
                       parameters["start_ticks"].get<std::uint64_t>()));
+    // The hosts agree on the gammas.
+    if (const std::string note = gammas_note(parameters, status.answers.front().result()); !note.empty())
+        print(printable(note) + "\n");
     return 0;
 }
 

@@ -5,6 +5,8 @@
 
 #include "config/base/error.hpp"
 #include "config/base/ticks.hpp"
+#include "config/nuclides/nuclides.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 
@@ -38,6 +40,13 @@ std::string start_text(const json& parameters) {
 void replace_seconds(json& parameters, double tick_ps) {
     replace(parameters, "start_s", "start_ticks", "--from-s", tick_ps);
     replace(parameters, "stop_s", "stop_ticks", "--to-s", tick_ps);
+}
+
+std::string gammas_note(const json& parameters, const json& status) {
+    std::string note = config::prompt_gamma_note(parameters.value("nuclide", ""));
+    if (!note.empty() && at(status, {"common", "gammas_lower_keV"}).is_null())
+        note += " The gammas are not recorded: the configuration of the daemon has no section gammas.";
+    return note;
 }
 
 }  // namespace petacq::petctl

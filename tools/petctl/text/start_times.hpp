@@ -1,4 +1,4 @@
-// Start and stop of a run that the operator gives in seconds, in ticks.
+// Of what the operator asks for with a start: its times in ticks, and what to say of its nuclide.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,5 +14,8 @@ std::string start_text(const nlohmann::json& parameters);
 /// Replaces them by `start_ticks` and `stop_ticks`, the first tick at or after each. `tick_ps`: of the
 /// status, above 0. Throws config::Error that names the option.
 void replace_seconds(nlohmann::json& parameters, double tick_ps);
+/// That the nuclide emits prompt gammas, and whether they are recorded, by the status of the daemon. Empty if
+/// it emits none, or none is given.
+std::string gammas_note(const nlohmann::json& parameters, const nlohmann::json& status);
 
 }  // namespace petacq::petctl

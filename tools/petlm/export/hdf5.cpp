@@ -1,11 +1,12 @@
 // HDF5: a column per field. docs/reference/formats/hdf5.md.
 #include <algorithm>
-#include <initializer_list>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "config/hdf5/handle.hpp"
 #include "daemon/run/directory.hpp"
@@ -113,14 +114,33 @@ Hdf5Type kind_type(hid_t base, const char* zero) {
     return type;
 }
 
-PackedRecords pack_coincidences(const std::vector<gpu::Coincidence>& records) {
-    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
+/// `pair_of`: the pair of a record.
+template <class Record, class PairOf>
+PackedRecords pack_pairs(const std::vector<Record>& records, PairOf pair_of) {
+    const auto column = [&](auto field) {
+        return packed_hdf5_column(records, [&](const Record& record) { return field(pair_of(record)); });
+    };
     return {
         {column([](const auto& c) { return static_cast<std::uint8_t>(c.kind); }),
          column([](const auto& c) { return c.time; }), column([](const auto& c) { return c.dt; }),
          column([](const auto& c) { return c.crystal_a; }), column([](const auto& c) { return c.crystal_b; }),
          column([](const auto& c) { return c.energy_a; }), column([](const auto& c) { return c.energy_b; })},
         records.size()};
+}
+
+PackedRecords pack_coincidences(const std::vector<gpu::Coincidence>& records) {
+    return pack_pairs(records, std::identity());
+}
+
+PackedRecords pack_triples(const std::vector<gpu::Triple>& records) {
+    PackedRecords packed =
+        pack_pairs(records, [](const gpu::Triple& t) -> const gpu::Coincidence& { return t.pair; });
+    const auto add = [&](auto field) { packed.columns.push_back(packed_hdf5_column(records, field)); };
+    add([](const auto& t) { return static_cast<std::uint8_t>(t.third); });
+    add([](const auto& t) { return t.gamma_dt; });
+    add([](const auto& t) { return t.gamma_crystal; });
+    add([](const auto& t) { return t.gamma_energy; });
+    return packed;
 }
 
 PackedRecords pack_singles(const std::vector<gpu::Single>& records) {
@@ -130,31 +150,26 @@ PackedRecords pack_singles(const std::vector<gpu::Single>& records) {
             records.size()};
 }
 
-PackedRecords pack_triples(const std::vector<gpu::Triple>& records) {
-    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
-    return {
-        {column([](const auto& t) { return static_cast<std::uint8_t>(t.pair.kind); }),
-         column([](const auto& t) { return t.pair.time; }), column([](const auto& t) { return t.pair.dt; }),
-         column([](const auto& t) { return t.pair.crystal_a; }),
-         column([](const auto& t) { return t.pair.crystal_b; }),
-         column([](const auto& t) { return t.pair.energy_a; }),
-         column([](const auto& t) { return t.pair.energy_b; }),
-         column([](const auto& t) { return static_cast<std::uint8_t>(t.third); }),
-         column([](const auto& t) { return t.gamma_dt; }),
-         column([](const auto& t) { return t.gamma_crystal; }),
-         column([](const auto& t) { return t.gamma_energy; })},
-        records.size()};
-}
-
 struct Field {
     const char* name;
     hid_t type;
     const char* units;
 };
 
+/// Those of pack_pairs(). `kinds`: the type of the kind.
+std::vector<Field> pair_fields(hid_t kinds) {
+    return {{"kind", kinds, "1"},
+            {"time", H5T_STD_U64LE, "ticks"},
+            {"dt", H5T_STD_U32LE, "ticks"},
+            {"crystal_a", H5T_STD_U32LE, "1"},
+            {"crystal_b", H5T_STD_U32LE, "1"},
+            {"energy_a", H5T_IEEE_F32LE, "keV"},
+            {"energy_b", H5T_IEEE_F32LE, "keV"}};
+}
+
 /// Writes all records to a group with a column for each field.
 template <class Record>
-Exported write_group(hid_t file, const char* name, std::initializer_list<Field> fields,
+Exported write_group(hid_t file, const char* name, const std::vector<Field>& fields,
                      typename RecordTable<Record>::Pack pack, const ExportSource& source) {
     const Hdf5Group group(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(group));
@@ -180,31 +195,16 @@ Exported write_records(hid_t file, const ExportSource& source) {
                                         pack_singles, source);
     }
     const Hdf5Type kinds = kind_type(H5T_STD_U8LE, "prompt");
+    std::vector<Field> fields = pair_fields(kinds.id());
     if (source.kind() == daemon::RecordKind::triples) {
         const Hdf5Type thirds = kind_type(H5T_STD_U8LE, "coincident");
-        return write_group<gpu::Triple>(file, "triples",
-                                        {{"kind", kinds.id(), "1"},
-                                         {"time", H5T_STD_U64LE, "ticks"},
-                                         {"dt", H5T_STD_U32LE, "ticks"},
-                                         {"crystal_a", H5T_STD_U32LE, "1"},
-                                         {"crystal_b", H5T_STD_U32LE, "1"},
-                                         {"energy_a", H5T_IEEE_F32LE, "keV"},
-                                         {"energy_b", H5T_IEEE_F32LE, "keV"},
-                                         {"third", thirds.id(), "1"},
-                                         {"gamma_dt", H5T_STD_I32LE, "ticks"},
-                                         {"gamma_crystal", H5T_STD_U32LE, "1"},
-                                         {"gamma_energy", H5T_IEEE_F32LE, "keV"}},
-                                        pack_triples, source);
+        fields.insert(fields.end(), {{"third", thirds.id(), "1"},
+                                     {"gamma_dt", H5T_STD_I32LE, "ticks"},
+                                     {"gamma_crystal", H5T_STD_U32LE, "1"},
+                                     {"gamma_energy", H5T_IEEE_F32LE, "keV"}});
+        return write_group<gpu::Triple>(file, "triples", fields, pack_triples, source);
     }
-    return write_group<gpu::Coincidence>(file, "coincidences",
-                                         {{"kind", kinds.id(), "1"},
-                                          {"time", H5T_STD_U64LE, "ticks"},
-                                          {"dt", H5T_STD_U32LE, "ticks"},
-                                          {"crystal_a", H5T_STD_U32LE, "1"},
-                                          {"crystal_b", H5T_STD_U32LE, "1"},
-                                          {"energy_a", H5T_IEEE_F32LE, "keV"},
-                                          {"energy_b", H5T_IEEE_F32LE, "keV"}},
-                                         pack_coincidences, source);
+    return write_group<gpu::Coincidence>(file, "coincidences", fields, pack_coincidences, source);
 }
 
 std::string text_of(const nlohmann::json& value) {

@@ -19,12 +19,7 @@ TEST_CASE("resort: the same coincidences for any hosts, shards and workers", "[r
             rules.mode = static_cast<gpu::WindowMode>(way / 12);
             rules.delayeds = static_cast<gpu::DelayedRule>(way / 6 % 2);
             rules.policy = static_cast<gpu::MultiplesPolicy>(way % 6);
-            const nlohmann::json coincidence = {{"window_ticks", rules.window},
-                                                {"window_mode", name_of(rules.mode)},
-                                                {"multiples_policy", name_of(rules.policy)},
-                                                {"delay_ticks", *rules.delay},
-                                                {"delayeds", name_of(rules.delayeds)},
-                                                {"max_multiplicity", rules.max_multiplicity}};
+            const nlohmann::json coincidence = coincidence_of(rules);
             const Singles all = difficult(kind, rules.window, random, 1500);
             const gpu::SliceResult expected = found_at_once(all, rules);
             found += expected.coincidences.size();
@@ -37,13 +32,7 @@ TEST_CASE("resort: the same coincidences for any hosts, shards and workers", "[r
             INFO(kind << ", " << coincidence.dump() << ", " << hosts << " hosts, " << *options.threads
                       << " workers, shards of " << *options.shard_singles);
             const TemporaryDirectory directory;
-            std::vector<Singles> parts(hosts);
-            for (const gpu::Single& s : all)
-                parts[s.crystal % hosts].push_back(s);
-            for (std::size_t h = 0; h < hosts; ++h) {
-                options.input.runs.push_back(directory / ("host" + std::to_string(h)));
-                write_singles_run(options.input.runs.back(), parts[h], coincidence, 0, all.back().time + 1);
-            }
+            options.input.runs = write_host_runs(directory.path(), all, hosts, coincidence);
             options.output = directory / "out.plm";
             REQUIRE(quietly_resort(options) == petlm::ok);
             CHECK(same_bytes(read_coincidences(options.output), expected.coincidences));
@@ -175,6 +164,9 @@ TEST_CASE("resort: runs that do not belong together are refused, with the reason
         {"energy",
          {{"configuration", {{"energy", {{"filter", true}, {"lower_keV", 400}, {"upper_keV", 600}}}}}},
          "energy window differs"},
+        {"gammas",
+         {{"configuration", {{"gammas", {{"lower_keV", 900}, {"upper_keV", 1300}, {"before_ticks", 5}}}}}},
+         "energy window of gammas differs"},
         {"time", {{"start_ticks", 5000}, {"stop_ticks", 6000}}, "no time in common"}};
     petlm::ResortOptions options;
     options.output = directory / "out";

@@ -83,6 +83,34 @@ inline void write_singles_run(const std::filesystem::path& directory, const Sing
     REQUIRE(writer.finish().written == singles.size());
 }
 
+/// The section of a configuration with these rules.
+inline nlohmann::json coincidence_of(const gpu::CoincidenceRules& rules) {
+    nlohmann::json section = {{"window_ticks", rules.window},
+                              {"window_mode", name_of(rules.mode)},
+                              {"multiples_policy", name_of(rules.policy)},
+                              {"delayeds", name_of(rules.delayeds)},
+                              {"max_multiplicity", rules.max_multiplicity}};
+    if (rules.delay) section["delay_ticks"] = *rules.delay;
+    return section;
+}
+
+/// The runs of so many hosts, each with the singles of other crystals.
+inline std::vector<std::filesystem::path> write_host_runs(
+    const std::filesystem::path& directory, const Singles& singles, std::uint64_t hosts,
+    const nlohmann::json& coincidence, const nlohmann::json& changes = nlohmann::json::object(),
+    std::uint32_t block_bytes = 4096) {
+    std::vector<Singles> parts(hosts);
+    for (const gpu::Single& s : singles)
+        parts[s.crystal % hosts].push_back(s);
+    std::vector<std::filesystem::path> runs;
+    for (std::size_t h = 0; h < hosts; ++h) {
+        runs.push_back(directory / ("host" + std::to_string(h)));
+        write_singles_run(runs.back(), parts[h], coincidence, 0, singles.back().time + 1, changes,
+                          block_bytes);
+    }
+    return runs;
+}
+
 /// What one pipeline finds in all singles at once.
 inline gpu::SliceResult found_at_once(const Singles& singles, const gpu::CoincidenceRules& rules,
                                       const gpu::EnergyWindow& energy = {false, 0, 0}) {

@@ -29,14 +29,6 @@ gpu::CoincidenceRules random_rules(std::mt19937_64& random) {
     return rules;
 }
 
-json coincidence_of(const gpu::CoincidenceRules& rules) {
-    json section = {{"window_ticks", rules.window},
-                    {"window_mode", name_of(rules.mode)},
-                    {"multiples_policy", name_of(rules.policy)}};
-    if (rules.delay) section["delay_ticks"] = *rules.delay;
-    return section;
-}
-
 json configuration_of(const gpu::GammaRules& gammas) {
     json section = {{"lower_keV", gammas.lower},
                     {"upper_keV", gammas.upper},
@@ -107,14 +99,8 @@ TEST_CASE("resort: the same triples for any hosts, shards and workers, in one pr
             INFO(kind << ", " << coincidence_of(rules).dump() << configuration.dump() << ", " << hosts
                       << " hosts, shards of " << *options.shard_singles);
             const TemporaryDirectory directory;
-            std::vector<Singles> parts(hosts);
-            for (const gpu::Single& s : all)
-                parts[s.crystal % hosts].push_back(s);
-            for (std::size_t h = 0; h < hosts; ++h) {
-                options.input.runs.push_back(directory / ("host" + std::to_string(h)));
-                write_singles_run(options.input.runs.back(), parts[h], coincidence_of(rules), 0,
-                                  all.back().time + 1, {{"configuration", configuration}}, 512);
-            }
+            options.input.runs = write_host_runs(directory.path(), all, hosts, coincidence_of(rules),
+                                                 {{"configuration", configuration}}, 512);
             options.output = directory / "whole";
             REQUIRE(quietly_resort(options) == petlm::ok);
             check_run(options.output, expected);

@@ -24,10 +24,13 @@ json belonging(const json& document) {
     json scanner = document["scanner"];
     scanner.erase("sources");  // each host may list its own boards only
     const json& configuration = document["configuration"];
+    json gammas = configuration.value("gammas", json());
+    if (gammas.is_object()) gammas = {{"lower_keV", gammas["lower_keV"]}, {"upper_keV", gammas["upper_keV"]}};
     return {{"scanner", scanner},
             {"calibration", document.value("calibration_sha256", json())},
             {"clock", configuration.value("clock", "")},
-            {"energy window", configuration.value("energy", json())}};
+            {"energy window", configuration.value("energy", json())},
+            {"energy window of gammas", gammas}};
 }
 
 /// The boards that a host has been told to take. Without a list it takes all that send to it.
