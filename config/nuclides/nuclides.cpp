@@ -179,8 +179,7 @@ std::string prompt_gamma_note(std::string_view name) {
     if (main == nullptr || main->per_decay < few_gammas) return "";
     return fmt::format(
         "{} emits prompt gammas (mainly {:.0f} keV in {:.0f} % of its decays): coincidences with them are "
-        "among "
-        "the prompts, and are not corrected.",
+        "among the prompts.",
         name, main->energy_keV, 100 * main->per_decay);
 }
 

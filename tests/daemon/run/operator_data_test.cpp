@@ -169,8 +169,7 @@ TEST_CASE("a nuclide that is missing in the table is declared with its values", 
 TEST_CASE("nuclides with prompt gammas say so", "[operator]") {
     CHECK(config::prompt_gamma_note("Y-86") ==
           "Y-86 emits prompt gammas (mainly 1077 keV in 82 % of its decays): coincidences with them are "
-          "among the "
-          "prompts, and are not corrected.");
+          "among the prompts.");
     for (const char* name : {"I-124", "Sc-44", "Mn-52", "Br-76", "Tb-152", "Cu-61", "Na-22", "Rb-82"})
         CHECK_FALSE(config::prompt_gamma_note(name).empty());
     for (const char* name : {"F-18", "C-11", "Ga-68", "Zr-89", "Cu-62", "Ti-45", "Fe-52", ""})

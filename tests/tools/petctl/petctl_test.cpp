@@ -66,7 +66,7 @@ TEST_CASE("petctl: start and stop", "[control]") {
         server.handler.set_status({{"common", {{"gammas_lower_keV", 900}}}});
         Petctl petctl({"--socket", socket, "start", "--run", "r2", "--nuclide", "Y-86"});
         CHECK(petctl.wait() == 0);
-        CHECK(petctl.output().ends_with("are not corrected.\n"));
+        CHECK(petctl.output().ends_with("are among the prompts.\n"));
     }
     {
         Petctl petctl({"--socket", socket, "start", "--nuclide", "F-19"});

@@ -89,7 +89,7 @@ int resolution(const ResolutionOptions& options) {
         const PointWidths widths = image.widths();
         report.inputs.push_back(run->sentence() + ' ' + named_loss(*run, report.warnings));
         if (const auto note = config::prompt_gamma_note(run->activity().nuclide); !note.empty())
-            report.inputs.push_back(note);
+            report.inputs.push_back(note + " They are not corrected here.");
         add_warnings(*run, report.warnings);
         add_row(table, *run, image, widths);
         if (image.prompts() < min_prompts) {

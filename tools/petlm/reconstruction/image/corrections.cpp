@@ -299,7 +299,7 @@ void Corrections::use_quantity(const daemon::Coverage& coverage, const petlm::Im
                 report_.quantity.time_of_activity ? ", " + *report_.quantity.time_of_activity : "", factor,
                 seconds, source_of_photons->branching_ratio);
             const auto note = config::prompt_gamma_note(source_of_photons->nuclide);
-            if (!note.empty() && !counts_.spurious) decay.sentence += " " + note;
+            if (!note.empty() && !counts_.spurious) decay.sentence += " " + note + " They are not corrected.";
             decay.figures = {{"factor", factor}, {"branching_ratio", source_of_photons->branching_ratio}};
         }
         calibration.made = report_.quantity.calibrated;
