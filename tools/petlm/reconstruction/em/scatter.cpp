@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tools/geometry/bore.hpp"
+#include "tools/petlm/reconstruction/em/continued_activity.hpp"
 #include "tools/petlm/reconstruction/em/mlem.hpp"
 #include "tools/petlm/reconstruction/em/sensitivity.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
@@ -21,7 +22,7 @@ constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
 constexpr std::size_t max_lines = 400'000;
 constexpr std::array<std::size_t, 2> annihilations_by_round = {400'000, 1'600'000};
-constexpr double least_seen = 0.1;  // of the sensitivity of the best plane, in planes that tell the activity
+constexpr double least_of_voxel = least_told / 5;  // of the sensitivity of the best voxel; others stay 0
 using config::Vector3;
 
 /// The whole bore, and the length of the scanner.
@@ -57,43 +58,6 @@ void clear_air(const Grid& grid, const corrections::AttenuatingObject& object,
     };
     for (std::size_t i = 0; i < sensitive.size(); ++i)
         if (sensitive[i] > 0 && !holds_some(i)) sensitive[i] = 0;
-}
-
-/// The activity in the length of the object, which may be longer than the scanner.
-corrections::Activity continued(const Grid& grid, const std::vector<float>& image,
-                                const std::vector<float>& sensitive, const config::Scanner& scanner,
-                                const corrections::AttenuatingObject& object) {
-    const std::size_t plane = std::size_t{grid.n[0]} * grid.n[1];
-    std::vector<double> seen(grid.n[2]);
-    for (std::size_t z = 0; z < grid.n[2]; ++z)
-        seen[z] = std::accumulate(&sensitive[z * plane], &sensitive[z * plane] + plane, 0.0);
-    const double least = least_seen * *std::max_element(seen.begin(), seen.end());
-    const auto well_seen = [&](double sum) { return sum >= least; };
-    const auto first =
-        static_cast<std::size_t>(std::find_if(seen.begin(), seen.end(), well_seen) - seen.begin());
-    const std::size_t last =
-        grid.n[2] - 1 -
-        static_cast<std::size_t>(std::find_if(seen.rbegin(), seen.rend(), well_seen) - seen.rbegin());
-    const auto extent = object.extent();
-    const double far = std::min(std::max(-extent.low[2], extent.high[2]),
-                                -grid.low(2) + geometry::bore_of(scanner).furthest_mm);
-    const auto more =
-        static_cast<std::uint32_t>(std::max(0.0, std::ceil((far + grid.low(2)) / grid.voxel_mm)));
-    corrections::Activity out{grid, {}};
-    out.grid.n[2] += 2 * more;
-    out.of_voxel.resize(out.grid.voxels());
-    for (std::size_t z = 0; z < out.grid.n[2]; ++z) {
-        const bool below = z < first + more;
-        const bool above = z > last + more;
-        for (std::size_t i = 0; i < plane; ++i) {
-            const std::size_t from = below ? first : above ? last : z - more;
-            const Vector3 at = {out.grid.centre(0, i % grid.n[0]), out.grid.centre(1, i / grid.n[0]),
-                                out.grid.centre(2, z)};
-            if ((!below && !above) || object.per_cm(at) > 0)
-                out.of_voxel[z * plane + i] = image[from * plane + i];
-        }
-    }
-    return out;
 }
 
 }  // namespace
@@ -175,9 +139,11 @@ corrections::Activity Scatter::activity(net::WorkerPool& pool) const {
     EmOptions options;
     options.iterations = iterations;
     options.share = data_.pairs.share() / static_cast<double>(one_in);
+    options.min_sensitivity = least_of_voxel;
     const auto projector = make_host_projector(grid, data_.lines.geometry(), pool);
-    const std::vector<float> image = reconstruct(*projector, grid, lines, sensitive, pool, options).image;
-    return continued(grid, image, sensitive, data_.scanner, data_.lines.object());
+    SeenActivity seen{grid, {}, std::move(sensitive), std::accumulate(counts.begin(), counts.end(), 0.0)};
+    seen.image = reconstruct(*projector, grid, lines, seen.sensitive, pool, options).image;
+    return continued_activity(seen, data_.lines.object(), geometry::bore_of(data_.scanner).furthest_mm);
 }
 
 double Scatter::share_of_prompts() const {
