@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t shares = 8;
 constexpr std::size_t max_voxels_of_sums = std::size_t{1} << 21U;  // 128 MiB for all shares
+constexpr std::size_t max_values_of_sums = std::size_t{1} << 26U;  // 256 MiB for the parts of a sample
 constexpr double max_steps_of_sums = 3e9;
 constexpr double lines_through_voxel = 2000;     // of an even sample, before its mirror images
 constexpr double sampled_through_voxel = 4000;   // of one that has no mirror images
@@ -159,7 +160,7 @@ std::vector<float> sampled_sum_of_lines(const corrections::LineFactors& factors,
     // Each pair occurs in both orders.
     const double scale =
         weight_scale(factors, grid) * static_cast<double>(pairs * angles) / static_cast<double>(count) / 2;
-    const std::size_t parts = grid.voxels() <= max_voxels_of_sums ? shares : shares / 2;
+    const std::size_t parts = std::clamp<std::size_t>(max_values_of_sums / grid.voxels(), 4, 32);
     std::vector<std::vector<float>> sums(parts);
     for_each_on(pool, parts, [&](std::size_t part) {
         std::vector<float>& sum = sums[part];

@@ -17,7 +17,8 @@
 namespace petacq::image {
 namespace {
 
-constexpr double voxel_mm = 3.5;  // or a little less
+constexpr double voxel_mm = 3.5;     // or a little less
+constexpr double most_across = 100;  // voxels; in a wide bore they are larger
 constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
 constexpr std::size_t max_lines = 400'000;
@@ -31,7 +32,7 @@ Grid bore(const config::Scanner& scanner) {
     const double length = 2 * room.half_length_mm;
     const double width = 2 * room.furthest_mm;
     Grid grid;
-    grid.voxel_mm = width / std::ceil(width / voxel_mm);
+    grid.voxel_mm = width / std::min(std::ceil(width / voxel_mm), most_across);
     const auto voxels = [&](double mm) {
         return static_cast<std::uint32_t>(std::lround(mm / grid.voxel_mm));
     };
@@ -79,8 +80,9 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
     detection.bins = corrections::ScatterTails::bins;
     detection.bin_of = [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); };
     detection.crystals.deep = data_.lines.depth().typical_mm() > 0;
+    const std::vector<float> sensitive = sensitivity(pool);
     for (const std::size_t annihilations : annihilations_by_round) {
-        simulation_ = simulate(detection, annihilations, pool);
+        simulation_ = simulate(detection, annihilations, sensitive, pool);
         const double simulated = simulation_->trues() + simulation_->scattered();
         per_simulated_ = simulated > 0 ? trues / simulated : 0;
     }
@@ -95,8 +97,9 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
 
 std::unique_ptr<corrections::ScatterSimulation> Scatter::simulate(corrections::Detection& detection,
                                                                   std::size_t annihilations,
+                                                                  const std::vector<float>& sensitive,
                                                                   net::WorkerPool& pool) const {
-    const corrections::Activity of_run = activity(pool);
+    const corrections::Activity of_run = activity(sensitive, pool);
     if (simulation_)
         return std::make_unique<corrections::ScatterSimulation>(data_.scanner, data_.lines.object(), of_run,
                                                                 detection, annihilations, pool);
@@ -110,23 +113,30 @@ double Scatter::found(std::uint32_t a, std::uint32_t b) const {
     return chance * data_.lines.efficiencies(a, b) / data_.lines.normalisation(a, b);
 }
 
-corrections::Activity Scatter::activity(net::WorkerPool& pool) const {
+double Scatter::found_of_line(Pair p) const {
+    return share(p.a) * data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b);
+}
+
+std::vector<float> Scatter::sensitivity(net::WorkerPool& pool) const {
     const Grid grid = bore(data_.scanner);
-    LineModel model;
-    model.factor = [this](Pair p) {
-        return share(p.a) * data_.found(p.a, p.b) * data_.lines.attenuation(p.a, p.b);
-    };
-    model.background = [this](Pair p) {
-        return data_.randoms(p.a, p.b) + (simulation_ ? unscaled(p.a, p.b) : 0);
-    };
     std::vector<float> sensitive = sensitivity_of(
-        data_.lines, data_.scanner, data_.rule, grid, model.factor,
+        data_.lines, data_.scanner, data_.rule, grid, [this](Pair p) { return found_of_line(p); },
         [this](const Entrance& a, const Entrance& b) {
             const double chance = data_.found(a.crystal, b.crystal);
             return chance > 0 ? chance * data_.lines.attenuation(a.at, b.at) : 0;
         },
         pool);
     clear_air(grid, data_.lines.object(), sensitive);
+    return sensitive;
+}
+
+corrections::Activity Scatter::activity(const std::vector<float>& sensitive, net::WorkerPool& pool) const {
+    const Grid grid = bore(data_.scanner);
+    LineModel model;
+    model.factor = [this](Pair p) { return found_of_line(p); };
+    model.background = [this](Pair p) {
+        return data_.randoms(p.a, p.b) + (simulation_ ? unscaled(p.a, p.b) : 0);
+    };
     // A part of the lines is enough.
     const std::size_t one_in = data_.pairs.pairs().size() / max_lines + 1;
     std::vector<Pair> pairs;

@@ -31,13 +31,13 @@ struct ScatterData {
     config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
 };
 
-/// A coarse image of the whole bore, with voxels of 3 to 4 mm, gives the activity. Beyond the ends of the
-/// scanner, and in its outermost planes, where it sees little, the activity goes on as it is there, as far as
-/// the object does. A simulation (corrections::ScatterSimulation) tells how many scattered pairs there are
-/// for each true one, and on which lines. The image is then made again with this scatter in its model, and so
-/// is the simulation. Where the scanner turns, the scatter of two crystals is its mean over all angles. The
-/// lines that miss the object tell whether it is right (corrections::ScatterTails).
-/// Deterministic, also with other numbers of threads. Thread-safe once made.
+/// A coarse image of the whole bore, with voxels of 3 to 4 mm, or a hundredth of a wide bore, gives the
+/// activity. Beyond the ends of the scanner, and in its outermost planes, where it sees little, the activity
+/// goes on as it is there, as far as the object does. A simulation (corrections::ScatterSimulation) tells how
+/// many scattered pairs there are for each true one, and on which lines. The image is then made again with
+/// this scatter in its model, and so is the simulation. Where the scanner turns, the scatter of two crystals
+/// is its mean over all angles. The lines that miss the object tell whether it is right
+/// (corrections::ScatterTails). Deterministic, also with other numbers of threads. Thread-safe once made.
 class Scatter {
   public:
     Scatter(ScatterData data, net::WorkerPool& pool);
@@ -67,11 +67,16 @@ class Scatter {
     /// The chance of a pair that reaches the two crystals, whatever the way of its photons. The factors of
     /// the normalisation by place belong to pairs that fly along the line.
     [[nodiscard]] double found(std::uint32_t a, std::uint32_t b) const;
-    [[nodiscard]] corrections::Activity activity(net::WorkerPool& pool) const;
+    /// The chance that a pair of a line through the object is found, times the share of decays at its angle.
+    [[nodiscard]] double found_of_line(Pair pair) const;
+    /// Of the coarse image; 0 where there is no object.
+    [[nodiscard]] std::vector<float> sensitivity(net::WorkerPool& pool) const;
+    [[nodiscard]] corrections::Activity activity(const std::vector<float>& sensitive,
+                                                 net::WorkerPool& pool) const;
     /// The first one finds out whether photons scatter in the crystals.
-    [[nodiscard]] std::unique_ptr<corrections::ScatterSimulation> simulate(corrections::Detection& detection,
-                                                                           std::size_t annihilations,
-                                                                           net::WorkerPool& pool) const;
+    [[nodiscard]] std::unique_ptr<corrections::ScatterSimulation> simulate(
+        corrections::Detection& detection, std::size_t annihilations, const std::vector<float>& sensitive,
+        net::WorkerPool& pool) const;
 
     ScatterData data_;
     std::unique_ptr<corrections::ScatterSimulation> simulation_;
