@@ -33,6 +33,11 @@ double ThirdPhotons::error_of_true_share(gpu::Kind kind) const {
     return hidden_factor() * std::sqrt(all) / static_cast<double>(pairs(kind));
 }
 
+double ThirdPhotons::of_randoms(gpu::Kind kind, std::uint32_t after_ticks, std::uint32_t window_ticks) const {
+    const double near = after_ticks < window_ticks ? static_cast<double>(after_ticks) / window_ticks : 1;
+    return by_chance(kind) + (1 + near) * true_share(kind) / hidden_factor();
+}
+
 double ThirdPhotons::hidden_factor() const {
     const double delayed = by_chance(gpu::Kind::prompt);
     switch (policy_) {

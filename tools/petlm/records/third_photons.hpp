@@ -32,6 +32,12 @@ class ThirdPhotons {
     [[nodiscard]] double true_share(gpu::Kind kind) const;
     /// The error of true_share() by counting.
     [[nodiscard]] double error_of_true_share(gpu::Kind kind) const;
+    /// Coincident triples for each random prompt: by chance, and with the gammas of its two decays. `kind`
+    /// shows those of the first photon alone, as delayed pairs do. That of the second one lies in the window
+    /// of the gammas, too, if the photons are at most `after_ticks` apart; they are evenly up to
+    /// `window_ticks` apart.
+    [[nodiscard]] double of_randoms(gpu::Kind kind, std::uint32_t after_ticks,
+                                    std::uint32_t window_ticks) const;
     /// By which coincident less delayed triples are multiplied. With C coincident and D delayed triples for
     /// each pair, q the mean number of gammas by chance, and p the chance of a true one:
     ///   all:      C = p + q,                        D = q

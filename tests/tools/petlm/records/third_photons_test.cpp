@@ -61,3 +61,41 @@ TEST_CASE("true third photons are those that are not there by chance", "[third p
         }
     }
 }
+
+TEST_CASE("random pairs have gammas of both photons, if the second is near", "[third photons]") {
+    using gpu::Kind;
+    using gpu::ThirdPhoton;
+    std::mt19937 random(5);
+    constexpr double chance = 0.1;  // that a photon comes with a gamma of its decay, at the same time
+    constexpr double others = 0.05;
+    constexpr std::uint32_t window = 320;
+    constexpr int pairs = 100'000;
+    std::bernoulli_distribution own(chance);
+    std::poisson_distribution<int> by_chance(others);
+    std::uniform_int_distribution<std::uint32_t> apart(0, window);
+    for (const std::uint32_t after : {0U, 128U, 320U, 640U}) {
+        CAPTURE(after);
+        gpu::Coincidence delayed;
+        delayed.kind = Kind::delayed;
+        std::vector<gpu::Triple> triples;
+        const auto add = [&](ThirdPhoton third, int gammas) {
+            gpu::Triple triple;
+            triple.pair = delayed;
+            triple.third = third;
+            triples.insert(triples.end(), static_cast<std::size_t>(gammas), triple);
+        };
+        double of_randoms = 0;
+        for (int i = 0; i < pairs; ++i) {
+            // The second photon of a delayed pair is elsewhere in time.
+            add(ThirdPhoton::coincident, (own(random) ? 1 : 0) + by_chance(random));
+            add(ThirdPhoton::delayed, by_chance(random));
+            of_randoms += by_chance(random);
+            if (own(random)) ++of_randoms;
+            if (own(random) && apart(random) <= after) ++of_randoms;
+        }
+        ThirdPhotons thirds(config::GammaPolicy::all);
+        thirds.add(std::vector<gpu::Coincidence>(pairs, delayed));
+        thirds.add(triples);
+        CHECK(thirds.of_randoms(Kind::delayed, after, window) == Approx(of_randoms / pairs).margin(0.006));
+    }
+}

@@ -11,6 +11,19 @@ using gpu::Kind;
 
 constexpr double first_guess = 0.7;  // of the efficiency
 
+/// The pairs that an image stands for, where there are decays. Counts of noise and of spurious pairs that are
+/// not expected are mostly elsewhere. The separation of two tracers takes the same from the same images.
+double pairs_where(const corrections::Activity& decays, const image::MadeImage& image) {
+    double sum = 0;
+    for (std::size_t i = 0; i < decays.of_voxel.size(); ++i) {
+        if (decays.of_voxel[i] > 0) {
+            sum += static_cast<double>(image.look.em.image[i]) / image.scale *
+                   static_cast<double>(image.look.sensitivity[i]);
+        }
+    }
+    return sum;
+}
+
 }  // namespace
 
 GammaCalibration calibrate_gammas(const petlm::ImageOptions& options, const config::Nuclide& nuclide) {
@@ -19,34 +32,36 @@ GammaCalibration calibrate_gammas(const petlm::ImageOptions& options, const conf
     const image::MadeImage first =
         run.image(run.setup(), counts.pairs, "pairs of " + options.target.filename().string());
     const petlm::ThirdPhotons& thirds = counts.thirds;
-    const auto prompts = static_cast<double>(thirds.pairs(Kind::prompt));
-    const double pairs = prompts - first.report.errors.randoms;  // spurious ones included
+    const double net = run.prompts() - first.report.errors.randoms;  // spurious ones included
     const double share = thirds.true_share(Kind::prompt);
-    if (!(pairs > 0) || !(share > 0)) {
+    const auto expect_triples = [&](bool found) {
+        if (found) return;
         throw petlm::BadInput(options.target.string() + ": expected triples of " + nuclide.name +
                               ", found none");
-    }
-    const double own_of_randoms = counts.coincident.share_of_randoms - counts.delayed.share_of_randoms;
-    const double triples =
-        prompts * share - thirds.hidden_factor() * first.report.errors.randoms * own_of_randoms;
+    };
+    expect_triples(net > 0 && share > 0);
+    const image::MadeImage coincident = run.image(run.setup(), counts.coincident, "its triples");
+    const image::MadeImage delayed = run.image(run.setup(), counts.delayed, "its triples by chance");
     const gammas::GammaModel model = run.gamma_model(nuclide);
-    const auto improved = [&](double guess, const image::MadeImage& image,
-                              const gammas::SpuriousPairs& spurious, double count) {
-        return gammas::improved_efficiency(guess, model, run.found_decays(image),
-                                           {count, triples / pairs * (1 + spurious.per_pair())},
-                                           run.setup().pool);
+    const auto improved = [&](double guess, const image::MadeImage& all, bool last) {
+        const corrections::Activity decays = run.decays(all.look.em.image);
+        const double pairs = pairs_where(decays, all);
+        const double triples =
+            thirds.hidden_factor() * (pairs_where(decays, coincident) - pairs_where(decays, delayed));
+        expect_triples(pairs > 0 && triples > 0);
+        return gammas::improved_efficiency(guess, model, run.found_decays(all),
+                                           {last ? triples : 0, triples / pairs}, run.setup().pool);
     };
     GammaCalibration out;
     out.error = thirds.error_of_true_share(Kind::prompt) / share;
-    out.efficiency =
-        improved(first_guess, first, *run.spurious(model, first.look.em.image, first_guess, 0), 0);
+    out.efficiency = improved(first_guess, first, false);
     // Spurious pairs look like decays near the crystals, where more gammas are seen.
-    const auto spurious = run.spurious(model, first.look.em.image, out.efficiency, prompts);
-    spurious->scale_to(pairs / (1 + spurious->per_pair()));
+    const auto spurious = run.spurious(model, first.look.em.image, out.efficiency, run.prompts());
+    spurious->scale_to(net / (1 + spurious->per_pair()));
     run.expect(spurious);
-    const image::MadeImage again = run.image(run.setup(), counts.pairs, "pairs again");
-    out.efficiency = improved(out.efficiency, again, *spurious, 0);
-    out.efficiency = improved(out.efficiency, again, *spurious, triples);
+    const image::MadeImage all = run.image(run.setup(), counts.pairs, "pairs again");
+    for (const bool last : {false, true})
+        out.efficiency = improved(out.efficiency, all, last);
     return out;
 }
 

@@ -69,18 +69,16 @@ TripleCounts::TripleCounts(image::Setup& setup)
         counts->delayeds = pairs.delayeds;
         counts->photopeak = pairs.photopeak;
     }
-    share_randoms();
+    const auto& coincidence = setup.source.coverage().rules.coincidence;
+    share_randoms(coincidence ? coincidence->window_ticks : 0);
 }
 
-/// Of a random pair two decays may emit a gamma. A delayed pair is looked at near its first photon only, so
-/// that it shows half of them. Where there are no delayeds, the singles are as often of this tracer as the
-/// pairs are.
-void TripleCounts::share_randoms() {
+/// Where there are no delayeds, the singles are as often of this tracer as the pairs are.
+void TripleCounts::share_randoms(std::uint32_t window_ticks) {
     const bool enough = thirds.pairs(gpu::Kind::delayed) >= enough_delayeds;
     const gpu::Kind kind = enough ? gpu::Kind::delayed : gpu::Kind::prompt;
-    const double chance = thirds.by_chance(kind);
-    delayed.share_of_randoms = chance;
-    coincident.share_of_randoms = chance + 2 * thirds.true_share(kind) / thirds.hidden_factor();
+    delayed.share_of_randoms = thirds.by_chance(kind);
+    coincident.share_of_randoms = thirds.of_randoms(kind, rules.after_ticks, window_ticks);
 }
 
 }  // namespace petacq::tracers

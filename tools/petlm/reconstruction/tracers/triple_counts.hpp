@@ -21,7 +21,7 @@ struct TripleCounts {
     image::ImageCounts delayed;
 
   private:
-    void share_randoms();
+    void share_randoms(std::uint32_t window_ticks);
 };
 
 }  // namespace petacq::tracers
