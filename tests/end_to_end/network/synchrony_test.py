@@ -46,7 +46,8 @@ class Site:
         self.configuration.update(
             scanner=self.scanner, calibration=self.calibration, data_dir=self.path("data"), http={"listen": ""},
             control={"socket": self.path("sock"), "group": grp.getgrgid(os.getgid()).gr_name}, health={"min_disk_free_bytes": 0},
-            receive={"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False, "batch_count": 64})
+            receive={"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False, "batch_count": 64,
+                     "batch_bytes": 262144})
         self.configuration.pop("$schema")
         os.mkdir(self.path("data"))
 

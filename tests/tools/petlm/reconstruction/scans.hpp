@@ -39,7 +39,12 @@ class Scans {
             {"scanner", "s.json"},
             {"calibration", "c.h5"},
             {"data_dir", "data"},
-            {"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", 9601}}}}}},
+            // Little memory: clearing it takes most of the time of a short replay.
+            {"receive",
+             {{"sockets", {{{"address", "127.0.0.1"}, {"port", 9601}}}},
+              {"batch_count", 32},
+              {"batch_bytes", 262144},
+              {"lock_memory", false}}},
             {"coincidence",
              {{"window_ticks", 320}, {"delay_ticks", 6400}, {"multiples_policy", "RemoveMultiples"}}},
             {"pipeline", {{"backend", "cpu"}}},
