@@ -14,15 +14,15 @@ using namespace petacq::test;
 
 namespace {
 
-const Cylinder flood{0, 0, 24, 64};
-const Cylinder body{3, -2, 10, 30};
+const Cylinder flood_of_spurious{0, 0, 24, 64};
+const Cylinder source_of_spurious{3, -2, 10, 30};
 
 struct TrueCounts {
     double trues = 0;
     double spurious = 0;
 };
 
-TrueCounts counts_of(const std::string& run, const std::string& truth) {
+TrueCounts spurious_in_truth(const std::string& run, const std::string& truth) {
     std::unordered_map<std::uint64_t, sim::TruthRecord> singles;
     const auto key = [](std::uint64_t time, std::uint32_t crystal) { return time * 65536 + crystal; };
     for (const auto& record : sim::read_truth(truth))
@@ -63,19 +63,23 @@ TEST_CASE("spurious pairs: as many as in the truth, of three nuclides in two sca
                                                      : Equipment::ten_modules("scatter"))
             .first->second;
     if (fresh) {
-        laboratory.acquire("flood", 12, {"--seed", "3", "--scatter", "0", "--cylinder", flood.text() + ",4"});
-        laboratory.derive_normalisation("flood", flood, "normalisation.h5");
+        laboratory.acquire("flood", 12,
+                           {"--seed", "3", "--scatter", "0", "--cylinder", flood_of_spurious.text() + ",4"});
+        laboratory.derive_normalisation("flood", flood_of_spurious, "normalisation.h5");
     }
     const std::string name = scan.nuclide;
-    const nlohmann::json source = {{"type", "cylinder"},       {"centre_mm", {body.x, body.y, 0}},
-                                   {"radius_mm", body.radius}, {"length_mm", body.length},
-                                   {"activity_MBq", scan.mbq}, {"nuclide", name}};
+    const nlohmann::json source = {{"type", "cylinder"},
+                                   {"centre_mm", {source_of_spurious.x, source_of_spurious.y, 0}},
+                                   {"radius_mm", source_of_spurious.radius},
+                                   {"length_mm", source_of_spurious.length},
+                                   {"activity_MBq", scan.mbq},
+                                   {"nuclide", name}};
     write_file(laboratory.path(name + ".json"), nlohmann::json{{"sources", {source}}}.dump());
     const std::string truth_file = laboratory.path(name + ".truth");
     laboratory.acquire(name, scan.seconds,
                        {"--seed", "7", "--scatter", "0", "--source", laboratory.path(name + ".json"),
                         "--truth", truth_file});
-    const TrueCounts truth = counts_of(laboratory.path("data/" + name), truth_file);
+    const TrueCounts truth = spurious_in_truth(laboratory.path("data/" + name), truth_file);
     const auto image = laboratory.image(name, {"--nuclide", name, "--normalisation",
                                                laboratory.path("normalisation.h5"), "--voxel-mm", "1.5"});
     const auto& figures = image.statement.at("corrections").at("spurious pairs");

@@ -35,11 +35,12 @@ class DecaysAtPlace {
           efficiency_(efficiency),
           lost_of_three_(1 - corrections::taken_of_three(model.multiples)) {
         for (const config::Gamma& gamma : model.nuclide.gammas)
-            gammas_.push_back({&gamma, gamma.delay_half_life_s == 0, {}, 0, 0});
+            gammas_.push_back({&gamma, gamma.delay_half_life_s == 0, {}, {}, 0, 0});
     }
 
     void follow(const config::Vector3& at, sim::Random& random) {
         annihilation_hits_.clear();
+        annihilation_own_pairs_.clear();
         pairs_.clear();
         annihilation_spared_ = 0;
         annihilation_singles_ = 0;
@@ -55,6 +56,8 @@ class DecaysAtPlace {
             annihilation_singles_ += (singles_of(first_) + singles_of(second_)) / samples;
             add_hits(first_, second, annihilation_hits_);
             add_hits(second_, first, annihilation_hits_);
+            add_own_pairs(first_, second, annihilation_own_pairs_);
+            add_own_pairs(second_, first, annihilation_own_pairs_);
             first_hits_.clear();
             second_hits_.clear();
             add_hits(first_, 1, first_hits_);
@@ -65,6 +68,7 @@ class DecaysAtPlace {
         }
         for (GammaSamples& gamma : gammas_) {
             gamma.hits.clear();
+            gamma.own_pairs.clear();
             gamma.lost = gamma.singles = 0;
             for (std::size_t i = 0; i < samples; ++i) {
                 flight_.follow({at, sim::isotropic(random)}, gamma.gamma->energy_keV, random, scratch_,
@@ -72,6 +76,7 @@ class DecaysAtPlace {
                 gamma.lost += (1 - spared(first_)) / samples;
                 gamma.singles += singles_of(first_) / samples;
                 add_hits(first_, 1, gamma.hits);
+                add_own_pairs(first_, 1, gamma.own_pairs);
             }
         }
     }
@@ -87,15 +92,22 @@ class DecaysAtPlace {
     /// positron.
     template <class Use>
     void for_each_pair(Use&& use) const {
-        const double kept = gammas_spared(true, gammas_.size(), gammas_.size()) / samples;
-        for (const CrystalPair& pair : pairs_)
-            use(pair.a, pair.b, kept * pair.chance);
+        use_all(pairs_, gammas_spared(true, gammas_.size(), gammas_.size()) / samples, use);
     }
-    /// Likewise for pairs with a gamma, or of two, of a decay with or without a positron.
+    /// Likewise for pairs with a gamma, or of two, of a decay with or without a positron; and for the pairs
+    /// that one photon makes by itself, since it may leave energies of the window in two units.
     template <class Use>
     void for_each_spurious(bool positron, Use&& use) const {
         constexpr double combinations = samples * samples;
+        const double annihilation_spared = positron ? annihilation_spared_ : 1;
+        if (positron) {
+            use_all(annihilation_own_pairs_, gammas_spared(true, gammas_.size(), gammas_.size()) / samples,
+                    use);
+        }
         for (std::size_t k = 0; k < gammas_.size(); ++k) {
+            const GammaSamples& gamma = gammas_[k];
+            const double beside = gamma.at_once ? gammas_spared(positron, k, k) * annihilation_spared : 1;
+            use_all(gamma.own_pairs, model_.nuclide.chance(*gamma.gamma, positron) * beside / samples, use);
             const double emitted = emitted_at_once(gammas_[k], positron);
             if (!(emitted > 0)) continue;
             if (positron) {
@@ -104,7 +116,7 @@ class DecaysAtPlace {
             }
             for (std::size_t l = 0; l < k; ++l) {
                 const double both = emitted * emitted_at_once(gammas_[l], positron) *
-                                    gammas_spared(positron, k, l) * (positron ? annihilation_spared_ : 1);
+                                    gammas_spared(positron, k, l) * annihilation_spared;
                 if (both > 0) combine(gammas_[k].hits, gammas_[l].hits, both / combinations, use);
             }
         }
@@ -118,10 +130,11 @@ class DecaysAtPlace {
     };
     struct GammaSamples {
         const config::Gamma* gamma;
-        bool at_once;                   ///< with the positron
-        std::vector<WeightedHit> hits;  ///< of all samples
-        double lost = 0;                ///< mean chance that it makes a multiple of a pair
-        double singles = 0;             ///< mean number of its hits that are found
+        bool at_once;                        ///< with the positron
+        std::vector<WeightedHit> hits;       ///< of all samples
+        std::vector<CrystalPair> own_pairs;  ///< of all samples; the annihilation photons make no multiple
+        double lost = 0;                     ///< mean chance that it makes a multiple of a pair
+        double singles = 0;                  ///< mean number of its hits that are found
     };
 
     [[nodiscard]] double emitted_at_once(const GammaSamples& gamma, bool positron) const {
@@ -159,6 +172,24 @@ class DecaysAtPlace {
             if (weight > 0) out.push_back({hits[i].crystal, weight});
         }
     }
+    /// The pairs of hits of one photon.
+    void add_own_pairs(const std::vector<PhotonHit>& hits, double others,
+                       std::vector<CrystalPair>& out) const {
+        for (std::size_t i = 0; i < hits.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                double chance = efficiency_ * others * hits[i].in_pairs * hits[j].in_pairs;
+                for (std::size_t k = 0; k < hits.size(); ++k)
+                    if (k != i && k != j) chance *= 1 - lost_of_three_ * hits[k].in_pairs;
+                if (chance > 0 && hits[i].crystal != hits[j].crystal)
+                    out.push_back({hits[i].crystal, hits[j].crystal, chance});
+            }
+        }
+    }
+    template <class Use>
+    static void use_all(const std::vector<CrystalPair>& pairs, double factor, Use& use) {
+        for (const CrystalPair& pair : pairs)
+            use(pair.a, pair.b, factor * pair.chance);
+    }
     template <class Use>
     static void combine(const std::vector<WeightedHit>& first, const std::vector<WeightedHit>& second,
                         double factor, Use& use) {
@@ -178,9 +209,10 @@ class DecaysAtPlace {
     std::vector<WeightedHit> first_hits_;
     std::vector<WeightedHit> second_hits_;
     std::vector<WeightedHit> annihilation_hits_;  // each as if its partner makes no multiple
-    std::vector<CrystalPair> pairs_;              // of annihilation photons, of all samples
-    double annihilation_spared_ = 1;              // mean chance that neither makes a multiple
-    double annihilation_singles_ = 0;             // mean number of hits that are found
+    std::vector<CrystalPair> annihilation_own_pairs_;
+    std::vector<CrystalPair> pairs_;   // of annihilation photons, of all samples
+    double annihilation_spared_ = 1;   // mean chance that neither makes a multiple
+    double annihilation_singles_ = 0;  // mean number of hits that are found
     std::vector<GammaSamples> gammas_;
 };
 

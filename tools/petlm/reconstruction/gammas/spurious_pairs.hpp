@@ -1,4 +1,5 @@
-// Pairs of an annihilation photon with a prompt gamma of its decay, or of two gammas.
+// Pairs of an annihilation photon with a prompt gamma of its decay, of two gammas, or of one gamma in two
+// units.
 #pragma once
 
 #include <cstdint>
