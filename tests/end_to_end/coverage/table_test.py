@@ -60,7 +60,8 @@ class Table:
         configuration = {
             "scanner": "s.scanner.json", "calibration": "s.h5", "data_dir": "data", "coincidence": RULES, "energy": ENERGY,
             "http": {"listen": ""}, "control": {"socket": "s.sock"}, "listmode": {"write_singles": True},
-            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False}, **changes}
+            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False, "batch_count": 32,
+                        "batch_bytes": 262144}, **changes}
         os.makedirs(self.file(configuration["data_dir"]), exist_ok=True)
         self.write(name, configuration)
 
