@@ -197,8 +197,9 @@ class Consumers:
             self.readme("hdf5 README", rows_of_readme(file.read()), decay=False)
 
     def image(self):
-        self.table.petlm("image", self.target, "-o", "image", "--force", "--normalisation", "n.h5", "--nuclide", "Rb-82",
-                         "--depth-mm", 0, "--voxel-mm", 6)
+        # As Rb-82 decays. That one has gammas, which the runs do not have, and which are followed for each image.
+        self.table.petlm("image", self.target, "-o", "image", "--force", "--normalisation", "n.h5", "--nuclide", "X-82",
+                         "--half-life-s", HALF_LIFE_S, "--branching-ratio", POSITRONS_PER_DECAY, "--depth-mm", 0, "--voxel-mm", 6)
         with open(self.table.file("image", "image.json"), encoding="utf-8") as file:
             image = json.load(file)
         loss = image["corrections"]["loss"]

@@ -77,9 +77,11 @@ class Scans {
     [[nodiscard]] Image image(const std::string& target,
                               const std::string& options = "--voxel-mm 4 --subsets 1 --iterations 10") const {
         Image out;
+        // As Rb-82 decays. That one has gammas, which the runs do not have, and which are followed for each
+        // image.
         out.out = good(PETLM_PROGRAM, "image data/" + target +
                                           " -o i --force --normalisation n.h5 --backend cpu "
-                                          "--nuclide Rb-82 " +
+                                          "--nuclide X-82 --half-life-s 75.45 --branching-ratio 0.9543 " +
                                           options);
         out.mean = ImageFile(dir / "i/image.nii").mean([](double x, double y, double z) {
             return std::hypot(x, y) < 13 && std::abs(z) < 12;
