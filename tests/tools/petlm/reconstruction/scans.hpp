@@ -74,15 +74,17 @@ class Scans {
         json about;
         std::string out;
     };
+    /// Decays as Rb-82 does. That one has gammas, which the runs do not have, and which are followed for each
+    /// image.
+    static constexpr const char* without_gammas =
+        "--nuclide X-82 --half-life-s 75.45 --branching-ratio 0.9543";
     [[nodiscard]] Image image(const std::string& target,
-                              const std::string& options = "--voxel-mm 4 --subsets 1 --iterations 10") const {
+                              const std::string& options = "--voxel-mm 4 --subsets 1 --iterations 10",
+                              const std::string& nuclide = without_gammas) const {
         Image out;
-        // As Rb-82 decays. That one has gammas, which the runs do not have, and which are followed for each
-        // image.
-        out.out = good(PETLM_PROGRAM, "image data/" + target +
-                                          " -o i --force --normalisation n.h5 --backend cpu "
-                                          "--nuclide X-82 --half-life-s 75.45 --branching-ratio 0.9543 " +
-                                          options);
+        out.out =
+            good(PETLM_PROGRAM, "image data/" + target + " -o i --force --normalisation n.h5 --backend cpu " +
+                                    nuclide + " " + options);
         out.mean = ImageFile(dir / "i/image.nii").mean([](double x, double y, double z) {
             return std::hypot(x, y) < 13 && std::abs(z) < 12;
         });
