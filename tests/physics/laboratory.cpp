@@ -67,6 +67,9 @@ Laboratory::Laboratory(Equipment equipment) : equipment_(std::move(equipment)) {
     equipment_.daemon["calibration"] = "calibration.h5";
     equipment_.daemon["data_dir"] = "data";
     equipment_.daemon["pipeline"]["backend"] = "cpu";
+    // Little memory: clearing it takes most of the time of a short replay.
+    equipment_.daemon["receive"].update(
+        {{"batch_count", 32}, {"batch_bytes", 262144}, {"lock_memory", false}});
     use_policy("RemoveMultiples");
     std::filesystem::create_directory(directory_ / "data");
     std::vector<std::string> arguments = {

@@ -75,7 +75,8 @@ std::size_t RingFinder::panel_of_cell(double x, double y) const {
     return panel_of_cell_[std::min(cell, panel_of_cell_.size() - 1)];
 }
 
-// The side through which the ray leaves the polygon of panels.
+// The side through which the ray leaves the polygon of panels. It has none if the ray leaves the scanner at
+// an end.
 std::size_t RingFinder::panel_ahead(const Vector3& from, const Vector3& direction) const {
     const double a = direction[0] * direction[0] + direction[1] * direction[1];
     const double b = from[0] * direction[0] + from[1] * direction[1];
@@ -88,6 +89,11 @@ std::size_t RingFinder::panel_ahead(const Vector3& from, const Vector3& directio
         return panels_.size();
     }
     const double t = (std::sqrt(b * b + a * inside) - b) / a;
+    // Most rays leave a short scanner at an end. No panel is nearer than the circle inside the polygon; what
+    // t lacks by rounding is far below the slack.
+    constexpr double slack_mm = 1e-6;
+    const double z = from[2] + t * direction[2];
+    if (direction[2] > 0 ? z > axial_.high() + slack_mm : z < axial_.low() - slack_mm) return panels_.size();
     std::size_t k = panel_of_cell(from[0] + t * direction[0], from[1] + t * direction[1]);
     for (std::size_t step = 0; step < panels_.size(); ++step) {
         const Panel& p = panels_[k];

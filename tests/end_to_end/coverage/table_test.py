@@ -60,7 +60,8 @@ class Table:
         configuration = {
             "scanner": "s.scanner.json", "calibration": "s.h5", "data_dir": "data", "coincidence": RULES, "energy": ENERGY,
             "http": {"listen": ""}, "control": {"socket": "s.sock"}, "listmode": {"write_singles": True},
-            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False}, **changes}
+            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}], "lock_memory": False, "batch_count": 32,
+                        "batch_bytes": 262144}, **changes}
         os.makedirs(self.file(configuration["data_dir"]), exist_ok=True)
         self.write(name, configuration)
 
@@ -196,8 +197,9 @@ class Consumers:
             self.readme("hdf5 README", rows_of_readme(file.read()), decay=False)
 
     def image(self):
-        self.table.petlm("image", self.target, "-o", "image", "--force", "--normalisation", "n.h5", "--nuclide", "Rb-82",
-                         "--depth-mm", 0, "--voxel-mm", 6)
+        # As Rb-82 decays. That one has gammas, which the runs do not have, and which are followed for each image.
+        self.table.petlm("image", self.target, "-o", "image", "--force", "--normalisation", "n.h5", "--nuclide", "X-82",
+                         "--half-life-s", HALF_LIFE_S, "--branching-ratio", POSITRONS_PER_DECAY, "--depth-mm", 0, "--voxel-mm", 6)
         with open(self.table.file("image", "image.json"), encoding="utf-8") as file:
             image = json.load(file)
         loss = image["corrections"]["loss"]

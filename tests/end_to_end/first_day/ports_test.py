@@ -47,7 +47,8 @@ class Place:
     def configure(self, name, sockets):
         os.makedirs(os.path.join(self.here, name), exist_ok=True)
         document = {"scanner": "small.scanner.json", "calibration": "cal.h5", "data_dir": name,
-                    "receive": {"sockets": sockets, "lock_memory": False, "receive_buffer_bytes": 1 << 20},
+                    "receive": {"sockets": sockets, "lock_memory": False, "receive_buffer_bytes": 1 << 20,
+                                "batch_count": 32, "batch_bytes": 262144},
                     "coincidence": {"window_ns": 5}, "control": {"socket": name + ".sock"},
                     "http": {"listen": ""}, "health": {"min_disk_free_bytes": 0}}
         with open(os.path.join(self.here, name + ".json"), "w", encoding="utf-8") as file:

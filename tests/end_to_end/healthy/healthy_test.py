@@ -77,7 +77,7 @@ class Site:
         configuration = json.loads(json.dumps(self.configurations[scanner]))
         configuration.pop("$schema", None)
         configuration["receive"].update({"sockets": [{"address": "127.0.0.1", "port": port}], "lock_memory": False,
-                                         "batch_count": 64})
+                                         "batch_count": 64, "batch_bytes": 262144})
         if window_ns:
             configuration["coincidence"] = {"window_ns": window_ns, "delay_ns": 1000}
         if bare:

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "config/base/constants.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petcal/estimate/drawn_pairs.hpp"

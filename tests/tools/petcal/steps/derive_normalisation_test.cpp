@@ -33,6 +33,7 @@ class Scans {
         c["calibration"] = "c.h5";
         c["coincidence"]["multiples_policy"] = "RemoveMultiples";
         c["pipeline"]["backend"] = "cpu";
+        c["receive"].update({{"batch_count", 32}, {"batch_bytes", 262144}, {"lock_memory", false}});
         write_file(dir / "petacqd.json", c.dump());
         std::filesystem::create_directory(dir / "data");
         good(PETSIM_PROGRAM,

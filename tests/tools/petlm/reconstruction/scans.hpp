@@ -39,7 +39,12 @@ class Scans {
             {"scanner", "s.json"},
             {"calibration", "c.h5"},
             {"data_dir", "data"},
-            {"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", 9601}}}}}},
+            // Little memory: clearing it takes most of the time of a short replay.
+            {"receive",
+             {{"sockets", {{{"address", "127.0.0.1"}, {"port", 9601}}}},
+              {"batch_count", 32},
+              {"batch_bytes", 262144},
+              {"lock_memory", false}}},
             {"coincidence",
              {{"window_ticks", 320}, {"delay_ticks", 6400}, {"multiples_policy", "RemoveMultiples"}}},
             {"pipeline", {{"backend", "cpu"}}},
@@ -69,13 +74,17 @@ class Scans {
         json about;
         std::string out;
     };
+    /// Decays as Rb-82 does. That one has gammas, which the runs do not have, and which are followed for each
+    /// image.
+    static constexpr const char* without_gammas =
+        "--nuclide X-82 --half-life-s 75.45 --branching-ratio 0.9543";
     [[nodiscard]] Image image(const std::string& target,
-                              const std::string& options = "--voxel-mm 4 --subsets 1 --iterations 10") const {
+                              const std::string& options = "--voxel-mm 4 --subsets 1 --iterations 10",
+                              const std::string& nuclide = without_gammas) const {
         Image out;
-        out.out = good(PETLM_PROGRAM, "image data/" + target +
-                                          " -o i --force --normalisation n.h5 --backend cpu "
-                                          "--nuclide Rb-82 " +
-                                          options);
+        out.out =
+            good(PETLM_PROGRAM, "image data/" + target + " -o i --force --normalisation n.h5 --backend cpu " +
+                                    nuclide + " " + options);
         out.mean = ImageFile(dir / "i/image.nii").mean([](double x, double y, double z) {
             return std::hypot(x, y) < 13 && std::abs(z) < 12;
         });

@@ -97,6 +97,7 @@ class Scene:
         configuration = json.loads((support.SOURCE / "config" / "examples" / "small.json").read_text())
         del configuration["$schema"]
         configuration |= {"scanner": "scanner.json", "calibration": "calibration.h5"}
+        configuration["receive"] |= {"lock_memory": False, "batch_count": 32, "batch_bytes": 262144}
         configuration["coincidence"] |= {"window_ticks": 640, **self._limits}
         configuration["listmode"] = {"write_singles": True}
         (folder / "daemon.json").write_text(json.dumps(configuration))

@@ -16,6 +16,51 @@ image::Point as_point(const Vector3& v) {
     return {{static_cast<float>(v[0]), static_cast<float>(v[1]), static_cast<float>(v[2])}};
 }
 
+/// The voxels of all slabs of a line: `part` first ones, as many second and third ones.
+struct Crossings {
+    float* per_mm;
+    float* mm;
+    std::size_t part;
+};
+
+/// Voxels that are met with a length of 0 are kept: which these are, no processor foresees.
+inline __attribute__((always_inline)) void fill(const image::Ray& of, const float* per_mm,
+                                                const Crossings& out) {
+    const image::Ray line = of;  // a copy, which nothing that is written below can change
+    const Crossings one = out;
+    const Crossings two = {one.per_mm + one.part, one.mm + one.part, one.part};
+    const Crossings three = {two.per_mm + one.part, two.mm + one.part, one.part};
+#pragma GCC ivdep
+    for (std::int32_t i = 0; i < line.slabs(); ++i) {
+        const image::Ray::Slab slab = line.slab(i);
+        one.per_mm[i] = per_mm[slab.voxel[0]];
+        two.per_mm[i] = per_mm[slab.voxel[1]];
+        three.per_mm[i] = per_mm[slab.voxel[2]];
+        one.mm[i] = slab.mm[0] > 0 ? slab.mm[0] : 0;
+        two.mm[i] = slab.mm[1] > 0 ? slab.mm[1] : 0;
+        three.mm[i] = slab.mm[2] > 0 ? slab.mm[2] : 0;
+    }
+}
+
+void fill_plain(const image::Ray& line, const float* per_mm, const Crossings& out) {
+    fill(line, per_mm, out);
+}
+
+#ifdef __x86_64__
+// The same with eight slabs at a time.
+__attribute__((target("avx2"))) void fill_avx2(const image::Ray& line, const float* per_mm,
+                                               const Crossings& out) {
+    fill(line, per_mm, out);
+}
+const auto fill_here = __builtin_cpu_supports("avx2") != 0 ? fill_avx2 : fill_plain;
+#else
+const auto fill_here = fill_plain;
+#endif
+
+double thickness_of(float per_mm, float mm) {
+    return static_cast<double>(per_mm) * static_cast<double>(mm);
+}
+
 }  // namespace
 
 CoarseObject::CoarseObject(const config::Scanner& scanner, const AttenuatingObject& object) {
@@ -70,7 +115,6 @@ double CoarseObject::per_mm(const Vector3& point) const {
 
 void CoarseObject::trace(const sim::Ray& ray, Way& way) const {
     way.before_mm_ = 0;
-    way.thickness_ = 0;
     // The point may lie beside the box.
     for (std::size_t axis = 0; axis < 3; ++axis) {
         const double d = ray.direction[axis];
@@ -82,29 +126,30 @@ void CoarseObject::trace(const sim::Ray& ray, Way& way) const {
     sim::Ray to = from;
     to.advance(diagonal_mm_ + box_.voxel);
     const image::Ray line(box_, as_point(from.at), as_point(to.at));
-    const auto slabs = static_cast<std::size_t>(line.slabs());
-    if (way.crossings_.size() < 3 * slabs) way.crossings_.resize(3 * slabs);
-    // Voxels that are met with a length of 0 are kept: which these are, no processor foresees.
-    Way::Crossing* crossing = way.crossings_.data();
-    for (std::int32_t i = 0; i < line.slabs(); ++i) {
-        const image::Ray::Slab slab = line.slab(i);
-        for (int k = 0; k < 3; ++k) {
-            *crossing = {per_mm_[static_cast<std::size_t>(slab.voxel[k])], std::max(slab.mm[k], 0.0F)};
-            way.thickness_ += crossing->thickness();
-            ++crossing;
-        }
+    const auto most = static_cast<std::size_t>(std::max({box_.n[0], box_.n[1], box_.n[2]}));
+    if (way.mm_.size() != 3 * most) {
+        way.per_mm_.resize(3 * most);
+        way.mm_.resize(3 * most);
     }
-    way.count_ = 3 * slabs;
+    fill_here(line, per_mm_.data(), {way.per_mm_.data(), way.mm_.data(), most});
+    way.slabs_ = static_cast<std::size_t>(line.slabs());
+    double thickness = 0;
+    for (std::size_t i = 0; i < way.slabs_; ++i)
+        for (std::size_t k = 0; k < 3; ++k)
+            thickness += thickness_of(way.per_mm_[k * most + i], way.mm_[k * most + i]);
+    way.thickness_ = thickness;
 }
 
 double CoarseObject::Way::distance(double part) const {
+    const std::size_t most = mm_.size() / 3;
     double mm = before_mm_;
-    for (std::size_t i = 0; i < count_; ++i) {
-        const Crossing& crossing = crossings_[i];
-        const double thickness = crossing.thickness();
-        if (part < thickness) return mm + part / static_cast<double>(crossing.per_mm);
-        part -= thickness;
-        mm += static_cast<double>(crossing.mm);
+    for (std::size_t i = 0; i < slabs_; ++i) {
+        for (std::size_t at = i; at < mm_.size(); at += most) {
+            const double thickness = thickness_of(per_mm_[at], mm_[at]);
+            if (part < thickness) return mm + part / static_cast<double>(per_mm_[at]);
+            part -= thickness;
+            mm += static_cast<double>(mm_[at]);
+        }
     }
     return mm;
 }

@@ -1,6 +1,7 @@
 // The attenuating object in coarse voxels, and the way of photons through them.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "config/scanner/scanner.hpp"
@@ -27,17 +28,12 @@ class CoarseObject {
 
       private:
         friend class CoarseObject;
-        struct Crossing {
-            float per_mm;
-            float mm;
-            [[nodiscard]] double thickness() const {
-                return static_cast<double>(per_mm) * static_cast<double>(mm);
-            }
-        };
         double before_mm_ = 0;  ///< up to the first voxel
         double thickness_ = 0;
-        std::vector<Crossing> crossings_;  ///< room for the longest way so far
-        std::size_t count_ = 0;            ///< of this way
+        // Of the first, second and third voxels of all slabs (image::Ray). There is room for the longest way.
+        std::vector<float> per_mm_;
+        std::vector<float> mm_;
+        std::size_t slabs_ = 0;
     };
     void trace(const sim::Ray& ray, Way& way) const;
 

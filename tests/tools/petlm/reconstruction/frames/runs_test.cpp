@@ -9,8 +9,11 @@
 namespace petacq::test {
 namespace {
 
-const std::string settings =
-    "--normalisation n.h5 --backend cpu --nuclide Rb-82 --voxel-mm 4 --subsets 2 --iterations 2 ";
+const std::string grid = "--voxel-mm 4 --subsets 2 --iterations 2 ";
+const std::string rb_82 = "--nuclide Rb-82";
+const std::string settings = "--normalisation n.h5 --backend cpu " + rb_82 + " " + grid;
+const std::string without_gammas =
+    std::string("--normalisation n.h5 --backend cpu ") + Scans::without_gammas + " " + grid;
 
 }  // namespace
 
@@ -35,7 +38,7 @@ TEST_CASE("frames of runs: each is, byte for byte, the image of the cut or phase
         const json& frame = about["Frames"][i];
         scans.good(PETLM_PROGRAM, "cut data/r --from-ticks " + frame["from_ticks"].dump() + " --to-ticks " +
                                       frame["to_ticks"].dump() + " -o data/r/part.plm --force");
-        const auto image = scans.image("r/part.plm", settings.substr(settings.find("--voxel")));
+        const auto image = scans.image("r/part.plm", grid, rb_82);
         CHECK(series.frame(i) == values_of(scans.dir / "i/image.nii"));
         for (const char* figure : {"randoms", "pile-up", "decay", "loss", "dead time"})
             CHECK(frame["corrections"][figure] == image.about["corrections"][figure]);
@@ -45,20 +48,19 @@ TEST_CASE("frames of runs: each is, byte for byte, the image of the cut or phase
 
     scans.good(PETLM_PROGRAM, "gate data/r --channel 1 --bins 3 --shortest-s 0.9");
     scans.good(PETLM_PROGRAM,
-               "frames data/r -o g --gates 3 --channel 1 --shortest-s 0.9 " + region + settings);
+               "frames data/r -o g --gates 3 --channel 1 --shortest-s 0.9 " + region + without_gammas);
     const Series phases(scans.dir / "g/frames.nii");
     REQUIRE(phases.frames() == 3);
     const json of_phases = json::parse(read_file(scans.dir / "g/frames.json"));
     for (std::size_t i = 0; i < 3; ++i) {
         CAPTURE(i);
-        const auto image = scans.image("r/gate-1/phase-0" + std::to_string(i + 1) + ".plm",
-                                       settings.substr(settings.find("--voxel")));
+        const auto image = scans.image("r/gate-1/phase-0" + std::to_string(i + 1) + ".plm", grid);
         CHECK(image.about["duration_s"] == of_phases["Frames"][i]["recorded_s"]);
         CHECK(phases.frame(i) == values_of(scans.dir / "i/image.nii"));
     }
     // The phases share the memory of one image: half of it is for pairs.
     const std::string little = scans.good(
-        PETLM_PROGRAM, "frames data/r -o l --gates 3 --channel 1 --max-memory-gb 0.001 " + settings);
+        PETLM_PROGRAM, "frames data/r -o l --gates 3 --channel 1 --max-memory-gb 0.001 " + without_gammas);
     CHECK_THAT(little, contains("room for 15625 pairs"));
     CHECK_THAT(little, contains("3 frames were collected at a time, each with room for 5208 pairs"));
     CHECK_THAT(little, contains("pairs of crystals fitted into memory"));
@@ -200,7 +202,7 @@ TEST_CASE("frames of runs: a gap is said to be one, and frames beyond the record
     scans.good(PETLM_PROGRAM, "merge data/r/a.plm data/r/b.plm -o data/r/gap.plm");
     const std::string out = scans.good(
         PETLM_PROGRAM,
-        "frames data/r/gap.plm -o f --schedule 1.5s,2x1s,1.4s --region m=sphere:0,0,0,7 " + settings);
+        "frames data/r/gap.plm -o f --schedule 1.5s,2x1s,1.4s --region m=sphere:0,0,0,7 " + without_gammas);
     CHECK_THAT(out, contains("Frame 2: 1.5 to 2.5 s, only 0.49"));
     CHECK_THAT(out, contains("Frame 3: 2.5 to 3.5 s: no values, as the records have a gap"));
     const Series series(scans.dir / "f/frames.nii");

@@ -32,7 +32,12 @@ class PointScan {
             {"scanner", "s.json"},
             {"calibration", "c.h5"},
             {"data_dir", "data"},
-            {"receive", {{"sockets", {{{"address", "127.0.0.1"}, {"port", 9601}}}}}},
+            // Little memory: clearing it takes most of the time of a short replay.
+            {"receive",
+             {{"sockets", {{{"address", "127.0.0.1"}, {"port", 9601}}}},
+              {"batch_count", 32},
+              {"batch_bytes", 262144},
+              {"lock_memory", false}}},
             {"coincidence", {{"window_ticks", 90}, {"delay_ticks", 2500}, {"min_module_difference", 2}}},
             {"pipeline", {{"backend", "cpu"}}},
             {"http", {{"listen", ""}}},
