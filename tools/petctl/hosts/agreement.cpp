@@ -30,7 +30,7 @@ const std::array subjects{Subject{"versions", {"version"}},
                           Subject{"settings of listmode.write_singles", {"common", "writes_singles"}}};
 
 std::string shown(const json& value) {
-    if (value.is_string() && value.get_ref<const std::string&>().empty()) return "none";
+    if (value.is_null() || value == "") return "none";
     std::string text = text_of(value);
     constexpr std::size_t longest = 40;  // two digests are told apart by their beginning
     return text.size() > longest ? text.substr(0, 12) : text;

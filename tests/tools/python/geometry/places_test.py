@@ -199,7 +199,7 @@ class Touching(unittest.TestCase):
         try:
             support.call(*command)
         except AssertionError as refused:
-            self.assertIn("module 0 overlaps module 1", str(refused))
+            self.assertIn("module 0 (of /modules/0) overlaps module 1 (of /modules/1)", str(refused))
             return True, len(found) > 0
         return False, len(found) > 0
 
