@@ -190,7 +190,7 @@ void Live::open_http() {
     const double interval_s = configuration_.quick_look.interval_s;
     if (interval_s > 0 && configuration_.listmode.write_coincidences) {
         std::optional<sinogram::GammaHistograms> gammas;
-        if (configuration_.gammas) gammas.emplace(*configuration_.gammas);
+        if (configuration_.finds_triples()) gammas.emplace(*configuration_.gammas);
         quick_look_.emplace(tap_, inputs_.scanner,
                             gpu::PairRule::of(inputs_.scanner.geometry, assembly_.setting.rules),
                             std::chrono::milliseconds(std::llround(1e3 * interval_s)), std::move(gammas));

@@ -36,9 +36,10 @@ void SecondsThread::add(gpu::TickRange range, gpu::IntervalSums& sums, BoardRepo
     second->range = range;
     std::swap(second->sums, sums);
     if (!room_.tryWait()) {
-        if (!writing_.load(std::memory_order_relaxed)) stalls_.add(1);
+        if (!writing_) stalls_.add(1);
         room_.wait();
     }
+    added_.add(1);
     tasks_.enqueue(in_order_, {[this, second = std::move(second), synchrony = std::move(synchrony)] {
                                    measure(second, synchrony.get());
                                },
@@ -104,6 +105,7 @@ void SecondsThread::run() {
 }
 
 void SecondsThread::measure(const std::shared_ptr<Second>& second, const SynchronyReport* synchrony) {
+    ++taken_;
     const auto begin = std::chrono::steady_clock::now();
     meter_.complete(*second);
     watch_.observe(*second, synchrony);
@@ -112,9 +114,9 @@ void SecondsThread::measure(const std::shared_ptr<Second>& second, const Synchro
         note_faults(of_run_.faults, *watch_.faults());
         of_run_.total.add(*second);
         live_.add(*second, geometry_);
-        writing_.store(true, std::memory_order_relaxed);
+        writing_ = true;
         file_->append(*second);
-        writing_.store(false, std::memory_order_relaxed);
+        writing_ = false;
     }
     view_.second = second;
     show();
@@ -130,7 +132,7 @@ void SecondsThread::begin(std::uint64_t ticks) {
 void SecondsThread::show() {
     view_.seconds = meter_.total();
     view_.detector_faults = watch_.faults();
-    view_.pace.waiting = tasks_.size_approx();
+    view_.pace.waiting = added_.value() - taken_;
     view_.pace.stalls = stalls_.value();
     listener_(view_);
 }

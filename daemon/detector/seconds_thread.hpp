@@ -120,10 +120,12 @@ class SecondsThread {
     SecondsFile* file_ = nullptr;  ///< of the run in progress; nullptr: none
     SecondsOfRun of_run_;
     LiveSums live_;
+    std::uint64_t taken_ = 0;  ///< seconds
 
     moodycamel::BlockingConcurrentQueue<Task> tasks_;
     moodycamel::ProducerToken in_order_{tasks_};  ///< also if another thread hands over what follows
     moodycamel::LightweightSemaphore room_{max_waiting};
+    net::Counter added_;  ///< seconds
     net::Counter stalls_;
     std::atomic<bool> writing_{false};  ///< the thread is in SecondsFile::append()
     moodycamel::LightweightSemaphore finished_;

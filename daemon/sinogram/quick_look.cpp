@@ -28,14 +28,14 @@ constexpr int niceness = 19;
 /// Between two looks at the tap. Its buffer holds 262,144 coincidences: more are not sampled meanwhile.
 constexpr std::chrono::milliseconds look_interval{100};
 
-/// What all documents begin with.
+/// Every document begins with these members.
 std::string head_of(const TapRun& run, bool running, std::uint64_t dropped) {
     const std::string id =
         nlohmann::json(run.id).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     return fmt::format(R"({{"run":{},"running":{},"dropped":{},)", id, running, dropped);
 }
 
-/// What the documents of coincidences begin with.
+/// The sinogram and the image begin with these members.
 std::string head(const TapRun& run, bool running, const sinogram::LiveSinogram& s, std::uint64_t dropped) {
     return head_of(run, running, dropped) +
            fmt::format(R"("prompts":{},"delayeds":{},)", s.prompts(), s.delayeds());

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <regex>
 #include <stdexcept>
+#include <thread>
 
 #include "config/make_calibration.hpp"
 #include "daemon/listmode/reader.hpp"
@@ -149,6 +150,28 @@ json simulate(const Site& site, const std::vector<std::string>& arguments, const
     const Outcome outcome = run_program(PETSIM_PROGRAM, all);
     if (outcome.status != 0) throw std::runtime_error("petsim: " + outcome.err);
     return json::parse(read_file(base + ".json"));
+}
+
+std::string simulated_run(const Site& site, const std::vector<std::string>& arguments,
+                          const std::string& run) {
+    const std::string capture = (site.directory() / "simulated.pcap").string();
+    std::vector<std::string> all{"--scanner",
+                                 site.scanner(),
+                                 "--calibration",
+                                 site.calibration(),
+                                 "--quiet",
+                                 "--threads",
+                                 std::to_string(std::max(1U, std::thread::hardware_concurrency())),
+                                 "--write",
+                                 capture};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome simulated = run_program(PETSIM_PROGRAM, all);
+    if (simulated.status != 0) throw std::runtime_error("petsim: " + simulated.err);
+    const Outcome replayed =
+        run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
+    if (replayed.status != 0) throw std::runtime_error("petacqd: " + replayed.err);
+    std::filesystem::remove(capture);
+    return site.run(run).string();
 }
 
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more) {

@@ -99,6 +99,11 @@ std::vector<std::string> petsim_arguments(const Site& site, const std::vector<st
 /// the summary to `name`.json in the directory of the site.
 nlohmann::json simulate(const Site& site, const std::vector<std::string>& arguments,
                         const std::string& name = "petsim");
+/// Runs petsim with the scanner and the calibration of the site and `arguments`, on all cores and without
+/// truth, and replays what it sends as the run. For scans that are long. Returns the run directory. Throws if
+/// one fails.
+std::string simulated_run(const Site& site, const std::vector<std::string>& arguments,
+                          const std::string& run);
 /// Arguments for a stream of about 110,000 frames in half a second, from four sources, to the daemon.
 std::vector<std::string> short_stream(const Daemon& daemon, const std::vector<std::string>& more = {});
 

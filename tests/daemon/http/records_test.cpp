@@ -207,7 +207,7 @@ TEST_CASE("the day survives a restart, and a damaged file does no harm", "[http]
     status["interrupted"] = {{"count", 1}, {"runs", {{{"id", "night"}}}}};
     after.add(status, at_second(300'501));
     CHECK(json::parse(after.text(at_second(300'501)))["runs"][0]["interrupted"] == true);
-    // Of a version with fewer columns, in another order.
+    // A file that a version with fewer columns wrote, in another order.
     json earlier = json::parse(text);
     earlier["columns"] = {"frames_per_s", "prompts_per_s"};
     for (json& row : earlier["rows"])

@@ -42,7 +42,7 @@ json tissue(const std::string& nuclide, double mbq, double ortho_ns) {
               {{"fraction", 0.62}, {"ns", 0.39}}}}};
 }
 
-/// Of voxels of 1 mm.
+/// Writes a mask that marks a ball, with voxels of 1 mm, and gives the name of its file.
 std::string ball_mask(const Site& site, const config::Vector3& middle, double radius_mm) {
     nifti::Volume mask;
     mask.n = {40, 40, 40};

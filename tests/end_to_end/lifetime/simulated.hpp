@@ -46,37 +46,12 @@ inline std::string record(const Site& site, const nlohmann::json& source, double
     write_file(
         file,
         nlohmann::json{{"sources", source.is_array() ? source : nlohmann::json::array({source})}}.dump());
-    const std::string capture = (site.directory() / "simulated.pcap").string();
-    // No truth, and all threads: some of these runs are long.
-    std::vector<std::string> arguments{"--scanner",
-                                       site.scanner(),
-                                       "--calibration",
-                                       site.calibration(),
-                                       "--source",
-                                       file,
-                                       "--duration-s",
-                                       std::to_string(seconds),
-                                       "--crystals",
-                                       crystals,
-                                       "--efficiency",
-                                       "1",
-                                       "--scatter",
-                                       "0",
-                                       "--time-resolution-ps",
-                                       "200",
-                                       "--quiet",
-                                       "--write",
-                                       capture};
+    std::vector<std::string> arguments{
+        "--source",   file,     "--duration-s",         std::to_string(seconds),
+        "--crystals", crystals, "--efficiency",         "1",
+        "--scatter",  "0",      "--time-resolution-ps", "200"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const Outcome simulated = run_program(PETSIM_PROGRAM, arguments);
-    INFO(simulated.err);
-    REQUIRE(simulated.status == 0);
-    const Outcome replayed =
-        run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
-    INFO(replayed.err);
-    REQUIRE(replayed.status == 0);
-    std::filesystem::remove(capture);
-    return site.run(run).string();
+    return simulated_run(site, arguments, run);
 }
 
 }  // namespace petacq::test

@@ -1,4 +1,4 @@
-// What petlm tracers found of two tracers in two cylinders, 12 mm apart, of 8 mm and 30 mm length.
+// Sums over the images that petlm tracers makes of two cylinders, 12 mm apart, 8 mm wide and 30 mm long.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,8 @@
 
 namespace petacq::test {
 
-/// Of the tracer without gammas, in the cylinder at x = 6 mm, and of the other, at x = -6 mm.
+/// The first tracer emits no gammas and is in the cylinder at x = 6 mm. The other one is in that at x = -6
+/// mm.
 struct TwoTracers {
     double first_in_other = 0;  ///< relative to the other
     double other_in_first = 0;

@@ -40,20 +40,10 @@ std::string record_scan(const Site& site, const TracerScan& scan, const json& so
                         const std::string& run) {
     const std::string file = (site.directory() / (run + ".json")).string();
     write_file(file, json{{"sources", sources}}.dump());
-    const std::string capture = (site.directory() / "simulated.pcap").string();
-    const Outcome simulated =
-        run_program(PETSIM_PROGRAM,
-                    petsim_arguments(site, {"--source", file, "--duration-s", std::to_string(scan.seconds),
-                                            "--crystals", "scatter", "--efficiency", "1", "--seed",
-                                            run == "both" ? "21" : "22", "--write", capture}));
-    INFO(simulated.err);
-    REQUIRE(simulated.status == 0);
-    const Outcome replayed =
-        run_program(PETACQD_PROGRAM, {"--config", site.configuration(), "--replay", capture, "--run", run});
-    INFO(replayed.err);
-    REQUIRE(replayed.status == 0);
-    std::filesystem::remove(capture);
-    return site.run(run).string();
+    return simulated_run(site,
+                         {"--source", file, "--duration-s", std::to_string(scan.seconds), "--crystals",
+                          "scatter", "--efficiency", "1", "--seed", run == "both" ? "21" : "22"},
+                         run);
 }
 
 /// F-18 beside the other, 12 mm apart, each found in the cylinder of the other within `limit` of the other's

@@ -14,8 +14,8 @@ using namespace petacq::test;
 
 namespace {
 
-/// Follows the tutorial with scans of so many seconds and images with such voxels. The ratio is divided by
-/// the true one.
+/// Follows the tutorial, but with scans that take `scan_s` and voxels of `voxel_mm`. The ratio in the result
+/// is divided by the true one.
 TwoTracers check_tutorial(const std::string& scan_s, const std::string& voxel_mm) {
     const TemporaryDirectory place;
     std::string page = tutorial_page("two-tracers");

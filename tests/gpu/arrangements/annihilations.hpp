@@ -18,7 +18,7 @@ struct Annihilations {
     static constexpr float lowest_keV = 300;
     static constexpr float step_keV = 1.0F / 1024;
 
-    /// Of the single with this energy.
+    /// The number of the annihilation whose single has this energy.
     [[nodiscard]] std::uint32_t annihilation(float energy) const {
         return of_energy.at(static_cast<std::size_t>((energy - lowest_keV) / step_keV));
     }

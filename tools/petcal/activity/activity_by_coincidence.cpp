@@ -57,8 +57,7 @@ const config::Gamma& gamma_of(const config::Nuclide& nuclide, const config::Gamm
     if (found == nullptr)
         throw config::Error(
             fmt::format("{}: expected a nuclide with one prompt gamma of {:g} to {:g} keV and none above, "
-                        "such as Na-22 or "
-                        "Sc-44",
+                        "such as Na-22 or Sc-44",
                         nuclide.name, window.lower_keV, window.upper_keV));
     return *found;
 }
@@ -79,11 +78,11 @@ ActivityByCoincidence derive(const config::Scanner& scanner, const ActivityByCoi
 
     ActivityByCoincidence found;
     found.nuclide = nuclide->name;
-    const auto live = triples.coverage().loss.live;
-    found.lost_data = live ? 1 - *live : 0;
-    if (found.lost_data > most_lost)
+    if (const auto live = triples.coverage().loss.live) found.lost_data = 1 - *live;
+    const double lost = found.lost_data.value_or(0);
+    if (lost > most_lost)
         refuse_run(triples, fmt::format("at most {:g} % of the data lost, found {:.3g} %", 100 * most_lost,
-                                        100 * found.lost_data));
+                                        100 * lost));
     const gpu::CoincidenceRules rules = daemon::coincidence_rules(*triples.coverage().rules.coincidence);
     const auto rule = gpu::PairRule::of(scanner.geometry, rules);
     const LineWeights weights(lines, rule, gamma_crystals(triples, scanner.geometry));
@@ -104,7 +103,7 @@ ActivityByCoincidence derive(const config::Scanner& scanner, const ActivityByCoi
     found.spurious = counted.spurious();
     found.spurious_error = spurious_error * std::abs(found.spurious);
     found.volume_ml = lines.is_point() ? 0 : lines.volume_ml();
-    found.error = std::hypot(found.activity.error(), found.spurious_error, found.lost_data);
+    found.error = std::hypot(found.activity.error(), found.spurious_error, lost);
     found.at_start_becquerel =
         found.activity.becquerel * triples.coverage().decay_factor(nuclide->half_life_s);
     if (const auto utc = triples.coverage().utc_of(triples.coverage().reference_ticks()))

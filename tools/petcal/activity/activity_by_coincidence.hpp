@@ -32,9 +32,10 @@ struct ActivityByCoincidence {
     double triples = 0;
     double spurious = 0;        ///< share of what was near the source that is not from it, subtracted
     double spurious_error = 0;  ///< of the activity by that, relative
-    double lost_data = 0;       ///< share of the data of the boards that did not arrive
-    double volume_ml = 0;       ///< of the cylinder; 0: a point
-    double error = 0;           ///< relative, of all
+    std::optional<double>
+        lost_data;         ///< share of the data of the boards that did not arrive; absent: unknown
+    double volume_ml = 0;  ///< of the cylinder; 0: a point
+    double error = 0;      ///< relative, of all that is known
 };
 
 /// Reads the run and writes the output. Pairs and triples whose lines pass near the source count

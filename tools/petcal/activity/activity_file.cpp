@@ -30,7 +30,7 @@ void save(const std::filesystem::path& file, const ActivityByCoincidenceOptions&
     json["errors"] = {{"counting", found.activity.counting_error},
                       {"summing", found.activity.summing_error},
                       {"spurious", found.spurious_error},
-                      {"lost_data", found.lost_data}};
+                      {"lost_data", found.lost_data ? nlohmann::ordered_json(*found.lost_data) : nullptr}};
     json["counts"] = {{"seconds", counts.seconds},
                       {"pairs", found.pairs},
                       {"triples", found.triples},
@@ -52,6 +52,7 @@ std::string figures_text(const ActivityByCoincidence& f) {
     text += fmt::format("gammas              {:.3g} % of the decays\n", 100 * f.activity.gamma_sensitivity);
     text += fmt::format("triples             {:.0f}\n", f.triples);
     text += fmt::format("spurious pairs      {:.2f} %, subtracted\n", 100 * f.spurious);
+    if (!f.lost_data) text += "lost data           unknown, and not in the error\n";
     text +=
         fmt::format("activity of {:<8}{:.6g} MBq +- {:.2g} % at {}\n", f.nuclide, f.at_start_becquerel * 1e-6,
                     100 * f.error, f.start_utc.empty() ? "the start of the run" : f.start_utc);

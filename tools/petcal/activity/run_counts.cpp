@@ -10,6 +10,7 @@
 #include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 #include "tools/petlm/records/delayeds_weight.hpp"
 #include "tools/petlm/records/origin.hpp"
+#include "tools/petlm/records/third_photons.hpp"
 
 namespace petacq::petcal {
 namespace {
@@ -79,12 +80,16 @@ void count_pairs(const petlm::ExportSource& pairs, const LineWeights& weights,
 void count_triples(const petlm::ExportSource& triples, const LineWeights& weights,
                    const std::vector<std::uint32_t>& units, ByUnit& gammas, RunCounts& out) {
     petlm::DelayedsWeight weight = weights_of(triples);
+    const daemon::RecordRules& rules = triples.coverage().rules;
+    const double of_random =
+        petlm::gammas_of_random_prompt(rules.gammas->after_ticks, rules.coincidence->window_ticks);
     triples.for_each_block(
         units.size(),
         [&](const daemon::ListModeReader& reader) {
             for (const gpu::Triple& t : reader.triples()) {
-                // A random prompt may have a gamma of either photon, a delayed one of its first only.
-                const double of_kind = t.pair.kind == gpu::Kind::prompt ? 1 : -2 * weight.at(t.pair.time);
+                // A delayed has the gamma of its first photon only.
+                const double of_kind =
+                    t.pair.kind == gpu::Kind::prompt ? 1 : -of_random * weight.at(t.pair.time);
                 const double of_gamma = t.third == gpu::ThirdPhoton::coincident ? 1 : -1;
                 const LineWeights::Counted line = weights.of(t.pair.crystal_a, t.pair.crystal_b);
                 const double counts = of_kind * of_gamma * line.weight;

@@ -4,6 +4,10 @@
 
 namespace petacq::petlm {
 
+double gammas_of_random_prompt(std::uint32_t after_ticks, std::uint32_t window_ticks) {
+    return 1 + (after_ticks < window_ticks ? static_cast<double>(after_ticks) / window_ticks : 1);
+}
+
 void ThirdPhotons::add(std::span<const gpu::Coincidence> pairs) {
     for (const gpu::Coincidence& pair : pairs)
         ++pairs_[index(pair.kind)];
@@ -34,8 +38,8 @@ double ThirdPhotons::error_of_true_share(gpu::Kind kind) const {
 }
 
 double ThirdPhotons::of_randoms(gpu::Kind kind, std::uint32_t after_ticks, std::uint32_t window_ticks) const {
-    const double near = after_ticks < window_ticks ? static_cast<double>(after_ticks) / window_ticks : 1;
-    return by_chance(kind) + (1 + near) * true_share(kind) / hidden_factor();
+    return by_chance(kind) +
+           gammas_of_random_prompt(after_ticks, window_ticks) * true_share(kind) / hidden_factor();
 }
 
 double ThirdPhotons::hidden_factor() const {

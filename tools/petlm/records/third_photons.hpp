@@ -11,6 +11,11 @@
 
 namespace petacq::petlm {
 
+/// Gammas of its two decays that a random prompt has, for each that its first photon has: the gamma of the
+/// second photon lies in the window of the gammas, too, if the photons are at most `after_ticks` apart. They
+/// are evenly up to `window_ticks` apart.
+double gammas_of_random_prompt(std::uint32_t after_ticks, std::uint32_t window_ticks);
+
 /// Counts triples by their pair, and by where their gamma was looked for. A gamma that is there by chance is
 /// as likely a fixed delay later, where the delayed triples come from: the coincident ones less these are
 /// true. Policies that keep one gamma at most hide some of the true ones behind those of chance; true_share()
@@ -33,9 +38,7 @@ class ThirdPhotons {
     /// The error of true_share() by counting.
     [[nodiscard]] double error_of_true_share(gpu::Kind kind) const;
     /// Coincident triples for each random prompt: by chance, and with the gammas of its two decays. `kind`
-    /// shows those of the first photon alone, as delayed pairs do. That of the second one lies in the window
-    /// of the gammas, too, if the photons are at most `after_ticks` apart; they are evenly up to
-    /// `window_ticks` apart.
+    /// shows those of the first photon alone, as delayed pairs do.
     [[nodiscard]] double of_randoms(gpu::Kind kind, std::uint32_t after_ticks,
                                     std::uint32_t window_ticks) const;
     /// By which coincident less delayed triples are multiplied. With C coincident and D delayed triples for

@@ -10,9 +10,9 @@ namespace petacq::estimate {
 /// percent is gone after a few steps. Not thread-safe.
 class AndersonMixing {
   public:
-    /// Goes from x on to the next point, in place. `change`: what the plain step would add to x. `weight`: of
-    /// each value, when changes are compared; at least 0. Where no value may move by more than max_move, the
-    /// plain step is taken instead: an equation without a solution would lead anywhere.
+    /// Moves x to the next point. `change`: what the plain step would add to x. `weight`: of each value when
+    /// changes are compared, at least 0. If a value would move by more than max_move, the plain step is taken
+    /// instead: for an equation without a solution the mixed step may lead anywhere.
     void advance(Eigen::ArrayXd& x, const Eigen::ArrayXd& change, const Eigen::ArrayXd& weight,
                  double max_move);
 

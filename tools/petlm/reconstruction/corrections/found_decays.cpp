@@ -17,6 +17,10 @@ DecaysIn decays_of(const daemon::Coverage& coverage, double half_life_s) {
     };
 }
 
+DecaysIn decays_of(const daemon::Coverage& coverage) {
+    return decays_of(coverage, coverage.activity ? coverage.activity->half_life_s : 0);
+}
+
 std::vector<double> found_decays(const ScannerAngle& angle, const PartsOfTurn& parts,
                                  const daemon::Coverage& coverage, double half_life_s,
                                  const std::vector<LiveTime>& live) {

@@ -32,6 +32,8 @@ struct PartsOfTurn {
 
 /// Proportional to the time without a half-life (0). `coverage` outlives it.
 DecaysIn decays_of(const daemon::Coverage& coverage, double half_life_s);
+/// Of the nuclide that the activity of `coverage` names; without one, proportional to the time.
+DecaysIn decays_of(const daemon::Coverage& coverage);
 
 /// [part] of the decays in the time of `coverage` whose pairs were found, the share in it: their sum is 1.
 /// What `live` does not tell of a time is the mean of what it tells; within a time of it, all moments are

@@ -387,8 +387,7 @@ std::unique_ptr<PairLosses> PairLosses::of(const ExportSource& source, const dae
         losses.end_run();
         auto out = std::make_unique<PairLosses>(scanner.geometry);
         out->known_ = seconds->known();
-        losses.finish(decays_of(coverage, coverage.activity ? coverage.activity->half_life_s : 0),
-                      out->dead_time_, out->loss_, out->live_times_);
+        losses.finish(decays_of(coverage), out->dead_time_, out->loss_, out->live_times_);
         if (out->known_ >= min_known) return out;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * out->known_);
     } catch (const std::invalid_argument& error) {

@@ -181,9 +181,8 @@ std::unique_ptr<RunRandoms> RunRandoms::of(const ExportSource& source, const dae
         if (!seconds) return nullptr;
         why = seconds->other_rules();
         if (!why.empty()) return nullptr;
-        auto randoms = std::make_unique<RunRandoms>(
-            *seconds, scanner, daemon::coincidence_rules(*rules),
-            decays_of(coverage, coverage.activity ? coverage.activity->half_life_s : 0));
+        auto randoms = std::make_unique<RunRandoms>(*seconds, scanner, daemon::coincidence_rules(*rules),
+                                                    decays_of(coverage));
         if (randoms->known() >= min_known) return randoms;
         why = fmt::format("seconds.plm tells only {:.3g} % of its time", 100 * randoms->known());
     } catch (const std::invalid_argument& error) {
