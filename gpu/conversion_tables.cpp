@@ -84,6 +84,7 @@ FrameTables::FrameTables(const PipelineOptions& options, const config::Calibrati
         view_.gammas = true;
         view_.gamma_lower = gammas->lower;
         view_.gamma_upper = gammas->upper;
+        view_.singles_bins_per_keV = 1 / config::singles_bin_keV(gammas->upper);
     }
 }
 

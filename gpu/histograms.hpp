@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "config/energy_bins.hpp"
+
 namespace petacq::gpu {
 
 /// Histograms since the pipeline was created, filled during conversion with all frames inside a crystal, also
@@ -11,9 +13,10 @@ namespace petacq::gpu {
 /// not even in the temperatures, because their fields cannot be trusted.
 struct SinglesHistograms {
     std::vector<std::uint64_t> per_crystal;           ///< [crystal] singles inside the energy window
-    std::vector<std::uint64_t> energy;                ///< [bdm][config::energy_bins]
+    std::vector<std::uint64_t> energy;                ///< [bdm][config::energy_bins] of energy_bin_keV
     std::vector<std::int64_t> temperature_sum_16ths;  ///< [bdm][du] sum of sixteenths of a degree C
     std::vector<std::uint64_t> temperature_count;     ///< [bdm][du] frames in that sum
+    float energy_bin_keV = config::energy_bin_keV;    ///< config::singles_bin_keV() if there are gammas
 
     /// Adds histograms of the same shape.
     SinglesHistograms& operator+=(const SinglesHistograms& more);

@@ -76,8 +76,12 @@ std::string singles_document(const config::Geometry& geometry, const gpu::Single
     } else {
         put(out, "{\"rings\":null,\"crystals_in_ring\":null,\"crystals_per_module\":null,");
     }
-    fmt::format_to(std::back_inserter(out), "\"energy_bin_keV\":{},\"energy_bins\":{},",
-                   config::energy_bin_keV, bins);
+    if (now != nullptr) {
+        fmt::format_to(std::back_inserter(out), "\"energy_bin_keV\":{},", now->energy_bin_keV);
+    } else {
+        put(out, "\"energy_bin_keV\":null,");
+    }
+    fmt::format_to(std::back_inserter(out), "\"energy_bins\":{},", bins);
     const bool has_interval = now != nullptr && before != nullptr && seconds > 0;
     if (has_interval) {
         fmt::format_to(std::back_inserter(out), "\"interval_s\":{},", seconds);

@@ -11,7 +11,7 @@ namespace petacq::daemon {
 
 nlohmann::json to_json(const gpu::SinglesHistograms& h, const config::Geometry& g) {
     nlohmann::json document = {{"crystals", h.per_crystal},
-                               {"energy_bin_keV", config::energy_bin_keV},
+                               {"energy_bin_keV", h.energy_bin_keV},
                                {"energy", nlohmann::json::array()},
                                {"temperature_C", nlohmann::json::array()}};
     constexpr std::uint32_t bins = config::energy_bins;

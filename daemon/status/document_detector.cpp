@@ -213,7 +213,7 @@ json make_modules(const Observation& seen) {
     const std::optional<double> pace = pace_of(seen, recent);
     const auto& dead_time_ns = seen.configuration().estimates.dead_time_ns;
     constexpr std::uint32_t bins = config::energy_bins;
-    constexpr double bin_keV = config::energy_bin_keV;  // NOLINT(readability-identifier-naming)
+    const double bin_keV = recent.counted.energy_bin_keV;
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         if (!g.module_exists(bdm)) continue;
         const auto spectrum = std::span(recent.counted.energy).subspan(std::size_t{bdm} * bins, bins);

@@ -196,6 +196,7 @@ void make_singles(FrameBlock& b, std::uint64_t watermark, const HostTables& tabl
     const float upper = tables.frames.view().upper;
     const float gamma_lower = tables.frames.view().gamma_lower;
     const float gamma_upper = tables.frames.view().gamma_upper;
+    const float bins_per_keV = singles_bins_per_keV<with_gammas>(tables.frames.view());
     std::uint32_t* const per_crystal = histograms.per_crystal.data();
     std::uint32_t* const energies = histograms.energy.data();
     std::int64_t* const temperature_sum = histograms.temperature_sum_16ths.data();
@@ -217,9 +218,9 @@ void make_singles(FrameBlock& b, std::uint64_t watermark, const HostTables& tabl
         const float energy = static_cast<float>(net::adc_of(w)) * factor;
         const bool is_above = energy > upper;
         const bool in_window = !((energy < lower) | is_above);
-        const std::uint32_t bin = energy_bin(energy);
-        ++energies[net::bdm_of<version>(w) * config::energy_bins + bin];
-        if constexpr (counting) b.bin[hit.frame] = static_cast<std::uint8_t>(bin);
+        ++energies[net::bdm_of<version>(w) * config::energy_bins + energy_bin(energy, bins_per_keV)];
+        if constexpr (counting)
+            b.bin[hit.frame] = static_cast<std::uint8_t>(energy_bin(energy, spectra_bins_per_keV));
         temperature_sum[hit.unit] += net::temperature_16ths_of<version>(w);
         ++temperature_count[hit.unit];
         per_crystal[crystal] += in_window ? 1 : 0;

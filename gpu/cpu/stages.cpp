@@ -63,6 +63,7 @@ void ConversionStage::convert(HostSlice& slice, std::size_t part_number, std::ui
 
 void ConversionStage::histograms(SinglesHistograms& out, std::uint64_t collected) {
     out = make_histograms(geometry_);
+    out.energy_bin_keV = tables_->frames.view().singles_bin_keV();
     for (const auto& thread : threads_)
         thread->histograms.add_to(out, collected);
 }

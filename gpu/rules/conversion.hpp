@@ -29,6 +29,9 @@ struct alignas(16) CrystalEntry {
     float factor;              ///< keV per ADC count, if ConversionTables::bins is 1
 };
 
+/// Of config::Spectra.
+inline constexpr float spectra_bins_per_keV = 1 / config::energy_bin_keV;
+
 /// The conversion tables as both back-ends address them; a view that owns nothing. A unit is
 /// bdm * du_count + du, a slot unit * crystals_per_du + local crystal.
 struct ConversionTables {
@@ -56,6 +59,11 @@ struct ConversionTables {
     bool gammas = false;    ///< whether singles of the gamma window are accepted, too
     float gamma_lower = 0;  ///< keV
     float gamma_upper = 0;  ///< keV
+    /// Of SinglesHistograms::energy.
+    float singles_bins_per_keV = spectra_bins_per_keV;
+
+    /// The reciprocal, which is exact: SinglesHistograms::energy_bin_keV.
+    [[nodiscard]] float singles_bin_keV() const { return 1 / singles_bins_per_keV; }
 };
 
 inline constexpr std::uint32_t no_cell = UINT32_MAX;
@@ -117,11 +125,16 @@ PETACQ_HD inline float frame_energy(std::uint32_t adc, std::uint32_t slot, const
            t.factor[slot * static_cast<std::uint64_t>(t.bins) + (bin < last ? bin : last)];
 }
 
-/// Bin of the energy spectrum: energies are not negative; infinity falls into the last bin.
-PETACQ_HD inline std::uint32_t energy_bin(float energy) {
+/// Bin of an energy spectrum: energies are not negative; infinity falls into the last bin.
+PETACQ_HD inline std::uint32_t energy_bin(float energy, float bins_per_keV) {
     constexpr auto last = static_cast<float>(config::energy_bins - 1);
-    const float bin = energy * (1.0F / config::energy_bin_keV);
+    const float bin = energy * bins_per_keV;
     return static_cast<std::uint32_t>(bin < last ? bin : last);
+}
+/// Of SinglesHistograms::energy; without gammas known to the compiler.
+template <bool with_gammas>
+PETACQ_HD float singles_bins_per_keV(const ConversionTables& t) {
+    return with_gammas ? t.singles_bins_per_keV : spectra_bins_per_keV;
 }
 
 /// The raw times that a span accepts. A window with high below low accepts none.

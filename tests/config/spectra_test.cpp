@@ -30,6 +30,16 @@ TEST_CASE("the spectra of another scanner are refused with both shapes") {
                   {"floods", "3468", "3072"}) == "");
 }
 
+TEST_CASE(
+    "bins of the spectra of singles are as narrow as the gammas allow, but not wider than any nuclide "
+    "needs") {
+    for (const auto& [highest, width] : std::vector<std::pair<double, float>>{
+             {0, 4}, {700, 4}, {1020, 4}, {1020.5, 8}, {2040, 8}, {2040.5, 16}, {4080, 16}, {1e6, 16}}) {
+        INFO(highest);
+        CHECK(config::singles_bin_keV(highest) == width);
+    }
+}
+
 TEST_CASE("spectra add up") {
     const auto g = tiny_scanner().geometry;
     auto sum = config::Spectra::none(g);

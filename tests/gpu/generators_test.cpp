@@ -87,6 +87,7 @@ TEST_CASE("generators: the cases reach every fate, every count and both kinds") 
 
 TEST_CASE("generators: cases with gammas reach every count of gammas, under every policy") {
     std::array<petacq::gpu::GammaCounts, 3> of_policy;
+    std::set<float> bin_widths;  // of the spectra of singles
     for (const Family family : all_families()) {
         for (std::uint64_t seed = 1; seed <= 12; ++seed) {
             Rng rng(seed * 100 + static_cast<std::uint64_t>(family));
@@ -95,8 +96,10 @@ TEST_CASE("generators: cases with gammas reach every count of gammas, under ever
             const Expected expected = reference_run(c, make_plan(c, {}, rng));
             of_policy.at(static_cast<std::size_t>(c.options.rules.gammas->policy)) +=
                 expected.segments.front().gamma_counts;
+            bin_widths.insert(expected.histograms.energy_bin_keV);
         }
     }
+    CHECK(bin_widths == std::set<float>{4, 8, 16});
     for (const petacq::gpu::GammaCounts& n : of_policy) {
         CHECK(n.used + n.reused == n.triples);
         CHECK(n.used > 30);

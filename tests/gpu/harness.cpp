@@ -324,6 +324,10 @@ std::string run_and_compare(gpu::Pipeline& pipeline, const Case& c, Plan& plan, 
         compare_histogram("per_crystal", before.per_crystal, after.per_crystal, want.per_crystal);
     if (difference.empty())
         difference = compare_histogram("energy", before.energy, after.energy, want.energy);
+    if (difference.empty() && after.energy_bin_keV != want.energy_bin_keV) {
+        difference = "bins of " + std::to_string(after.energy_bin_keV) + " keV, expected " +
+                     std::to_string(want.energy_bin_keV);
+    }
     if (difference.empty()) {
         difference = compare_histogram("temperature_count", before.temperature_count, after.temperature_count,
                                        want.temperature_count);

@@ -258,7 +258,7 @@ Plan make_plan(const Case& c, const PlanOptions& options, Rng& rng) {
 
 Expected reference_run(const Case& c, const Plan& plan) {
     Expected expected;
-    expected.histograms = empty_histograms(c.setup.geometry);
+    expected.histograms = empty_histograms(c.options);
     if (c.options.spectra) expected.spectra = config::Spectra::none(c.setup.geometry);
     std::vector<std::uint64_t> closes;
     for (const PlannedSlice& slice : plan.slices) {

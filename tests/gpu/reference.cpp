@@ -168,21 +168,25 @@ void count_tag(gpu::TagCounts& counts, Fate fate) {
     if (fate == Fate::accepted) counts.accepted += 1;
 }
 
-gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry) {
+gpu::SinglesHistograms empty_histograms(const gpu::PipelineOptions& options) {
+    const config::Geometry& geometry = options.geometry;
     const std::size_t detectors = std::size_t{geometry.bdm_count} * geometry.du_count;
     gpu::SinglesHistograms h;
     h.per_crystal.assign(geometry.crystal_count(), 0);
     h.energy.assign(std::size_t{geometry.bdm_count} * config::energy_bins, 0);
     h.temperature_sum_16ths.assign(detectors, 0);
     h.temperature_count.assign(detectors, 0);
+    // Widths of 4 keV, or of 8 or 16 keV if gammas would lie in the last bin.
+    if (const auto& gammas = options.rules.gammas)
+        h.energy_bin_keV = gammas->upper <= 1020 ? 4.0F : gammas->upper <= 2040 ? 8.0F : 16.0F;
     return h;
 }
 
 namespace {
 
-std::size_t bin_of(float energy) {
+std::size_t bin_of(float energy, float width) {
     std::size_t bin = 0;
-    while (bin < 255 && energy >= static_cast<float>(bin + 1) * 4.0F)
+    while (bin < 255 && energy >= static_cast<float>(bin + 1) * width)
         ++bin;
     return bin;
 }
@@ -198,8 +202,8 @@ void add_to_spectra(config::Spectra& spectra, const config::Geometry& geometry, 
     const std::size_t size = geometry.position_size;
     spectra.floods.at(unit * size * size + byte_at(frame, 10) + byte_at(frame, 11) * size) += 1;
     if (converted.in_crystal)
-        spectra.energies.at(converted.single.crystal * std::size_t{256} + bin_of(converted.single.energy)) +=
-            1;
+        spectra.energies.at(converted.single.crystal * std::size_t{256} +
+                            bin_of(converted.single.energy, 4)) += 1;
 }
 
 void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
@@ -207,7 +211,8 @@ void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometr
     if (!converted.in_crystal) return;
     if (converted.in_energy_window) histograms.per_crystal.at(converted.single.crystal) += 1;
     const std::size_t bins = config::energy_bins;
-    histograms.energy.at(converted.bdm * bins + bin_of(converted.single.energy)) += 1;
+    const std::size_t bin = bin_of(converted.single.energy, histograms.energy_bin_keV);
+    histograms.energy.at(converted.bdm * bins + bin) += 1;
     const std::size_t detector = std::size_t{converted.bdm} * geometry.du_count + converted.du;
     histograms.temperature_sum_16ths.at(detector) += converted.temperature_16ths;
     histograms.temperature_count.at(detector) += 1;

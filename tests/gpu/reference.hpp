@@ -74,7 +74,7 @@ CrystalNumbers reference_crystal(const config::Geometry& geometry, std::uint32_t
 
 void count_fate(gpu::FrameCounts& counts, Fate fate);
 void count_tag(gpu::TagCounts& counts, Fate fate);
-gpu::SinglesHistograms empty_histograms(const config::Geometry& geometry);
+gpu::SinglesHistograms empty_histograms(const gpu::PipelineOptions& options);
 void add_to_histograms(gpu::SinglesHistograms& histograms, const config::Geometry& geometry,
                        const Converted& converted);
 

@@ -127,7 +127,7 @@ __device__ void count_in_spectra(const SpectraArrays& spectra, net::FrameWords f
     atomicAdd(&spectra.floods[cell], 1U);
     if (!inside) return;
     const std::uint64_t row = std::uint64_t{crystal} * config::energy_bins;
-    atomicAdd(&spectra.energies[row + energy_bin(energy)], 1U);
+    atomicAdd(&spectra.energies[row + energy_bin(energy, spectra_bins_per_keV)], 1U);
 }
 
 /// A frame inside a crystal, in the temperatures of its unit.
@@ -252,9 +252,8 @@ __global__ void __launch_bounds__(threads, 2) convert_kernel(const __grid_consta
                 const std::uint32_t unit = frame_unit<version>(words[k], t);
                 const bool is_below = energy[k] < t.lower;
                 const bool is_above = energy[k] > t.upper;
-                atomicAdd(
-                    &own.energy[net::bdm_of<version>(words[k]) * config::energy_bins + energy_bin(energy[k])],
-                    1U);
+                const std::uint32_t bin = energy_bin(energy[k], singles_bins_per_keV<with_gammas>(t));
+                atomicAdd(&own.energy[net::bdm_of<version>(words[k]) * config::energy_bins + bin], 1U);
                 add_temperature<in_shared>(own, a.histograms, unit,
                                            net::temperature_16ths_of<version>(words[k]));
                 if (!is_below && !is_above) atomicAdd(&a.histograms.per_crystal[entry[k].crystal], 1U);

@@ -125,6 +125,7 @@ void Converter::fold(const SliceHistograms& slice, const Event& folded) const {
 void Converter::copy_histograms(SinglesHistograms& out) const {
     const OnDevice on(device_);
     histograms_.copy(out, books_);
+    out.energy_bin_keV = tables_->view().singles_bin_keV();
 }
 
 void Converter::take_spectra(config::Spectra& out) {

@@ -4,6 +4,8 @@
 #include <thread>
 
 #include "daemon/http/rate_history.hpp"
+#include "daemon/http/singles.hpp"
+#include "daemon/run/histograms.hpp"
 #include "tests/daemon/control/fixture.hpp"
 #include "tests/daemon/http/fixture.hpp"
 #include "tests/support/catch.hpp"
@@ -71,6 +73,17 @@ TEST_CASE("singles since the start", "[http]") {
     CHECK(singles["interval"].is_null());
     CHECK(singles["interval_s"].is_null());
     CHECK(singles["since_start"]["per_crystal"] == json::array({1, 2, 3, 4, 5, 0, 7, 8, 9, 10, 11, 12}));
+}
+
+TEST_CASE("the spectra of singles say how wide their bins are", "[http]") {
+    petacq::gpu::SinglesHistograms histograms = *ring_histograms(1);
+    const petacq::config::Geometry g = small_ring().geometry;
+    CHECK(json::parse(singles_document(g, nullptr, nullptr, 0))["energy_bin_keV"].is_null());
+    for (const int width : {4, 8, 16}) {
+        histograms.energy_bin_keV = static_cast<float>(width);
+        CHECK(json::parse(singles_document(g, &histograms, nullptr, 0))["energy_bin_keV"] == width);
+        CHECK(to_json(histograms, g)["energy_bin_keV"] == width);
+    }
 }
 
 TEST_CASE("a status without new histograms keeps the interval of the singles", "[http]") {

@@ -81,9 +81,12 @@ class PageFigures(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("charts.gamma_energies.data.datasets.map(d => d.data.map(p => [p.x, p.y]))"),
                              [[[702.5, 7], [707.5, 8]], [[702.5, 3], [707.5, 4]]])
             self.assertEqual(page.evaluate(ROWS % "gamma-energies-table"), [["700", "7", "3"], ["705", "8", "4"]])
-            # The axis of the spectrum reaches to the end of the window, though the spectrum does not.
+            # The axis of the spectrum reaches to the end of the window, and to that of the bins.
             self.assertEqual(page.evaluate("charts.spectrum.scales.x.max"), 1200)
             self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data.at(-1).x"), 1018)
+            page.evaluate("charts.showSpectrum(Array(256).fill(1), 8, energy_windows)")
+            self.assertEqual(page.evaluate("charts.spectrum.scales.x.max"), 2000)
+            self.assertEqual(page.evaluate("charts.spectrum.data.datasets[0].data.at(-1).x"), 2036)
             # Another daemon has no gammas.
             status = page.evaluate("fetch('/status').then(r => r.json())")
             status["uptime_s"] += 1

@@ -312,8 +312,11 @@ TEST_CASE("sources and modules of the document") {
     CHECK(make_modules(seen)[3]["expected_randoms_per_s"] == 0);  // no singles in the energy window
     auto counted = std::make_shared<gpu::SinglesHistograms>(*now->histograms);
     counted->per_crystal[0] = 3'000;
+    counted->energy_bin_keV = 8;
     now->histograms = counted;
     CHECK(make_modules(seen)[3]["expected_randoms_per_s"] == Approx(12));
+    CHECK(make_modules(seen)[3]["peak_keV"] == Approx(1020));
+    CHECK(make_modules(seen)[3]["mean_keV"] == Approx(1020));
     second->sums.counts.decided = 0;
     CHECK(make_modules(seen)[3]["expected_randoms_per_s"].is_null());
     CHECK(make_modules(seen)[3]["dead_time_fraction"] == Approx(1e4 * 1e-6));

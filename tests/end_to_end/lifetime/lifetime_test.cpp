@@ -110,6 +110,25 @@ TEST_CASE("lifetimes are those of the simulator where chance adds many gammas an
     check(found, "ortho_ns", 1.8, 0);
     check(found, "ortho_intensity", 0.28, 0);
     CHECK(found["ortho_intensity"]["error"] < 0.01);
+
+    // The gammas lie in the spectrum of the singles.
+    const json histograms = json::parse(read_file(run + "/histograms.json"));
+    REQUIRE(histograms["energy_bin_keV"] == 8);
+    const auto counted = [&](double from_keV, double to_keV) {
+        std::int64_t sum = 0;
+        for (const json& module : histograms["energy"]) {
+            for (std::size_t bin = 0; bin < 255; ++bin) {
+                const double energy = static_cast<double>(bin) * 8;
+                if (energy + 8 > from_keV && energy < to_keV) sum += module.at(bin).get<std::int64_t>();
+            }
+        }
+        return sum;
+    };
+    const json ledger = site.run_json("a")["ledger"]["gammas"];
+    const auto gammas = ledger["used"].get<std::int64_t>() + ledger["unused"].get<std::int64_t>();
+    CHECK(gammas > 1000);
+    CHECK(counted(0.86 * 1157, 1.15 * 1157) >= gammas);
+    CHECK(counted(0.86 * 1157 + 8, 1.15 * 1157 - 8) <= gammas);
 }
 
 TEST_CASE("lifetimes of a scanner that turns", "[e2e][lifetime]") {

@@ -32,8 +32,8 @@ void add(Counts& to, const Counts& more) {
 
 void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t time_bin, PairHistograms& h) {
     ++h.pairs;
-    ++h.energy[energy_bin(c.energy_a)];
-    ++h.energy[energy_bin(c.energy_b)];
+    ++h.energy[energy_bin(c.energy_a, config::energy_bin_keV)];
+    ++h.energy[energy_bin(c.energy_b, config::energy_bin_keV)];
     ++h.crystals[c.crystal_a];
     ++h.crystals[c.crystal_b];
     ++h.time[time_bin];
@@ -57,8 +57,8 @@ void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t tim
 
 }  // namespace
 
-std::uint32_t energy_bin(float energy) {
-    const auto bin = energy * static_cast<float>(1 / config::energy_bin_keV);  // a power of two: exact
+std::uint32_t energy_bin(float energy, float bin_keV) {
+    const float bin = energy * (1 / bin_keV);
     // The negation covers NaN.
     if (!(bin >= 0 && bin < static_cast<float>(config::energy_bins))) return config::energy_bins - 1;
     return static_cast<std::uint32_t>(bin);

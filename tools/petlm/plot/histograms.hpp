@@ -19,9 +19,9 @@ namespace petacq::petlm {
 using Counts = std::vector<std::uint64_t>;
 using sinogram::LineBins;
 
-/// Spectra have bins of 4 keV from 0 to 1020 keV, and a last one for all other values.
-
-std::uint32_t energy_bin(float energy);
+/// The bin of an energy in a spectrum with bins of that width, a power of two. The last one is for all values
+/// that are in no other.
+std::uint32_t energy_bin(float energy, float bin_keV);
 
 /// Equal bins of detector time.
 struct TimeBins {
@@ -80,7 +80,7 @@ struct PairHistograms {
     PairHistograms& operator+=(const PairHistograms& other);
 
     std::uint64_t pairs = 0;
-    Counts energy;      ///< [config::energy_bins] of both photons
+    Counts energy;      ///< [config::energy_bins] of config::energy_bin_keV, of both photons
     Counts crystals;    ///< [crystal] of both photons
     Counts difference;  ///< time of the crystal with the larger number minus that of the other
     std::uint64_t beyond_window = 0;

@@ -10,11 +10,12 @@ namespace {
 
 constexpr double height = 360;
 constexpr std::size_t shown_bins = config::energy_bins - 1;  // the last bin is not on the axis
+constexpr double pairs_bin_keV = config::energy_bin_keV;
 
-std::vector<double> energy_edges() {
+std::vector<double> energy_edges(double bin_keV) {
     std::vector<double> edges;
     for (std::size_t i = 0; i <= shown_bins; ++i)
-        edges.push_back(static_cast<double>(i) * config::energy_bin_keV);
+        edges.push_back(static_cast<double>(i) * bin_keV);
     return edges;
 }
 
@@ -23,7 +24,7 @@ std::vector<double> spectrum(const Counts& counts) {
 }
 
 /// An axis around all counts, rounded to 50 keV.
-Axis energy_axis(std::initializer_list<std::span<const double>> spectra, bool from_zero) {
+Axis energy_axis(std::initializer_list<std::span<const double>> spectra, double bin_keV, bool from_zero) {
     std::size_t first = shown_bins;
     std::size_t last = 0;
     for (const auto& values : spectra) {
@@ -35,15 +36,15 @@ Axis energy_axis(std::initializer_list<std::span<const double>> spectra, bool fr
     }
     if (last == 0 || from_zero) first = 0;
     if (last == 0) last = shown_bins;
-    const double from = std::floor(static_cast<double>(first) * config::energy_bin_keV / 50) * 50;
-    const double to = std::ceil(static_cast<double>(last) * config::energy_bin_keV / 50) * 50;
+    const double from = std::floor(static_cast<double>(first) * bin_keV / 50) * 50;
+    const double to = std::ceil(static_cast<double>(last) * bin_keV / 50) * 50;
     return {"energy (keV)", from, to};
 }
 
-std::string peak_text(const std::vector<double>& values) {
+std::string peak_text(const std::vector<double>& values, double bin_keV) {
     const auto peak = std::max_element(values.begin(), values.end());
     if (peak == values.end() || *peak <= 0) return "There are none.";
-    const double at = (static_cast<double>(peak - values.begin()) + 0.5) * config::energy_bin_keV;
+    const double at = (static_cast<double>(peak - values.begin()) + 0.5) * bin_keV;
     return fmt::format("The fullest bin is at {:.0f} keV.", at);
 }
 
@@ -60,10 +61,10 @@ std::string window_text(const PictureData& data) {
 }
 
 /// The first two fields of a row of a CSV; the last bin reaches to infinity.
-std::string energy_range(std::size_t bin) {
-    const double from = static_cast<double>(bin) * config::energy_bin_keV;
+std::string energy_range(std::size_t bin, double bin_keV) {
+    const double from = static_cast<double>(bin) * bin_keV;
     if (bin == shown_bins) return fmt::format("{},inf", from);
-    return fmt::format("{},{}", from, from + config::energy_bin_keV);
+    return fmt::format("{},{}", from, from + bin_keV);
 }
 
 }  // namespace
@@ -71,26 +72,28 @@ std::string energy_range(std::size_t bin) {
 Picture energy_of_singles(const PictureData& data) {
     const Singles& singles = *data.singles;
     const std::vector<double> values = spectrum(singles.energy);
+    const double bin_keV = singles.energy_bin_keV;
+    const std::string peak = peak_text(values, bin_keV);
     Picture p;
     p.name = "energy-singles";
     p.title = "Energy of the singles";
     p.caption = fmt::format(
-        "{} of the run, in bins of 4 keV (from {}). {}{}",
+        "{} of the run, in bins of {} keV (from {}). {}{}",
         singles.all_energies ? "All converted singles, whatever their energy," : "Singles that were saved",
-        singles.from, peak_text(values), window_text(data));
-    p.alt = "Histogram of the energies of single photons in keV. " + peak_text(values);
+        bin_keV, singles.from, peak, window_text(data));
+    p.alt = "Histogram of the energies of single photons in keV. " + peak;
     p.height = height;
-    p.draw = [&data, values](cairo_t* cairo, const Theme& theme) {
+    p.draw = [&data, values, bin_keV](cairo_t* cairo, const Theme& theme) {
         Plot plot(cairo, theme, {0, 0, picture_width, height},
-                  energy_axis({values}, data.singles->all_energies),
-                  count_axis("singles per 4 keV", {values}));
-        plot.steps(energy_edges(), values, {theme.singles, true});
+                  energy_axis({values}, bin_keV, data.singles->all_energies),
+                  count_axis(fmt::format("singles per {} keV", bin_keV), {values}));
+        plot.steps(energy_edges(bin_keV), values, {theme.singles, true});
         draw_window(plot, data);
     };
-    p.csv = [&data](OutputFile& out) {
+    p.csv = [&data, bin_keV](OutputFile& out) {
         out.text("from_keV,to_keV,singles\n");
         for (std::size_t i = 0; i < config::energy_bins; ++i)
-            print(out, "{},{}\n", energy_range(i), data.singles->energy[i]);
+            print(out, "{},{}\n", energy_range(i, bin_keV), data.singles->energy[i]);
     };
     return p;
 }
@@ -98,28 +101,31 @@ Picture energy_of_singles(const PictureData& data) {
 Picture energy_of_pairs(const PictureData& data) {
     const std::vector<double> prompts = spectrum(data.pairs.prompts.energy);
     const std::vector<double> delayeds = spectrum(data.pairs.delayeds.energy);
+    const std::string peak = peak_text(prompts, pairs_bin_keV);
     Picture p;
     p.name = "energy-pairs";
     p.title = "Energy of the photons in pairs";
     p.caption =
-        fmt::format("Both photons of each coincidence, in bins of 4 keV, from the list-mode. Prompts: {}{}",
-                    peak_text(prompts), window_text(data));
-    p.alt = "Histogram of the energies of the photons in coincidences in keV. Prompts: " + peak_text(prompts);
+        fmt::format("Both photons of each coincidence, in bins of {} keV, from the list-mode. Prompts: {}{}",
+                    pairs_bin_keV, peak, window_text(data));
+    p.alt = "Histogram of the energies of the photons in coincidences in keV. Prompts: " + peak;
     p.height = height;
     p.draw = [&data, prompts, delayeds](cairo_t* cairo, const Theme& theme) {
-        Plot plot(cairo, theme, {0, 0, picture_width, height}, energy_axis({prompts, delayeds}, false),
-                  count_axis("photons per 4 keV", {prompts, delayeds}), {0, legend_height});
+        Plot plot(cairo, theme, {0, 0, picture_width, height},
+                  energy_axis({prompts, delayeds}, pairs_bin_keV, false),
+                  count_axis(fmt::format("photons per {} keV", pairs_bin_keV), {prompts, delayeds}),
+                  {0, legend_height});
         const std::vector<LegendEntry> entries = {{"prompts", {theme.prompts, true}},
                                                   {"delayeds", {theme.delayeds, true, true}}};
-        plot.steps(energy_edges(), prompts, entries[0].pen);
-        if (data.delayeds()) plot.steps(energy_edges(), delayeds, entries[1].pen);
+        plot.steps(energy_edges(pairs_bin_keV), prompts, entries[0].pen);
+        if (data.delayeds()) plot.steps(energy_edges(pairs_bin_keV), delayeds, entries[1].pen);
         draw_window(plot, data);
         plot.legend(std::span(entries).first(data.delayeds() ? 2 : 1));
     };
     p.csv = [&data](OutputFile& out) {
         out.text("from_keV,to_keV,prompts,delayeds\n");
         for (std::size_t i = 0; i < config::energy_bins; ++i)
-            print(out, "{},{},{}\n", energy_range(i), data.pairs.prompts.energy[i],
+            print(out, "{},{},{}\n", energy_range(i, pairs_bin_keV), data.pairs.prompts.energy[i],
                   data.pairs.delayeds.energy[i]);
     };
     return p;

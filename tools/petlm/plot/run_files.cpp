@@ -41,10 +41,13 @@ Singles from_histograms(const std::filesystem::path& file, const config::Scanner
     singles.crystals =
         numbers_of(document["crystals"], scanner.geometry.crystal_count(), file.string() + ": crystals");
     const auto& energy = document["energy"];
-    if (document.value("energy_bin_keV", nlohmann::json()) != config::energy_bin_keV || !energy.is_array() ||
-        energy.size() != scanner.geometry.bdm_count) {
+    const nlohmann::json width = document.value("energy_bin_keV", nlohmann::json());
+    if (!width.is_number() || width <= 0)
+        throw BadInput(file.string() + ": energy_bin_keV: expected a width above 0");
+    singles.energy_bin_keV = width.get<float>();
+    if (!energy.is_array() || energy.size() != scanner.geometry.bdm_count) {
         throw BadInput(file.string() + ": energy: expected spectra of " +
-                       std::to_string(scanner.geometry.bdm_count) + " modules in bins of 4 keV");
+                       std::to_string(scanner.geometry.bdm_count) + " modules");
     }
     singles.energy.resize(config::energy_bins);
     for (const auto& module : energy) {
@@ -59,6 +62,8 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
     RecordSource source(run, daemon::RecordKind::singles);
     Singles singles;
     singles.from = "singles.plm";
+    const auto& gammas = source.coverage().rules.gammas;
+    singles.energy_bin_keV = gammas ? config::singles_bin_keV(gammas->upper_keV) : config::energy_bin_keV;
     singles.energy.resize(config::energy_bins);
     singles.crystals.resize(scanner.geometry.crystal_count());
     daemon::ProgressLine progress("plotting singles", source.total_bytes());
@@ -70,7 +75,7 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
                                std::to_string(singles.crystals.size()));
             }
             ++singles.crystals[single.crystal];
-            ++singles.energy[energy_bin(single.energy)];
+            ++singles.energy[energy_bin(single.energy, singles.energy_bin_keV)];
         }
         progress.show(source.bytes_done());
     }

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "config/spectra.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "tests/tools/petlm/plot/support.hpp"
 
 using namespace petacq;
@@ -72,6 +73,28 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
     const double all = scanner.geometry.bdm_count * (scanner.geometry.bdm_count - 1) / 2.0;
     CHECK(table_of(run / "plot" / "energy-singles.csv").at("singles") == std::vector<double>(256, all));
     CHECK(table_of(run / "plot" / "singles-map.csv").at("counts") == std::vector<double>(hits.size(), 2));
+
+    // Of a run with gammas in wider bins.
+    histograms["energy_bin_keV"] = 8;
+    write_file(run / "histograms.json", histograms.dump());
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK(contains(read_file(run / "plot" / "energy-singles.csv"), "\n2032,2040,"));
+    CHECK(contains(read_file(run / "plot" / "energy-singles.csv"), "\n2040,inf,"));
+    CHECK(contains(read_file(run / "plot" / "report.html"), "in bins of 8 keV (from histograms.json)"));
+    std::filesystem::remove(run / "histograms.json");
+    std::filesystem::remove(run / "singles.plm");
+    daemon::Coverage coverage;
+    coverage.rules.gammas.emplace().upper_keV = 2050;
+    nlohmann::json description = file_description(scanner);
+    description["coverage"] = daemon::to_json(coverage);
+    {
+        daemon::ListModeWriter writer(run / "singles.plm", options, description);
+        writer.append(std::move(singles));
+        writer.finish();
+    }
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK(contains(read_file(run / "plot" / "energy-singles.csv"), "\n4080,inf,0"));
+    CHECK(contains(read_file(run / "plot" / "energy-singles.csv"), "\n1184,1200,32"));
 }
 
 TEST_CASE("a run's spectra are in the pictures", "[petlm][plot]") {
