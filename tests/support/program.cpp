@@ -154,15 +154,12 @@ void Process::lift_file_size_limit() const {
     limit_file_size(RLIM_INFINITY);
 }
 
-/// Below the time limit of CTest, which would leave the program running.
-constexpr std::chrono::seconds limit{240};
-
 Outcome run_program(const std::string& program, const std::vector<std::string>& arguments,
                     const ProcessOptions& options) {
     const TemporaryDirectory directory;
     Process process(program, arguments, directory / "output", options);
     Outcome outcome;
-    outcome.status = process.wait(limit);
+    outcome.status = process.wait(options.limit);
     outcome.out = process.output();
     outcome.err = process.errors();
     return outcome;

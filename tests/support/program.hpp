@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -24,6 +25,9 @@ struct ProcessOptions {
     std::string terminal = {};
     /// Descriptors that the program receives as 3, 4, ... and that stay open in the test.
     std::vector<int> descriptors = {};
+    /// How long `run_program` waits. The usual limit is below that of CTest, which would leave the program
+    /// running.
+    std::chrono::seconds limit{240};
 };
 
 /// A program that runs alongside the test.

@@ -1,6 +1,7 @@
 #include "tests/end_to_end/arrangements/chain.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -62,7 +63,8 @@ json example_scanner(const std::string& name) {
 }
 
 std::string output_of(const char* program, const std::vector<std::string>& arguments, int status) {
-    const Outcome outcome = run_program(program, arguments);
+    // Steps of the largest scanners take minutes on few cores.
+    const Outcome outcome = run_program(program, arguments, {.limit = std::chrono::minutes(30)});
     INFO(program << ' ' << arguments.at(0) << ' ' << arguments.at(1) << '\n' << outcome.out << outcome.err);
     REQUIRE(outcome.status == status);
     return outcome.out;

@@ -39,12 +39,12 @@ struct Example {
     double max_error = 0.03;  ///< of the mean
     json configuration = json::object();
     Chain::Medium filled = Chain::Medium::air;  ///< the cylinder `even`
+    bool one_ring = false;                      ///< of the modules along the axis
 };
 
-/// The part of the total-body scanner that is one ring of modules.
 json scanner_of(const Example& e) {
     json scanner = example_scanner(e.name);
-    if (std::string(e.name) == "total-body") {
+    if (e.one_ring) {
         scanner["modules"][0]["along_z"]["count"] = 1;
         scanner.erase("sources");
     }
@@ -246,5 +246,17 @@ TEST_CASE("image in kBq/ml: one ring of total-body", "[.long][arrangements]") {
                    .image = {4, 400},
                    .seen_mm = 160,
                    .points = {{20, -30, 10}, {-60, 40, -30}},
+                   .configuration = {{"coincidence", {{"window_ticks", 600}}}},
+                   .one_ring = true});
+}
+
+TEST_CASE("image in kBq/ml: total-body", "[.long][arrangements]") {
+    check_example({.name = "total-body",
+                   .even = {{{0, 0, 0}, 150, 2400, 12}, 29},
+                   .known = {{{0, 0, 0}, 100, 1500, 4}, 10},
+                   .body = {{{40, -30, 10}, 80, 1000, 4}, 10},
+                   .image = {4, 400},
+                   .seen_mm = 900,
+                   .points = {{20, -30, 10}, {-60, 40, -630}},
                    .configuration = {{"coincidence", {{"window_ticks", 600}}}}});
 }
