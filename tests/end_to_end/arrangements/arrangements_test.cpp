@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/scanner/arrangement.hpp"
+#include "tests/end_to_end/arrangements/chain.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
 #include "tests/support/catch.hpp"
@@ -91,7 +92,9 @@ json run_and_compare(const Site& site, const std::vector<std::string>& arguments
     }
     const std::string truth = (site.directory() / "petsim.truth").string();
     const std::string run = site.run("r").string();
-    check_ledger(site.run_json("r")["ledger"], summary, count_truth(truth));
+    const json document = site.run_json("r");
+    check_ledger(document["ledger"], summary,
+                 count_truth(truth, document["configuration"]["energy"]["lower_keV"]));
     const Outcome verify = run_program(PETLM_PROGRAM, {"verify", run});
     INFO(verify.out << verify.err);
     CHECK(verify.status == 0);
@@ -102,9 +105,6 @@ json run_and_compare(const Site& site, const std::vector<std::string>& arguments
     return json::parse(compare.out);
 }
 
-const json any_modules = {{"coincidence", {{"min_module_difference", nullptr}}},
-                          {"sources", {{"accept_any", true}}}};
-
 }  // namespace
 
 TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode", "[e2e][arrangements]") {
@@ -114,8 +114,7 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
                             Case{"total-body", {20, -30, 10}, 0.4}, Case{"two-heads", {2, -3, 4}, 0.3, "6"},
                             Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
     INFO(c.scanner);
-    const Site site(any_modules, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
-                                     "scanners" / (c.scanner + ".scanner.json"));
+    const Site site(example_configuration(c.scanner), example_scanner_file(c.scanner));
     const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
                            std::to_string(c.point_mm[2]);
     const json compared =
@@ -137,7 +136,8 @@ TEST_CASE("a scanner with units that do not exist: every fault is counted as the
     const TemporaryDirectory directory;
     const std::filesystem::path file = directory / "odd.scanner.json";
     write_file(file, odd_description().dump());
-    const Site site(any_modules, file);
+    const Site site(
+        {{"coincidence", {{"min_module_difference", nullptr}}}, {"sources", {{"accept_any", true}}}}, file);
     std::vector<std::string> arguments{"--point",
                                        "1,2,3,4",
                                        "--duration-s",
