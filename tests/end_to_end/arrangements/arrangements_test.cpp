@@ -12,6 +12,8 @@
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/image_file.hpp"
+#include "tests/support/largest_scanner.hpp"
 #include "tests/support/odd_scanner.hpp"
 
 using namespace petacq::test;
@@ -162,4 +164,44 @@ TEST_CASE("a scanner with units that do not exist: every fault is counted as the
     const json compared = run_and_compare(site, arguments);
     CHECK(compared["prompts"] > 500);
     CHECK(compared["prompts_expected"] == compared["prompts"]);
+}
+
+TEST_CASE("a scanner of 65536 modules: received, replayed and imaged", "[.long][arrangements]") {
+    const TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "largest.scanner.json";
+    write_file(file, largest_description().dump());
+    const Site site({{"sources", {{"accept_any", true}}},
+                     {"coincidence", {{"window_ticks", 600}, {"min_module_difference", nullptr}}}},
+                    file);
+    const std::array<double, 3> at{20, -30, 40};
+    const std::vector<std::string> scan{"--point",      "20,-30,40,1", "--sources",  "64",
+                                        "--duration-s", "0.1",         "--crystals", "depth",
+                                        "--efficiency", "1",           "--scatter",  "0"};
+    const json compared = run_and_compare(site, scan);
+    CHECK(compared["prompts"] > 50'000);
+    CHECK(compared["prompts_expected"] == compared["prompts"]);
+    const std::filesystem::path list = site.run("r") / "coincidences.plm";
+    const auto pairs = coincidences_of(list);
+    CHECK(std::any_of(pairs.begin(), pairs.end(), [](const Coincidence& pair) {
+        return std::max(pair.crystal_a, pair.crystal_b) >= 65'000;
+    }));
+
+    const std::string replayed = simulated_run(site, scan, "replayed");
+    CHECK(payload_of(std::filesystem::path(replayed) / "coincidences.plm") == payload_of(list));
+
+    const Outcome image =
+        run_program(PETLM_PROGRAM, {"image", replayed, "-o", (site.directory() / "image").string(),
+                                    "--voxel-mm", "8", "--fov-mm", "100", "--iterations", "1", "--scatter",
+                                    "none", "--backend", "cpu", "--no-cache"});
+    INFO(image.out << image.err);
+    REQUIRE(image.status == 0);
+    std::array<double, 3> found{};
+    float most = 0;
+    ImageFile(site.directory() / "image" / "image.nii").each([&](float value, double x, double y, double z) {
+        if (value <= most) return;
+        most = value;
+        found = {x, y, z};
+    });
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(found[i] == Approx(at[i]).margin(8));  // a voxel
 }
