@@ -1,4 +1,7 @@
 // Calibration files: HDF5 in, HDF5 out.
+#include <filesystem>
+#include <system_error>
+
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
 #include "config/hdf5/table.hpp"
@@ -30,6 +33,12 @@ CalibrationTables tables_of_calibration(const Geometry& g) {
 }  // namespace
 
 Calibration load_calibration(const std::filesystem::path& file, const Geometry& geometry) {
+    if (std::error_code ignored;
+        std::filesystem::status(file, ignored).type() == std::filesystem::file_type::not_found) {
+        throw IoError(
+            file.string() +
+            ": No such file or directory; petcal make makes the calibration of a simulated scanner");
+    }
     Calibration c;
     read_hdf5_file(file, [&](hid_t h5) {
         const CalibrationTables tables = tables_of_calibration(geometry);

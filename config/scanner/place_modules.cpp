@@ -181,23 +181,32 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<std::s
         boxes.push_back(box_of(m, types[m.type]));
         longest = std::max(longest, boxes.back().reach());
     }
-    // Along x, only modules whose middles are near each other can overlap.
+    const auto spread = [&](std::size_t axis) {
+        const auto [low, high] = std::minmax_element(
+            boxes.begin(), boxes.end(),
+            [&](const auto& a, const auto& b) { return a.middle[axis] < b.middle[axis]; });
+        return high->middle[axis] - low->middle[axis];
+    };
+    // Along the axis on which they are spread the furthest, few middles are so near each other that the boxes
+    // can overlap.
+    const std::size_t along = spread(2) > std::max(spread(0), spread(1)) ? 2 : spread(1) > spread(0) ? 1 : 0;
     std::vector<std::uint32_t> order(boxes.size());
     for (std::uint32_t i = 0; i < order.size(); ++i)
         order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return std::pair(boxes[a].middle[0], a) < std::pair(boxes[b].middle[0], b);
+        return std::pair(boxes[a].middle[along], a) < std::pair(boxes[b].middle[along], b);
     });
     const auto named = [&](std::uint32_t module) {
         return fmt::format("module {} (of /modules/{})", module, item_of[module]);
     };
     for (std::size_t i = 0; i < order.size(); ++i) {
         const ModuleBox& a = boxes[order[i]];
+        const double reach = a.reach() + longest;
         for (std::size_t k = i + 1; k < order.size(); ++k) {
             const ModuleBox& b = boxes[order[k]];
-            const double reach = a.reach() + b.reach();
-            if (b.middle[0] - a.middle[0] > a.reach() + longest) break;
-            if (std::abs(b.middle[1] - a.middle[1]) > reach || std::abs(b.middle[2] - a.middle[2]) > reach)
+            if (b.middle[along] - a.middle[along] > reach) break;
+            if (std::abs(b.middle[0] - a.middle[0]) > reach || std::abs(b.middle[1] - a.middle[1]) > reach ||
+                std::abs(b.middle[2] - a.middle[2]) > reach)
                 continue;
             const double mm = overlap_mm(a, b);
             if (mm < touching_mm) continue;

@@ -192,7 +192,7 @@ void ControlConnection::send(std::shared_ptr<const std::string> line, bool notif
     output_.push_back({std::move(line), notification});
     if (output_.size() == 1) {
         write();
-    } else if (output_bytes_ > context_->options.send_buffer_bytes) {
+    } else if (output_bytes_ - output_.front().text->size() > context_->options.send_buffer_bytes) {
         drop("it does not read what it asked for");
     }
 }

@@ -224,9 +224,12 @@ void ControlConnection::answer(const RpcCall& call, const ExchangePtr& exchange,
     if (!call.notification) {
         std::string text =
             answer.error ? rpc_error_text(call.id, *answer.error) : rpc_result_text(call.id, answer.result);
-        if (exchange->answer_bytes + text.size() > context_->options.send_buffer_bytes) {
-            text = rpc_error_text(call.id,
-                                  RpcError(rpc_internal_error, "the answer is larger than the send buffer"));
+        // One alone is sent whatever its size: the status of a large scanner is many megabytes.
+        if (exchange->answer_bytes > 0 &&
+            exchange->answer_bytes + text.size() > context_->options.send_buffer_bytes) {
+            text = rpc_error_text(
+                call.id,
+                RpcError(rpc_internal_error, "the answers of the batch are larger than the send buffer"));
             context_->errors.add();
         }
         exchange->answer_bytes += text.size();

@@ -10,6 +10,7 @@
 #include "config/scanner/depth_of_interaction.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/largest_scanner.hpp"
 
 namespace petacq::test {
 
@@ -141,6 +142,23 @@ TEST_CASE("arrangement: which groups pair") {
             rings.insert(crystal.ring);
         CHECK(rings.size() == 16);
     }
+}
+
+TEST_CASE("arrangement: 65536 modules are the most, and 256 with frames of version 1") {
+    json document = largest_description();
+    const config::Scanner largest = config::scanner_from_json(document);
+    CHECK(largest.geometry.bdm_count == 65'536);
+    CHECK(largest.geometry.crystal_count() == 65'536);
+    const json one_more =
+        json::parse(R"({"type": "m", "place": {"front_mm": [0, 0, 900], "outward": [0, 0, 1]}})");
+    document["modules"].push_back(one_more);
+    CHECK(refusal(document) == "/modules/1: expected at most 65536 modules in all, found 65537");
+
+    document["modules"] = {{{"type", "m"}, {"ring", {{"count", 256}, {"radius_mm", 168}}}}};
+    document["frame_version"] = 1;
+    CHECK(config::scanner_from_json(document).geometry.bdm_count == 256);
+    document["modules"].push_back(one_more);
+    CHECK(refusal(document) == "/channel_map: expected at most 256 BDMs with frame_version 1, found 257");
 }
 
 TEST_CASE("arrangement: mistakes are refused with what was expected") {

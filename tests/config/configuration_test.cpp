@@ -298,11 +298,17 @@ TEST_CASE("source ids need sequenced framing") {
 }
 
 TEST_CASE("the examples load, and their scanners fit") {
-    const auto name = GENERATE(as<std::string>{}, "small", "mouse");
-    const auto c = config::load_configuration(example(name + ".json"));
-    CHECK(c.scanner == example(name + ".scanner.json"));
-    CHECK(c.data_dir == example("data"));
-    CHECK(c.control.socket == example("petacqd.sock"));
+    const std::filesystem::path path =
+        GENERATE(as<std::string>{}, "small", "mouse", "scanners/box", "scanners/hexagon", "scanners/insert",
+                 "scanners/monolithic", "scanners/partial-ring", "scanners/phoswich", "scanners/total-body",
+                 "scanners/two-heads", "scanners/two-rings", "scanners/unequal-blocks");
+    const std::string name = path.filename();
+    const std::filesystem::path folder = example(path).parent_path();
+    const auto c = config::load_configuration(folder / (name + ".json"));
+    CHECK(c.scanner == folder / (name + ".scanner.json"));
+    CHECK(c.calibration == folder / (name + ".h5"));
+    CHECK(c.data_dir == folder / "data");
+    CHECK(c.control.socket == folder / "petacqd.sock");
     CHECK(c.receive.sockets.at(0).address == "127.0.0.1");
     CHECK(c.receive.sockets.at(0).port == 9601);
     const auto scanner = config::load_scanner(c.scanner);

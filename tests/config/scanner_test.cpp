@@ -156,6 +156,8 @@ TEST_CASE("frames of version 2 name more modules, and crystals of a block") {
     g["channels"] = 65'536;
     CHECK(about() ==
           "/geometry/bdm_count: expected channels * modules.y * modules.z = 4294967296, found 65536");
+    g["bdm_count"] = 65'537;
+    CHECK(about() == "/geometry/bdm_count: expected an integer from 1 to 65536, found 65537");
 
     document = json_of(example("mouse.scanner.json"));
     document.erase("sources");

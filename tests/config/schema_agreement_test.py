@@ -30,8 +30,8 @@ assert checked >= 4, f"expected the examples in {folder}, found {checked}"
 
 # The program refuses these documents, too (tests/config/configuration_test.cpp).
 small = load(folder / "examples" / "small.json")
-for path in sorted((folder / "examples" / "scanners").glob("*.scanner.json")):
-    jsonschema.validate(load(path), load(folder / SCHEMAS["arrangement"]))
+for path in sorted((folder / "examples" / "scanners").glob("*.json")):
+    jsonschema.validate(load(path), load(folder / SCHEMAS["arrangement" if path.name.endswith(".scanner.json") else "petacqd"]))
 refused = {
     "unknown key": {**small, "recieve": {}},
     "wrong type": {**small, "log_level": 3},

@@ -6,7 +6,7 @@
 
 namespace petacq::test {
 
-TruthCounts count_truth(const std::filesystem::path& file) {
+TruthCounts count_truth(const std::filesystem::path& file, double lower_keV) {
     TruthCounts counts;
     for (const sim::TruthRecord& frame : sim::read_truth(file)) {
         if ((frame.flags & (sim::truth_lost | sim::truth_tag)) != 0) continue;
@@ -23,7 +23,7 @@ TruthCounts count_truth(const std::filesystem::path& file) {
             ++counts.after_reset;
         } else if (wild) {
             ++counts.time_jump;
-        } else if (frame.energy < 350) {
+        } else if (frame.energy < lower_keV) {
             ++counts.below_window;
         } else if (frame.energy > 650) {
             ++counts.above_window;

@@ -8,7 +8,7 @@
 namespace petacq::test {
 
 /// The fates of the frames in datagrams that are neither malformed nor duplicate, counted from the truth
-/// file. The energy window is 350 to 650 keV.
+/// file. The energy window ends at 650 keV.
 struct TruthCounts {
     std::uint64_t received = 0;
     std::uint64_t unreadable = 0;  ///< marker, address, position
@@ -18,7 +18,7 @@ struct TruthCounts {
     std::uint64_t above_window = 0;
     std::uint64_t accepted = 0;
 };
-TruthCounts count_truth(const std::filesystem::path& file);
+TruthCounts count_truth(const std::filesystem::path& file, double lower_keV = 350);
 
 /// Checks every counter of a run's ledger that the simulator determines; nothing may be lost between
 /// simulator and daemon, and no frame may be late. For streams without resets.

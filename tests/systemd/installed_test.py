@@ -5,6 +5,7 @@ Every program with its man page and completion, units that systemd and its helpe
 somewhere, and a configuration to begin with that is good.
 """
 
+import json
 import os
 import pathlib
 import re
@@ -61,6 +62,22 @@ with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
     wanted(list(prefix.glob("share/doc/*/slurm/resort-mpi.sbatch")) or "petlm-mpi" not in programs, "the script for Slurm")
     example = next(prefix.glob("share/doc/*/examples"))
     wanted(list(example.glob("monitoring/*.yml")) and list(example.glob("monitoring/*.json")), "examples for Prometheus and Grafana")
+
+    # Each example of a configuration: with the calibration and the directory that its page makes, it is good.
+    examples = [path for path in example.glob("**/*.json") if path.with_name(f"{path.stem}.scanner.json").exists()]
+    wanted(len(examples) == 12, f"12 examples of a configuration, found {len(examples)}")
+    for path in examples:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        document["receive"]["sockets"][0]["port"] = 0  # the port of the example may be in use
+        document["http"] = {"listen": "127.0.0.1:0"}
+        path.write_text(json.dumps(document), encoding="utf-8")
+        (path.parent / document["data_dir"]).mkdir(exist_ok=True)
+        for command in (["petcal", "make", "--bins", "1", "--scanner", path.parent / document["scanner"],
+                         "--output", path.parent / document["calibration"]],
+                        ["petacqd", "--check", "--config", path]):
+            done = subprocess.run([prefix / "bin" / command[0], *command[1:]], check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            wanted(done.returncode == 0, f"an example that is good: {done.stdout}")
 
     # The steps before the first start.
     subprocess.run([prefix / "bin/petcal", "make", "--scanner", settings / "mouse.scanner.json", "--output",

@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "config/scanner/arrangement.hpp"
+#include "tests/end_to_end/arrangements/chain.hpp"
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/end_to_end/truth_counts.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/image_file.hpp"
+#include "tests/support/largest_scanner.hpp"
 #include "tests/support/odd_scanner.hpp"
 
 using namespace petacq::test;
@@ -91,7 +94,9 @@ json run_and_compare(const Site& site, const std::vector<std::string>& arguments
     }
     const std::string truth = (site.directory() / "petsim.truth").string();
     const std::string run = site.run("r").string();
-    check_ledger(site.run_json("r")["ledger"], summary, count_truth(truth));
+    const json document = site.run_json("r");
+    check_ledger(document["ledger"], summary,
+                 count_truth(truth, document["configuration"]["energy"]["lower_keV"]));
     const Outcome verify = run_program(PETLM_PROGRAM, {"verify", run});
     INFO(verify.out << verify.err);
     CHECK(verify.status == 0);
@@ -102,9 +107,6 @@ json run_and_compare(const Site& site, const std::vector<std::string>& arguments
     return json::parse(compare.out);
 }
 
-const json any_modules = {{"coincidence", {{"min_module_difference", nullptr}}},
-                          {"sources", {{"accept_any", true}}}};
-
 }  // namespace
 
 TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode", "[e2e][arrangements]") {
@@ -114,8 +116,7 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
                             Case{"total-body", {20, -30, 10}, 0.4}, Case{"two-heads", {2, -3, 4}, 0.3, "6"},
                             Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
     INFO(c.scanner);
-    const Site site(any_modules, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
-                                     "scanners" / (c.scanner + ".scanner.json"));
+    const Site site(example_configuration(c.scanner), example_scanner_file(c.scanner));
     const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
                            std::to_string(c.point_mm[2]);
     const json compared =
@@ -137,7 +138,8 @@ TEST_CASE("a scanner with units that do not exist: every fault is counted as the
     const TemporaryDirectory directory;
     const std::filesystem::path file = directory / "odd.scanner.json";
     write_file(file, odd_description().dump());
-    const Site site(any_modules, file);
+    const Site site(
+        {{"coincidence", {{"min_module_difference", nullptr}}}, {"sources", {{"accept_any", true}}}}, file);
     std::vector<std::string> arguments{"--point",
                                        "1,2,3,4",
                                        "--duration-s",
@@ -162,4 +164,44 @@ TEST_CASE("a scanner with units that do not exist: every fault is counted as the
     const json compared = run_and_compare(site, arguments);
     CHECK(compared["prompts"] > 500);
     CHECK(compared["prompts_expected"] == compared["prompts"]);
+}
+
+TEST_CASE("a scanner of 65536 modules: received, replayed and imaged", "[.long][arrangements]") {
+    const TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "largest.scanner.json";
+    write_file(file, largest_description().dump());
+    const Site site({{"sources", {{"accept_any", true}}},
+                     {"coincidence", {{"window_ticks", 600}, {"min_module_difference", nullptr}}}},
+                    file);
+    const std::array<double, 3> at{20, -30, 40};
+    const std::vector<std::string> scan{"--point",      "20,-30,40,1", "--sources",  "64",
+                                        "--duration-s", "0.1",         "--crystals", "depth",
+                                        "--efficiency", "1",           "--scatter",  "0"};
+    const json compared = run_and_compare(site, scan);
+    CHECK(compared["prompts"] > 50'000);
+    CHECK(compared["prompts_expected"] == compared["prompts"]);
+    const std::filesystem::path list = site.run("r") / "coincidences.plm";
+    const auto pairs = coincidences_of(list);
+    CHECK(std::any_of(pairs.begin(), pairs.end(), [](const Coincidence& pair) {
+        return std::max(pair.crystal_a, pair.crystal_b) >= 65'000;
+    }));
+
+    const std::string replayed = simulated_run(site, scan, "replayed");
+    CHECK(payload_of(std::filesystem::path(replayed) / "coincidences.plm") == payload_of(list));
+
+    const Outcome image =
+        run_program(PETLM_PROGRAM, {"image", replayed, "-o", (site.directory() / "image").string(),
+                                    "--voxel-mm", "8", "--fov-mm", "100", "--iterations", "1", "--scatter",
+                                    "none", "--backend", "cpu", "--no-cache"});
+    INFO(image.out << image.err);
+    REQUIRE(image.status == 0);
+    std::array<double, 3> found{};
+    float most = 0;
+    ImageFile(site.directory() / "image" / "image.nii").each([&](float value, double x, double y, double z) {
+        if (value <= most) return;
+        most = value;
+        found = {x, y, z};
+    });
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(found[i] == Approx(at[i]).margin(8));  // a voxel
 }

@@ -24,18 +24,15 @@ Site site_with(const json& scanner, const json& configuration) {
 }
 
 json complete(const json& configuration, bool has_sources) {
-    const json own = {
+    json all = {
         {"sources", {{"accept_any", !has_sources}}},
         {"spectra", {{"enabled", true}}},
         {"receive", {{"batch_count", 256}}},
         {"listmode", {{"block_bytes", 1048576}}},
         {"pipeline", {{"slice_frames", 500000}}},
         {"coincidence", {{"window_ticks", 400}, {"delay_ticks", 10000}, {"min_module_difference", nullptr}}}};
-    json all = own;
-    all.merge_patch(configuration);
-    // A merge patch takes null for absence.
-    if (!configuration.contains("/coincidence/min_module_difference"_json_pointer))
-        all["coincidence"]["min_module_difference"] = nullptr;
+    for (const auto& [section, keys] : configuration.items())
+        all[section].update(keys);  // no merge patch: the Site is to see what is null
     return all;
 }
 
@@ -57,9 +54,24 @@ std::string EvenCylinder::text() const {
     return text;
 }
 
+std::filesystem::path example_scanner_file(const std::string& name) {
+    return std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" / "scanners" /
+           (name + ".scanner.json");
+}
+
 json example_scanner(const std::string& name) {
-    return json::parse(read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
-                                 "scanners" / (name + ".scanner.json")));
+    return json::parse(read_file(example_scanner_file(name)));
+}
+
+json example_configuration(const std::string& name) {
+    json all = json::parse(read_file(example_scanner_file(name).parent_path() / (name + ".json")));
+    for (const char* const key : {"$schema", "scanner", "calibration", "data_dir", "receive", "control"})
+        all.erase(key);
+    json coincidence = {
+        {"window_ticks", nullptr}, {"delay_ticks", nullptr}, {"min_module_difference", nullptr}};
+    coincidence.update(all["coincidence"]);
+    all["coincidence"] = coincidence;
+    return all;
 }
 
 std::string output_of(const char* program, const std::vector<std::string>& arguments, int status) {

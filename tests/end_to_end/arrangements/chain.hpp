@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -81,7 +82,11 @@ class Chain {
 };
 
 /// One of the example scanners of the long form.
+std::filesystem::path example_scanner_file(const std::string& name);
 nlohmann::json example_scanner(const std::string& name);
+/// Its configuration, as a patch for that of a Site: but for the files and addresses, of which each Site has
+/// its own.
+nlohmann::json example_configuration(const std::string& name);
 
 /// What it prints; fails unless it ends with `status`.
 std::string output_of(const char* program, const std::vector<std::string>& arguments, int status = 0);

@@ -36,8 +36,7 @@ struct Example {
     ImageSize image;
     double seen_mm;  ///< of the axis, about the middle: where images are measured
     std::vector<Point> points;
-    double max_error = 0.03;  ///< of the mean
-    json configuration = json::object();
+    double max_error = 0.03;                    ///< of the mean
     Chain::Medium filled = Chain::Medium::air;  ///< the cylinder `even`
     bool one_ring = false;                      ///< of the modules along the axis
 };
@@ -107,7 +106,7 @@ double offset_of(const ImageFile& image, const Point& point) {
 }
 
 void check_example(const Example& e) {
-    Chain chain(scanner_of(e), e.configuration);
+    Chain chain(scanner_of(e), example_configuration(e.name));
     calibrate(chain, e);
     const json compared = chain.compare();
     INFO(compared.dump());
@@ -173,8 +172,7 @@ TEST_CASE("image in kBq/ml: box", "[.long][arrangements]") {
                    .body = {{{4, -3, 2}, 11, 40, 1.5}, 15},
                    .image = {1, 50},
                    .seen_mm = 36,
-                   .points = {{5, -8, 6}, {-9, 3, -7}},
-                   .configuration = {{"coincidence", {{"min_module_difference", 2}}}}});
+                   .points = {{5, -8, 6}, {-9, 3, -7}}});
 }
 
 TEST_CASE("image in kBq/ml: hexagon", "[.long][arrangements]") {
@@ -246,7 +244,6 @@ TEST_CASE("image in kBq/ml: one ring of total-body", "[.long][arrangements]") {
                    .image = {4, 400},
                    .seen_mm = 160,
                    .points = {{20, -30, 10}, {-60, 40, -30}},
-                   .configuration = {{"coincidence", {{"window_ticks", 600}}}},
                    .one_ring = true});
 }
 
@@ -257,6 +254,5 @@ TEST_CASE("image in kBq/ml: total-body", "[.long][arrangements]") {
                    .body = {{{40, -30, 10}, 80, 1000, 4}, 10},
                    .image = {4, 400},
                    .seen_mm = 900,
-                   .points = {{20, -30, 10}, {-60, 40, -630}},
-                   .configuration = {{"coincidence", {{"window_ticks", 600}}}}});
+                   .points = {{20, -30, 10}, {-60, 40, -630}}});
 }
