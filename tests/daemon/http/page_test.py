@@ -359,7 +359,7 @@ class Page(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("[...document.querySelectorAll('th')].every(t => ['row', 'col'].includes(t.scope))"), True)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('canvas:not([aria-hidden])')].every(c => c.ariaLabel)"), True)
             headings = roles["heading"]
-            for title in ("Rates", "Sources", "Modules", "Run"):
+            for title in ("Rates", "Sources", "BDMs", "Run"):
                 self.assertIn(title, headings)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('table')].every(t => t.tHead && t.closest('[aria-label],[aria-labelledby]'))"), True)
             self.assertEqual(page.evaluate("document.documentElement.lang"), "en")

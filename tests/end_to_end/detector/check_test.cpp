@@ -146,7 +146,7 @@ TEST_CASE("petcal check names what has moved since the reference, and nothing el
     CHECK(contains(texts["singles 9"], "crystal " + noisy));
     CHECK(texts["spots 10"].starts_with("BDM 10, DU 1: its spots moved by "));
     const std::string page = read_file(clinic.file("moved.html"));
-    CHECK(contains(page, "Modules to look at: 2, 5, 7, 9, 10."));
+    CHECK(contains(page, "BDMs to look at: 2, 5, 7, 9, 10."));
     CHECK(contains(page, "BDM 5: its times differ by +"));
     CHECK(contains(page, "BDM 10, DU 1: reference"));
     CHECK(contains(page, "data:image/png;base64,iVBORw0KGgo"));

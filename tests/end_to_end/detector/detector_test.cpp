@@ -113,7 +113,7 @@ TEST_CASE("faults of the detector appear with the data of the two seconds after 
         CHECK(log.find(std::string("degraded: ") + text) != std::string::npos);
         CHECK(html.find(text) != std::string::npos);
     }
-    CHECK(html.find("<caption>Modules") != std::string::npos);
+    CHECK(html.find("<caption>BDMs") != std::string::npos);
     CHECK(daemon.terminate() == 0);
 }
 
