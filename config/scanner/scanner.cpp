@@ -178,8 +178,8 @@ void check_sources(const std::vector<Source>& sources, const Geometry& g) {
     }
     const auto missing = std::find(carried.begin(), carried.end(), false);
     if (missing != carried.end()) {
-        throw Error("/sources: expected each module below bdm_count = " + std::to_string(g.bdm_count) +
-                    " in the bdms of a source; module " + std::to_string(missing - carried.begin()) +
+        throw Error("/sources: expected each BDM below bdm_count = " + std::to_string(g.bdm_count) +
+                    " in the bdms of a source; BDM " + std::to_string(missing - carried.begin()) +
                     " is in none");
     }
 }

@@ -44,9 +44,9 @@ constexpr double peak_spread = 45;
 /// Ends of prompts. The mean of as many is normally distributed.
 constexpr double enough_ends = 30;
 
-/// "module 7 (source 3)"
+/// "BDM 7 (source 3)"
 std::string board_text(std::uint32_t bdm, std::optional<std::uint16_t> source) {
-    return source ? fmt::format("module {} (source {})", bdm, *source) : fmt::format("module {}", bdm);
+    return source ? fmt::format("BDM {} (source {})", bdm, *source) : fmt::format("BDM {}", bdm);
 }
 
 /// [unit] its row around the ring. Units of the long form are in one row if their middles are at the same z
@@ -89,26 +89,26 @@ std::string DetectorFault::text() const {
 std::string DetectorFault::what() const {
     switch (kind) {
         case FaultKind::time_step:
-            return fmt::format("module {}: its times moved by {:+.2f} ns", bdm, size);
+            return fmt::format("BDM {}: its times moved by {:+.2f} ns", bdm, size);
         case FaultKind::gain_step:
-            return fmt::format("module {}: its photopeak moved by {:+.2f} %", bdm, 100 * size);
+            return fmt::format("BDM {}: its photopeak moved by {:+.2f} %", bdm, 100 * size);
         case FaultKind::few_prompts:
-            return fmt::format("module {}: its prompts per single changed by {:+.0f} %", bdm, 100 * size);
+            return fmt::format("BDM {}: its prompts per single changed by {:+.0f} %", bdm, 100 * size);
         case FaultKind::time_off:
-            return fmt::format("module {}: its times differ by {:+.2f} ns from the reference", bdm, size);
+            return fmt::format("BDM {}: its times differ by {:+.2f} ns from the reference", bdm, size);
         case FaultKind::gain_off:
-            return fmt::format("module {}: its photopeak differs by {:+.2f} % from the reference", bdm,
+            return fmt::format("BDM {}: its photopeak differs by {:+.2f} % from the reference", bdm,
                                100 * size);
         case FaultKind::prompts_off:
-            return fmt::format("module {}: its prompts per single differ by {:+.0f} % from the reference",
-                               bdm, 100 * size);
+            return fmt::format("BDM {}: its prompts per single differ by {:+.0f} % from the reference", bdm,
+                               100 * size);
         case FaultKind::silent_units:
-            return size > 1 ? fmt::format("module {}: {:.0f} detector units from unit {} do not count", bdm,
-                                          size, part)
-                            : fmt::format("module {}: detector unit {} does not count", bdm, part);
+            return size > 1
+                       ? fmt::format("BDM {}: {:.0f} DUs, the first DU {}, do not count", bdm, size, part)
+                       : fmt::format("BDM {}: DU {} does not count", bdm, part);
         case FaultKind::noisy_crystal:
-            return fmt::format("module {}: crystal {} counts {:.0f} times as much as its neighbours", bdm,
-                               part, size);
+            return fmt::format("BDM {}: crystal {} counts {:.0f} times as much as its neighbours", bdm, part,
+                               size);
         case FaultKind::out_of_step:
             return fmt::format(
                 "{} is {:.1f} ns {} against the others: {}; add {:+.1f} ns ({:+d} ticks) to its time offsets",

@@ -61,7 +61,7 @@ struct DetectorFault {
     std::int64_t add_ticks = 0;                ///< out_of_step: to its time offsets
     bool loses_prompts = false;                ///< out_of_step: it is off by more than the window
 
-    /// "module 7: its times moved by +1.02 ns"
+    /// "BDM 7: its times moved by +1.02 ns"
     [[nodiscard]] std::string what() const;
     /// The same, "since 12.0 s"; but those from samples have no time of their own.
     [[nodiscard]] std::string text() const;

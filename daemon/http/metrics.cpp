@@ -183,18 +183,18 @@ constexpr MetricFamily of_tag[] = {
     {"petacqd_tag_time_seconds", "tag", "Detector time of the latest tag of a channel and kind.", "/time_s"},
 };
 constexpr MetricFamily of_module[] = {
-    {"petacqd_module_singles_per_second", "module", "Singles of a module, of any energy.", "/singles_per_s"},
-    {"petacqd_module_energy_mean_electronvolts", "module", "Mean energy of the singles of a module.", "/mean_keV", 1e3},
-    {"petacqd_module_energy_peak_electronvolts", "module", "Most frequent energy of the singles of a module.", "/peak_keV", 1e3},
-    {"petacqd_module_photopeak_electronvolts", "module", "Mean energy of the prompts of a module near 511 keV.", "/photopeak_keV", 1e3},
-    {"petacqd_module_mean_time_difference_seconds", "module", "Mean time of the other single of a true prompt, less that in the module.", "/mean_dt_ns", 1e-9},
-    {"petacqd_module_prompts_per_single", "module", "Ends of true prompts in a module to its singles.", "/prompts_per_single"},
-    {"petacqd_module_temperature_celsius", "module", "Temperature of a module.", "/temperature_C"},
-    {"petacqd_module_dead_time_ratio", "module", "Dead time of a module, as the boards report it, else an estimate.", "/dead_time_fraction"},
-    {"petacqd_module_expected_randoms_per_second", "module", "Random coincidences to be expected in a module.", "/expected_randoms_per_s"},
+    {"petacqd_module_singles_per_second", "module", "Singles of a BDM, of any energy.", "/singles_per_s"},
+    {"petacqd_module_energy_mean_electronvolts", "module", "Mean energy of the singles of a BDM.", "/mean_keV", 1e3},
+    {"petacqd_module_energy_peak_electronvolts", "module", "Most frequent energy of the singles of a BDM.", "/peak_keV", 1e3},
+    {"petacqd_module_photopeak_electronvolts", "module", "Mean energy of the prompts of a BDM near 511 keV.", "/photopeak_keV", 1e3},
+    {"petacqd_module_mean_time_difference_seconds", "module", "Mean time of the other single of a true prompt, less that in the BDM.", "/mean_dt_ns", 1e-9},
+    {"petacqd_module_prompts_per_single", "module", "Ends of true prompts in a BDM to its singles.", "/prompts_per_single"},
+    {"petacqd_module_temperature_celsius", "module", "Temperature of a BDM.", "/temperature_C"},
+    {"petacqd_module_dead_time_ratio", "module", "Dead time of a BDM, as the boards report it, else an estimate.", "/dead_time_fraction"},
+    {"petacqd_module_expected_randoms_per_second", "module", "Random coincidences to be expected in a BDM.", "/expected_randoms_per_s"},
 };
 constexpr MetricFamily of_synchrony[] = {
-    {"petacqd_module_time_offset_seconds", "module", "How late the times of a module are against the others.", "/offset_ns", 1e-9},
+    {"petacqd_module_time_offset_seconds", "module", "How late the times of a BDM are against the others.", "/offset_ns", 1e-9},
 };
 
 // clang-format on

@@ -15,32 +15,32 @@ namespace {
 struct DetectorAdvice {
     const char* code;
     const char* advice;
-    const char* several;  ///< what several modules have in common
+    const char* several;  ///< what several BDMs have in common
 };
 /// In the order of DetectorFault::FaultKind.
 constexpr std::array detector_advice{
     DetectorAdvice{"detector_time_step", "check the clock; the run may need another time calibration",
-                   "modules: their times moved since the start"},
+                   "BDMs: their times moved since the start"},
     DetectorAdvice{"detector_gain_step", "check high voltage and temperature",
-                   "modules: their photopeaks moved since the start"},
+                   "BDMs: their photopeaks moved since the start"},
     DetectorAdvice{"detector_few_prompts", "check clock, energies and shielding",
-                   "modules have fewer prompts than their singles let expect"},
+                   "BDMs have fewer prompts than their singles let expect"},
     DetectorAdvice{"detector_time_off", "check its clock; the time calibration may no longer hold",
-                   "modules: their times differ from the reference"},
+                   "BDMs: their times differ from the reference"},
     DetectorAdvice{"detector_gain_off",
                    "check its high voltage and temperature; the energy calibration may no longer hold",
-                   "modules: their photopeaks differ from the reference"},
+                   "BDMs: their photopeaks differ from the reference"},
     DetectorAdvice{"detector_prompts_off", "check clock, energies and shielding",
-                   "modules have fewer prompts than the reference lets expect"},
+                   "BDMs have fewer prompts than the reference lets expect"},
     DetectorAdvice{"detector_unit_silent", "check power, cables and thresholds",
-                   "modules have detector units that do not count"},
+                   "BDMs have DUs that do not count"},
     DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off",
-                   "modules have noisy crystals"},
+                   "BDMs have noisy crystals"},
     DetectorAdvice{"boards_out_of_step",
                    "petcal apply --module-ticks does it; or check the common reset of the boards",
-                   "modules are out of step with the others"},
+                   "BDMs are out of step with the others"},
     DetectorAdvice{"boards_without_partners", "check the common reset of the boards and its clock",
-                   "modules have no coincidences with the others at all"},
+                   "BDMs have no coincidences with the others at all"},
 };
 
 /// Share of copies that no network makes by chance.

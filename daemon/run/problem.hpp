@@ -24,7 +24,7 @@ struct Problem {
     bool failed = false;        ///< else degraded
     /// The reason disappears when the problem has not been seen for this long.
     std::chrono::steady_clock::duration lasts = std::chrono::seconds(5);
-    std::string several{};  ///< what several have in common: "modules above 50 C"; empty: there is only one
+    std::string several{};  ///< what several have in common: "BDMs above 50 C"; empty: there is only one
     std::string name{};     ///< of the subject among several: "7"
     double size = 0;        ///< the larger, the worse, among several
 

@@ -114,17 +114,17 @@ void for_each_field(const Second& s, std::span<const std::uint16_t> modules_of_c
                ends([](const Ends& e) { return e.peak_energy; }));
     of_modules(
         "module_live", "",
-        "Share of the second for which the data of the module's boards arrived; lost datagrams, where the "
-        "framing numbers them, and silent boards lower it. NaN: nobody has heard of the module.",
+        "Share of the second for which the data of the boards of the BDM arrived; lost datagrams, where the "
+        "framing numbers them, and silent boards lower it. NaN: nobody has heard of the BDM.",
         s.live);
-    of_modules("module_dead_time", "ticks", "Time in which the module was blind; NaN: unknown.", s.dead_time);
+    of_modules("module_dead_time", "ticks", "Time in which the BDM was blind; NaN: unknown.", s.dead_time);
     of_modules("module_temperature", "degC", "Mean temperature; NaN: unknown.", s.temperature_C);
 
     const bool by_sector = sectors.shift != 0;
     const FieldShape pairs = by_sector ? FieldShape::by_sector_pair : FieldShape::by_module_pair;
     field("module_pairs", "prompts",
           by_sector ? "Prompts with the earlier single in sector a and the later one in b: [a][b]."
-                    : "Prompts with the earlier single in module a and the later one in b: [a][b].",
+                    : "Prompts with the earlier single in BDM a and the later one in b: [a][b].",
           pairs, std::span(s.sums.module_pairs));
     field(
         "refused_pairs", "pairs",
@@ -132,7 +132,7 @@ void for_each_field(const Second& s, std::span<const std::uint16_t> modules_of_c
             ? "Windows of two singles whose modules are too close or whose rings are too far apart, with the "
               "earlier single in sector a and the later one in b: [a][b]."
             : "Windows of two singles whose modules are too close or whose rings are too far apart, with the "
-              "earlier single in module a and the later one in b: [a][b].",
+              "earlier single in BDM a and the later one in b: [a][b].",
         pairs, std::span(s.sums.refused_pairs));
     field("energies", "windows",
           "Under TakeWinnerIfIsGood, of one window in 16: at k x 64 + e those whose energy lies in bin e of "

@@ -172,12 +172,11 @@ class Finder {
             if (!t || *t <= limit - (raised("temperature_high", bdm) ? margin : 0)) continue;
             all_above = all_above && *t > limit;
             add("temperature_high",
-                *t > limit
-                    ? fmt::format("module {} is at {:.1f} C, above {:g} C", bdm, *t, limit)
-                    : fmt::format("module {} was above {:g} C and is at {:.1f} C, not yet below {:g} C", bdm,
-                                  limit, *t, limit - margin),
+                *t > limit ? fmt::format("BDM {} is at {:.1f} C, above {:g} C", bdm, *t, limit)
+                           : fmt::format("BDM {} was above {:g} C and is at {:.1f} C, not yet below {:g} C",
+                                         bdm, limit, *t, limit - margin),
                 "check the cooling", bdm)
-                .is_one_of(fmt::format("modules above {:g} C", limit), fmt::to_string(bdm), *t);
+                .is_one_of(fmt::format("BDMs above {:g} C", limit), fmt::to_string(bdm), *t);
         }
         for (std::size_t i = first; i < found_.size() && !all_above; ++i)
             found_[i].several += fmt::format(", or not yet below {:g} C", limit - margin);

@@ -15,7 +15,7 @@ namespace petacq::daemon {
 struct RankedReason {
     const char* code = "";
     std::size_t count = 1;
-    std::string message;  ///< "23 modules above 50 C: 0, 2, 6, ...; the worst: module 6 is at 61.0 C: ..."
+    std::string message;  ///< "23 BDMs above 50 C: 0, 2, 6, ...; the worst: BDM 6 is at 61.0 C: ..."
     bool failed = false;
     std::chrono::steady_clock::time_point since;  ///< of the first
     std::chrono::steady_clock::time_point seen;   ///< of the last

@@ -1,4 +1,4 @@
-// Where the modules (BDMs) of a scanner are, as far as the search for those out of step needs it.
+// Where the BDMs of a scanner are, as far as the search for those out of step needs it.
 #pragma once
 
 #include <cstdint>

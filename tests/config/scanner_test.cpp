@@ -76,9 +76,8 @@ TEST_CASE("sources that do not fit the scanner or each other are refused") {
           "/sources/1/bdms/2: expected less than bdm_count = 24, found 24");
     CHECK(about_scanner("/sources/1/bdms", "[]").starts_with("/sources/1/bdms: expected"));
     CHECK(about_scanner("/sources/1/bdms", "[6, 6]").starts_with("/sources/1/bdms"));
-    CHECK(
-        about_scanner("/sources/1/bdms", "[6, 7, 8, 9, 11]") ==
-        "/sources: expected each module below bdm_count = 24 in the bdms of a source; module 10 is in none");
+    CHECK(about_scanner("/sources/1/bdms", "[6, 7, 8, 9, 11]") ==
+          "/sources: expected each BDM below bdm_count = 24 in the bdms of a source; BDM 10 is in none");
     CHECK(about_scanner("/sources/3/id", "1") ==
           "/sources/3/id: expected an id of its own, found 1 as in /sources/1");
     CHECK(about_scanner("/sources/3/id", "65536")

@@ -234,7 +234,7 @@ class LivePage(unittest.TestCase):
             page.wait("document.getElementById('quick-look-reading').textContent.startsWith('Of run r1: ')")
             self.assertRegex(page.evaluate("document.getElementById('quick-look-reading').textContent"),
                              r"^Of run r1: [1-9][\d,]* prompts, less [1-9][\d,]* delayeds in the image\.$")
-            page.wait("document.getElementById('unit-reading').textContent.startsWith('Module 3, unit 0: ')")
+            page.wait("document.getElementById('unit-reading').textContent.startsWith('BDM 3, DU 0: ')")
             self.assertEqual(page.evaluate("['spectrum-of', 'unit-bdm', 'unit-du'].map(id => document.getElementById(id).value)"), ["3", "3", "0"])
             for canvas in ("sinogram", "image", "flood"):
                 colours = page.evaluate(f"""(() => {{

@@ -153,12 +153,12 @@ class Night:
 
     def trouble(self):
         self.step("A module gets hot")
-        self.both_show(f"module {HOT} is at", "above 50 C: check the cooling", tab=f"● RECORDING {NIGHT}")
+        self.both_show(f"BDM {HOT} is at", "above 50 C: check the cooling", tab=f"● RECORDING {NIGHT}")
         self.album.page("5-hot", self.page.page, to=".tiles")
         self.first_row("modules", str(HOT))
         self.album.page("5-hot-modules", self.page.page, of="[aria-labelledby=modules-title]")
         self.step("A board goes silent")
-        self.both_show(f"source {SILENT} has been silent", "check power and cable", f"module {HOT} is at",
+        self.both_show(f"source {SILENT} has been silent", "check power and cable", f"BDM {HOT} is at",
                        tab=f"● RECORDING {NIGHT}")
         see(self.page, "– DEGRADED")
         self.first_row("sources", str(SILENT))

@@ -48,7 +48,7 @@ std::vector<std::uint32_t> existing_modules(const config::Geometry& g) {
     return numbers;
 }
 
-/// "MODULE:TICKS"; the module has the number that its frames carry and that health names.
+/// "BDM:TICKS"; the BDM is the number that frames carry and that health names.
 void add_to_module(const config::Geometry& g, const std::string& text, config::Calibration& c) {
     const std::size_t colon = text.find(':');
     std::uint32_t bdm = 0;
@@ -60,9 +60,8 @@ void add_to_module(const config::Geometry& g, const std::string& text, config::C
     };
     if (colon == std::string::npos || !read(text.data(), text.data() + colon, bdm) ||
         !read(text.data() + colon + 1, end, ticks) || bdm >= g.bdm_count || !g.module_exists(bdm)) {
-        throw config::Error(
-            "--module-ticks: expected MODULE:TICKS, such as 7:-640, with a module that frames name (BDM " +
-            ranges_text(existing_modules(g)) + "), found '" + text + "'");
+        throw config::Error("--module-ticks: expected BDM:TICKS, such as 7:-640, with one of the BDMs " +
+                            ranges_text(existing_modules(g)) + ", found '" + text + "'");
     }
     const bool far = ticks > INT32_MAX || ticks < INT32_MIN;
     if (c.time_offset.empty()) c.time_offset.resize(g.crystal_count());

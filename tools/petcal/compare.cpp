@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/energy_bins.hpp"
+#include "tools/petcal/base/units.hpp"
 
 namespace petacq::petcal {
 
@@ -139,9 +140,8 @@ std::string compare_text(const json& f) {
     for (const json& unit : map.at("units")) {
         const double share = value(unit, "differing_fraction");
         if (share == 0) continue;
-        units.emplace_back(
-            share, fmt::format("                module {}, unit {}: {:.3f} %\n",
-                               unit.at("bdm").get<unsigned>(), unit.at("du").get<unsigned>(), 100 * share));
+        units.emplace_back(share, fmt::format("                {}: {:.3f} %\n",
+                                              unit_name(unit.at("bdm"), unit.at("du")), 100 * share));
     }
     const auto larger = [](const auto& one, const auto& other) { return one.first > other.first; };
     std::stable_sort(units.begin(), units.end(), larger);

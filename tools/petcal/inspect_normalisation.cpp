@@ -111,8 +111,7 @@ std::string inspect_normalisation_text(const json& f) {
     text += "activity_factor     " + factor_text(f.at("activity_factor")) + "\n";
     text += fmt::format("dead units          {}\n", f.at("dead_units").size());
     for (const json& unit : f.at("dead_units"))
-        text += fmt::format("  module {}, unit {}\n", unit.at("bdm").get<unsigned>(),
-                            unit.at("du").get<unsigned>());
+        text += "  " + unit_name(unit.at("bdm"), unit.at("du")) + "\n";
     text += fmt::format("other dead crystals {}\n", f.at("dead_crystals").size());
     text += first_lines(f.at("dead_crystals").get<std::vector<std::string>>());
     for (const auto& [name, value] : f.at("origin").items())

@@ -246,8 +246,8 @@ CLI::App* add_apply(CLI::App& app, CommandOptions& o) {
     apply->add_option("--energy", o.apply.energy, "Result of derive energy");
     apply->add_option(
         "--module-ticks", o.apply.module_ticks,
-        "MODULE:TICKS, added to the time offsets of the crystals whose frames carry this module (BDM), as "
-        "health names it when it is out of step; repeatable");
+        "BDM:TICKS, added to the time offsets of the crystals whose frames carry this BDM, as health names "
+        "it when it is out of step; repeatable");
     add_output(apply, o, o.apply.output, "HDF5 file to write");
     return apply;
 }
@@ -278,11 +278,11 @@ CLI::App* add_check(CLI::App& app, CommandOptions& o) {
     const auto limit = [&](const char* name, double& value, const char* help) {
         check->add_option(name, value, help)->check(above_0, "above 0")->capture_default_str();
     };
-    limit("--time-ns", limits.time_ns, "Smallest change of the times of a module that is named");
+    limit("--time-ns", limits.time_ns, "Smallest change of the times of a BDM that is named");
     limit("--photopeak-percent", limits.photopeak_percent, "The same of a photopeak");
     limit("--resolution-percent", limits.resolution_percent, "The same of an energy resolution");
     limit("--counts-percent", limits.counts_percent, "The same of a share of the singles, and of prompts");
-    limit("--efficiency-percent", limits.efficiency_percent, "The same of the efficiency of a module");
+    limit("--efficiency-percent", limits.efficiency_percent, "The same of the efficiency of a BDM");
     limit("--spots-percent", limits.spots_percent, "The same of spots, of their distance");
     return check;
 }

@@ -183,7 +183,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* status = app.add_subcommand("status", "Show the status on one screen");
     CLI::Option* json_wanted = status->add_flag("--json", a.as_json, "Print JSON");
-    status->add_flag("--full", a.full, "Everything, with a row for each source and module")
+    status->add_flag("--full", a.full, "Everything, with a row for each source and BDM")
         ->excludes(json_wanted);
     status->add_flag("--watch", a.watching, "Repeat every second until Ctrl-C");
     status->callback(with_either(
@@ -240,7 +240,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         };
     });
 
-    CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and modules live; q quits");
+    CLI::App* watch = app.add_subcommand("watch", "Show rates, health, sources and BDMs live; q quits");
     watch->callback(
         with_either([&a](ControlClient& client) { return petctl::watch_dashboard(client, a.socket); },
                     [](HostGroup& group) { return petctl::watch_group(group, false); }));

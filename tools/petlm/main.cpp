@@ -253,7 +253,7 @@ void add_plot(CLI::App& app, int& status) {
     sub.add_option("--scanner", o.scanner, scanner_help);
     sub.add_option("--depth-mm", o.depth_mm, depth_help);
     sub.add_option("--reference", o.reference,
-                   "Run with which the modules are compared; default: detector_reference of the run");
+                   "Run with which the BDMs are compared; default: detector_reference of the run");
     sub.add_option("--png-width", o.png_width, "Pixels")->check(CLI::Range(200, 8000))->capture_default_str();
 }
 

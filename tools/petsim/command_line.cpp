@@ -87,7 +87,7 @@ void add_wire(CLI::App& app, Command& c) {
     option("--framing", c.framing, "sequenced or bare")
         ->check(CLI::IsMember(config::words<config::Framing>.names));
     option("--sources", w.sources,
-           "Sources that share the modules; 0: those of the scanner description, else one per module");
+           "Sources that share the BDMs; 0: those of the scanner description, else one per BDM");
     option("--payload", w.payload, "Largest datagram, bytes (up to 65507)");
     option("--flush-us", w.flush_us, "A partly filled datagram is sent after this detector time");
     option("--heartbeat-ms", w.heartbeat_ms, "Empty datagram after this quiet detector time; 0: none");
@@ -110,9 +110,9 @@ void add_faults(CLI::App& app, Command& c) {
     option("--clock-jump", c.jumps, "SOURCE@SECONDS:TICKS[:DATAGRAMS]; repeatable");
     option("--reset", c.resets, "SOURCE@SECONDS: time and sequence restart; repeatable");
     option("--silent", c.silences, "SOURCE@FROM-TO, seconds; repeatable");
-    option("--silent-unit", c.silent_units, "MODULE.UNIT@FROM-TO, seconds; repeatable");
-    option("--gain-step", c.gain_steps, "MODULE@SECONDS:PERCENT; repeatable");
-    option("--temperature-step", c.temperature_steps, "MODULE@SECONDS:DEGREES; repeatable");
+    option("--silent-unit", c.silent_units, "BDM.DU@FROM-TO, seconds; repeatable");
+    option("--gain-step", c.gain_steps, "BDM@SECONDS:PERCENT; repeatable");
+    option("--temperature-step", c.temperature_steps, "BDM@SECONDS:DEGREES; repeatable");
     option("--noisy-crystal", c.noisy_crystals, "CRYSTAL@SECONDS:HZ, energies up to 1022 keV; repeatable");
 }
 

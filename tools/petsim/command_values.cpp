@@ -215,16 +215,16 @@ void read_detector_faults(Command& command) {
         if (!cut(text, '@', place, times) || !cut(place, '.', a, b) || !read_whole(a, silent.bdm) ||
             !read_whole(b, silent.du) || !cut(times, '-', a, b) || !read_whole(a, silent.from_s) ||
             !read_whole(b, silent.to_s)) {
-            refuse("--silent-unit", text, "MODULE.UNIT@FROM-TO");
+            refuse("--silent-unit", text, "BDM.DU@FROM-TO");
         }
         faults.silent_units.push_back(silent);
     }
     for (const auto& text : command.gain_steps) {
-        read_from_time("--gain-step", text, "MODULE@SECONDS:PERCENT", &GainStep::bdm, &GainStep::percent,
+        read_from_time("--gain-step", text, "BDM@SECONDS:PERCENT", &GainStep::bdm, &GainStep::percent,
                        faults.gain_steps);
     }
     for (const auto& text : command.temperature_steps) {
-        read_from_time("--temperature-step", text, "MODULE@SECONDS:DEGREES", &TemperatureStep::bdm,
+        read_from_time("--temperature-step", text, "BDM@SECONDS:DEGREES", &TemperatureStep::bdm,
                        &TemperatureStep::degrees, faults.temperature_steps);
     }
     for (const auto& text : command.noisy_crystals) {

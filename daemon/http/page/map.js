@@ -89,7 +89,7 @@ class CrystalMap {
     const before = this.place;
     this.place = x === null ? null : [x, y];
     this.reading.textContent = this.place ? this.text_of(this.layout.at(x, y))
-      : `Around the ${this.layout && !this.layout.ring ? "axis" : "ring"} from left to right, along the axis from bottom to top. A click shows the spectrum of a module.`;
+      : `Around the ${this.layout && !this.layout.ring ? "axis" : "ring"} from left to right, along the axis from bottom to top. A click shows the spectrum of a BDM.`;
     if (String(before) !== String(this.place)) this.draw_grid();
   }
 
@@ -98,7 +98,7 @@ class CrystalMap {
     const {layout} = this;
     const counts = `${this.counts[crystal].toLocaleString("en")} singles`;
     const {module, layer, column, row} = layout.address(crystal);
-    if (layout.ring) return `Ring ${Math.floor(crystal / layout.columns)}, crystal ${crystal % layout.columns}, module ${module}: ${counts}`;
+    if (layout.ring) return `Ring ${Math.floor(crystal / layout.columns)}, crystal ${crystal % layout.columns}, BDM ${module}: ${counts}`;
     return `Module ${module}, layer ${layer}, column ${column}, row ${row} (crystal ${crystal}, BDM ${layout.bdm_of(crystal)}, DU ${layout.du_of(crystal)}): ${counts}`;
   }
 
@@ -154,7 +154,7 @@ class CrystalMap {
     else this.number_modules(context, size, at_x, at_y);
   }
 
-  /** Modules of the first row below; rings on the left. */
+  /** BDMs of the first row below, which are the modules of a ring; rings on the left. */
   number_ring(context, size, at_x, at_y) {
     const {columns, rows, ring: {crystals_per_module: module}} = this.layout;
     const [left, bottom] = [at_x(0), at_y(0)];
@@ -166,7 +166,7 @@ class CrystalMap {
     for (let i = 0; i < columns / module.around; i += step) context.fillText(String(i), left + (i + 0.5) * width, bottom + size + 2);
     context.textAlign = "right";
     const rings = [...Array(rows / module.along).keys()].map((j) => j * module.along).concat(rows - 1);
-    context.fillText("module", left - 5, bottom + size + 2);
+    context.fillText("BDM", left - 5, bottom + size + 2);
     let free = Infinity;
     for (const ring of rings) {
       const y = Math.max(at_y(ring + 0.5) + size / 3, at_y(rows) + size);

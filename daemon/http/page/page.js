@@ -74,14 +74,14 @@ function show_health(health) {
   });
 }
 
-/** The modules whose times are off, and what puts them right. */
+/** The BDMs whose times are off, and what puts them right. */
 function show_synchrony(synchrony) {
   const off = ((synchrony && synchrony.modules) || []).filter((module) => module.state === "out_of_step");
   const line = document.getElementById("out-of-step");
   line.hidden = off.length === 0;
   if (off.length === 0) return;
   const late = off.map(({bdm, source, offset_ns: ns}) =>
-    `module ${bdm}${source === null ? "" : ` (source ${source})`} ${Math.abs(ns).toFixed(1)} ns ${ns < 0 ? "early" : "late"}`);
+    `BDM ${bdm}${source === null ? "" : ` (source ${source})`} ${Math.abs(ns).toFixed(1)} ns ${ns < 0 ? "early" : "late"}`);
   const ticks = off.map(({bdm, add_ticks: add}) => `--module-ticks ${bdm}:${add}`);
   show_commands(line, `Out of step: ${late.join(", ")}. To apply to the calibration: \`petcal apply ${ticks.join(" ")}\``);
 }
@@ -118,7 +118,7 @@ function show_status(status) {
   time.textContent = `${utc_clock(last_data / 1000)} UTC`;
 }
 
-/** Shows the spectra of a module (BDM), and a unit of it; null: the spectrum of all. */
+/** Shows the spectra of a BDM, and a DU of it; null: the spectrum of all. */
 function choose_module(module, du) {
   map.mark(module);
   if (module !== null) unit.show_module(module, du);
@@ -130,7 +130,7 @@ function show_scanner(scanner) {
   map.set_scanner(scanner);
   const units = map.layout.units();
   unit.set_units(units, map.layout);
-  document.getElementById("spectrum-of").replaceChildren(new Option("all modules", "all"), ...units.map(([bdm]) => new Option(`module ${bdm}`, bdm)));
+  document.getElementById("spectrum-of").replaceChildren(new Option("all BDMs", "all"), ...units.map(([bdm]) => new Option(`BDM ${bdm}`, bdm)));
   if (!units.some(([bdm]) => bdm === map.chosen)) map.mark(null);
 }
 

@@ -1,4 +1,4 @@
-// The tables of the page: rates, sources, modules, stages.
+// The tables of the page: rates, sources, BDMs, stages.
 "use strict";
 
 const most_rows = 256;
@@ -25,7 +25,7 @@ const source_columns = [
   ["Reordered", "reordered", "count"], ["Address", "address", "text", true], ["Reason", "reason", "text", true],
 ];
 const module_columns = [
-  ["Module", "bdm"], ["Health", "health", "text", true], ["Singles /s", "singles_per_s", "rate"],
+  ["BDM", "bdm"], ["Health", "health", "text", true], ["Singles /s", "singles_per_s", "rate"],
   ["Mean, keV", "mean_keV", "number"], ["Peak, keV", "peak_keV", "number"],
   ["Photopeak, keV", "photopeak_keV", "number"], ["Mean dt, ns", "mean_dt_ns", "number"],
   ["Prompts per single", "prompts_per_single", "percent"],

@@ -93,7 +93,7 @@ class UnitView {
     show_figures("unit-table", () => energy_rows(energy, bin).map((row, i) =>
       [...row, ...(layers.length > 1 ? of_layers.map((one) => energy_rows(one, bin)[i][1]) : [])]));
     document.getElementById("unit-reading").textContent =
-      `Module ${this.unit.bdm}, unit ${this.unit.du}: ${frames > 0 ? `${count.format(frames)} frames of the run in progress` : "no frames yet"}.`
+      `BDM ${this.unit.bdm}, DU ${this.unit.du}: ${frames > 0 ? `${count.format(frames)} frames of the run in progress` : "no frames yet"}.`
       + (layers.length > 1 ? ` ${layers.map((locals, layer) => `Layer ${layer} (${layer_lines[layer % layer_lines.length][0]}): ${locals.length} crystals.`).join(" ")}` : "");
   }
 

@@ -127,7 +127,7 @@ TEST_CASE("a time step is found in the second that it fills, and named by its mo
         CHECK(faults[0].size == Approx(i == 0 ? 0.7 : 1).margin(0.06));
         w.after(1);
     }
-    CHECK(w.watch.faults()->at(0).text().find("module 5: its times moved by +") == 0);
+    CHECK(w.watch.faults()->at(0).text().find("BDM 5: its times moved by +") == 0);
     CHECK(w.after(1, 0, [&] { w.detector.late_ns[5] = 0; }).empty());
 }
 

@@ -219,7 +219,7 @@ class PageFigures(InBrowser, unittest.TestCase):
             page.evaluate(f"instead['/spectra/0/0'] = {json.dumps(unit)}, 0")
             next_second()
             self.assertEqual(page.evaluate(shown), ["unit"])
-            self.assertEqual(page.evaluate("document.getElementById('unit-reading').innerText"), "Module 0, unit 0: 192 frames of the run in progress.")
+            self.assertEqual(page.evaluate("document.getElementById('unit-reading').innerText"), "BDM 0, DU 0: 192 frames of the run in progress.")
             page.evaluate("document.querySelector('#unit details').open = true")
             page.wait("document.querySelectorAll('#unit-table tr').length > 0")
             self.assertEqual(page.evaluate(ROWS % "unit-table")[9:12], [["432", "0"], ["480", "15"], ["528", "12"]])

@@ -180,14 +180,14 @@ class Page(InBrowser, unittest.TestCase):
             status = page.evaluate("fetch('/status').then(r => r.json())")
             status["uptime_s"] += 1
             status["health"]["reasons"] = [{"code": code, "message": message, "severity": "degraded", "follows_from": cause} for code, message, cause in (
-                ("source_silent", "source 3 is silent", None), ("temperature_high", "module 5 is hot", None),
-                ("detector_unit_silent", "a <unit>", "source_silent"), ("detector_gain_step", "module 5 has another gain", "temperature_high"),
+                ("source_silent", "source 3 is silent", None), ("temperature_high", "BDM 5 is hot", None),
+                ("detector_unit_silent", "a <unit>", "source_silent"), ("detector_gain_step", "BDM 5 has another gain", "temperature_high"),
                 ("detector_few_prompts", "few prompts", "detector_unit_silent"))]
             stand.show(status)
             self.ask(page)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('#reasons li')].map(i => [i.textContent, i.className])"),
                              [["source 3 is silent", ""], ["a <unit>", "follows"], ["few prompts", "follows"],
-                              ["module 5 is hot", ""], ["module 5 has another gain", "follows"]])
+                              ["BDM 5 is hot", ""], ["BDM 5 has another gain", "follows"]])
 
     def test_modules_out_of_step_with_what_to_apply(self):
         with Stand() as stand:
@@ -203,7 +203,7 @@ class Page(InBrowser, unittest.TestCase):
             stand.show(status)
             self.ask(page)
             self.assertEqual(page.evaluate("document.getElementById('out-of-step').innerText"),
-                             "Out of step: module 7 (source 2) 10.0 ns late, module 8 25.0 ns early. To apply to the calibration: "
+                             "Out of step: BDM 7 (source 2) 10.0 ns late, BDM 8 25.0 ns early. To apply to the calibration: "
                              "petcal apply --module-ticks 7:-643 --module-ticks 8:1600")
             status["synchrony"] = None
             status["uptime_s"] += 1
@@ -336,9 +336,9 @@ class Page(InBrowser, unittest.TestCase):
             page.evaluate("document.getElementById('map').focus()")
             page.press("ArrowRight", 39)
             page.press("ArrowUp", 38)
-            self.assertRegex(page.evaluate("document.getElementById('map-reading').innerText"), r"^Ring 1, crystal 1, module 0: [\d,]+ singles$")
+            self.assertRegex(page.evaluate("document.getElementById('map-reading').innerText"), r"^Ring 1, crystal 1, BDM 0: [\d,]+ singles$")
             page.press("ArrowRight", 39, shift=True)
-            self.assertRegex(page.evaluate("document.getElementById('map-reading').innerText"), r"^Ring 1, crystal 4, module 1: [\d,]+ singles$")
+            self.assertRegex(page.evaluate("document.getElementById('map-reading').innerText"), r"^Ring 1, crystal 4, BDM 1: [\d,]+ singles$")
             nodes = page.call("Accessibility.getFullAXTree")["nodes"]
             roles = {}
             for node in nodes:
@@ -355,11 +355,11 @@ class Page(InBrowser, unittest.TestCase):
                                        "DisclosureTriangle") for name in roles.get(role, [])]
             self.assertNotIn("", names)
             self.assertEqual(sorted(names), sorted(set(names)))
-            self.assertLessEqual({"Spectrum of", "Filter sources", "Filter modules", "Singles as a table"}, set(names))
+            self.assertLessEqual({"Spectrum of", "Filter sources", "Filter BDMs", "Singles as a table"}, set(names))
             self.assertEqual(page.evaluate("[...document.querySelectorAll('th')].every(t => ['row', 'col'].includes(t.scope))"), True)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('canvas:not([aria-hidden])')].every(c => c.ariaLabel)"), True)
             headings = roles["heading"]
-            for title in ("Rates", "Sources", "Modules", "Run"):
+            for title in ("Rates", "Sources", "BDMs", "Run"):
                 self.assertIn(title, headings)
             self.assertEqual(page.evaluate("[...document.querySelectorAll('table')].every(t => t.tHead && t.closest('[aria-label],[aria-labelledby]'))"), True)
             self.assertEqual(page.evaluate("document.documentElement.lang"), "en")

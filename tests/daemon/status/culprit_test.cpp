@@ -115,7 +115,7 @@ TEST_CASE("many reasons of one kind are one, with the worst") {
     CHECK(std::string(reasons[0].code) == "source_lagging");
     CHECK(reasons[1].count == 6);
     CHECK(reasons[1].message ==
-          "6 modules above 50 C: 0, 2, 6-8, 20; the worst: module 6 is at 61.0 C, above 50 C: check the "
+          "6 BDMs above 50 C: 0, 2, 6-8, 20; the worst: BDM 6 is at 61.0 C, above 50 C: check the "
           "cooling");
     CHECK(std::string(reasons[2].code) == "late_frames");
     CHECK(reasons[2].follows_from == "source_lagging");
@@ -127,12 +127,12 @@ TEST_CASE("many reasons of one kind are one, with the worst") {
         p.now.histograms = h;
     });
     CHECK(ranked(patient.health.reasons())[1].message.starts_with(
-        "6 modules above 50 C, or not yet below 48 C: 0, 2, 6-8, 20; the worst: module 6"));
+        "6 BDMs above 50 C, or not yet below 48 C: 0, 2, 6-8, 20; the worst: BDM 6"));
 }
 
 TEST_CASE("the units of a silent board do not count because it is silent") {
     LastingReasons health;
-    health.observe({{"detector_unit_silent", 3, "module 3: 4 detector units do not count", "look"},
+    health.observe({{"detector_unit_silent", 3, "BDM 3: 4 DUs do not count", "look"},
                     {"source_silent", 3, "source 3 is silent", "look"}},
                    at(0));
     const auto reasons = ranked(health.reasons());

@@ -68,7 +68,7 @@ TEST_CASE("a threshold is crossed back by a margin") {
     for (int i = 0; i < 20; ++i)
         CHECK(hot(39));  // not 2 degrees below
     CHECK(patient.health.find("temperature_high", 2)->problem.what ==
-          "module 2 was above 40 C and is at 39.0 C, not yet below 38 C");
+          "BDM 2 was above 40 C and is at 39.0 C, not yet below 38 C");
     for (int i = 0; i < 6; ++i)
         hot(37.5);
     CHECK_FALSE(hot(37.5));

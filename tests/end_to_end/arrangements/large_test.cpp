@@ -50,12 +50,10 @@ TEST_CASE("a scanner of 4172 modules: image and daily check say what they do not
                             "--scatter", "none", "--backend", "cpu", "--no-cache"});
     for (const std::string what : {"Dead time", "Loss"})
         CHECK_THAT(said,
-                   contains(what + ": not corrected, as it is found for scanners of at most 4096 modules "
-                                   "(BDMs)."));
+                   contains(what + ": not corrected, as it is found for scanners of at most 4096 BDMs."));
     const Outcome checked =
         run_program(PETCAL_PROGRAM, {"check", site.run("r").string(), "--reference", site.run("r").string()});
     CHECK(checked.status == 78);
-    CHECK_THAT(checked.err,
-               contains("expected a scanner of at most 4096 modules (BDMs), whose pairs fit into "
-                        "memory, found 4172"));
+    CHECK_THAT(checked.err, contains("expected a scanner of at most 4096 BDMs, whose pairs fit into "
+                                     "memory, found 4172"));
 }

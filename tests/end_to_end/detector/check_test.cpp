@@ -138,17 +138,17 @@ TEST_CASE("petcal check names what has moved since the reference, and nothing el
     CHECK(document["verdict"] == "fail");
     CHECK(modules_of(document) == std::set<int>{2, 5, 7, 9, 10});
     auto texts = texts_of(document);
-    CHECK(texts["times 5"].starts_with("module 5: its times differ by +"));
+    CHECK(texts["times 5"].starts_with("BDM 5: its times differ by +"));
     CHECK(document["modules"][5]["time_ns"].get<double>() == Approx(1).margin(0.08));
-    CHECK(texts["photopeak 2"].starts_with("module 2: its photopeak differs by -"));
+    CHECK(texts["photopeak 2"].starts_with("BDM 2: its photopeak differs by -"));
     CHECK(document["modules"][2]["photopeak_percent"].get<double>() == Approx(-3).margin(0.5));
-    CHECK(texts["singles 7"] == "module 7: detector unit 1 does not count");
+    CHECK(texts["singles 7"] == "BDM 7: DU 1 does not count");
     CHECK(contains(texts["singles 9"], "crystal " + noisy));
-    CHECK(texts["spots 10"].starts_with("module 10, unit 1: its spots moved by "));
+    CHECK(texts["spots 10"].starts_with("BDM 10, DU 1: its spots moved by "));
     const std::string page = read_file(clinic.file("moved.html"));
-    CHECK(contains(page, "Modules to look at: 2, 5, 7, 9, 10."));
-    CHECK(contains(page, "module 5: its times differ by +"));
-    CHECK(contains(page, "module 10, unit 1: reference"));
+    CHECK(contains(page, "BDMs to look at: 2, 5, 7, 9, 10."));
+    CHECK(contains(page, "BDM 5: its times differ by +"));
+    CHECK(contains(page, "BDM 10, DU 1: reference"));
     CHECK(contains(page, "data:image/png;base64,iVBORw0KGgo"));
 }
 
@@ -193,8 +193,8 @@ TEST_CASE("petcal check finds the modules whose clocks have moved among more tha
     const json document = json::parse(checked.out);
     auto texts = texts_of(document);
     CHECK(texts.size() == 2);
-    CHECK(texts["times 101"].starts_with("module 101: its times differ by +"));
-    CHECK(texts["prompts 200"].starts_with("module 200: its prompts per single differ by -"));
+    CHECK(texts["times 101"].starts_with("BDM 101: its times differ by +"));
+    CHECK(texts["prompts 200"].starts_with("BDM 200: its prompts per single differ by -"));
     CHECK(document["modules"][101]["time_ns"].get<double>() == Approx(2.5).margin(0.25));
 }
 
@@ -218,7 +218,7 @@ TEST_CASE("petcal check refuses runs that cannot be used or compared", "[e2e][ch
         write_file(clinic.site().run(run) / "run.json", content.dump());
         return clinic.site().run(run);
     };
-    refused("weak", "too few counts for the times of modules: expected that a change by 0.1 ns");
+    refused("weak", "too few counts for the times of BDMs: expected that a change by 0.1 ns");
     refused("none", "none: expected the directory of a run");
     refused("reference", "expected the directory of a run", 78, "none");
     refused("reference", "has no detector_reference; expected --reference", 78, "");
@@ -274,15 +274,15 @@ TEST_CASE("each fault of a detector is named alone", "[e2e][check][.long]") {
     // Close to the edge of the window, which is 5 ns, and beyond it.
     auto texts = found("late", {"--clock-jump", "5@0:256"});
     CHECK(texts.size() == 1);
-    CHECK(texts["times 5"].starts_with("module 5: its times differ by +"));
+    CHECK(texts["times 5"].starts_with("BDM 5: its times differ by +"));
     texts = found("lost", {"--clock-jump", "5@0:-450"});
     CHECK(texts.size() == 1);
-    CHECK(texts["prompts 5"].starts_with("module 5: its prompts per single differ by -"));
+    CHECK(texts["prompts 5"].starts_with("BDM 5: its prompts per single differ by -"));
     // A board with a quarter of the ring.
     texts = found("board", {"--clock-jump", "3@0:128", "--clock-jump", "4@0:128", "--clock-jump", "5@0:128"});
     CHECK(texts.size() == 3);
     for (const char* module : {"3", "4", "5"})
-        CHECK(texts[std::string("times ") + module].starts_with(std::string("module ") + module +
+        CHECK(texts[std::string("times ") + module].starts_with(std::string("BDM ") + module +
                                                                 ": its times differ by +"));
     texts = found("lost-board",
                   {"--clock-jump", "3@0:450", "--clock-jump", "4@0:450", "--clock-jump", "5@0:450"});
@@ -290,17 +290,17 @@ TEST_CASE("each fault of a detector is named alone", "[e2e][check][.long]") {
     CHECK((texts.contains("prompts 3") && texts.contains("prompts 4") && texts.contains("prompts 5")));
     texts = found("high", {"--gain-step", "8@0:2"});
     CHECK(texts.size() == 1);
-    CHECK(texts["photopeak 8"].starts_with("module 8: its photopeak differs by +"));
+    CHECK(texts["photopeak 8"].starts_with("BDM 8: its photopeak differs by +"));
     std::vector<std::string> warm;
     for (int bdm = 0; bdm < 12; ++bdm)
         warm.insert(warm.end(), {"--gain-step", std::to_string(bdm) + "@0:-2"});
     texts = found("warm", warm);
     CHECK(texts.size() == 1);
-    CHECK(texts["photopeak all"].starts_with("all modules: their photopeaks differ by -"));
+    CHECK(texts["photopeak all"].starts_with("all BDMs: their photopeaks differ by -"));
     texts = found("dark", {"--silent-unit", "8.0@0-100", "--silent-unit", "8.1@0-100"});
     CHECK(texts.size() == 1);
     CHECK(texts["singles 8"] ==
-          "module 8: 2 detector units from unit 0 do not count; 100 % of its data did not "
+          "BDM 8: 2 DUs, the first DU 0, do not count; 100 % of its data did not "
           "arrive in the run");
     // Nothing, at other activities and a little off the place.
     CHECK(found("weak", {}, activity("1")).empty());
@@ -331,7 +331,7 @@ TEST_CASE("the daily check takes a run, checks it and keeps the page", "[e2e][ch
     boards.signal(SIGKILL);
     INFO(checked.out << checked.err);
     CHECK(checked.status == 1);  // also with the few counts that come through on a busy machine
-    CHECK(contains(checked.out, "module 7: detector unit 1 does not count"));
+    CHECK(contains(checked.out, "BDM 7: DU 1 does not count"));
     std::size_t pages = 0;
     for (const auto& run : std::filesystem::directory_iterator(clinic.file("data")))
         if (run.path().filename().string().starts_with("daily-") &&

@@ -87,14 +87,13 @@ TEST_CASE("faults of the detector appear with the data of the two seconds after 
     INFO(status["modules"].dump(1));
     REQUIRE(found);
     const std::string since = " since [45]\\.0 s";
-    CHECK(number_in(reasons["detector_time_step"],
-                    R"(module 7: its times moved by \+([0-9.]+) ns)" + since) == Approx(0.9).margin(0.3));
+    CHECK(number_in(reasons["detector_time_step"], R"(BDM 7: its times moved by \+([0-9.]+) ns)" + since) ==
+          Approx(0.9).margin(0.3));
     CHECK(number_in(reasons["detector_gain_step"],
-                    R"(module 12: its photopeak moved by \+([0-9.]+) %)" + since) == Approx(1.9).margin(0.5));
-    CHECK(number_in(reasons["detector_unit_silent"], "module 3: detector unit (2) does not count" + since) ==
-          2);
+                    R"(BDM 12: its photopeak moved by \+([0-9.]+) %)" + since) == Approx(1.9).margin(0.5));
+    CHECK(number_in(reasons["detector_unit_silent"], "BDM 3: DU (2) does not count" + since) == 2);
     CHECK(number_in(reasons["detector_noisy"],
-                    "module 5: crystal 777 counts ([0-9]+) times as much as its neighbours" + since) > 5);
+                    "BDM 5: crystal 777 counts ([0-9]+) times as much as its neighbours" + since) > 5);
     for (const json& module : status["modules"]) {
         const int bdm = module["bdm"];
         const bool faulty = bdm == 3 || bdm == 5 || bdm == 7 || bdm == 12;
@@ -108,13 +107,13 @@ TEST_CASE("faults of the detector appear with the data of the two seconds after 
     // The report finds the same in the seconds of the run.
     const std::string log = daemon.log();
     const std::string html = detector.report("faults");
-    for (const char* text : {"module 7: its times moved by", "module 12: its photopeak moved by",
-                             "module 3: detector unit 2 does not count", "module 5: crystal 777 counts"}) {
+    for (const char* text : {"BDM 7: its times moved by", "BDM 12: its photopeak moved by",
+                             "BDM 3: DU 2 does not count", "BDM 5: crystal 777 counts"}) {
         INFO(text);
         CHECK(log.find(std::string("degraded: ") + text) != std::string::npos);
         CHECK(html.find(text) != std::string::npos);
     }
-    CHECK(html.find("<caption>Modules") != std::string::npos);
+    CHECK(html.find("<caption>BDMs") != std::string::npos);
     CHECK(daemon.terminate() == 0);
 }
 
@@ -140,15 +139,15 @@ TEST_CASE("what has moved since an earlier run differs from the reference", "[e2
         return reasons.size() == 2;
     }));
     const std::string end = " from the reference since 1\\.0 s";
-    CHECK(number_in(reasons["detector_time_off"], "module 7: its times differ by (-[0-9.]+) ns" + end) ==
+    CHECK(number_in(reasons["detector_time_off"], "BDM 7: its times differ by (-[0-9.]+) ns" + end) ==
           Approx(-1).margin(0.2));
-    CHECK(number_in(reasons["detector_gain_off"], "module 12: its photopeak differs by (-[0-9.]+) %" + end) ==
+    CHECK(number_in(reasons["detector_gain_off"], "BDM 12: its photopeak differs by (-[0-9.]+) %" + end) ==
           Approx(-3).margin(0.6));
-    CHECK(daemon.log().find("degraded: module 7: its times differ by") != std::string::npos);
+    CHECK(daemon.log().find("degraded: BDM 7: its times differ by") != std::string::npos);
     daemon.stop();
     const std::string html = detector.report("today");
-    CHECK(html.find("module 7: its times differ by") != std::string::npos);
-    CHECK(html.find("module 12: its photopeak differs by") != std::string::npos);
+    CHECK(html.find("BDM 7: its times differ by") != std::string::npos);
+    CHECK(html.find("BDM 12: its photopeak differs by") != std::string::npos);
     CHECK(html.find("mean dt, ns, reference") != std::string::npos);
     CHECK(daemon.terminate() == 0);
 

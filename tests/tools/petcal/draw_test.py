@@ -64,7 +64,7 @@ class Draw(unittest.TestCase):
         cls.directory.cleanup()
 
     def open(self, scanner, *options):
-        path = os.path.join(self.directory.name, scanner + ".html")
+        path = os.path.join(self.directory.name, os.path.basename(scanner) + ".html")
         result = draw(scanner, path, "--force", *options)
         self.assertEqual(result.returncode, 0, result.stderr)
         page = self.browser.page()
@@ -101,6 +101,11 @@ class Draw(unittest.TestCase):
         # Crystal 0 of the phoswich: column 0, row 0 of the 7 x 7 front layer of the module at +x.
         text = page.evaluate("describe(drawn.find(d => d.box.crystal === 0).box)")
         self.assertIn("crystal 0: module 0 (phoswich), layer 0 of LYSO, BDM 0, DU 0, board 0, column 0, row 0, front at 32.00, -4.80, ", text)
+
+    def test_it_shows_the_bdm_and_du_that_messages_name(self):
+        page = self.open("scanners/hexagon.scanner.json")
+        text = page.evaluate("describe(boxes.find(box => box.module === 8))")
+        self.assertEqual(text, "module 8 (block), layer 0 of LYSO, BDM 1, DU 2, board 1: 8 × 8 crystals")
 
     def test_a_click_shows_the_crystals_of_a_box(self):
         page = self.open("total-body")

@@ -1,4 +1,5 @@
 // The program petcal as its users see it.
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,7 @@
 #include "tests/support/odd_scanner.hpp"
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tools/normalisation/normalisation.hpp"
 
 namespace petacq::test {
 
@@ -134,6 +136,23 @@ TEST_CASE("petcal inspect shows what is in a file") {
                              config::sha256_of_file(p.at("c.h5"))}) == "");
 }
 
+TEST_CASE("petcal names the BDM and DU that a module of the description is read by") {
+    const Place p;
+    const std::filesystem::path scanner = example("scanners/hexagon.scanner.json");  // six modules to a BDM
+    const config::Geometry g = config::load_scanner(scanner).geometry;
+    auto n = normalisation::Normalisation::even(g);
+    constexpr std::size_t crystals = 64;  // in a module
+    const auto module_8 = n.efficiency.begin() + 8 * crystals;
+    std::fill(module_8, module_8 + crystals, 0);
+    normalisation::save(p.at("n.h5"), g, n);
+
+    const auto text = petcal("inspect " + p.at("n.h5") + " --scanner " + quoted(scanner));
+    INFO(text.out);
+    REQUIRE(text.status == 0);
+    CHECK(lacking(text.out, {"dead units          1\n  BDM 1, DU 2\n"}) == "");
+    CHECK_THAT(text.out, !contains("module"));
+}
+
 TEST_CASE("petcal inspect shows how a calibration was made, whatever the file says") {
     const Place p;
     auto c = config::make_calibration(tiny_scanner(), {});
@@ -217,8 +236,7 @@ TEST_CASE("petcal apply --module-ticks shifts what frames name, and nothing else
     for (const char* none : {"0:1", "6:1", "5", "x:1", "5:1.5", "-5:1"}) {
         const Outcome refused = petcal("apply " + old + " --force --module-ticks=" + none);
         CHECK(refused.status == 78);
-        CHECK_THAT(refused.out,
-                   contains("a module that frames name (BDM 2, 5), found '" + std::string(none)));
+        CHECK_THAT(refused.out, contains("one of the BDMs 2, 5, found '" + std::string(none)));
     }
 }
 

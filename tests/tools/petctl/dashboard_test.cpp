@@ -128,7 +128,7 @@ TEST_CASE("dashboard: the tables are sorted by any column, unknown values last",
     CHECK(contains(drawn(dashboard, 80, 80), "by reason"));
     // Each table keeps its own order.
     dashboard.press(KeyPress::modules);
-    CHECK(contains(drawn(dashboard, 80, 80), "modules 1 to 1 of 1\n"));
+    CHECK(contains(drawn(dashboard, 80, 80), "BDMs 1 to 1 of 1\n"));
     dashboard.press(KeyPress::sources);
     CHECK(contains(drawn(dashboard, 80, 80), "by reason"));
 }

@@ -32,10 +32,9 @@ json large_scanner(int problems) {
     for (int i = 0; i < problems; ++i) {
         status["health"]["reasons"].push_back(
             {{"code", "reason_" + std::to_string(i)},
-             {"message",
-              std::string(i % 2 == 0 ? "23 modules are above 50 C: 0, 2, 6, 9, 11, 13, 17, 20, 22, "
-                                       "25, ...: check their cooling"
-                                     : "source 75 has been silent for 12.5 s: check its power")},
+             {"message", std::string(i % 2 == 0 ? "23 BDMs are above 50 C: 0, 2, 6, 9, 11, 13, 17, 20, 22, "
+                                                  "25, ...: check their cooling"
+                                                : "source 75 has been silent for 12.5 s: check its power")},
              {"severity", "degraded"},
              {"since_s", 75.0}});
     }
@@ -72,11 +71,11 @@ TEST_CASE("summary: one screen, however much is wrong", "[control]") {
         CHECK(lines_of(text) <= 25);
         CHECK(widest(text) <= 80);
         CHECK(contains(text, "  sources           76: 74 active, 2 silent\n"));
-        CHECK(contains(text, "  modules           76: 50 ok, 26 degraded\n"));
+        CHECK(contains(text, "  BDMs              76: 50 ok, 26 degraded\n"));
         CHECK(contains(text, "  ledger            closed, 12 datagrams lost, 3 frames late\n"));
         CHECK(contains(text, "  prompts               312 k/s        -\n"));
         CHECK(contains(text, "--full"));
-        if (problems > 0) CHECK(contains(text, "    reason_0: 23 modules are above 50 C: 0, 2, 6,"));
+        if (problems > 0) CHECK(contains(text, "    reason_0: 23 BDMs are above 50 C: 0, 2, 6,"));
         CHECK(contains(text, "more\n") == (problems > 3));
     }
     UNSCOPED_INFO(shown(large_scanner(3)));

@@ -141,7 +141,7 @@ TEST_CASE("petlm info and verify know seconds", "[petlm][seconds]") {
             SECTION("pairs of modules") {
                 second = second_number(1);
                 ++second.sums.module_pairs[3];
-                expected = "has other prompts than its pairs of modules";
+                expected = "has other prompts than its pairs of BDMs";
             }
             file.append(second);
         }

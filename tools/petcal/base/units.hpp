@@ -17,9 +17,13 @@
 
 namespace petacq::petcal {
 
-/// "module 3, unit 1"; `unit` counts bdm * du_count + du.
+/// "BDM 3, DU 1": what frames name, not a module of the scanner description and its unit.
+inline std::string unit_name(std::size_t bdm, std::size_t du) {
+    return "BDM " + std::to_string(bdm) + ", DU " + std::to_string(du);
+}
+/// The same; `unit` counts bdm * du_count + du.
 inline std::string unit_name(const config::Geometry& g, std::size_t unit) {
-    return "module " + std::to_string(unit / g.du_count) + ", unit " + std::to_string(unit % g.du_count);
+    return unit_name(unit / g.du_count, unit % g.du_count);
 }
 
 /// Where the crystals of a unit begin among those of all units, one unit after the other. One more at the
@@ -34,7 +38,7 @@ std::span<const T> of_unit(const config::Geometry& g, const std::vector<T>& by_u
     return std::span(by_unit).subspan(first_of_unit(g, unit),
                                       first_of_unit(g, unit + 1) - first_of_unit(g, unit));
 }
-/// Those of all units of a module (BDM).
+/// Those of all units of a BDM.
 template <class T>
 std::span<const T> of_module(const config::Geometry& g, const std::vector<T>& by_unit, std::size_t bdm) {
     const std::size_t first = first_of_unit(g, bdm * g.du_count);

@@ -56,7 +56,7 @@ std::string text_of(const DailyRun& reference, const DailyRun& run, const std::v
         std::string modules;
         for (const std::uint32_t bdm : modules_of(findings))
             modules += (modules.empty() ? "" : ", ") + std::to_string(bdm);
-        out += "modules    " + (modules.empty() ? "all" : modules) + '\n';
+        out += "BDMs       " + (modules.empty() ? "all" : modules) + '\n';
     }
     for (const CheckFinding& f : findings)
         out += f.text + '\n';

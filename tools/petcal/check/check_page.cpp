@@ -38,7 +38,7 @@ std::string verdict_text(Verdict verdict) {
 
 std::string findings_html(const std::vector<CheckFinding>& findings) {
     if (findings.empty()) return "";
-    std::string out = "<p>Modules to look at: ";
+    std::string out = "<p>BDMs to look at: ";
     for (const std::uint32_t bdm : modules_of(findings))
         out += fmt::format("{}{}", out.ends_with(": ") ? "" : ", ", bdm);
     if (modules_of(findings).empty()) out += "all";
@@ -57,7 +57,7 @@ std::string modules_html(const config::Geometry& g, const DetectorChanges& chang
     for (const CheckFinding& f : findings)
         if (f.bdm) marked.emplace(*f.bdm, f.subject);
     report::Table table{{},
-                        {"module", "times, ns", "photopeak, %", "resolution, %", "share of the singles, %",
+                        {"BDM", "times, ns", "photopeak, %", "resolution, %", "share of the singles, %",
                          "efficiency, %", "prompts per single, %", "spots, % of their distance"},
                         {}};
     const std::vector<ModuleChanges> modules = by_module(g, changes);
@@ -77,9 +77,9 @@ std::string modules_html(const config::Geometry& g, const DetectorChanges& chang
         add(Subject::spots, m.spots, 100, 1);
         table.rows.push_back(std::move(row));
     }
-    return "<h2>Modules</h2>\n" + report::html_of(table) +
-           "<p class=\"muted\">Changes since the reference: medians over the detector units and "
-           "crystals of the module; of the spots, those of the unit that has moved most.</p>\n";
+    return "<h2>BDMs</h2>\n" + report::html_of(table) +
+           "<p class=\"muted\">Changes since the reference: medians over the DUs and "
+           "crystals of the BDM; of the spots, those of the DU that has moved most.</p>\n";
 }
 
 /// The values of changes that are ordered by unit, by crystal number.
@@ -106,7 +106,7 @@ Curve sum_of_unit(const DailyRun& of, std::size_t unit, double factor) {
     return sum;
 }
 
-/// Units that a finding names, or the first one of a module that is named as a whole.
+/// Units that a finding names, or the first one of a BDM that is named as a whole.
 std::set<std::size_t> units_of(const config::Geometry& g, const std::vector<CheckFinding>& findings) {
     std::set<std::size_t> units;
     for (const CheckFinding& f : findings)
@@ -120,7 +120,7 @@ std::string unit_figures(const DailyRun& reference, const DailyRun& run,
     const config::Geometry& g = run.scanner.geometry;
     const auto units = units_of(g, findings);
     if (units.empty()) return "";
-    std::string out = "<h2>Detector units to look at</h2>\n<div class=\"units\">\n";
+    std::string out = "<h2>DUs to look at</h2>\n<div class=\"units\">\n";
     for (const std::size_t unit : units) {
         const std::string name = unit_name(g, unit);
         const FloodShape shape = flood_shape(run.scanner, static_cast<std::uint32_t>(unit));

@@ -157,7 +157,7 @@ DailyRun load_daily_run(const std::filesystem::path& directory) {
     run.scanner = recorded.scanner();
     if (const std::uint32_t modules = run.scanner.geometry.bdm_count; modules > max_checked) {
         fail(directory, "expected a scanner of at most " + std::to_string(max_checked) +
-                            " modules (BDMs), whose pairs fit into memory, found " + std::to_string(modules));
+                            " BDMs, whose pairs fit into memory, found " + std::to_string(modules));
     }
     run.spectra = config::load_spectra(directory / daemon::spectra_file, run.scanner.geometry);
     add_seconds(recorded, run);

@@ -45,9 +45,9 @@ class FindingSearch {
     /// Medians over the crystals.
     [[nodiscard]] std::vector<Change> units_of(const std::vector<Change>& crystals,
                                                const std::vector<bool>& silent) const;
-    /// But for modules that were named for their singles.
+    /// But for BDMs that were named for their singles.
     void efficiencies(const std::vector<Change>& modules, double limit);
-    /// Modules of which units have moved spots.
+    /// BDMs of which units have moved spots.
     void spots(const std::vector<Change>& units, double limit);
     /// `what`: has the size.
     void modules(Subject subject, DetectorFault::FaultKind kind, const std::vector<Change>& modules,
@@ -91,7 +91,7 @@ void FindingSearch::levels(const Wording& wording, const std::vector<Change>& un
     if (const Change all = median_of(modules); differs(all, 0)) {
         of_all = all.size;
         findings_.push_back(
-            {wording.subject, all.size, {}, {}, {}, text("all modules", wording.of_several, all.size)});
+            {wording.subject, all.size, {}, {}, {}, text("all BDMs", wording.of_several, all.size)});
     }
     for (std::uint32_t bdm = 0; bdm < g_.bdm_count; ++bdm) {
         double of_module = of_all;
@@ -102,7 +102,7 @@ void FindingSearch::levels(const Wording& wording, const std::vector<Change>& un
                                  bdm,
                                  {},
                                  {},
-                                 text("module " + std::to_string(bdm), wording.of_one, of_module)});
+                                 text("BDM " + std::to_string(bdm), wording.of_one, of_module)});
         }
         for (std::uint32_t du = 0; du < g_.du_count; ++du) {
             const std::size_t unit = std::size_t{bdm} * g_.du_count + du;
@@ -156,9 +156,8 @@ void FindingSearch::spots(const std::vector<Change>& units, double limit) {
         if (moved.empty()) continue;
         CheckFinding finding{Subject::spots, largest, bdm, {}, {}, {}};
         if (moved.size() == 1) finding.du = moved[0];
-        finding.text = moved.size() == 1
-                           ? fmt::format("module {}, unit {}: its", bdm, moved[0])
-                           : fmt::format("module {}: in {} detector units the", bdm, moved.size());
+        finding.text = moved.size() == 1 ? unit_name(bdm, moved[0]) + ": its"
+                                         : fmt::format("BDM {}: in {} DUs the", bdm, moved.size());
         finding.text += fmt::format(" spots moved by {}{:.0f} % of their distance since the reference",
                                     moved.size() == 1 ? "" : "up to ", 100 * largest);
         findings_.push_back(std::move(finding));
@@ -182,15 +181,14 @@ void FindingSearch::efficiencies(const std::vector<Change>& modules, double limi
         });
         const Change& change = modules[bdm];
         if (named || !off(change, 0, limit)) continue;
-        findings_.push_back(
-            {Subject::efficiency,
-             change.size,
-             bdm,
-             {},
-             {},
-             fmt::format("module {}: its efficiency differs by {} from the reference, with an "
-                         "error of {:.1f} %",
-                         bdm, percent(change.size), 100 * change.error)});
+        findings_.push_back({Subject::efficiency,
+                             change.size,
+                             bdm,
+                             {},
+                             {},
+                             fmt::format("BDM {}: its efficiency differs by {} from the reference, with an "
+                                         "error of {:.1f} %",
+                                         bdm, percent(change.size), 100 * change.error)});
     }
 }
 
@@ -350,16 +348,14 @@ std::vector<std::string> insufficient_data(const config::Geometry& geometry, con
     std::erase_if(efficiencies, [](const Change& c) { return !c.known(); });
     std::vector<std::string> out;
     for (const std::string& why :
-         {too_uncertain("the times of modules", changes.times, limits.time_ns, 1, "ns"),
-          too_uncertain("the photopeaks of detector units", counting_units(geometry, peaks, changes.silent),
+         {too_uncertain("the times of BDMs", changes.times, limits.time_ns, 1, "ns"),
+          too_uncertain("the photopeaks of DUs", counting_units(geometry, peaks, changes.silent),
                         limits.photopeak_percent / 100, 100, "%"),
-          too_uncertain("the efficiencies of modules", efficiencies, limits.efficiency_percent / 100, 100,
-                        "%"),
+          too_uncertain("the efficiencies of BDMs", efficiencies, limits.efficiency_percent / 100, 100, "%"),
           too_uncertain("the singles of crystals",
                         counting_crystals(geometry, changes.singles, changes.silent), 1, 100, "%"),
-          too_uncertain("the flood maps of detector units",
-                        counting_units(geometry, changes.spots, changes.silent), limits.spots_percent / 100,
-                        100, "% of the distance between spots")})
+          too_uncertain("the flood maps of DUs", counting_units(geometry, changes.spots, changes.silent),
+                        limits.spots_percent / 100, 100, "% of the distance between spots")})
         if (!why.empty()) out.push_back(why);
     return out;
 }

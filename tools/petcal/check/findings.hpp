@@ -30,7 +30,7 @@ struct CheckFinding {
     std::optional<std::uint32_t> bdm;     ///< none: all modules
     std::optional<std::uint32_t> du;      ///< none: the whole module
     std::vector<std::uint32_t> crystals;  ///< single crystals of the unit; empty: the whole unit
-    std::string text;                     ///< "module 7: its times differ by -1.02 ns from the reference"
+    std::string text;                     ///< "BDM 7: its times differ by -1.02 ns from the reference"
 };
 const char* name_of(CheckFinding::Subject subject);
 

@@ -33,10 +33,10 @@ Curve histogram(const std::vector<double>& values, double range) {
     return counts;
 }
 
-/// Mean change and undetermined crystals of each module.
+/// Mean change and undetermined crystals of each BDM.
 std::string modules_html(const config::Geometry& g, const estimate::TimeOffsets& found, double tick_ps) {
     report::Table table{
-        {}, {"module", "mean change, ps", "rms of the change, ps", "crystals without an offset"}, {}};
+        {}, {"BDM", "mean change, ps", "rms of the change, ps", "crystals without an offset"}, {}};
     for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
         double known = 0;
         double sum = 0;
@@ -61,7 +61,7 @@ std::string modules_html(const config::Geometry& g, const estimate::TimeOffsets&
                               {any ? fmt::format("{:.0f}", std::sqrt(squares / known)) : "unknown", true},
                               {std::to_string(without), true, without > 0}});
     }
-    return "<h2>Modules</h2>\n" + report::html_of(table);
+    return "<h2>BDMs</h2>\n" + report::html_of(table);
 }
 
 std::string undetermined_html(const std::vector<std::uint32_t>& crystals) {

@@ -20,7 +20,7 @@ std::string groups_text(const config::Geometry& g, const estimate::TimeOffsets& 
     std::string text;
     for (std::size_t group = 0; group < std::min(most, modules.size()); ++group) {
         const std::vector<std::uint32_t> numbers(modules[group].begin(), modules[group].end());
-        text += (text.empty() ? "" : "; ") + std::string(numbers.size() == 1 ? "module " : "modules ") +
+        text += (text.empty() ? "" : "; ") + std::string(numbers.size() == 1 ? "BDM " : "BDMs ") +
                 ranges_text(numbers);
     }
     if (modules.size() > most) text += "; and " + std::to_string(modules.size() - most) + " more";

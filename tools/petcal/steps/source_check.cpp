@@ -45,7 +45,7 @@ void check_source(const config::Scanner& scanner, std::span<const estimate::Line
     std::string exchanged;
     for (const estimate::Exchange& e : exchanged_modules(scanner, lines, moved(check.said, by)))
         exchanged += fmt::format(
-            "{}modules {} and {} seem to be exchanged: {:.0f} % of their prompts miss the source, {:.0f} % "
+            "{}BDMs {} and {} seem to be exchanged: {:.0f} % of their prompts miss the source, {:.0f} % "
             "if "
             "each is in the place of the other",
             exchanged.empty() ? "" : "; ", e.a, e.b, 100 * e.missed, 100 * e.missed_after);

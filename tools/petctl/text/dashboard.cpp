@@ -133,7 +133,7 @@ Lines Dashboard::rate_lines(std::size_t width, std::size_t count, bool unicode) 
 Lines Dashboard::table(std::size_t rows) {
     View& v = view();
     const std::span<const Column> columns = columns_of(modules_);
-    json array = at(*status_, {v.name});
+    json array = at(*status_, {v.field});
     if (!array.is_array()) array = json::array();
     const std::size_t shown = rows > 2 ? rows - 2 : 0;
     v.top = std::min(v.top, array.size() > shown ? array.size() - shown : 0);
@@ -142,7 +142,7 @@ Lines Dashboard::table(std::size_t rows) {
 
     const std::size_t last = std::min(array.size(), v.top + shown);
     std::string title =
-        fmt::format("{} {} to {} of {}", v.name, std::min(v.top + 1, last), last, array.size());
+        fmt::format("{} {} to {} of {}", v.title, std::min(v.top + 1, last), last, array.size());
     if (v.sorted_by) {
         title += fmt::format(", by {}{}", columns[*v.sorted_by].heading, v.reversed ? ", largest first" : "");
     }
@@ -179,7 +179,7 @@ Lines Dashboard::draw(std::size_t width, std::size_t height, bool unicode, doubl
     while (lines.size() + 1 < height)
         lines.emplace_back();
     lines.push_back(
-        {{"q quit  s sources  m modules  left/right sort by  r reverse  up/down/page scroll", Style::faint}});
+        {{"q quit  s sources  m BDMs  left/right sort by  r reverse  up/down/page scroll", Style::faint}});
     return lines;
 }
 

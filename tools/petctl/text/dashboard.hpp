@@ -48,7 +48,8 @@ class Dashboard {
   private:
     /// One of the two tables, and how it is shown.
     struct View {
-        const char* name;                      ///< also the field of the status document
+        const char* title;
+        const char* field;                     ///< of the status document
         std::optional<std::size_t> sorted_by;  ///< column; absent: in the order of the document
         bool reversed;
         std::size_t top;  ///< first row shown
@@ -61,7 +62,8 @@ class Dashboard {
 
     std::shared_ptr<const nlohmann::json> status_;  ///< the latest
     std::deque<std::vector<double>> history_;       ///< values of every rate, the latest last; NaN: unknown
-    std::array<View, 2> views_{View{"sources", {}, false, 0}, View{"modules", {}, false, 0}};
+    std::array<View, 2> views_{View{"sources", "sources", {}, false, 0},
+                               View{"BDMs", "modules", {}, false, 0}};
     bool modules_ = false;
     std::size_t page_ = 1;  ///< rows of the table in the last drawing
 };

@@ -36,14 +36,13 @@ std::string tally(const json& array, const char* field) {
     return text;
 }
 
-void add_tally(Lines& lines, const json& status, const char* name, const char* field) {
-    const json& array = at(status, {name});
+void add_tally(Lines& lines, const char* title, const json& array, const char* field) {
     if (!array.is_array() || array.empty()) return;
     const bool well = std::all_of(array.begin(), array.end(), [](const json& one) {
         const json& health = at(one, {"health"});
         return !health.is_string() || health == "ok";
     });
-    lines.push_back(labelled(name, fmt::format("{}: {}", array.size(), tally(array, field)),
+    lines.push_back(labelled(title, fmt::format("{}: {}", array.size(), tally(array, field)),
                              well ? Style::plain : Style::warning));
 }
 
@@ -99,8 +98,8 @@ Lines facts(const json& status) {
                                          scaled(at(disk, {"total_bytes"}), "B"),
                                          scaled(at(disk, {"write_bytes_per_s"}), "B/s"))));
     }
-    add_tally(lines, status, "sources", "state");
-    add_tally(lines, status, "modules", "health");
+    add_tally(lines, "sources", at(status, {"sources"}), "state");
+    add_tally(lines, "BDMs", at(status, {"modules"}), "health");
     lines.push_back(ledger_line(at(status, {"ledger"})));
     return lines;
 }

@@ -149,7 +149,7 @@ Lines status_lines(const json& status, const Display& display) {
     add_rates(lines, status);
     add_ledger(lines, at(status, {"ledger"}));
     add_table(lines, "sources", at(status, {"sources"}), source_columns());
-    add_table(lines, "modules", at(status, {"modules"}), module_columns());
+    add_table(lines, "BDMs", at(status, {"modules"}), module_columns());
     return lines;
 }
 

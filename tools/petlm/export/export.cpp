@@ -118,7 +118,7 @@ std::string dead_time_sentence(const RunDeadTime& dead_time) {
     if (dead_time.factor.empty())
         return " Dead time: not corrected, as the boards did not report it in all seconds.";
     return fmt::format(
-        " Dead time: by factors of {:.4g} to {:.4g}, by pair of detector units, from the reports of the "
+        " Dead time: by factors of {:.4g} to {:.4g}, by pair of DUs, from the reports of the "
         "boards "
         "and the singles.",
         dead_time.least, dead_time.most);
@@ -137,7 +137,7 @@ void add_losses(const std::shared_ptr<const RunRandoms>& of_run, RandomsPerPair&
     randoms.found_sentence += dead_time_sentence(of_run->dead_time());
 }
 
-/// As petlm image does without seconds: the delayeds of two modules stand for the randoms of their pairs.
+/// As petlm image does without seconds: the delayeds of two BDMs stand for the randoms of their pairs.
 void add_delayeds(const ExportSource& source, const config::Scanner& scanner, RandomsPerPair& randoms) {
     const auto delayeds =
         std::make_shared<image::RandomsByModules>(scanner.geometry, pair_rule(source, scanner.geometry));
@@ -150,9 +150,9 @@ void add_delayeds(const ExportSource& source, const config::Scanner& scanner, Ra
     randoms.sum = [delayeds, factor = weight.value_or(1)](std::uint32_t a, std::uint32_t b) {
         return factor * delayeds->expected({std::min(a, b), std::max(a, b)});
     };
-    randoms.sum_sentence = fmt::format(
-        "Randoms: expected from the delayeds of each pair of modules, each of which stands for {}.",
-        weight ? fmt::format("{:.4g} randoms", *weight) : "1 random (its weight is unknown)");
+    randoms.sum_sentence =
+        fmt::format("Randoms: expected from the delayeds of each pair of BDMs, each of which stands for {}.",
+                    weight ? fmt::format("{:.4g} randoms", *weight) : "1 random (its weight is unknown)");
 }
 
 /// Adds the estimate from the seconds of the run, or else, with factors of lines, that from the delayeds.

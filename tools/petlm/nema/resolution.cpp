@@ -61,7 +61,7 @@ std::string named_loss(const NemaRun& run, std::vector<std::string>& warnings) {
     if (losses->loss().lost > 0) {
         warnings.push_back(fmt::format(
             "{}: {:.3g} % of the data of the boards did not arrive. Lines are counted as they were found, by "
-            "pair of modules up to {:.4g} times too few; if they differ, so may the widths.",
+            "pair of BDMs up to {:.4g} times too few; if they differ, so may the widths.",
             run.name(), 100 * losses->loss().lost, losses->loss().largest_factor));
     }
     return losses->loss().lost > 0 ? "" : petlm::sentence_of(losses->loss());

@@ -62,21 +62,21 @@ Picture flood_maps(const PictureData& data) {
     }
     Picture p;
     p.name = "flood-maps";
-    p.title = "Flood maps of the detector units";
+    p.title = "Flood maps of the DUs";
     p.caption = fmt::format(
-        "Positions x (to the right) and y (upwards) of the frames of each unit, whatever their energy (from "
-        "spectra.h5), each map in the colours of its own counts. {} modules of {} units in a row; module 0 "
-        "is at the bottom left. {} units have none.",
+        "Positions x (to the right) and y (upwards) of the frames of each DU, whatever their energy (from "
+        "spectra.h5), each map in the colours of its own counts. {} BDMs of {} DUs in a row; BDM 0 "
+        "is at the bottom left. {} DUs have none.",
         modules, g.du_count, grouped(silent));
     if (units < g.unit_count())
-        p.caption += fmt::format(" {} places in the rows are of units that the scanner does not have.",
+        p.caption += fmt::format(" {} places in the rows are of DUs that the scanner does not have.",
                                  grouped(g.unit_count() - units));
-    p.alt = fmt::format("Flood maps of {} detector units. {} have no counts.", units, grouped(silent));
+    p.alt = fmt::format("Flood maps of {} DUs. {} have no counts.", units, grouped(silent));
     const auto wide = static_cast<double>(across);
     const auto high = static_cast<double>(down);
     p.height = std::clamp(420.0 * high / wide, 120.0, 900.0) + 58;
     p.draw = [=, all = std::move(all), height = p.height](cairo_t* cairo, const Theme& theme) {
-        Plot plot(cairo, theme, {0, 0, picture_width, height}, {"unit in its row", 0, wide}, {"row", 0, high},
+        Plot plot(cairo, theme, {0, 0, picture_width, height}, {"DU in its row", 0, wide}, {"row", 0, high},
                   {0, 12, bar_width});
         plot.heat(all, 1);
         plot.colour_bar(1, "of the brightest");
@@ -99,15 +99,15 @@ Picture energy_of_modules(const PictureData& data) {
     }
     Picture p;
     p.name = "energy-modules";
-    p.title = "Energy spectra of the modules";
+    p.title = "Energy spectra of the BDMs";
     p.caption =
-        "Frames with a position inside a crystal, by the energy that the calibration gives, for each module "
+        "Frames with a position inside a crystal, by the energy that the calibration gives, for each BDM "
         "(from spectra.h5). The last bin holds all higher energies.";
-    p.alt = fmt::format("Energy spectra of {} modules, one above the other.", g.bdm_count);
+    p.alt = fmt::format("Energy spectra of {} BDMs, one above the other.", g.bdm_count);
     p.height = 360;
     show_map(p, {g.bdm_count, bins, doubles(counts)},
              {"energy (keV)", 0, static_cast<double>(bins) * config::energy_bin_keV},
-             {"module (BDM)", 0, static_cast<double>(g.bdm_count)}, "frames");
+             {"BDM", 0, static_cast<double>(g.bdm_count)}, "frames");
     p.csv = [counts](OutputFile& out) {
         out.text("module,from_keV,to_keV,frames\n");
         constexpr auto width = static_cast<std::size_t>(config::energy_bin_keV);

@@ -90,7 +90,7 @@ void draw_losses(cairo_t* cairo, const Theme& theme, const PictureData& data) {
         draw_rows(plot, data, drawn(lost), entries.back().pen);
     }
     if (any_known(blind)) {
-        entries.push_back({"time modules were blind", {theme.delayeds, false, true}});
+        entries.push_back({"time BDMs were blind", {theme.delayeds, false, true}});
         draw_rows(plot, data, drawn(blind), entries.back().pen);
     }
     if (entries.empty()) plot.note("not known");
@@ -105,8 +105,8 @@ void draw_temperatures(cairo_t* cairo, const Theme& theme, const PictureData& da
     Plot plot(cairo, theme, {0, 0, picture_width, panel}, time_axis(data),
               {"degrees C", low, high > low ? high + 0.12 * (high - low) : low + 1}, panel_margins);
     std::vector<LegendEntry> entries = {{"mean", {theme.singles}},
-                                        {"hottest module", {theme.prompts}},
-                                        {"coldest module", {theme.delayeds, false, true}}};
+                                        {"hottest BDM", {theme.prompts}},
+                                        {"coldest BDM", {theme.delayeds, false, true}}};
     draw_rows(plot, data, drawn(rows.temperature), entries[0].pen);
     draw_rows(plot, data, hottest, entries[1].pen);
     draw_rows(plot, data, coldest, entries[2].pen);
@@ -124,7 +124,7 @@ Picture temperature_over_time(const PictureData& data) {
     Picture p;
     p.name = "temperature";
     p.title = "Temperature over time";
-    p.caption = "The mean of all modules, and the modules that were hottest and coldest. From seconds.plm.";
+    p.caption = "The mean of all BDMs, and the BDMs that were hottest and coldest. From seconds.plm.";
     p.alt = fmt::format("Temperature over time, {} rows.", rows.size());
     p.height = panel;
     p.draw = [&data](cairo_t* cairo, const Theme& theme) { draw_temperatures(cairo, theme, data); };
@@ -149,7 +149,7 @@ Picture corrections_over_time(const PictureData& data) {
     p.caption += ". Below: ";
     p.caption += any_known(rows.pile_up) ? "pairs that the multiples policy dropped, by the pile-up factor"
                                          : "the pile-up factor is not known";
-    p.caption += any_known(rows.dead_time) ? "; the mean dead time of the modules" : "";
+    p.caption += any_known(rows.dead_time) ? "; the mean dead time of the BDMs" : "";
     p.caption += ". From seconds.plm.";
     p.alt = fmt::format("Randoms and lost pairs over time, {} rows.", rows.size());
     p.height = 2 * panel;

@@ -175,7 +175,7 @@ std::string modules(const DetectorFindings& detector) {
     std::vector<std::pair<const char*, const daemon::ModuleTable*>> times{{"start", &detector.start},
                                                                           {"run", &detector.run}};
     if (!detector.reference.empty()) times.emplace_back("reference", &detector.reference);
-    report::Table table{"Modules", {"module"}, {}};
+    report::Table table{"BDMs", {"BDM"}, {}};
     for (const char* what : {"mean dt, ns", "photopeak, keV", "prompts per single, %"}) {
         for (const auto& time : times)
             table.columns.push_back(fmt::format("{}, {}", what, time.first));
@@ -196,7 +196,7 @@ std::string modules(const DetectorFindings& detector) {
     }
     return "<div class=\"wide\">" + report::html_of(table) +
            "</div>\n<p class=\"muted\">Mean dt: time of the other single of a prompt less that of "
-           "the one in the module. Mean dt and prompts per single are without the random coincidences to be "
+           "the one in the BDM. Mean dt and prompts per single are without the random coincidences to be "
            "expected. Start: up to ten seconds after the first one" +
            (detector.reference.empty() ? ""
                                        : "; reference: the start of " + escaped(detector.reference_name)) +

@@ -47,7 +47,7 @@ Singles from_histograms(const std::filesystem::path& file, const config::Scanner
     singles.energy_bin_keV = width.get<float>();
     if (!energy.is_array() || energy.size() != scanner.geometry.bdm_count) {
         throw BadInput(file.string() + ": energy: expected spectra of " +
-                       std::to_string(scanner.geometry.bdm_count) + " modules");
+                       std::to_string(scanner.geometry.bdm_count) + " BDMs");
     }
     singles.energy.resize(config::energy_bins);
     for (const auto& module : energy) {

@@ -54,7 +54,7 @@ std::string SecondsCheck::next(std::span<const std::byte> record) {
         return "has other unpaired singles than its crystals";
     if (differs("crystal_prompts", 2 * prompts)) return "has other prompts than its crystals";
     if (differs("crystal_delayeds", 2 * delayeds)) return "has other delayeds than its crystals";
-    if (differs("module_pairs", prompts)) return "has other prompts than its pairs of modules";
+    if (differs("module_pairs", prompts)) return "has other prompts than its pairs of BDMs";
     return "";
 }
 

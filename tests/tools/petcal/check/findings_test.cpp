@@ -47,23 +47,22 @@ TEST_CASE("a change is named for the largest part that has it", "[check]") {
     SECTION("all") {
         for (Change& c : changes.photopeaks)
             c.size = 0.02;
-        CHECK(texts_of(changes) ==
-              Texts{"all modules: their photopeaks differ by +2.00 % from the reference"});
+        CHECK(texts_of(changes) == Texts{"all BDMs: their photopeaks differ by +2.00 % from the reference"});
     }
     SECTION("a module, of which one crystal has changed besides") {
         for (std::size_t i = 2 * n; i < 4 * n; ++i)
             changes.photopeaks[i].size = -0.03;
         changes.photopeaks[2 * n + 4].size = -0.2;
         const auto crystal = std::to_string(four_modules.crystal(1, 0, 4));
-        CHECK(texts_of(changes) == Texts{"module 1: its photopeak differs by -3.00 % from the reference",
-                                         "module 1, unit 0, crystal " + crystal +
+        CHECK(texts_of(changes) == Texts{"BDM 1: its photopeak differs by -3.00 % from the reference",
+                                         "BDM 1, DU 0, crystal " + crystal +
                                              ": its photopeak differs by -20 % from the reference"});
         CHECK(verdict_of(find_in_changes(four_modules, changes, {})) == petcal::Verdict::fail);
     }
     SECTION("a unit") {
         changes.resolutions[3].size = 0.2;
         CHECK(texts_of(changes) ==
-              Texts{"module 1, unit 1: its energy resolution differs by +20 % from the reference"});
+              Texts{"BDM 1, DU 1: its energy resolution differs by +20 % from the reference"});
     }
     SECTION("crystals") {
         changes.singles[n].size = -1;
@@ -72,7 +71,7 @@ TEST_CASE("a change is named for the largest part that has it", "[check]") {
         const auto found = find_in_changes(four_modules, changes, {});
         REQUIRE(found.size() == 2);
         CHECK(verdict_of(found) == petcal::Verdict::look);
-        CHECK(found[0].text == "module 0, unit 1, crystal " + std::to_string(four_modules.crystal(0, 1, 0)) +
+        CHECK(found[0].text == "BDM 0, DU 1, crystal " + std::to_string(four_modules.crystal(0, 1, 0)) +
                                    ": it has no clear photopeak any more");
         CHECK(found[1].crystals == std::vector{four_modules.crystal(0, 1, 1), four_modules.crystal(0, 1, 0)});
     }
@@ -82,33 +81,31 @@ TEST_CASE("a change is named for the largest part that has it", "[check]") {
             changes.singles[i].size = -1;
             changes.photopeaks[i] = {};
         }
-        CHECK(texts_of(changes) == Texts{"module 2: detector unit 1 does not count"});
+        CHECK(texts_of(changes) == Texts{"BDM 2: DU 1 does not count"});
     }
     SECTION("units with moved spots") {
         changes.spots[6].size = 0.2;
         CHECK(texts_of(changes) ==
-              Texts{"module 3, unit 0: its spots moved by 20 % of their distance since the reference"});
+              Texts{"BDM 3, DU 0: its spots moved by 20 % of their distance since the reference"});
         changes.spots[7].size = 0.3;
-        CHECK(texts_of(changes) ==
-              Texts{"module 3: in 2 detector units the spots moved by up to 30 % of their "
-                    "distance since the reference"});
+        CHECK(texts_of(changes) == Texts{"BDM 3: in 2 DUs the spots moved by up to 30 % of their "
+                                         "distance since the reference"});
     }
     SECTION("a module that is less efficient, unless its singles were named") {
         changes.efficiencies[2].size = -0.1;
         CHECK(texts_of(changes) ==
-              Texts{"module 2: its efficiency differs by -10 % from the reference, with an error of 1.0 %"});
+              Texts{"BDM 2: its efficiency differs by -10 % from the reference, with an error of 1.0 %"});
         for (std::size_t i = 4 * n; i < 6 * n; ++i)
             changes.singles[i].size = -0.4;
         CHECK(texts_of(changes) ==
-              Texts{"module 2: its share of the singles differs by -40 % from the reference"});
+              Texts{"BDM 2: its share of the singles differs by -40 % from the reference"});
     }
     SECTION("modules") {
         changes.times[1].size = -1.02;
         changes.prompts[2].size = -0.9;
         changes.prompts[3].size = 0.9;  // more are no fault
-        CHECK(texts_of(changes) ==
-              Texts{"module 1: its times differ by -1.02 ns from the reference",
-                    "module 2: its prompts per single differ by -90 % from the reference"});
+        CHECK(texts_of(changes) == Texts{"BDM 1: its times differ by -1.02 ns from the reference",
+                                         "BDM 2: its prompts per single differ by -90 % from the reference"});
     }
 }
 
@@ -130,7 +127,7 @@ TEST_CASE("data that cannot show changes by the limits are insufficient", "[chec
     const auto why = insufficient_data(four_modules, changes, {});
     REQUIRE(why.size() == 2);
     CHECK(why[0] ==
-          "too few counts for the times of modules: expected that a change by 0.1 ns can be told from "
+          "too few counts for the times of BDMs: expected that a change by 0.1 ns can be told from "
           "chance (6.5 sigma) in at least half of them, found only one of 0.325 ns");
     CHECK_THAT(why[1], petacq::test::contains("flood maps") && petacq::test::contains("found none"));
 }

@@ -111,8 +111,8 @@ TEST_CASE("derive normalisation: efficiencies to 1.2 / sqrt(N) and a dead unit, 
     const Outcome derived = scans.derive("scan", std::string(Scans::cylinder) + "--report r.html");
     CAPTURE(derived.out);
     REQUIRE(derived.status == 0);
-    CHECK(lacking(derived.out, {"from the singles of each second", "dead units          1",
-                                "module 7, unit 2", "other dead crystals 0", "unseen crystals     0"}) == "");
+    CHECK(lacking(derived.out, {"from the singles of each second", "dead units          1", "BDM 7, DU 2",
+                                "other dead crystals 0", "unseen crystals     0"}) == "");
     const auto at = derived.out.find("counts");
     REQUIRE(at != std::string::npos);
     check_efficiencies(scans, "n.h5", std::stod(derived.out.substr(at + 6)));
@@ -130,7 +130,7 @@ TEST_CASE("derive normalisation: efficiencies to 1.2 / sqrt(N) and a dead unit, 
         CHECK(figures["efficiency"]["spread"].get<double>() == Approx(0.16).margin(0.02));
         CHECK(figures["activity_factor"].is_null());
         CHECK(lacking(scans.in_directory(PETCAL_PROGRAM, "inspect --scanner s.json n.h5").out,
-                      {"activity_factor     none", "module 7, unit 2", "run_start_utc"}) == "");
+                      {"activity_factor     none", "BDM 7, DU 2", "run_start_utc"}) == "");
     }
     {  // a cylinder that is not where it was said to be
         const Outcome off = scans.derive("scan", "--cylinder 0.3,0.4,0,15,60");
@@ -141,7 +141,7 @@ TEST_CASE("derive normalisation: efficiencies to 1.2 / sqrt(N) and a dead unit, 
     }
     {  // the report has pictures, and loads nothing
         const std::string page = read_file(scans.dir / "r.html");
-        CHECK(lacking(page, {"data:image/png;base64,iVBORw0KGgo", "module 7, unit 2", "</html>"}) == "");
+        CHECK(lacking(page, {"data:image/png;base64,iVBORw0KGgo", "BDM 7, DU 2", "</html>"}) == "");
         CHECK(page.find("http") == std::string::npos);
     }
     {  // delayeds serve where the seconds are gone; the result hardly differs

@@ -177,9 +177,9 @@ TEST_CASE("units without data are refused, or left out on demand") {
     const std::string derive = "derive crystals --spectra flood.h5 -o crystals.h5 --report crystals.html";
     const Outcome refused = w.petcal(derive);
     CHECK(refused.status == 78);
-    CHECK(lacking(refused.out, {"1 of 6 units cannot be derived",
-                                "module 1, unit 1: expected at least 200 counts per crystal, found 0.0",
-                                "--partial"}) == "");
+    CHECK(lacking(refused.out,
+                  {"1 of 6 units cannot be derived",
+                   "BDM 1, DU 1: expected at least 200 counts per crystal, found 0.0", "--partial"}) == "");
     CHECK(!std::filesystem::exists(w.dir / "crystals.h5"));
     CHECK(lacking(read_file(w.dir / "crystals.html"), {"expected at least 200 counts"}) == "");
 
@@ -192,7 +192,7 @@ TEST_CASE("units without data are refused, or left out on demand") {
 
     w.take("mapped.h5", "energies.h5", 3000);
     const std::string energies = "derive energy --spectra energies.h5 --calibration mapped.h5 -o energy.h5";
-    CHECK(lacking(w.petcal(energies).out, {"module 1, unit 1: expected photopeaks"}) == "");
+    CHECK(lacking(w.petcal(energies).out, {"BDM 1, DU 1: expected photopeaks"}) == "");
     const Outcome partial = w.petcal(energies + " --partial");
     CAPTURE(partial.out);
     REQUIRE(partial.status == 0);
@@ -281,7 +281,7 @@ TEST_CASE("a second line finds how crystals deviate from linearity") {
     };
     w.take("mapped.h5", "few.h5", 300, 661.7);
     refused("--second few.h5 --second-line-keV 661.7", 78,
-            "module 0, unit 0: at the second line: expected photopeaks with at least 250 counts");
+            "BDM 0, DU 0: at the second line: expected photopeaks with at least 250 counts");
     refused("--second second.h5 --second-line-keV 356", 78, "at the second line: expected photopeaks");
     refused("--second second.h5", 78, "expected --second and --second-line-keV together");
     refused("--second-line-keV 661.7", 78, "expected --second and --second-line-keV together");

@@ -101,7 +101,7 @@ TEST_CASE("derive time: mistakes of the scan are named") {
     for (test::SimulatedPair& p : wrong)
         p = {names[p.a], names[p.b], p.ticks, p.random};
     CHECK_THAT(refusal("exchanged", wrong, {0, 0, 0, 9, 20}),
-               petacq::test::contains("modules 4 and 15 seem to be exchanged: ") &&
+               petacq::test::contains("BDMs 4 and 15 seem to be exchanged: ") &&
                    petacq::test::contains("check their cables and numbers"));
 
     scan.activity[0].at = {0, 0, -12};
@@ -244,5 +244,5 @@ TEST_CASE("derive time: modules of the long form that no pair joins are named") 
             }
     petcal::write_time_report(dir / "times.html", scanner, found);
     CHECK_THAT(test::read_file(dir / "times.html"),
-               petacq::test::contains("Nothing is known of the offsets between the groups: modules "));
+               petacq::test::contains("Nothing is known of the offsets between the groups: BDMs "));
 }

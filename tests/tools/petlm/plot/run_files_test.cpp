@@ -127,7 +127,7 @@ TEST_CASE("a run's spectra are in the pictures", "[petlm][plot]") {
     CHECK(png_of(run / "plot" / "flood-maps.png").width == 200);
     CHECK(table_of(run / "plot" / "energy-modules.csv").at("frames") == of_modules);
     const std::string html = read_file(run / "plot" / "report.html");
-    CHECK(contains(html, "Flood maps of the detector units"));
+    CHECK(contains(html, "Flood maps of the DUs"));
     CHECK(contains(html, "1 units have none."));
 
     // A file of another scanner is refused.

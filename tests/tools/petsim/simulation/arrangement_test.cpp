@@ -340,7 +340,7 @@ TEST_CASE("any arrangement: what the scanner cannot have is refused", "[petsim]"
         CHECK(refusal(scanner, options).empty());
         options.faults.silent_units = {{7, 2, 0, 1}};
         CHECK_THAT(refusal(scanner, options),
-                   test::contains("--silent-unit is 7.2; expected a unit that the scanner has"));
+                   test::contains("--silent-unit is 7.2; expected a DU that the scanner has"));
     }
     SECTION("Lu-176 without lutetium") {
         options.physics.intrinsic_hz = 1;

@@ -29,7 +29,7 @@ SourcePlace find_source(const config::Scanner& scanner, std::span<const Line> li
                         double depth_mm);
 
 struct Exchange {
-    std::uint32_t a = 0;  ///< modules (BDMs)
+    std::uint32_t a = 0;  ///< BDMs
     std::uint32_t b = 0;
     double missed = 0;        ///< share of their lines that miss the source
     double missed_after = 0;  ///< the same, if they are exchanged

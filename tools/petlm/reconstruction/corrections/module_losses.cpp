@@ -332,7 +332,7 @@ void ModuleLosses::find_units(RunDeadTime& dead_time, const std::vector<double>&
 }
 
 std::string too_many_modules() {
-    return fmt::format("it is found for scanners of at most {} modules (BDMs)", ModuleLosses::max_modules);
+    return fmt::format("it is found for scanners of at most {} BDMs", ModuleLosses::max_modules);
 }
 
 std::string sentence_of(const RunLoss& loss) {
@@ -346,17 +346,17 @@ std::string sentence_of(const RunLoss& loss) {
             "Loss: {}{:.3g} % of the data of the boards did not arrive (lost datagrams, silent boards); "
             "values "
             "multiplied by {:.4g}, by pair "
-            "of modules {:.4g} to {:.4g}.",
+            "of BDMs {:.4g} to {:.4g}.",
             loss.unknown_modules ? "at least " : "", 100 * loss.lost, loss.factor, loss.min_factor,
             loss.largest_factor);
     }
     if (loss.silent_pairs > 0) {
         text += fmt::format(
-            " Pairs of modules of which one was silent all the time count as dead: {:.3g} % of all. Where an "
+            " Pairs of BDMs of which one was silent all the time count as dead: {:.3g} % of all. Where an "
             "image has few lines left, its values are too small, however many iterations are made.",
             100 * loss.silent_pairs);
     }
-    if (loss.unknown_modules) text += " What was lost is not known of some modules in some seconds.";
+    if (loss.unknown_modules) text += " What was lost is not known of some BDMs in some seconds.";
     return text;
 }
 

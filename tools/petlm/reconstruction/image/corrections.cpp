@@ -122,7 +122,7 @@ void Corrections::use_delayeds(const petlm::ExportSource& source, const RandomsB
     report_.errors.randoms = counts_.share_of_randoms * weight.value_or(1) * report_.errors.delayeds;
     randoms_made_.figures["expected"] = report_.errors.randoms;
     randoms_made_.sentence =
-        "Randoms: expected from the delayeds of each pair of modules, each of which stands for " +
+        "Randoms: expected from the delayeds of each pair of BDMs, each of which stands for " +
         (weight ? fmt::format("{:.4g} randoms", *weight) : "1 random (its weight is unknown)") +
         "; added to what the image predicts. Not from the singles, as " + why + ".";
 }
@@ -168,7 +168,7 @@ void Corrections::use_dead_time(const std::string& why) {
     } else {
         out.made = true;
         out.sentence = fmt::format(
-            "Dead time: by factors of {:.4g} to {:.4g}, by pair of detector units, from the reports of the "
+            "Dead time: by factors of {:.4g} to {:.4g}, by pair of DUs, from the reports of the "
             "boards "
             "and the singles.",
             dead_time->least, dead_time->most);

@@ -81,22 +81,22 @@ void check_detector_faults(const Faults& f, const config::Geometry& g) {
         if (found >= count) refuse(what, std::to_string(found), "less than " + std::to_string(count));
     };
     for (const auto& s : f.silent_units) {
-        below("the module of --silent-unit", s.bdm, g.bdm_count);
-        below("the unit of --silent-unit", s.du, g.du_count);
+        below("the BDM of --silent-unit", s.bdm, g.bdm_count);
+        below("the DU of --silent-unit", s.du, g.du_count);
         if (g.crystals_of_unit(s.bdm * g.du_count + s.du) == 0) {
             refuse("--silent-unit", std::to_string(s.bdm) + "." + std::to_string(s.du),
-                   "a unit that the scanner has");
+                   "a DU that the scanner has");
         }
         within("the start of --silent-unit", s.from_s, 0, 1e9);
         if (!(s.to_s > s.from_s)) refuse("the end of --silent-unit", text(s.to_s), "later than its start");
     }
     for (const auto& s : f.gain_steps) {
-        below("the module of --gain-step", s.bdm, g.bdm_count);
+        below("the BDM of --gain-step", s.bdm, g.bdm_count);
         within("the time of --gain-step", s.at_s, 0, 1e9);
         within("the percentage of --gain-step", s.percent, -100, 1000);
     }
     for (const auto& s : f.temperature_steps) {
-        below("the module of --temperature-step", s.bdm, g.bdm_count);
+        below("the BDM of --temperature-step", s.bdm, g.bdm_count);
         within("the time of --temperature-step", s.at_s, 0, 1e9);
         within("the degrees of --temperature-step", s.degrees, -100, 100);
     }
@@ -226,7 +226,7 @@ void check(const Options& options, const config::Scanner& scanner) {
     const Wire& w = options.wire;
     if (w.sources > scanner.geometry.bdm_count) {
         refuse("--sources", std::to_string(w.sources),
-               "at most one per module, " + std::to_string(scanner.geometry.bdm_count));
+               "at most one per BDM, " + std::to_string(scanner.geometry.bdm_count));
     }
     if (w.sources == 0 && !scanner.sources.empty() &&
         scanner.sources.front().id.has_value() != (w.framing == net::Framing::sequenced)) {

@@ -207,14 +207,14 @@ struct Faults {
     std::vector<BoardReset> resets;
     std::vector<Silence> silences;
     std::vector<SilentUnit> silent_units;
-    std::vector<GainStep> gain_steps;  ///< steps of one module multiply
+    std::vector<GainStep> gain_steps;  ///< steps of one BDM multiply
     std::vector<TemperatureStep> temperature_steps;
     std::vector<NoisyCrystal> noisy_crystals;
 };
 
 struct Wire {
     net::Framing framing = net::Framing::sequenced;
-    /// Modules are distributed over them in blocks; 0: those of the scanner description, else one per module.
+    /// BDMs are distributed over them in blocks; 0: those of the scanner description, else one per BDM.
     std::uint32_t sources = 0;
     std::uint32_t payload = 1472;
     double flush_us = 1000;     ///< detector time after which a partly filled datagram is sent

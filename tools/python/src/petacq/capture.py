@@ -30,7 +30,7 @@ FRAME = np.dtype(
     ]
 )
 
-#: A frame of version 2, which names more modules; also 16 bytes.
+#: A frame of version 2, which names more BDMs; also 16 bytes.
 FRAME_2 = np.dtype(
     [
         ("bdm", ">u2"),
@@ -67,12 +67,12 @@ class Frames:
 
     @property
     def bdm(self) -> npt.NDArray[np.unsignedinteger[Any]]:
-        """Module (BDM): u8; u16 of frames of version 2."""
+        """BDM: u8; u16 of frames of version 2."""
         return np.asarray(self.raw["bdm"].astype(self.raw.dtype["bdm"].newbyteorder("=")))
 
     @property
     def du(self) -> npt.NDArray[np.uint8]:
-        """Block (DU) of the module."""
+        """DU of the BDM."""
         return np.asarray(self.raw["head_du"] & 0xF)
 
     @property

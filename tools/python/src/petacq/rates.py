@@ -45,14 +45,14 @@ class RunRates:
     lost: Floats
     #: Pairs that would be found if no window held others, for each one found.
     pile_up: Floats
-    #: ``[second][module]``: share of the time in which the module was blind, as the boards report it.
+    #: ``[second][BDM]``: share of the time in which the BDM was blind, as the boards report it.
     dead_time: Floats
 
     def __len__(self) -> int:
         return len(self.start_s)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas.DataFrame with a row for each second, at its ``start_s``. Its ``dead_time`` is the mean of the modules
+        """A pandas.DataFrame with a row for each second, at its ``start_s``. Its ``dead_time`` is the mean of the BDMs
         that report it. Raises ImportError without pandas."""
         columns = {field.name: getattr(self, field.name) for field in fields(self)}
         known = ~np.isnan(self.dead_time)

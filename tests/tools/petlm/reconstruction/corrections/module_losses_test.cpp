@@ -148,7 +148,7 @@ TEST_CASE("loss: none is said to be none, and what is not known is named", "[pet
     CHECK_THAT(sentence_of(all.loss()), contains("all data of the boards arrived"));
     for (daemon::Second& s : run.seconds)
         s.live[3] = daemon::Second::unknown;
-    CHECK_THAT(sentence_of(run.read(directory / "partly.plm").loss()), contains("not known of some modules"));
+    CHECK_THAT(sentence_of(run.read(directory / "partly.plm").loss()), contains("not known of some BDMs"));
     for (daemon::Second& s : run.seconds)
         s.live.assign(modules, daemon::Second::unknown);
     const petlm::RunRandoms unknown = run.read(directory / "unknown.plm");
@@ -178,7 +178,7 @@ TEST_CASE("loss: a scanner whose pairs of modules do not fit into memory is told
     CHECK(loss.arrived.empty());
     CHECK(dead_time.factor.empty());
     CHECK(petlm::sentence_of(loss) ==
-          "Loss: not corrected, as it is found for scanners of at most 4096 modules (BDMs).");
+          "Loss: not corrected, as it is found for scanners of at most 4096 BDMs.");
 }
 
 TEST_CASE("loss: dead time is that of the modules that told it, and multiplies", "[petlm][loss]") {
