@@ -156,7 +156,7 @@ TEST_CASE("arrangement: mistakes are refused with what was expected") {
     CHECK(lacking(with("/modules/0/panel", nullptr), {"/modules/0: expected one of ring", "found none"})
               .empty());
     CHECK(lacking(with("/modules/1/panel", json{{"radius_mm", 27}, {"count", 1}, {"pitch_mm", 10}}),
-                  {"module 0 (of /modules/0) overlaps module 1 (of /modules/1) by 6 mm"})
+                  {"module 0 (of /modules/0) overlaps module 1 (of /modules/1) by 5.75 mm"})
               .empty());
     CHECK(lacking(with("/modules/1/along_z", json{{"count", 2}}),
                   {"/modules/1/along_z/pitch_mm: expected above 0 beside count = 2, found 0"})
