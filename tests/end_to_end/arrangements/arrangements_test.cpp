@@ -12,6 +12,7 @@
 #include "tests/end_to_end/truth_counts.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/odd_scanner.hpp"
+#include "tests/support/tapered_scanner.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -112,10 +113,17 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
                             Case{"insert", {3, -2, 2}, 0.3}, Case{"monolithic", {4, -6, 3}, 0.2},
                             Case{"partial-ring", {0, 0, 3}, 0.3}, Case{"phoswich", {6, -4, 3}, 0.2},
                             Case{"total-body", {20, -30, 10}, 0.4}, Case{"two-heads", {2, -3, 4}, 0.3, "6"},
-                            Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
+                            Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2},
+                            Case{"tapered", {3, -4, 5}, 0.3});
     INFO(c.scanner);
-    const Site site(any_modules, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
-                                     "scanners" / (c.scanner + ".scanner.json"));
+    const TemporaryDirectory directory;
+    std::filesystem::path file = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" /
+                                 "scanners" / (c.scanner + ".scanner.json");
+    if (c.scanner == "tapered") {  // no example
+        file = directory / "tapered.scanner.json";
+        write_file(file, tapered_description().dump());
+    }
+    const Site site(any_modules, file);
     const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
                            std::to_string(c.point_mm[2]);
     const json compared =
