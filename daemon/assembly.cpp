@@ -13,6 +13,7 @@
 #include "daemon/reference/recorded_detector.hpp"
 #include "daemon/service/settings.hpp"
 #include "daemon/system/logging.hpp"
+#include "gpu/rules/partners.hpp"
 
 namespace petacq::daemon {
 
@@ -75,6 +76,9 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
     inputs.configuration = config::load_configuration(configuration_file);
     inputs.scanner = config::load_scanner(inputs.configuration.scanner);
     config::check_against_scanner(inputs.configuration, inputs.scanner);
+    config::naming_file(inputs.configuration.scanner, [&] {
+        gpu::check_any_good_pair(inputs.scanner, coincidence_rules(inputs.configuration));
+    });
     inputs.calibration = config::load_calibration(inputs.configuration.calibration, inputs.scanner.geometry);
     if (const auto& file = inputs.configuration.receive.layout; !file.empty()) {
         const config::Layout layout =

@@ -16,9 +16,11 @@
 #include "config/command_line/command_line.hpp"
 #include "daemon/assembly.hpp"
 #include "daemon/backend/backend.hpp"
+#include "daemon/backend/pipeline_options.hpp"
 #include "daemon/buffer_times.hpp"
 #include "daemon/live.hpp"
 #include "daemon/preflight/host_check.hpp"
+#include "daemon/preflight/partners.hpp"
 #include "daemon/replay.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/service/settings.hpp"
@@ -118,6 +120,8 @@ int check(const Inputs& inputs, std::optional<double> asked_rate) {
     print_buffer_times(configuration, rate.per_s);
     Findings findings =
         check_host(configuration, receiver_options(configuration, inputs.scanner, inputs.foreign), rate);
+    for (const Finding& finding : check_partners(inputs.scanner, coincidence_rules(configuration)))
+        findings.push_back(finding);
     if (no_devices) {
         findings.push_back({Level::warning, "pipeline.devices", "the CPU will compute: " + *no_devices,
                             "take the list out, or make the GPUs usable"});

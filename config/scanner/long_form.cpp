@@ -362,14 +362,20 @@ std::shared_ptr<const PairGeometry> pairs_of(const json& j, const Arrangement& a
                     " groups of modules that pair with different ones, found " + std::to_string(keys.size()));
     }
     pairs->may_pair.resize(keys.size() * keys.size());
+    std::int64_t largest = 0;  // angle between modules whose names may pair, millionths of a degree
     for (std::size_t a = 0; a < keys.size(); ++a) {
         for (std::size_t b = 0; b < keys.size(); ++b) {
             const std::int64_t straight = std::abs(keys[a].angle_millionths - keys[b].angle_millionths);
             const std::int64_t apart = std::min(straight, 360'000'000 - straight);
-            pairs->may_pair[a * keys.size() + b] =
-                (names.empty() || names.contains({keys[a].name, keys[b].name})) &&
-                apart >= std::llround(min_angle * 1e6);
+            const bool by_name = names.empty() || names.contains({keys[a].name, keys[b].name});
+            if (by_name) largest = std::max(largest, apart);
+            pairs->may_pair[a * keys.size() + b] = by_name && apart >= std::llround(min_angle * 1e6);
         }
+    }
+    if (largest < std::llround(min_angle * 1e6)) {
+        throw Error(
+            "/good_pairs/min_angle_deg: expected at most " + json(static_cast<double>(largest) / 1e6).dump() +
+            ", the largest angle between two modules that may pair, found " + j.at("min_angle_deg").dump());
     }
     if (!j.at("max_z_difference_mm").is_null())
         pairs->max_z_difference_um = micrometres(j.at("max_z_difference_mm"));

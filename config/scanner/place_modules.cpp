@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
-#include "config/scanner/module_box.hpp"
+#include "config/scanner/layer_box.hpp"
 
 namespace petacq::config {
 
@@ -146,7 +146,7 @@ std::vector<Module> modules_of(const json& item, const std::string& path) {
 
 /// How far one has to move until a plane parts them; negative: how far they are apart. The plane is at a
 /// right angle to an edge or to a pair of edges.
-double overlap_mm(const ModuleBox& a, const ModuleBox& b) {
+double overlap_mm(const LayerBox& a, const LayerBox& b) {
     Vector3 apart{};
     for (std::size_t i = 0; i < 3; ++i)
         apart[i] = b.middle[i] - a.middle[i];
@@ -175,12 +175,10 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<std::s
     // A description may fill the room between its modules to the last digit, and that of an imported geometry
     // is rounded. As in petacq/scanner/module_overlaps.py.
     constexpr double touching_mm = 1e-3;
-    std::vector<ModuleBox> boxes;
+    const std::vector<LayerBox> boxes = boxes_of(modules, types);
     double longest = 0;
-    for (const Module& m : modules) {
-        boxes.push_back(box_of(m, types[m.type]));
-        longest = std::max(longest, boxes.back().reach());
-    }
+    for (const LayerBox& box : boxes)
+        longest = std::max(longest, box.reach());
     const auto spread = [&](std::size_t axis) {
         const auto [low, high] = std::minmax_element(
             boxes.begin(), boxes.end(),
@@ -200,19 +198,21 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<std::s
         return fmt::format("module {} (of /modules/{})", module, item_of[module]);
     };
     for (std::size_t i = 0; i < order.size(); ++i) {
-        const ModuleBox& a = boxes[order[i]];
-        const double reach = a.reach() + longest;
+        const LayerBox& a = boxes[order[i]];
         for (std::size_t k = i + 1; k < order.size(); ++k) {
-            const ModuleBox& b = boxes[order[k]];
-            if (b.middle[along] - a.middle[along] > reach) break;
+            const LayerBox& b = boxes[order[k]];
+            if (b.middle[along] - a.middle[along] > a.reach() + longest) break;
+            const double reach = a.reach() + b.reach();
             if (std::abs(b.middle[0] - a.middle[0]) > reach || std::abs(b.middle[1] - a.middle[1]) > reach ||
                 std::abs(b.middle[2] - a.middle[2]) > reach)
                 continue;
+            if (a.module == b.module) continue;
             const double mm = overlap_mm(a, b);
             if (mm < touching_mm) continue;
+            const auto [first, second] = std::minmax(a.module, b.module);
             throw Error(
                 fmt::format("/modules: expected modules that do not overlap; {} overlaps {} by {:.3g} mm",
-                            named(std::min(order[i], order[k])), named(std::max(order[i], order[k])), mm));
+                            named(first), named(second), mm));
         }
     }
 }

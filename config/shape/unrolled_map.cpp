@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "config/scanner/module_box.hpp"
 #include "config/shape/extent.hpp"
 
 namespace petacq::config {
@@ -60,8 +59,17 @@ MapRectangle rectangle(const UnrolledMap::ModuleOnMap& m, double y_low, double y
 }
 
 MapRectangle all_layers(const UnrolledMap::ModuleOnMap& m, const ModuleType& type) {
-    const FaceExtent face = face_of(type);
-    return rectangle(m, face.y_low, face.y_high, face.z_low, face.z_high);
+    double y_low = 0;
+    double y_high = 0;
+    double z_low = 0;
+    double z_high = 0;
+    for (const CrystalLayer& layer : type.layers) {
+        y_low = std::min(y_low, layer.y.low());
+        y_high = std::max(y_high, layer.y.high());
+        z_low = std::min(z_low, layer.z.low());
+        z_high = std::max(z_high, layer.z.high());
+    }
+    return rectangle(m, y_low, y_high, z_low, z_high);
 }
 
 /// Its place within its direction, as if all directions were at x = 0.
@@ -105,7 +113,7 @@ void find_bands(std::vector<FlatModule>& modules) {
                          [](const FlatModule& a, const FlatModule& b) { return a.angle < b.angle; });
         for (std::size_t i = shell; i < end; ++i) {
             modules[i].band = band;
-            // Those of one distance do not overlap: no description has that.
+            // Those of one distance are side by side; layers of different ones may share the room there.
             for (std::size_t k = i; k-- > shell && modules[i].angle == modules[k].angle;) {
                 if (modules[i].from - modules[k].from > same_mm && overlap(modules[i], modules[k]))
                     modules[i].band = std::max(modules[i].band, modules[k].band + 1);

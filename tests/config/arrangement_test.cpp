@@ -174,7 +174,7 @@ TEST_CASE("arrangement: mistakes are refused with what was expected") {
     CHECK(lacking(with("/modules/0/panel", nullptr), {"/modules/0: expected one of ring", "found none"})
               .empty());
     CHECK(lacking(with("/modules/1/panel", json{{"radius_mm", 27}, {"count", 1}, {"pitch_mm", 10}}),
-                  {"module 0 (of /modules/0) overlaps module 1 (of /modules/1) by 6 mm"})
+                  {"module 0 (of /modules/0) overlaps module 1 (of /modules/1) by 5.75 mm"})
               .empty());
     CHECK(lacking(with("/modules/1/along_z", json{{"count", 2}}),
                   {"/modules/1/along_z/pitch_mm: expected above 0 beside count = 2, found 0"})
@@ -214,6 +214,17 @@ TEST_CASE("arrangement: mistakes are refused with what was expected") {
                     R"({"cylinder": {"radius_mm": 5, "length_mm": 5}, "box": {"x_mm": 1, "y_mm": 1, "z_mm": 1}})")),
             {"/good_pairs: expected a cylinder or a box, found both"})
             .empty());
+    {
+        json ring = two_modules();
+        ring["modules"] = json::parse(R"([{"type": "block", "ring": {"count": 5, "radius_mm": 20}}])");
+        ring["good_pairs"]["min_angle_deg"] = 144;
+        CHECK(refusal(ring).empty());
+        ring["good_pairs"]["min_angle_deg"] = 150;
+        CHECK(lacking(refusal(ring),
+                      {"/good_pairs/min_angle_deg: expected at most 144.0, the largest angle between two "
+                       "modules that may pair, found 150"})
+                  .empty());
+    }
     CHECK(lacking(with("/sources", json::parse(R"([{"id": 0, "bdms": [0, 2]}])")),
                   {"/sources/0/bdms/1", "found 2"})
               .empty());

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "config/scanner/arrangement.hpp"
-#include "config/scanner/module_box.hpp"
+#include "config/scanner/layer_box.hpp"
 
 namespace petacq::geometry {
 
@@ -42,8 +42,8 @@ double HitFinder::axial_high_mm() const {
 double free_radius_mm(const config::Scanner& scanner, double low_z_mm, double high_z_mm) {
     if (scanner.is_ring()) return scanner.dimensions.ring_radius_mm;
     double radius = std::numeric_limits<double>::infinity();
-    for (const config::Module& m : scanner.arrangement->modules()) {
-        const config::ModuleBox box = config::box_of(m, scanner.arrangement->type_of(m));
+    const config::Arrangement& arrangement = *scanner.arrangement;
+    for (const config::LayerBox& box : config::boxes_of(arrangement.modules(), arrangement.types())) {
         double low = std::numeric_limits<double>::infinity();
         double high = -low;
         for (const Vector3& corner : box.corners()) {

@@ -40,7 +40,7 @@ class HitFinder {
     std::variant<RingFinder, ModuleFinder> finder_;
 };
 
-/// The distance from the axis of the nearest crystal whose module reaches between these heights; infinite if
+/// The distance from the axis of the nearest crystal whose layer reaches between these heights; infinite if
 /// there is none. In the short form, the radius of the ring.
 double free_radius_mm(const config::Scanner& scanner, double low_z_mm, double high_z_mm);
 

@@ -7,20 +7,9 @@
 
 namespace petacq::geometry {
 
-namespace {
-
-std::vector<config::ModuleBox> boxes_of(const config::Arrangement& arrangement) {
-    std::vector<config::ModuleBox> boxes;
-    for (const config::Module& m : arrangement.modules())
-        boxes.push_back(config::box_of(m, arrangement.type_of(m)));
-    return boxes;
-}
-
-}  // namespace
-
 ModuleFinder::ModuleFinder(std::shared_ptr<const config::Arrangement> arrangement)
     : arrangement_(std::move(arrangement)),
-      grid_(boxes_of(*arrangement_)),
+      grid_(config::boxes_of(arrangement_->modules(), arrangement_->types())),
       inner_radius_(std::numeric_limits<double>::infinity()),
       outer_radius_(0) {
     for (const config::ModuleType& type : arrangement_->types()) {
@@ -31,20 +20,23 @@ ModuleFinder::ModuleFinder(std::shared_ptr<const config::Arrangement> arrangemen
                                l.front_mm, l.front_mm + l.length_mm});
         }
     }
-    for (const config::ModuleBox& box : grid_.boxes()) {
+    for (const config::LayerBox& box : grid_.boxes()) {
         inner_radius_ = std::min(inner_radius_, config::distance_from_axis(box));
         for (const Vector3& corner : box.corners())
             outer_radius_ = std::max(outer_radius_, std::hypot(corner[0], corner[1]));
     }
 }
 
-ModuleFinder::Passage ModuleFinder::through(std::uint32_t module, const Vector3& from,
+ModuleFinder::Passage ModuleFinder::through(std::uint32_t box, const Vector3& from,
                                             const Vector3& direction) const {
-    const config::Module& m = arrangement_->modules()[module];
+    const config::LayerBox& boxed = grid_.boxes()[box];
+    const config::Module& m = arrangement_->modules()[boxed.module];
     const Vector3 off{from[0] - m.front_mm[0], from[1] - m.front_mm[1], from[2] - m.front_mm[2]};
     Passage passage;
-    passage.module_ = module;
+    passage.module_ = boxed.module;
     passage.type_ = m.type;
+    passage.first_layer_ = boxed.first_layer;
+    passage.end_layer_ = boxed.first_layer + boxed.layers;
     passage.from_ = {dot(off, m.along_y), dot(off, m.along_z), dot(off, m.outward)};
     passage.direction_ = {dot(direction, m.along_y), dot(direction, m.along_z), dot(direction, m.outward)};
     return passage;
@@ -54,7 +46,7 @@ std::optional<ModuleFinder::Passage> ModuleFinder::next(const Vector3& from, con
                                                         double after) const {
     const auto crossing = grid_.next(from, direction, after);
     if (!crossing) return std::nullopt;
-    Passage passage = through(crossing->module, from, direction);
+    Passage passage = through(crossing->box, from, direction);
     passage.enter_ = crossing->enter;
     passage.leave_ = crossing->leave;
     return passage;
@@ -72,7 +64,7 @@ std::optional<Entry> ModuleFinder::find(const Vector3& from, const Vector3& dire
 std::optional<Entry> ModuleFinder::enter(const Passage& p) const {
     if (p.direction_[2] <= 0) return std::nullopt;
     const Type& type = types_[p.type_];
-    for (std::uint32_t layer = 0; layer < type.layers; ++layer) {
+    for (std::uint32_t layer = p.first_layer_; layer < p.end_layer_; ++layer) {
         const Layer& l = layers_[type.first_layer + layer];
         const double distance = (l.front - p.from_[2]) / p.direction_[2];
         if (distance < 0) continue;
@@ -104,9 +96,9 @@ std::optional<ModuleFinder::Inside> ModuleFinder::crystal_at(const Passage& p, d
 }
 
 std::optional<std::uint32_t> ModuleFinder::crystal_at(const Vector3& point) const {
-    const auto module = grid_.at(point);
-    if (!module) return std::nullopt;
-    const Passage here = through(*module, point, {});
+    const auto box = grid_.at(point);
+    if (!box) return std::nullopt;
+    const Passage here = through(*box, point, {});
     const auto inside = crystal_in(here, here.from_);
     return inside ? std::optional(inside->crystal) : std::nullopt;
 }

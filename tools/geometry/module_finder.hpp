@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "config/scanner/arrangement.hpp"
+#include "tools/geometry/box_grid.hpp"
 #include "tools/geometry/entry.hpp"
 #include "tools/geometry/intervals.hpp"
-#include "tools/geometry/module_grid.hpp"
 #include "tools/geometry/vector.hpp"
 
 namespace petacq::geometry {
@@ -30,7 +30,7 @@ class ModuleFinder {
         std::uint32_t crystal;
         std::uint32_t layer;  ///< of all layers of all types, type by type
     };
-    /// A ray through the box of a module, in the coordinates of the module: y, z, depth.
+    /// A ray through layers of a module that fill one box, in the coordinates of the module: y, z, depth.
     class Passage {
       public:
         /// Distances from the origin of the ray.
@@ -42,12 +42,14 @@ class ModuleFinder {
         friend class ModuleFinder;
         std::uint32_t module_ = 0;
         std::uint32_t type_ = 0;
+        std::uint32_t first_layer_ = 0;
+        std::uint32_t end_layer_ = 0;
         double enter_ = 0;
         double leave_ = 0;
         Vector3 from_{};
         Vector3 direction_{};
     };
-    /// Through the first module that the ray does not leave before the distance `after`.
+    /// Through the first such layers that the ray does not leave before the distance `after`.
     [[nodiscard]] std::optional<Passage> next(const Vector3& from, const Vector3& direction,
                                               double after) const;
     /// The crystal at a distance along the ray of the passage.
@@ -72,12 +74,12 @@ class ModuleFinder {
         std::uint32_t first_layer;
         std::uint32_t layers;
     };
-    [[nodiscard]] Passage through(std::uint32_t module, const Vector3& from, const Vector3& direction) const;
+    [[nodiscard]] Passage through(std::uint32_t box, const Vector3& from, const Vector3& direction) const;
     [[nodiscard]] std::optional<Entry> enter(const Passage& passage) const;
     [[nodiscard]] std::optional<Inside> crystal_in(const Passage& passage, const Vector3& point) const;
 
     std::shared_ptr<const config::Arrangement> arrangement_;
-    ModuleGrid grid_;
+    BoxGrid grid_;
     std::vector<Type> types_;
     std::vector<Layer> layers_;
     double inner_radius_;

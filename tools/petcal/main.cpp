@@ -34,6 +34,7 @@
 #include "tools/petcal/steps/derive_energy.hpp"
 #include "tools/petcal/steps/derive_normalisation.hpp"
 #include "tools/petcal/steps/derive_time.hpp"
+#include "tools/petlm/base/depth_help.hpp"
 #include "tools/petlm/base/status.hpp"
 
 namespace {
@@ -149,9 +150,7 @@ CLI::App* add_derive_normalisation(CLI::App* derive, CommandOptions& o) {
     app->add_option("--cylinder", n.cylinder, cylinder_help)->delimiter(',')->expected(5)->required();
     app->add_option("--attenuation-per-cm", n.attenuation_per_cm, "Of the cylinder, at 511 keV")
         ->capture_default_str();
-    app->add_option(
-        "--depth-mm", n.depth_mm,
-        "Mean depth of interaction behind the front face; default: by the absorption of the crystals");
+    app->add_option("--depth-mm", n.depth_mm, petacq::petlm::depth_help);
     add_output(app, o, n.output, "Normalisation to write");
     add_report(app, o, n.report);
     return app;

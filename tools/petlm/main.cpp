@@ -12,6 +12,7 @@
 #include "config/base/printable.hpp"
 #include "config/choices.hpp"
 #include "config/command_line/command_line.hpp"
+#include "tools/petlm/base/depth_help.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
@@ -38,8 +39,6 @@ using petacq::gpu::Kind;
 
 constexpr const char* coincidences_help = "File, or run directory: its coincidences";
 constexpr const char* scanner_help = "Scanner description; default: the one in the run's run.json";
-constexpr const char* depth_help =
-    "Mean depth of interaction behind the front face; default: by the absorption of the crystals";
 constexpr const char* file_help = "List-mode file to write";
 
 /// Adds a subcommand that runs `command`. Returns it and its options.
@@ -123,7 +122,7 @@ void add_export(CLI::App& app, int& status) {
     sub.add_option("--tof-resolution-ps", o.tof_resolution_ps,
                    "Write TOF; FWHM of the time difference (castor)");
     sub.add_flag("--kind", o.event_kind, "Write the kind of each event (castor)");
-    sub.add_option("--depth-mm", o.depth_mm, std::string(depth_help) + " (castor, stir)");
+    sub.add_option("--depth-mm", o.depth_mm, std::string(depth_help_with_normalisation) + " (castor, stir)");
     sub.add_flag("--time-from-start", o.time_from_start,
                  "Count ticks from the start of the run (coinstruct)");
     sub.add_option("--normalisation", o.lines.normalisation,
@@ -262,7 +261,7 @@ void add_image_options(CLI::App& sub, ImageOptions& o) {
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, "Directory to write to");
     sub.add_option("--scanner", o.scanner, scanner_help);
-    sub.add_option("--depth-mm", o.depth_mm, depth_help);
+    sub.add_option("--depth-mm", o.depth_mm, depth_help_with_normalisation);
     sub.add_option("--normalisation", o.lines.normalisation,
                    "Normalisation file (petcal derive normalisation); values are then in kBq/ml");
     sub.add_option(

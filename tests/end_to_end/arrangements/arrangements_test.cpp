@@ -15,6 +15,7 @@
 #include "tests/support/image_file.hpp"
 #include "tests/support/largest_scanner.hpp"
 #include "tests/support/odd_scanner.hpp"
+#include "tests/support/tapered_scanner.hpp"
 
 using namespace petacq::test;
 using nlohmann::json;
@@ -114,9 +115,21 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
                             Case{"insert", {3, -2, 2}, 0.3}, Case{"monolithic", {4, -6, 3}, 0.2},
                             Case{"partial-ring", {0, 0, 3}, 0.3}, Case{"phoswich", {6, -4, 3}, 0.2},
                             Case{"total-body", {20, -30, 10}, 0.4}, Case{"two-heads", {2, -3, 4}, 0.3, "6"},
-                            Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2});
+                            Case{"two-rings", {5, 2, -3}, 0.4}, Case{"unequal-blocks", {-4, 5, 3}, 0.2},
+                            Case{"tapered", {3, -4, 5}, 0.3});
     INFO(c.scanner);
-    const Site site(example_configuration(c.scanner), example_scanner_file(c.scanner));
+    const bool is_example = c.scanner != "tapered";
+    const TemporaryDirectory directory;
+    std::filesystem::path file = directory / "tapered.scanner.json";
+    if (is_example) {
+        file = example_scanner_file(c.scanner);
+    } else {
+        write_file(file, tapered_description().dump());
+    }
+    const Site site(is_example ? example_configuration(c.scanner)
+                               : json{{"coincidence", {{"min_module_difference", nullptr}}},
+                                      {"sources", {{"accept_any", true}}}},
+                    file);
     const std::string at = std::to_string(c.point_mm[0]) + "," + std::to_string(c.point_mm[1]) + "," +
                            std::to_string(c.point_mm[2]);
     const json compared =

@@ -61,6 +61,36 @@ TEST_CASE("check: a host on which all is well", "[e2e][check]") {
     CHECK_FALSE(std::filesystem::exists(site.socket()));
 }
 
+TEST_CASE("check: modules that no condition lets pair, and conditions that leave no pair", "[e2e][check]") {
+    const TemporaryDirectory directory;
+    json scanner = json::parse(R"({
+        "name": "lone", "tick_ps": 10, "position_size": 16,
+        "module_types": [{"name": "m", "layers": [
+            {"y": {"count": 3, "pitch_mm": 3}, "z": {"count": 3, "pitch_mm": 3}, "length_mm": 10}]}],
+        "modules": [{"type": "m", "group": "ring", "ring": {"count": 8, "radius_mm": 25}},
+                    {"type": "m", "group": "outside", "panel": {"radius_mm": 60, "count": 2, "pitch_mm": 10}}],
+        "good_pairs": {"between": [["ring", "ring"]], "cylinder": {"radius_mm": 4, "length_mm": 10}}})");
+    const auto checked = [&] {
+        write_file(directory / "lone.scanner.json", scanner.dump());
+        const Site site(
+            json{{"sources", {{"accept_any", true}}}, {"coincidence", {{"min_module_difference", nullptr}}}},
+            directory / "lone.scanner.json");
+        return check(site);
+    };
+    const Outcome some = checked();
+    INFO(some.out << some.err);
+    CHECK(some.status == 0);
+    CHECK(contains(some.out,
+                   "warning  good pairs: 2 of 10 modules of scanner \"lone\" can have no coincidence "
+                   "with any other: 8, 9"));
+    scanner["modules"][0]["along_z"] = {{"middle_mm", 40}};
+    const Outcome none = checked();
+    INFO(none.out << none.err);
+    CHECK(none.status == 78);
+    CHECK(contains(none.err,
+                   "small.scanner.json: /good_pairs: expected conditions that some pair of crystals meets"));
+}
+
 TEST_CASE("check: the disk is judged by a rate", "[e2e][check]") {
     const Site site(json{{"health", {{"min_disk_time_s", 3600}}}});
     const Outcome outcome = check(site, {"--rate", "1e12"});

@@ -7,6 +7,7 @@
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/odd_scanner.hpp"
+#include "tests/support/tapered_scanner.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/random/random.hpp"
@@ -164,6 +165,12 @@ TEST_CASE("any arrangement: the hit finder agrees with a search over all crystal
         compare_with_search(test::odd_scanner(), 4000, 60);
         compare_with_search(test::odd_scanner(), 4000, 12);
         compare_points_with_search(test::odd_scanner(), 8000);
+    }
+    SECTION("layers that widen outwards and reach between those of their neighbours") {
+        const auto scanner = config::scanner_from_json(test::tapered_description());
+        compare_with_search(scanner, 600, 15);
+        compare_with_search(scanner, 600, 60);
+        compare_points_with_search(scanner, 800);
     }
     SECTION("an insert in a larger ring, from within and from between them") {
         const auto scanner = config::load_scanner(test::example("scanners/insert.scanner.json"));

@@ -3,6 +3,7 @@
 Usage: draw_test.py PETCAL SOURCE_DIRECTORY
 """
 
+import collections
 import json
 import os
 import subprocess
@@ -25,8 +26,8 @@ def draw(scanner, output, *options):
                           capture_output=True, text=True, check=False)
 
 
-def colours_of_png(path):
-    """How many different colours the pixels of a picture have."""
+def rows_of_png(path):
+    """The pixels of a picture: their colours, row by row."""
     with open(path, "rb") as file:
         content = file.read()
     width, height = (int.from_bytes(content[at:at + 4], "big") for at in (16, 20))
@@ -38,7 +39,7 @@ def colours_of_png(path):
             data += content[at + 8:at + 8 + length]
         at += length + 12
     rows, stride = zlib.decompress(data), width * channels
-    before, seen = bytes(stride), set()
+    before, pixels = bytes(stride), []
     for y in range(height):
         kind, row = rows[y * (stride + 1)], bytearray(rows[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
         for x in range(stride):
@@ -47,9 +48,8 @@ def colours_of_png(path):
             nearest = min((left, above, corner), key=lambda v: abs(left + above - corner - v))
             row[x] = (row[x] + (0, left, above, (left + above) // 2, nearest)[kind]) & 255
         before = bytes(row)
-        if y % 8 == 0:
-            seen.update(before[x:x + channels] for x in range(0, stride, channels))
-    return len(seen)
+        pixels.append([before[x:x + 3] for x in range(0, stride, channels)])
+    return pixels
 
 
 class Draw(unittest.TestCase):
@@ -164,7 +164,20 @@ class Draw(unittest.TestCase):
         if "without cairo" in result.stderr:
             self.skipTest("built without cairo")
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertGreater(colours_of_png(path), 100)
+        rows = rows_of_png(path)
+        self.assertGreater(len({pixel for row in rows[::8] for pixel in row}), 100)
+        width, height = len(rows[0]), len(rows)
+        corner = collections.Counter(pixel for row in rows[-height // 4:] for pixel in row[:width // 5])
+        for axis in ((191, 25, 25), (25, 128, 25), (25, 51, 191)):
+            self.assertGreater(corner[bytes(axis)], 50, "arrows of x, y and z")
+        # The bar has a round length in mm. Pixels for each mm are those of the page, whose circle of `reach` is as large.
+        dark = bytes((30, 40, 51))
+        bar = max(row[-width // 3:].count(dark) for row in rows[-height // 10:])
+        page = self.open("insert")
+        mm = bar / (0.45 * 460 * width / 560) * page.evaluate("scene.reach")
+        rounded = float(f"{mm:.1g}")
+        self.assertIn(str(rounded).strip("0.")[0], "125")
+        self.assertLess(abs(mm - rounded), 0.02 * rounded)
 
     def test_mistakes(self):
         for output, options, expected in (("a.svg", (), "expected a name that ends in .html or .png, found '.svg'"),

@@ -13,6 +13,7 @@
 
 #include "config/scanner/arrangement.hpp"
 #include "daemon/system/file.hpp"
+#include "gpu/rules/partners.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/report/cairo.hpp"
 #include "tools/report/page.hpp"
@@ -33,21 +34,21 @@ constexpr std::array colours{NamedColour{SceneColour::module, "module", "modules
                              NamedColour{SceneColour::layer, "layer", "layers"}};
 
 /// How many pairs of modules `good_pairs` allows, before it looks at places of crystals; and modules that it
-/// leaves without any.
-std::string good_pairs_text(const config::PairGeometry& pairs, const config::Arrangement& arrangement) {
+/// leaves without any good pair.
+std::string good_pairs_text(const config::Scanner& scanner, const config::Arrangement& arrangement) {
+    const config::PairGeometry& pairs = *scanner.geometry.pairs;
     const std::size_t groups = pairs.groups.size();
     std::vector<std::uint64_t> count(groups);
     for (std::uint32_t m = 0; m < arrangement.modules().size(); ++m)
         ++count[pairs.crystals[arrangement.crystal({m, 0, 0, 0})].group];
     std::uint64_t in_order = 0;
-    std::uint64_t alone = 0;
     for (std::size_t a = 0; a < groups; ++a) {
         std::uint64_t others = 0;
         for (std::size_t b = 0; b < groups; ++b)
             if (pairs.may_pair[a * groups + b] != 0) others += count[b] - (a == b ? 1 : 0);
         in_order += count[a] * others;
-        if (others == 0) alone += count[a];
     }
+    const std::size_t alone = gpu::modules_without_partner(scanner, {}).size();
     const std::uint64_t modules = arrangement.modules().size();
     std::string text = fmt::format("{} of {} pairs of modules", in_order / 2, modules * (modules - 1) / 2);
     if (alone > 0) text += fmt::format("; {} {} in none", alone, alone == 1 ? "module is" : "modules are");
@@ -80,7 +81,7 @@ std::string table_of(const config::Scanner& scanner, const config::Arrangement& 
         {{"detector units"}, number(units)},
         {{"boards"}, scanner.sources.empty() ? report::Cell{"not listed"} : number(scanner.sources.size())},
         {{"types, across x along"}, {types}}};
-    if (g.pairs) table.rows.push_back({{"may be good"}, {good_pairs_text(*g.pairs, arrangement)}});
+    if (g.pairs) table.rows.push_back({{"may be good"}, {good_pairs_text(scanner, arrangement)}});
     return report::html_of(table);
 }
 

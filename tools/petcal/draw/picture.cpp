@@ -1,4 +1,5 @@
 #include <cairo.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 
 #include "config/scanner/arrangement.hpp"
 #include "tools/petcal/draw/draw.hpp"
+#include "tools/report/axes.hpp"
 #include "tools/report/canvas.hpp"
 #include "tools/report/surface.hpp"
 
@@ -132,6 +134,54 @@ void show_numbers(cairo_t* cairo, const Scene& scene, const config::Arrangement&
     }
 }
 
+/// Where x, y and z of the scanner point, in the lower left corner.
+void show_axes(cairo_t* cairo, const Projection& view) {
+    struct Arrow {
+        const char* name;
+        Vector3 along;
+        report::Colour colour;
+    };
+    const std::array<Arrow, 3> arrows{{{"x", {1, 0, 0}, {0.75, 0.1, 0.1}},
+                                       {"y", {0, 1, 0}, {0.1, 0.5, 0.1}},
+                                       {"z", {0, 0, 1}, {0.1, 0.2, 0.75}}}};
+    constexpr double length = 36;
+    constexpr double head = 7;
+    constexpr PicturePoint origin{48, height - 48};
+    cairo_set_line_width(cairo, 1.5);
+    cairo_set_font_size(cairo, 11);
+    for (const Arrow& arrow : arrows) {
+        const double x = dot(arrow.along, view.right);
+        const double y = dot(arrow.along, view.down);
+        const double shown = std::hypot(x, y);  // of its length; none points at the viewer
+        const PicturePoint tip{origin.x + length * x, origin.y + length * y};
+        const PicturePoint back{tip.x - head * x / shown, tip.y - head * y / shown};
+        const PicturePoint side{0.4 * head * y / shown, -0.4 * head * x / shown};
+        cairo_set_source_rgb(cairo, arrow.colour.red, arrow.colour.green, arrow.colour.blue);
+        cairo_move_to(cairo, origin.x, origin.y);
+        cairo_line_to(cairo, back.x, back.y);
+        cairo_stroke(cairo);
+        cairo_move_to(cairo, tip.x, tip.y);
+        cairo_line_to(cairo, back.x + side.x, back.y + side.y);
+        cairo_line_to(cairo, back.x - side.x, back.y - side.y);
+        cairo_fill(cairo);
+        report::show_text(cairo, arrow.name, tip.x + 8 * x / shown, tip.y + 8 * y / shown + 4, 0.5);
+    }
+}
+
+/// A round length in mm, in the lower right corner. It is that of lines across the view: others look shorter.
+void show_length(cairo_t* cairo, const Projection& view) {
+    constexpr double least = 40;  // of the picture
+    constexpr double right = report::picture_width - 16;
+    constexpr double bottom = height - 16;
+    const double mm = report::ticks_of({"", 0, least / view.scale}, 1).step;
+    const double width = mm * view.scale;
+    cairo_set_source_rgb(cairo, 0.12, 0.16, 0.2);
+    cairo_rectangle(cairo, right - width, bottom - 2, width, 2);
+    cairo_fill(cairo);
+    cairo_set_font_size(cairo, 11);
+    report::show_text(cairo, fmt::format("{:g} mm", mm), right - width / 2, bottom - 7, 0.5);
+}
+
 }  // namespace
 
 std::string picture_of(const config::Scanner& scanner, SceneColour colour) {
@@ -155,6 +205,8 @@ std::string picture_of(const config::Scanner& scanner, SceneColour colour) {
             cairo_stroke(cairo);
         }
         show_numbers(cairo, scene, *arrangement, colour, view);
+        show_axes(cairo, view);
+        show_length(cairo, view);
     };
     return report::png_of(draw, height, report::light_theme(), "Scanner " + scanner.name, pixels);
 }

@@ -99,6 +99,8 @@ void write_time_report(const std::filesystem::path& file, const config::Scanner&
         "name. Groups of crystals that no pair joins: {}.</p>\n",
         times.prompts, times.missed, 100 * found.in_peak, found.sigma_ticks * times.tick_ps,
         100 * found.beside, found.groups);
+    if (const std::string advice = advice_on_prompts(times); !advice.empty())
+        body += "<p class=\"bad\">" + report::escaped(advice) + ".</p>\n";
     if (found.groups > 1)
         body += "<p class=\"bad\">Nothing is known of the offsets between the groups: " +
                 report::escaped(groups_text(g, found)) + ".</p>\n";

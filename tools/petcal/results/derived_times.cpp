@@ -1,8 +1,12 @@
 #include "tools/petcal/results/derived_times.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "config/median.hpp"
 #include "tools/petcal/base/text.hpp"
 
 namespace petacq::petcal {
@@ -25,6 +29,19 @@ std::string groups_text(const config::Geometry& g, const estimate::TimeOffsets& 
     }
     if (modules.size() > most) text += "; and " + std::to_string(modules.size() - most) + " more";
     return text;
+}
+
+std::string advice_on_prompts(const DerivedTimes& times) {
+    // An offset from n prompts is wrong by sigma / sqrt(n). Those of both crystals of a pair move its peak by
+    // sqrt(2 / n) sigma: a tenth at 200.
+    constexpr double enough = 200;
+    const double found = config::median(times.offsets.pairs);
+    if (found >= enough) return "";
+    const double needed = static_cast<double>(times.prompts) * enough / std::max(found, 1.0);
+    return fmt::format(
+        "few prompts: {:.0f} for each crystal (median); {:.0f}, about {} in all, make offsets "
+        "that move the peak of a pair by less than a tenth of its sigma",
+        found, enough, std::lround(needed));
 }
 
 }  // namespace petacq::petcal

@@ -29,6 +29,9 @@ struct DerivedTimes {
 /// BDM with crystals of several groups is in each.
 std::string groups_text(const config::Geometry& geometry, const estimate::TimeOffsets& offsets);
 
+/// How many prompts the offsets should have, if they have fewer; else empty.
+std::string advice_on_prompts(const DerivedTimes& times);
+
 inline double DerivedTimes::fwhm_ps() const {
     const double all_ps2 = offsets.sigma_ticks * tick_ps * offsets.sigma_ticks * tick_ps;
     // Where the source makes most of the width, the rest is uncertain.

@@ -199,6 +199,8 @@ void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& option
                 static_cast<unsigned long long>(times.missed));
     std::printf("changes           %.1f ps rms\n", std::sqrt(squares / known) * times.tick_ps);
     std::printf("stated error      %.1f ps rms\n", std::sqrt(errors / known) * times.tick_ps);
+    if (const std::string advice = advice_on_prompts(times); !advice.empty())
+        std::printf("                  %s\n", advice.c_str());
     std::printf("sigma of a pair   %.1f ps, %.1f %% of the pairs in the peak\n",
                 found.sigma_ticks * times.tick_ps, 100 * found.in_peak);
     if (times.fwhm_ps() > 0) {

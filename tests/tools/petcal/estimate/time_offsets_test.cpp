@@ -288,7 +288,14 @@ TEST_CASE("time offsets: insufficient data are refused") {
     }
     CHECK_THAT(refusal(40, data), petacq::test::contains("no peak above the randoms"));
     CHECK_THAT(refusal(400, data), petacq::test::contains("40 of 400 crystals have 50 or more pairs"));
-    CHECK_THAT(refusal(40, {}), petacq::test::contains("expected at least 20"));
+    CHECK_THAT(refusal(40, {}),
+               petacq::test::contains("expected at least 20: found 0 prompts, about 500 are needed"));
+    {  // each of 40 crystals in 10 of 200 prompts
+        std::vector<estimate::TimeDifference> few;
+        for (std::uint32_t i = 0; i < 200; ++i)
+            few.push_back({i % 20, 20 + (i + i / 20) % 20, 0});
+        CHECK_THAT(refusal(40, few), petacq::test::contains("found 200 prompts, about 1000 are needed"));
+    }
     CHECK_THROWS_AS(estimate::time_offsets(39, data), std::invalid_argument);
     estimate::TimeOffsetOptions of_another;
     of_another.neighbours.resize(41);

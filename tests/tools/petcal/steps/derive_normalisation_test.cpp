@@ -14,6 +14,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/normalisation/normalisation.hpp"
+#include "tools/petcal/results/derived_normalisation.hpp"
 #include "tools/petsim/detector/detector.hpp"
 
 namespace petacq::test {
@@ -112,7 +113,8 @@ TEST_CASE("derive normalisation: efficiencies to 1.2 / sqrt(N) and a dead unit, 
     CAPTURE(derived.out);
     REQUIRE(derived.status == 0);
     CHECK(lacking(derived.out, {"from the singles of each second", "dead units          1", "BDM 7, DU 2",
-                                "other dead crystals 0", "unseen crystals     0"}) == "");
+                                "other dead crystals 0", "unseen crystals     0",
+                                " per crystal (median, net), lowest ", "few counts: 3 % need "}) == "");
     const auto at = derived.out.find("counts");
     REQUIRE(at != std::string::npos);
     check_efficiencies(scans, "n.h5", std::stod(derived.out.substr(at + 6)));
@@ -160,6 +162,21 @@ TEST_CASE("derive normalisation: efficiencies to 1.2 / sqrt(N) and a dead unit, 
         CHECK(lacking(scans.in_directory(PETCAL_PROGRAM, "compare --scanner s.json seconds.h5 n.h5").out,
                       {"efficiency      B to A: rms", "dead            only in A: 0, only in B: 0"}) == "");
     }
+}
+
+TEST_CASE("derive normalisation: counts, and how many more the efficiencies need") {
+    const config::Scanner scanner = small_scanner();
+    petcal::DerivedNormalisation derived;
+    derived.prompts = derived.used = 1000;
+    derived.fit.crystals.median_counts = 310;
+    derived.fit.crystals.lowest_counts = 120;
+    derived.normalisation.efficiency.assign(5, 1);
+    derived.fit.crystals.error.assign(5, 0.06);
+    CHECK(lacking(petcal::figures_text(scanner, derived),
+                  {"counts              310 per crystal (median, net), lowest 120\n",
+                   "few counts: 3 % need 4.0 times as many prompts, so measure longer\n"}) == "");
+    derived.fit.crystals.error.assign(5, 0.03);
+    CHECK_FALSE(contains(petcal::figures_text(scanner, derived), "few counts"));
 }
 
 TEST_CASE("derive normalisation: insufficient or wrong data are refused, and nothing is written") {

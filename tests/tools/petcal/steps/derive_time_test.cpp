@@ -123,6 +123,18 @@ TEST_CASE("derive time: the extent of the source is not resolution, and may hide
     CHECK(times.fwhm_ps() == 0);
 }
 
+TEST_CASE("derive time: few prompts are said, with how many would do") {
+    petcal::DerivedTimes times;
+    times.prompts = 30'000;
+    times.offsets.pairs = {900, 50, 60, 70, 0};
+    CHECK(petcal::advice_on_prompts(times) ==
+          "few prompts: 60 for each crystal (median); 200, about 100000 in all, make offsets that move the "
+          "peak of a "
+          "pair by less than a tenth of its sigma");
+    times.offsets.pairs = {900, 200, 0};
+    CHECK(petcal::advice_on_prompts(times).empty());
+}
+
 TEST_CASE("derive time: the next calibration has the true offsets") {
     const test::TemporaryDirectory dir;
     const config::Scanner scanner = test::small_scanner();

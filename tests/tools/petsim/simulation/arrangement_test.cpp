@@ -117,8 +117,8 @@ TEST_CASE("any arrangement: photons are absorbed by what is on their way", "[pet
     const geometry::HitFinder finder(scanner);
     const sim::Tracker tracker(scanner, test::ideal(1, 1, CrystalModel::depth));
     sim::Random random(31, sim::Purpose::check, 0);
-    constexpr int rays = 60;
-    constexpr int photons = 1500;
+    constexpr int rays = 150;
+    constexpr int photons = 600;
     double expected = 0;
     double variance = 0;
     double found = 0;

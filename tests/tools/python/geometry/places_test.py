@@ -194,7 +194,7 @@ class Touching(unittest.TestCase):
         )
         half = np.full((2, 3), 5.0)
         middle = np.array([[35.0, 0, place["front_mm"][2]] for place in places])
-        found = overlaps(Boxes(middle, np.broadcast_to(np.eye(3), (2, 3, 3)), half))
+        found = overlaps(Boxes(np.arange(2), middle, np.broadcast_to(np.eye(3), (2, 3, 3)), half))
         command = ("petcal", "make", "--scanner", document, "-o", support.scratch() / "touching.h5", "--force")
         try:
             support.call(*command)
@@ -247,6 +247,24 @@ class Import(unittest.TestCase):
         (item,) = found["modules"]
         self.assertEqual(item["ring"], {"count": 14, "radius_mm": 32})
         self.assertEqual(item["along_z"], {"count": 2, "pitch_mm": 13.2, "middle_mm": 0})
+
+    def test_layers_that_widen_outwards_are_those_of_one_module(self):
+        layers = [{"y": {"count": 6, "pitch_mm": pitch}, "z": {"count": 4, "pitch_mm": 2.7}, "length_mm": 5} for pitch in (2.7, 3.3)]
+        described = {
+            "name": "tapered",
+            "tick_ps": 10,
+            "position_size": 16,
+            "module_types": [{"name": "tapered", "layers": layers}],
+            "modules": [{"type": "tapered", "ring": {"count": 8, "radius_mm": 20}}],
+        }
+        path = support.scratch() / "tapered.scanner.json"
+        path.write_text(json.dumps(described))
+        (header,) = (exported("tapered", "castor", path) / "out").glob("*.hscan")
+        document, _ = self.imported("--castor", header)
+        found = json.loads(document.read_text())
+        self.assertEqual([layer["y"]["pitch_mm"] for of in found["module_types"] for layer in of["layers"]], [2.7, 3.3])
+        self.assertEqual([item["ring"] for item in found["modules"]], [{"count": 8, "radius_mm": 20}])
+        np.testing.assert_allclose(petacq.Scanner.load(document).positions_mm(), petacq.Scanner.load(path).positions_mm(), atol=1e-5)
 
     def test_turns_of_grids_are_found_from_places_alone(self):
         path = support.scratch() / "grids.scanner.json"

@@ -77,6 +77,7 @@ void finish(const NetCounts& counts, const std::vector<bool>& seen, const Effici
     const double limit = options.dead_below * config::median(pick(out.efficiency, seen));
     double sum = 0;
     double live = 0;
+    out.lowest_counts = std::numeric_limits<double>::infinity();
     for (std::uint32_t i = 0; i < seen.size(); ++i) {
         const bool known = seen[i] && counts.net[i] > 0;
         out.error.push_back(known ? std::sqrt(counts.variance[i]) / counts.net[i]
@@ -88,6 +89,7 @@ void finish(const NetCounts& counts, const std::vector<bool>& seen, const Effici
         } else {
             sum += out.efficiency[i];
             live += 1;
+            out.lowest_counts = std::min(out.lowest_counts, counts.net[i]);
         }
     }
     for (std::uint32_t i = 0; i < seen.size(); ++i)

@@ -36,6 +36,7 @@ struct Efficiencies {
     std::vector<std::uint32_t> dead;    ///< below dead_below; their estimate is kept
     std::vector<std::uint32_t> unseen;  ///< no line through one meets the source: efficiency 1, unknown
     double median_counts = 0;           ///< of the crystals that are seen
+    double lowest_counts = 0;           ///< of these, without the dead ones
     std::uint32_t steps = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -87,6 +88,7 @@ class Fit {
   private:
     void count(std::span<const TimeDifference> differences);
     void select(std::span<const TimeDifference> differences);
+    [[nodiscard]] std::uint64_t enough_prompts(std::size_t found, std::size_t crystals) const;
     void solve();
     void measure();
     bool huber_step();
@@ -141,6 +143,16 @@ void Fit::count(std::span<const TimeDifference> differences) {
     }
 }
 
+/// With about as many, `crystals` of them have the pairs that they need.
+std::uint64_t Fit::enough_prompts(std::size_t found, std::size_t crystals) const {
+    std::vector<std::uint32_t> pairs = out_.pairs;
+    std::sort(pairs.begin(), pairs.end(), std::greater());
+    const double last = crystals > 0 && crystals <= pairs.size() ? pairs[crystals - 1] : 0;
+    const double at_least = 0.5 * options_.min_pairs * static_cast<double>(crystals);
+    const double scaled = static_cast<double>(found) * options_.min_pairs / std::max(last, 1.0);
+    return static_cast<std::uint64_t>(std::ceil(std::max(at_least, scaled)));
+}
+
 // Leaving out a crystal takes pairs from others, which then may have too few.
 void Fit::select(std::span<const TimeDifference> differences) {
     used_.assign(crystals_, true);
@@ -166,7 +178,9 @@ void Fit::select(std::span<const TimeDifference> differences) {
         throw config::Error("time offsets: " + std::to_string(in_use()) + " of " + std::to_string(crystals_) +
                             " crystals have " + std::to_string(options_.min_pairs) +
                             " or more pairs through the source; expected at least " + std::to_string(needed) +
-                            ": measure longer");
+                            ": found " + std::to_string(differences.size()) + " prompts, about " +
+                            std::to_string(enough_prompts(differences.size(), needed)) +
+                            " are needed: measure longer");
     const auto pairs = std::accumulate(left.begin(), left.end(), std::uint64_t{0}) / 2;
     if (pairs > std::numeric_limits<int>::max() / 2)
         throw std::invalid_argument("time_offsets: more than 2^30 pairs");

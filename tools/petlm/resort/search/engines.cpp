@@ -11,6 +11,7 @@
 
 #include "daemon/backend/backend.hpp"
 #include "daemon/backend/pipeline_options.hpp"
+#include "gpu/rules/partners.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/resort/search/settings.hpp"
 
@@ -84,6 +85,7 @@ Engines engines_for(const nlohmann::json& run, const ResortOptions& options) {
     engines.scanner = config::scanner_from_json(run.at("scanner"));
     config::check_against_scanner(engines.configuration, engines.scanner);
     engines.rules = daemon::coincidence_rules(engines.configuration);
+    gpu::check_any_good_pair(engines.scanner, engines.rules);
     const bool may_use_gpus = engines.configuration.pipeline.backend != config::Backend::cpu;
     const unsigned usable = may_use_gpus ? daemon::usable_gpus() : 0;
     engines.gpus = std::min(options.gpus.value_or(usable), usable);

@@ -60,6 +60,12 @@ class FoundLayer:
             float(self.z[-1] + self.z_sizes[-1] / 2),
         )
 
+    @property
+    def corners(self) -> Millimetres:
+        """The lowest and the highest depth, y and z."""
+        low_y, high_y, low_z, high_z = self.extent
+        return np.array([[self.depth, low_y, low_z], [self.depth + self.length, high_y, high_z]])
+
 
 @dataclass(frozen=True)
 class FoundModule:
@@ -72,13 +78,6 @@ class FoundModule:
         """Of its front face: depth, y and z along its directions."""
         low_y, high_y, low_z, high_z = self.layers[0].extent
         return np.array([self.layers[0].depth, (low_y + high_y) / 2, (low_z + high_z) / 2])
-
-    @property
-    def corners(self) -> Millimetres:
-        """The lowest and the highest depth, y and z of all layers."""
-        extents = np.array([layer.extent for layer in self.layers])
-        low, high = extents.min(0)[[0, 2]], extents.max(0)[[1, 3]]
-        return np.array([[self.layers[0].depth, *low], [max(of.depth + of.length for of in self.layers), *high]])
 
 
 def find_modules(crystals: Crystals, gap_mm: float | None) -> list[FoundModule]:
@@ -101,7 +100,9 @@ def find_modules(crystals: Crystals, gap_mm: float | None) -> list[FoundModule]:
             modules.append(FoundModule(axes, turn, sorted(layers, key=lambda layer: layer.depth)))
         else:
             modules += [FoundModule(axes, turn, stack) for stack in _stacks(layers, gap_mm, crystals.tolerance_mm)]
-    return _unstacked([part for module in modules for part in _in_order(module)])
+    modules = [part for module in modules for part in _in_order(module)]
+    _check_overlaps(modules)
+    return modules
 
 
 def _turn(crystals: Crystals, members: Integers, outward: Millimetres, gap_mm: float) -> float:
@@ -123,24 +124,17 @@ def _in_order(module: FoundModule) -> list[FoundModule]:
     return [replace(module, layers=part) for part in parts]
 
 
-def _unstacked(modules: list[FoundModule]) -> list[FoundModule]:
-    """A stack whose box holds a part of another module is no module: its layers are. Raises ScannerError."""
-    while True:
-        corners = np.array([module.corners for module in modules])
-        axes = np.array([module.axes for module in modules])
-        middles = np.einsum("me,mex->mx", corners.mean(1), axes)
-        pairs = overlaps(Boxes(middles, axes, np.diff(corners, axis=1)[:, 0] / 2))
-        wrong = {k for k in pairs.ravel().tolist() if len(modules[k].layers) > 1}
-        if not wrong and len(pairs):
-            a, b = (int(modules[k].layers[0].crystals[0, 0]) for k in pairs[0])
-            raise ScannerError(f"expected modules that do not overlap; that of crystal {a} overlaps that of crystal {b}")
-        if not wrong:
-            return modules
-        modules = [
-            part
-            for k, module in enumerate(modules)
-            for part in ([replace(module, layers=[of]) for of in module.layers] if k in wrong else [module])
-        ]
+def _check_overlaps(modules: Sequence[FoundModule]) -> None:
+    """Raises ScannerError."""
+    layers = [layer for module in modules for layer in module.layers]
+    module = np.repeat(np.arange(len(modules)), [len(of.layers) for of in modules])
+    corners = np.array([layer.corners for layer in layers])
+    axes = np.array([of.axes for of in modules])[module]
+    middles = np.einsum("be,bex->bx", corners.mean(1), axes)
+    pairs = overlaps(Boxes(module, middles, axes, np.diff(corners, axis=1)[:, 0] / 2))
+    if len(pairs):
+        a, b = (int(layers[k].crystals[0, 0]) for k in pairs[0])
+        raise ScannerError(f"expected modules that do not overlap; that of crystal {a} overlaps that of crystal {b}")
 
 
 def _of_one_direction(crystals: Crystals) -> Iterator[Integers]:

@@ -1,4 +1,4 @@
-#include "tools/geometry/module_grid.hpp"
+#include "tools/geometry/box_grid.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ struct Stretch {
     }
 };
 
-Stretch inside(const config::ModuleBox& box, const Vector3& from, const Vector3& direction) {
+Stretch inside(const config::LayerBox& box, const Vector3& from, const Vector3& direction) {
     const Vector3 off{from[0] - box.middle[0], from[1] - box.middle[1], from[2] - box.middle[2]};
     Stretch part;
     for (std::size_t axis = 0; axis < 3; ++axis)
@@ -44,7 +44,7 @@ struct Bounds {
 };
 
 /// Parallel to the axes.
-Bounds bounds_of(const config::ModuleBox& box) {
+Bounds bounds_of(const config::LayerBox& box) {
     Bounds b{box.middle, box.middle};
     for (std::size_t i = 0; i < 3; ++i) {
         for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -58,12 +58,12 @@ Bounds bounds_of(const config::ModuleBox& box) {
 
 }  // namespace
 
-ModuleGrid::ModuleGrid(std::vector<config::ModuleBox> boxes) : boxes_(std::move(boxes)) {
-    constexpr double cells_per_module = 8;
+BoxGrid::BoxGrid(std::vector<config::LayerBox> boxes) : boxes_(std::move(boxes)) {
+    constexpr double cells_per_box = 8;
     constexpr double most_cells = 256;  // along one axis
     low_ = {infinity, infinity, infinity};
     high_ = {-infinity, -infinity, -infinity};
-    for (const config::ModuleBox& box : boxes_) {
+    for (const config::LayerBox& box : boxes_) {
         const Bounds b = bounds_of(box);
         for (std::size_t i = 0; i < 3; ++i) {
             low_[i] = std::min(low_[i], b.low[i] - rounding_mm);
@@ -71,13 +71,13 @@ ModuleGrid::ModuleGrid(std::vector<config::ModuleBox> boxes) : boxes_(std::move(
         }
     }
     const double volume = (high_[0] - low_[0]) * (high_[1] - low_[1]) * (high_[2] - low_[2]);
-    const double edge = std::cbrt(volume / (cells_per_module * static_cast<double>(boxes_.size())));
+    const double edge = std::cbrt(volume / (cells_per_box * static_cast<double>(boxes_.size())));
     for (std::size_t i = 0; i < 3; ++i) {
         count_[i] =
             static_cast<std::int32_t>(std::clamp(std::ceil((high_[i] - low_[i]) / edge), 1.0, most_cells));
         size_[i] = (high_[i] - low_[i]) / count_[i];
     }
-    const auto each_cell = [&](const config::ModuleBox& box, const auto& use) {
+    const auto each_cell = [&](const config::LayerBox& box, const auto& use) {
         const Bounds b = bounds_of(box);
         const Cell first = cell_of({b.low[0] - rounding_mm, b.low[1] - rounding_mm, b.low[2] - rounding_mm});
         const Cell last =
@@ -90,17 +90,17 @@ ModuleGrid::ModuleGrid(std::vector<config::ModuleBox> boxes) : boxes_(std::move(
         }
     };
     first_.resize(index({0, 0, count_[2]}) + 1);
-    for (const config::ModuleBox& box : boxes_)
+    for (const config::LayerBox& box : boxes_)
         each_cell(box, [&](std::size_t cell) { ++first_[cell + 1]; });
     for (std::size_t cell = 1; cell < first_.size(); ++cell)
         first_[cell] += first_[cell - 1];
-    modules_.resize(first_.back());
+    members_.resize(first_.back());
     std::vector<std::uint32_t> fill = first_;
     for (std::uint32_t m = 0; m < boxes_.size(); ++m)
-        each_cell(boxes_[m], [&](std::size_t cell) { modules_[fill[cell]++] = m; });
+        each_cell(boxes_[m], [&](std::size_t cell) { members_[fill[cell]++] = m; });
 }
 
-ModuleGrid::Cell ModuleGrid::cell_of(const Vector3& point) const {
+BoxGrid::Cell BoxGrid::cell_of(const Vector3& point) const {
     Cell cell{};
     for (std::size_t i = 0; i < 3; ++i) {
         const double place = std::clamp((point[i] - low_[i]) / size_[i], 0.0, count_[i] - 1.0);
@@ -109,12 +109,12 @@ ModuleGrid::Cell ModuleGrid::cell_of(const Vector3& point) const {
     return cell;
 }
 
-std::size_t ModuleGrid::index(const Cell& cell) const {
+std::size_t BoxGrid::index(const Cell& cell) const {
     return static_cast<std::size_t>((std::int64_t{cell[2]} * count_[1] + cell[1]) * count_[0] + cell[0]);
 }
 
-std::optional<ModuleGrid::ModuleCrossing> ModuleGrid::next(const Vector3& from, const Vector3& direction,
-                                                           double after) const {
+std::optional<BoxGrid::BoxCrossing> BoxGrid::next(const Vector3& from, const Vector3& direction,
+                                                  double after) const {
     Stretch whole;
     for (std::size_t i = 0; i < 3; ++i)
         whole.cut(from[i], direction[i], low_[i], high_[i]);
@@ -131,14 +131,14 @@ std::optional<ModuleGrid::ModuleCrossing> ModuleGrid::next(const Vector3& from, 
         pitch[i] = size_[i] / std::abs(direction[i]);
         border[i] = (low_[i] + (cell[i] + (direction[i] > 0 ? 1 : 0)) * size_[i] - from[i]) / direction[i];
     }
-    std::optional<ModuleCrossing> best;
+    std::optional<BoxCrossing> best;
     for (;;) {
         const std::size_t here = index(cell);
         for (std::uint32_t i = first_[here]; i < first_[here + 1]; ++i) {
-            const Stretch part = inside(boxes_[modules_[i]], from, direction);
+            const Stretch part = inside(boxes_[members_[i]], from, direction);
             if (part.leave <= after + rounding_mm || part.leave <= part.enter) continue;
             const double enter = std::max(part.enter, after);
-            if (!best || enter < best->enter) best = ModuleCrossing{modules_[i], enter, part.leave};
+            if (!best || enter < best->enter) best = BoxCrossing{members_[i], enter, part.leave};
         }
         const std::size_t axis =
             static_cast<std::size_t>(std::min_element(border.begin(), border.end()) - border.begin());
@@ -149,17 +149,17 @@ std::optional<ModuleGrid::ModuleCrossing> ModuleGrid::next(const Vector3& from, 
     }
 }
 
-std::optional<std::uint32_t> ModuleGrid::at(const Vector3& point) const {
+std::optional<std::uint32_t> BoxGrid::at(const Vector3& point) const {
     for (std::size_t i = 0; i < 3; ++i)
         if (point[i] < low_[i] || point[i] > high_[i]) return std::nullopt;
     const std::size_t cell = index(cell_of(point));
     for (std::uint32_t i = first_[cell]; i < first_[cell + 1]; ++i) {
-        const config::ModuleBox& box = boxes_[modules_[i]];
+        const config::LayerBox& box = boxes_[members_[i]];
         const Vector3 off{point[0] - box.middle[0], point[1] - box.middle[1], point[2] - box.middle[2]};
         bool in = true;
         for (std::size_t axis = 0; axis < 3; ++axis)
             in = in && std::abs(dot(off, box.axes[axis])) <= box.half[axis];
-        if (in) return modules_[i];
+        if (in) return members_[i];
     }
     return std::nullopt;
 }

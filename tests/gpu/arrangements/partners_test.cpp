@@ -1,0 +1,105 @@
+// Modules without a partner, against a look at every pair of crystals.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "config/base/error.hpp"
+#include "config/scanner/arrangement.hpp"
+#include "gpu/rules/pair_rule.hpp"
+#include "gpu/rules/partners.hpp"
+#include "tests/gpu/base/random_arrangement.hpp"
+#include "tests/gpu/reference.hpp"
+#include "tests/support/catch.hpp"
+
+namespace {
+
+using namespace petacq;
+using namespace petacq::test;
+using nlohmann::json;
+
+std::vector<std::uint32_t> by_all_pairs(const config::Scanner& scanner, const gpu::CoincidenceRules& rules) {
+    const config::Arrangement& arrangement = *scanner.arrangement;
+    std::vector<bool> paired(arrangement.modules().size());
+    for (std::uint32_t a = 0; a < arrangement.crystal_count(); ++a) {
+        for (std::uint32_t b = 0; b < arrangement.crystal_count(); ++b)
+            if (a != b && reference_good(scanner.geometry, rules, a, b))
+                paired[arrangement.address(a).module] = true;
+    }
+    std::vector<std::uint32_t> alone;
+    for (std::uint32_t m = 0; m < paired.size(); ++m)
+        if (!paired[m]) alone.push_back(m);
+    return alone;
+}
+
+std::string complaint(const config::Scanner& scanner, const gpu::CoincidenceRules& rules) {
+    try {
+        gpu::check_any_good_pair(scanner, rules);
+    } catch (const config::Error& e) {
+        return e.what();
+    }
+    return "";
+}
+
+/// Two rows of eight modules, 100 mm apart along the axis.
+json two_rows(const json& good_pairs) {
+    return {{"name", "rows"},
+            {"tick_ps", 10},
+            {"position_size", 8},
+            {"module_types", json::parse(R"([{"name": "m", "layers": [{"y": {"count": 2, "pitch_mm": 4},
+                "z": {"count": 2, "pitch_mm": 4}, "length_mm": 10}]}])")},
+            {"modules", json::parse(R"([{"type": "m", "ring": {"count": 8, "radius_mm": 30},
+                "along_z": {"count": 2, "pitch_mm": 100}}])")},
+            {"good_pairs", good_pairs}};
+}
+
+}  // namespace
+
+TEST_CASE("partners: modules without one are those that have none among all pairs of crystals") {
+    Rng rng(47);
+    int all = 0;
+    int some = 0;
+    int none = 0;
+    for (int round = 0; round < 150; ++round) {
+        const RandomArrangement random = random_arrangement(rng, 150);
+        const config::Geometry& g = random.scanner.geometry;
+        gpu::CoincidenceRules rules;
+        if (g.modules_around() > 0 && rng.chance(0.5))
+            rules.min_module_difference = rng.between(0U, g.modules_around() / 2);
+        if (rng.chance(0.3)) rules.max_ring_difference = rng.between(0U, 5U);
+        INFO(random.description);
+        const auto expected = by_all_pairs(random.scanner, rules);
+        REQUIRE(gpu::modules_without_partner(random.scanner, rules) == expected);
+        const std::size_t modules = random.scanner.arrangement->modules().size();
+        REQUIRE(complaint(random.scanner, rules).empty() == (expected.size() < modules));
+        ++(expected.empty() ? all : expected.size() < modules ? some : none);
+    }
+    CHECK(all > 20);
+    CHECK(some > 10);
+    CHECK(none > 5);
+}
+
+TEST_CASE("partners: conditions without any good pair are refused with what they are") {
+    const auto refused = [](const json& good_pairs, const gpu::CoincidenceRules& rules = {}) {
+        return complaint(config::scanner_from_json(two_rows(good_pairs)), rules);
+    };
+    // The lines of each row pass the axis 50 mm from the middle.
+    const json row = {{"max_z_difference_mm", 8}};
+    CHECK(refused(row).empty());
+    json beside = row;
+    beside["cylinder"] = {{"radius_mm", 5}, {"length_mm", 20}};
+    const std::string text = refused(beside);
+    INFO(text);
+    CHECK(contains(text,
+                   "/good_pairs: expected conditions that some pair of crystals meets, found none with "
+                   "max_z_difference_mm = 8, a line through the cylinder of 5 mm radius and 20 mm length "
+                   "around the middle of the scanner"));
+    CHECK(contains(text, "z = -52 to 52 mm"));
+    beside["max_z_difference_mm"] = 100;  // from row to row
+    CHECK(refused(beside).empty());
+    gpu::CoincidenceRules one_row;
+    one_row.max_ring_difference = 0;
+    CHECK(
+        contains(refused(beside, one_row), "coincidence.max_ring_difference = 0, max_z_difference_mm = 100"));
+    one_row.search = false;
+    CHECK(refused(beside, one_row).empty());
+}
