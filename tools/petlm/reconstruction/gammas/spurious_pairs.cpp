@@ -1,6 +1,7 @@
 #include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tools/petlm/reconstruction/gammas/photon_flight.hpp"
@@ -11,10 +12,11 @@ namespace petacq::gammas {
 namespace {
 
 constexpr std::size_t parts = 16;       // of the places, whatever the number of threads
-constexpr std::size_t samples = 128;    // of each photon at a place
-constexpr double least_places = 1'250;  // of decays
-constexpr double most_places = 25'000;
-constexpr double places_per_prompt = 0.0125;  // an image then has little noise of the simulation
+constexpr std::size_t samples = 32;     // of each photon at a place
+constexpr double least_places = 5'000;  // of decays
+constexpr double most_places = 100'000;
+// The number of spurious pairs then has a smaller error than counting the prompts gives it.
+constexpr double places_per_prompt = 0.25;
 
 /// A place where a photon may be found as one of a pair.
 struct WeightedHit {
@@ -264,6 +266,10 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
         spurious_ += sums[piece].spurious;
         map_.add(maps[piece]);
     }
+    double squares = 0;
+    for (const CountedPairs& sum : sums)
+        squares += std::pow(sum.spurious - per_pair() * sum.pairs, 2);
+    if (spurious_ > 0) relative_error_ = std::sqrt(squares * parts / (parts - 1.0)) / spurious_;
     map_.finish();
 }
 

@@ -27,6 +27,9 @@ class SpuriousPairs {
 
     /// Spurious pairs for each pair of the two annihilation photons that is found.
     [[nodiscard]] double per_pair() const { return pairs_ > 0 ? spurious_ / pairs_ : 0; }
+    /// The relative standard error that the simulation gives per_pair(): that of a ratio of sums, by the
+    /// differences of independent parts.
+    [[nodiscard]] double relative_error() const { return relative_error_; }
     /// Pairs of both kinds that are found for each single in the window of the pairs.
     [[nodiscard]] double per_single() const { return singles_ > 0 ? (pairs_ + spurious_) / singles_ : 0; }
     [[nodiscard]] double efficiency() const { return efficiency_; }
@@ -43,6 +46,7 @@ class SpuriousPairs {
     double singles_ = 0;
     double pairs_ = 0;
     double spurious_ = 0;
+    double relative_error_ = 0;
     double scale_ = 1;
 };
 

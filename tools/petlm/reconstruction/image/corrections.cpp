@@ -259,6 +259,7 @@ void Corrections::use_spurious(const gpu::PairRule& rule) {
                    "",
                    {{"expected", pairs.total()},
                     {"for_each_pair", pairs.per_pair()},
+                    {"relative_error_of_simulation", pairs.relative_error()},
                     {"efficiency", pairs.efficiency()}}};
     out.sentence = fmt::format(
         "Spurious pairs: {:.0f} with a prompt gamma expected, {:.4g} for each true pair, by a simulation of "
