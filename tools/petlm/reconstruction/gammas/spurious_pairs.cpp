@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t parts = 16;       // of the places, whatever the number of threads
 constexpr std::size_t samples = 32;     // of each photon at a place
+constexpr std::size_t places_told = 2;  // of each part
 constexpr double least_places = 5'000;  // of decays
 constexpr double most_places = 100'000;
 // The number of spurious pairs then has a smaller error than counting the prompts gives it.
@@ -238,6 +239,7 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
     const auto places_of_part =
         static_cast<std::size_t>(std::clamp(places_per_prompt * prompts, least_places, most_places) / parts);
     std::vector<CountedPairs> sums(parts);
+    places_.resize(parts * places_told);
     std::vector<corrections::NodePairs> maps(parts, map_);
     image::for_each_on(pool, parts, [&](std::size_t piece) {
         sim::Random random(1, sim::Purpose::events, piece);
@@ -252,7 +254,9 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
             });
         };
         for (std::size_t i = 0; i < places_of_part; ++i) {
-            decays.follow(positions.in_activity(random), random);
+            const config::Vector3 at = positions.in_activity(random);
+            if (i < places_told) places_[piece * places_told + i] = at;
+            decays.follow(at, random);
             decays.for_each_pair(
                 [&](std::uint32_t a, std::uint32_t b, double weight) { sum.pairs += weight * found(a, b); });
             sum.singles += decays.singles(true) + captures * decays.singles(false);

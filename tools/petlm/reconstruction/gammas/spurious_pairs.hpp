@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/scatter_nodes.hpp"
@@ -37,6 +38,8 @@ class SpuriousPairs {
     void scale_to(double pairs) { scale_ = pairs_ > 0 ? pairs / pairs_ : 0; }
     /// Spurious pairs that two crystals detect; times found(), the number among the prompts.
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const { return scale_ * map_.counts(a, b); }
+    /// Where some of the decays of the simulation are.
+    [[nodiscard]] const std::vector<config::Vector3>& places() const { return places_; }
     /// Among all prompts.
     [[nodiscard]] double total() const { return scale_ * spurious_; }
 
@@ -48,6 +51,7 @@ class SpuriousPairs {
     double spurious_ = 0;
     double relative_error_ = 0;
     double scale_ = 1;
+    std::vector<config::Vector3> places_;
 };
 
 }  // namespace petacq::gammas
