@@ -156,6 +156,28 @@ double share_of_scatter(const corrections::LineFactors& factors, Pair pair, cons
     return tof.mean_chance(middle - half * length / across, middle + half * length / across);
 }
 
+double share_of_spurious(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
+                         std::int16_t bin, const std::vector<config::Vector3>& places) {
+    const auto [a, b] = factors.ends(pair.a, pair.b);
+    double weights = 0;
+    double sum = 0;
+    double squares = 0;
+    for (const config::Vector3& at : places) {
+        const double to_a = std::hypot(at[0] - a[0], at[1] - a[1], at[2] - a[2]);
+        const double to_b = std::hypot(at[0] - b[0], at[1] - b[1], at[2] - b[2]);
+        const double weight = 1 / std::pow(std::max(to_a * to_b, 1e-6), 2);
+        const double nearer_to_a = (to_b - to_a) / 2;
+        weights += weight;
+        sum += weight * nearer_to_a;
+        squares += weight * nearer_to_a * nearer_to_a;
+    }
+    if (!(weights > 0)) return tof.share_of_window(bin);
+    const double mean = sum / weights;
+    const double half = std::sqrt(3 * std::max(0.0, squares / weights - mean * mean));
+    const double place = mean - bin * tof.bin_mm();
+    return tof.mean_chance(place - half, place + half);
+}
+
 Lines make_lines(const corrections::LineFactors& factors, const Grid& grid, const MeasuredPairs& counts,
                  const LineModel& model, std::size_t subsets) {
     const double scale = weight_scale(factors, grid);
@@ -175,15 +197,17 @@ Lines make_lines(const corrections::LineFactors& factors, const Grid& grid, cons
             const double weight = factor * factors.solid_angle(pair.a, pair.b, scale);
             double background = model.background ? model.background(pair) : 0;
             double scatter = model.scatter ? model.scatter(pair) : 0;
+            double spurious = model.spurious ? model.spurious(pair) : 0;
             if (lines.tof.used()) {
                 const std::int16_t bin = counts.bins[i];
                 lines.bins.push_back(bin);
                 background *= lines.tof.share_of_window(bin);
                 if (scatter > 0) scatter *= share_of_scatter(factors, pair, lines.tof, bin);
+                if (spurious > 0) spurious *= share_of_spurious(factors, pair, lines.tof, bin, model.places);
             }
             lines.pairs.push_back(pair);
             lines.prompts.push_back(static_cast<float>(counts.counts[i]));
-            lines.additive.push_back(static_cast<float>((background + scatter) / weight));
+            lines.additive.push_back(static_cast<float>((background + scatter + spurious) / weight));
         }
     }
     lines.subset_start.push_back(lines.pairs.size());

@@ -21,6 +21,10 @@ struct LineModel {
     OfPair background;  ///< expected among the prompts, at any time difference alike; empty: none
     OfPair factor;      ///< chance that a pair towards the two crystals is found; empty: 1
     OfPair scatter;     ///< expected as well, from along the object; empty: none
+    /// Expected as well, of photons that start together at one of the places, on the line or not; empty:
+    /// none.
+    OfPair spurious = {};
+    std::vector<config::Vector3> places = {};
 };
 
 /// Delayed coincidences by pair of modules. The pairs of crystals of two modules share them evenly. In the
@@ -74,6 +78,12 @@ double weight_scale(const corrections::LineFactors& factors, const Grid& grid);
 double share_of_scatter(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
                         std::int16_t bin);
 
+/// The share of the spurious pairs of a pair of crystals whose time difference is in the bin: that of the
+/// ways to both from places where decays are. Each place counts as both crystals see it. The mean and the
+/// spread of the differences are those of the places; between, they are even.
+double share_of_spurious(const corrections::LineFactors& factors, Pair pair, const TofBins& tof,
+                         std::int16_t bin, const std::vector<config::Vector3>& places);
+
 /// Line i of `counts` goes to subset i modulo the number of subsets. In a subset, lines of the same two
 /// columns of crystals follow each other, and meet the same voxels while these are in the cache. The weight
 /// is the probability that the photons of a decay in a voxel fly along the line, per mm of it in the voxel,
@@ -85,7 +95,7 @@ double share_of_scatter(const corrections::LineFactors& factors, Pair pair, cons
 /// of dead crystals, are left out. With the time of flight, the background of a pair is shared evenly among
 /// the time differences in the window, and its scatter among those from along the object, as if it came
 /// evenly from the chord of the line in it; of lines that miss the object or touch it, from half of its
-/// width.
+/// width; spurious pairs by share_of_spurious().
 Lines make_lines(const corrections::LineFactors& factors, const Grid& grid, const MeasuredPairs& counts,
                  const LineModel& model, std::size_t subsets);
 

@@ -12,8 +12,10 @@ namespace petacq::gammas {
 
 /// A Monte Carlo simulation of gammas that start in the activity, scatter in the object, and leave their
 /// energy or a part of it in the crystals. It is smooth in space: polynomials of the fourth degree in x, y
-/// and z hold it, fitted where there is activity and, with the same weight, in the whole grid. The same for
-/// any number of threads. Thread-safe once made.
+/// and z hold it, fitted where there is activity and, with the same weight, in the whole grid. Without
+/// activity they may be 3 % wrong near the ends of the scanner. A gamma that is found in the detector unit of
+/// a photon of its pair, one or two in a hundred in a scanner of 144 units, is one hit with it, which the
+/// simulation does not know. The same for any number of threads. Thread-safe once made.
 class GammaChance {
   public:
     /// `efficiency`: the chance that a photon which leaves energy in the crystals is found, over all

@@ -1,6 +1,7 @@
 #include "tools/petlm/reconstruction/gammas/spurious_pairs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tools/petlm/reconstruction/gammas/photon_flight.hpp"
@@ -11,10 +12,12 @@ namespace petacq::gammas {
 namespace {
 
 constexpr std::size_t parts = 16;       // of the places, whatever the number of threads
-constexpr std::size_t samples = 128;    // of each photon at a place
-constexpr double least_places = 1'250;  // of decays
-constexpr double most_places = 25'000;
-constexpr double places_per_prompt = 0.0125;  // an image then has little noise of the simulation
+constexpr std::size_t samples = 32;     // of each photon at a place
+constexpr std::size_t places_told = 2;  // of each part
+constexpr double least_places = 5'000;  // of decays
+constexpr double most_places = 100'000;
+// The number of spurious pairs then has a smaller error than counting the prompts gives it.
+constexpr double places_per_prompt = 0.25;
 
 /// A place where a photon may be found as one of a pair.
 struct WeightedHit {
@@ -236,6 +239,7 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
     const auto places_of_part =
         static_cast<std::size_t>(std::clamp(places_per_prompt * prompts, least_places, most_places) / parts);
     std::vector<CountedPairs> sums(parts);
+    places_.resize(parts * places_told);
     std::vector<corrections::NodePairs> maps(parts, map_);
     image::for_each_on(pool, parts, [&](std::size_t piece) {
         sim::Random random(1, sim::Purpose::events, piece);
@@ -250,7 +254,9 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
             });
         };
         for (std::size_t i = 0; i < places_of_part; ++i) {
-            decays.follow(positions.in_activity(random), random);
+            const config::Vector3 at = positions.in_activity(random);
+            if (i < places_told) places_[piece * places_told + i] = at;
+            decays.follow(at, random);
             decays.for_each_pair(
                 [&](std::uint32_t a, std::uint32_t b, double weight) { sum.pairs += weight * found(a, b); });
             sum.singles += decays.singles(true) + captures * decays.singles(false);
@@ -264,6 +270,10 @@ SpuriousPairs::SpuriousPairs(const GammaModel& model, const corrections::Activit
         spurious_ += sums[piece].spurious;
         map_.add(maps[piece]);
     }
+    double squares = 0;
+    for (const CountedPairs& sum : sums)
+        squares += std::pow(sum.spurious - per_pair() * sum.pairs, 2);
+    if (spurious_ > 0) relative_error_ = std::sqrt(squares * parts / (parts - 1.0)) / spurious_;
     map_.finish();
 }
 

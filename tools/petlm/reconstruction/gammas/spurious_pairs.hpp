@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "net/base/worker_pool.hpp"
 #include "tools/petlm/reconstruction/corrections/scatter_nodes.hpp"
@@ -27,6 +28,9 @@ class SpuriousPairs {
 
     /// Spurious pairs for each pair of the two annihilation photons that is found.
     [[nodiscard]] double per_pair() const { return pairs_ > 0 ? spurious_ / pairs_ : 0; }
+    /// The relative standard error that the simulation gives per_pair(): that of a ratio of sums, by the
+    /// differences of independent parts.
+    [[nodiscard]] double relative_error() const { return relative_error_; }
     /// Pairs of both kinds that are found for each single in the window of the pairs.
     [[nodiscard]] double per_single() const { return singles_ > 0 ? (pairs_ + spurious_) / singles_ : 0; }
     [[nodiscard]] double efficiency() const { return efficiency_; }
@@ -34,6 +38,8 @@ class SpuriousPairs {
     void scale_to(double pairs) { scale_ = pairs_ > 0 ? pairs / pairs_ : 0; }
     /// Spurious pairs that two crystals detect; times found(), the number among the prompts.
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const { return scale_ * map_.counts(a, b); }
+    /// Where some of the decays of the simulation are.
+    [[nodiscard]] const std::vector<config::Vector3>& places() const { return places_; }
     /// Among all prompts.
     [[nodiscard]] double total() const { return scale_ * spurious_; }
 
@@ -43,7 +49,9 @@ class SpuriousPairs {
     double singles_ = 0;
     double pairs_ = 0;
     double spurious_ = 0;
+    double relative_error_ = 0;
     double scale_ = 1;
+    std::vector<config::Vector3> places_;
 };
 
 }  // namespace petacq::gammas

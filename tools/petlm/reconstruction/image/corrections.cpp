@@ -259,6 +259,7 @@ void Corrections::use_spurious(const gpu::PairRule& rule) {
                    "",
                    {{"expected", pairs.total()},
                     {"for_each_pair", pairs.per_pair()},
+                    {"relative_error_of_simulation", pairs.relative_error()},
                     {"efficiency", pairs.efficiency()}}};
     out.sentence = fmt::format(
         "Spurious pairs: {:.0f} with a prompt gamma expected, {:.4g} for each true pair, by a simulation of "
@@ -326,13 +327,9 @@ QuickLookModel Corrections::model() const {
     QuickLookModel out;
     out.line.background = randoms_;
     if (scatter_) out.line.scatter = [this](Pair pair) { return scatter_->counts(pair.a, pair.b); };
-    if (spurious_ && !lines_.object().empty()) {
-        out.line.scatter = [this](Pair pair) {
-            return (scatter_ ? scatter_->counts(pair.a, pair.b) : 0) + spurious_(pair);
-        };
-    } else if (spurious_) {
-        // Without an object nothing tells from where along the line they come.
-        out.line.background = [this](Pair pair) { return (randoms_ ? randoms_(pair) : 0) + spurious_(pair); };
+    if (spurious_) {
+        out.line.spurious = spurious_;
+        out.line.places = counts_.spurious->places();
     }
     config::Sha256 digest;
     digest.add_values(shares_);

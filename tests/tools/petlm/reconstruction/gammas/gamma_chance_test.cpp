@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "config/make_calibration.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
+#include "tools/petlm/reconstruction/corrections/module_losses.hpp"
 
 using namespace petacq;
 using config::Vector3;
@@ -40,7 +42,8 @@ struct FateOfPairs {
 };
 
 /// The pair has no say in what becomes of the gammas: all decays count whose first photon is found at any
-/// energy. Hits are those of the detector units.
+/// energy. Hits are those of the detector units. What a gamma leaves in the unit of the photon is one hit
+/// with it; how many hits that takes away follows from the units of both in different decays.
 FateOfPairs fate_of_pairs(const config::Scanner& scanner, const GammaRow& row, const Vector3& at,
                           double decays) {
     sim::Options options = test::point_options(1, decays * 1e-6);
@@ -56,22 +59,33 @@ FateOfPairs fate_of_pairs(const config::Scanner& scanner, const GammaRow& row, c
         bool in_gammas = false;
     };
     std::map<std::uint64_t, Decay> fates;
+    const std::vector<std::uint32_t> units = petlm::units_of_crystals(scanner.geometry);
+    std::vector<double> photons(scanner.geometry.unit_count());
+    std::vector<double> of_gammas(photons.size());
     const test::Recorded run = test::record(scanner, config::make_calibration(scanner, {}), options);
     for (const sim::TruthRecord& t : run.truth) {
         const auto energy = static_cast<double>(t.true_energy);
         Decay& decay = fates[t.annihilation];
         decay.positron |= (t.photon & 3U) == sim::truth_first_photon;
+        const std::uint32_t unit = units[t.true_crystal];
+        photons[unit] += (t.photon & 3U) == sim::truth_first_photon ? 1 : 0;
+        of_gammas[unit] += (t.photon & 3U) == sim::truth_gamma ? 1 : 0;
         if ((t.photon & 3U) != sim::truth_gamma) continue;
         decay.in_pairs |= energy >= row.pairs.lower && energy <= row.pairs.upper;
         decay.in_gammas |= energy >= row.gammas.lower && energy <= row.gammas.upper;
     }
     FateOfPairs out;
+    double lost = 0;
     for (const auto& [id, decay] : fates) {
         if (!decay.positron) continue;
         ++out.all;
-        out.kept += decay.in_pairs ? 0 : 1;
+        lost += decay.in_pairs ? 1 : 0;
         out.seen += !decay.in_pairs && decay.in_gammas ? 1 : 0;
     }
+    const double with_photon = std::inner_product(photons.begin(), photons.end(), of_gammas.begin(), 0.0) /
+                               out.all / std::accumulate(of_gammas.begin(), of_gammas.end(), 0.0);
+    out.seen /= 1 - with_photon;
+    out.kept = out.all - lost / (1 - with_photon);
     return out;
 }
 
@@ -82,8 +96,12 @@ void check_chance(const GammaRow& row, double decays) {
     const gammas::GammaModel model = model_of(scanner, row);
     net::WorkerPool pool(2);
     const image::Grid grid{{32, 32, 22}, 2};
-    const gammas::GammaChance chance(model, {grid, std::vector<float>(grid.voxels())}, photons_found,
-                                     decays * 0.05, pool);
+    corrections::Activity activity{grid, {}};
+    for (std::size_t i = 0; i < grid.voxels(); ++i) {
+        const double across = std::hypot(grid.centre(0, i % 32), grid.centre(1, i / 32 % 32));
+        activity.of_voxel.push_back(across < 16 && std::abs(grid.centre(2, i / 32 / 32)) < 16 ? 1 : 0);
+    }
+    const gammas::GammaChance chance(model, activity, photons_found, decays * 0.05, pool);
     for (const Vector3& at : {Vector3{0, 0, 0}, Vector3{-6, 0, 13}, Vector3{0, 14, 4}}) {
         const FateOfPairs truth = fate_of_pairs(scanner, row, at, decays);
         const double seen = truth.seen / truth.kept;

@@ -1,4 +1,6 @@
 // The time of flight: bins, places along lines, and the image with it against the image without.
+#include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
@@ -210,6 +212,75 @@ TEST_CASE("image: with and without the time of flight, an image has the same mea
     CHECK(with.mean == Approx(without.mean).epsilon(0.01));
     // The randoms of lines beside the cylinder are where they belong: nowhere.
     CHECK(with.outside < 0.05 * with.mean);
+}
+
+TEST_CASE(
+    "image: two photons that start together have the time differences of spurious pairs, on the line "
+    "or not",
+    "[petlm][image][tof]") {
+    const config::Scanner scanner = export_scanner();
+    const corrections::LineFactors factors(scanner, config::DepthOfInteraction::fixed(0));
+    const geometry::HitFinder finder(scanner);
+    const TofBins bins = some_bins();
+    std::mt19937_64 random(8);
+    std::normal_distribution<double> normal;
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    // Decays are in two rods on different sides of the axis.
+    const auto place = [&]() -> config::Vector3 {
+        const double side = uniform(random) < -0.3 ? -1 : 1;
+        return {side * 9 + 3 * uniform(random), side * 4 + 3 * uniform(random), 15 * uniform(random)};
+    };
+    std::vector<config::Vector3> places(32);
+    std::generate(places.begin(), places.end(), place);
+    const auto direction = [&]() -> config::Vector3 {
+        config::Vector3 u = {normal(random), normal(random), normal(random)};
+        const double norm = std::hypot(u[0], u[1], u[2]);
+        for (double& x : u)
+            x /= norm;
+        return u;
+    };
+    // Of lines that pass near the axis, at some distance, and far from it.
+    constexpr int last = 60;
+    struct Shares {
+        std::map<int, double> found;
+        std::map<int, double> expected;
+        double all = 0;
+    };
+    std::array<Shares, 3> groups;
+    for (int i = 0; i < 40'000; ++i) {
+        const config::Vector3 at = place();
+        const auto a = finder.find(at, direction());
+        const auto b = finder.find(at, direction());
+        if (!a || !b || a->crystal == b->crystal) continue;
+        const bool swapped = b->crystal < a->crystal;
+        const image::Pair pair{std::min(a->crystal, b->crystal), std::max(a->crystal, b->crystal)};
+        const auto [p, q] = factors.ends(pair.a, pair.b);
+        const double across = std::hypot(q[0] - p[0], q[1] - p[1]);
+        if (across < 20) continue;  // does not cross the field of view
+        const double beside = std::abs(p[0] * q[1] - p[1] * q[0]) / across;
+        Shares& group = groups.at(beside < 8 ? 0 : beside < 16 ? 1 : 2);
+        const double longer = (b->distance_mm - a->distance_mm) * (swapped ? -1 : 1);
+        const double ps =
+            longer / config::light_mm_per_ps + normal(random) * fwhm_ps / config::fwhm_per_sigma;
+        ++group.all;
+        ++group.found[bins.bin(std::lround(ps / scanner.tick_ps))];
+        for (int bin = -last; bin <= last; ++bin) {
+            group.expected[bin] +=
+                image::share_of_spurious(factors, pair, bins, static_cast<std::int16_t>(bin), places);
+        }
+    }
+    for (Shares& group : groups) {
+        REQUIRE(group.all > 1000);
+        CAPTURE(group.all);
+        double sum = 0;
+        double apart = 0;
+        for (const auto& [bin, expected] : group.expected) {
+            sum += expected / group.all;
+            apart += std::abs(expected - group.found[bin]) / group.all / 2;
+        }
+        CHECK(sum == Approx(1).epsilon(1e-3));
+        CHECK(apart < 0.08);
+    }
 }
 
 TEST_CASE("image: randoms and scatter of a pair are shared among its bins, and none is lost",
