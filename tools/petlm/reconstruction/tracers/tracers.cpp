@@ -198,9 +198,8 @@ int tracers(const TracerOptions& options) {
     for (const std::string& line : coincident.sentences)
         std::cout << "Pairs with a gamma: " << line << '\n';
     std::cout << fmt::format(
-        "Gammas of {:.4g} to {:.4g} keV: beside {} of {} prompts, beside {} of them by chance: {:.0f} +- "
-        "{:.0f} true "
-        "ones.\n",
+        "Gammas of {:.4g} to {:.4g} keV: beside {} of {} prompts, beside {} of them by chance; {:.0f} +- "
+        "{:.0f} are true.\n",
         counts.rules.lower_keV, counts.rules.upper_keV, thirds.triples(Kind::prompt, ThirdPhoton::coincident),
         thirds.pairs(Kind::prompt), thirds.triples(Kind::prompt, ThirdPhoton::delayed),
         static_cast<double>(thirds.pairs(Kind::prompt)) * thirds.true_share(Kind::prompt),
@@ -211,8 +210,7 @@ int tracers(const TracerOptions& options) {
         if (!frequent || blurred * gamma.energy_keV < windows.pairs.lower + windows.gammas.lower) continue;
         std::cout << fmt::format(
             "A gamma of {:.0f} keV may leave {:.4g} keV in one place, as a photon of a pair, and {:.4g} keV "
-            "in "
-            "another: such pairs disturb the separation. A window of the gammas from {:.0f} keV on avoids "
+            "in another: such pairs disturb the separation. A window of the gammas from {:.0f} keV on avoids "
             "it.\n",
             gamma.energy_keV, windows.pairs.lower, windows.gammas.lower,
             blurred * gamma.energy_keV - windows.pairs.lower);
