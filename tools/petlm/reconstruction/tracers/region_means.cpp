@@ -15,6 +15,12 @@ std::vector<float> means_in(const std::vector<frames::Region>& regions, const st
     return out;
 }
 
+/// Without counts there is no spread, which does not say that there is no error.
+std::optional<double> together(float spread, double by_efficiency) {
+    if (!(spread > 0)) return std::nullopt;
+    return std::hypot(static_cast<double>(spread), by_efficiency);
+}
+
 }  // namespace
 
 std::vector<RegionMeans> means_of(const std::vector<frames::Region>& regions, const RunSeparation& separation,
@@ -38,12 +44,9 @@ std::vector<RegionMeans> means_of(const std::vector<frames::Region>& regions, co
     const double unit = separation.all().scale / separation.coincident().scale;
     const double kept = separation.chance().mean_kept();
     for (std::size_t i = 0; i < regions.size(); ++i) {
-        // Without counts there is no spread, which does not say that there is no error.
-        if (!(of_first[i] > 0) || !(of_second[i] > 0)) continue;
         const double by_efficiency = efficiency_error * out[i].with_gamma.mean;
-        out[i].without_gamma.error =
-            std::hypot(static_cast<double>(of_first[i]), by_efficiency * kept * unit);
-        out[i].with_gamma.error = std::hypot(static_cast<double>(of_second[i]), by_efficiency);
+        out[i].without_gamma.error = together(of_first[i], by_efficiency * kept * unit);
+        out[i].with_gamma.error = together(of_second[i], by_efficiency);
     }
     return out;
 }
