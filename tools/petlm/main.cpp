@@ -362,6 +362,7 @@ void add_tracers(CLI::App& app, int& status) {
         "gammas: from the triples of a run",
         tracers);
     add_image_options(sub, o);
+    add_replicates(sub, o);
     sub.add_option("--gamma-nuclide", o.gamma_nuclide,
                    "Nuclide of the tracer with prompt gammas; --nuclide is that of the other")
         ->required();

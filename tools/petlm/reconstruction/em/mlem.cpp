@@ -44,25 +44,32 @@ class Em {
     }
 
     EmResult run(const EmOptions& options) {
-        const std::uint64_t steps = std::uint64_t{options.iterations} * subsets_;
+        const bool all_at_end = options.end_with_all_lines && subsets_ > 1;
+        const std::uint64_t steps = std::uint64_t{options.iterations} * subsets_ + (all_at_end ? 1 : 0);
         for (std::uint32_t iteration = 0; iteration < options.iterations; ++iteration) {
             double likelihood = 0;
             result_.outside = 0;
             for (std::size_t subset = 0; subset < subsets_; ++subset) {
-                likelihood += compare(subset, sums_);
-                update();
+                likelihood += compare(subset, subset + 1, sums_);
+                update(1);
                 if (options.progress) options.progress(iteration * subsets_ + subset + 1, steps);
             }
             result_.log_likelihood.push_back(likelihood);
         }
-        if (subsets_ == 1) result_.log_likelihood.push_back(compare(0, {}));
+        if (subsets_ == 1) result_.log_likelihood.push_back(compare(0, 1, {}));
+        if (all_at_end) {
+            result_.outside = 0;
+            compare(0, subsets_, sums_);
+            update(static_cast<float>(subsets_));
+            if (options.progress) options.progress(steps, steps);
+        }
         return std::move(result_);
     }
 
   private:
-    /// Projects the image along the lines of a subset and, unless `back` is empty, back-projects the factors
-    /// by which EM multiplies it. Returns the subset's share of the likelihood.
-    double compare(std::size_t subset, std::span<float> back) {
+    /// Projects the image along the lines of the subsets begin..end and, unless `back` is empty,
+    /// back-projects the factors by which EM multiplies it. Returns their share of the likelihood.
+    double compare(std::size_t begin_subset, std::size_t end_subset, std::span<float> back) {
         const auto start = std::chrono::steady_clock::now();
         std::vector<float> blurred;
         if (psf_mm_ > 0) {
@@ -70,8 +77,8 @@ class Em {
             blur(blurred, grid_, psf_mm_, pool_);
         }
         const Compared compared =
-            projector_.compare(psf_mm_ > 0 ? blurred : result_.image, lines_.subset_start[subset],
-                               lines_.subset_start[subset + 1], back);
+            projector_.compare(psf_mm_ > 0 ? blurred : result_.image, lines_.subset_start[begin_subset],
+                               lines_.subset_start[end_subset], back);
         if (!back.empty()) {
             result_.outside += static_cast<std::uint64_t>(std::llround(compared.outside));
             blur(sums_, grid_, psf_mm_, pool_);
@@ -85,13 +92,15 @@ class Em {
             expected[begin / piece_of_voxels] = sum;
         });
         result_.projection_s += config::seconds_since(start);
-        return compared.log_likelihood - std::accumulate(expected.begin(), expected.end(), 0.0);
+        return compared.log_likelihood - static_cast<double>(end_subset - begin_subset) *
+                                             std::accumulate(expected.begin(), expected.end(), 0.0);
     }
 
-    void update() {
+    /// By the sums over the lines of so many subsets.
+    void update(float subsets) {
         for_each_piece(pool_, scale_.size(), piece_of_voxels, [&](std::size_t begin, std::size_t end) {
             for (std::size_t i = begin; i < end; ++i)
-                result_.image[i] = scale_[i] > 0 ? result_.image[i] * sums_[i] / scale_[i] : 0;
+                result_.image[i] = scale_[i] > 0 ? result_.image[i] * sums_[i] / (subsets * scale_[i]) : 0;
         });
     }
 

@@ -14,6 +14,10 @@ namespace petacq::image {
 
 struct EmOptions {
     std::uint32_t iterations = 1;
+    /// After the subsets, one more step with the lines of all of them. Without it, the image has the noise of
+    /// the last subset, of which others know nothing: in the sum over a region up to the root of their number
+    /// times that of all counts.
+    bool end_with_all_lines = false;
     /// The share of all pairs of crystals that `lines` represent (PairCounts::share()).
     double share = 1;
     /// Voxels below this share of the largest sensitivity stay 0.
@@ -38,10 +42,10 @@ struct EmResult {
 /// x <- x / s * sum over lines of length * prompts / (sum of lengths * x + additive), subset after subset, s
 /// of a subset being `sensitivity` divided by the number of subsets. (Shepp and Vardi 1982, Hudson and Larkin
 /// 1994; additive term as Politte and Snyder 1991.) It starts with the same value everywhere. With one
-/// subset the likelihood does not fall, and the sum of sensitivity times value is the number of prompts
-/// minus the expected randoms among them. With `psf_mm`, lengths are those of an image blurred by it (Reader
-/// et al. 2003): the image is that before the blur. With the time of flight, each length is multiplied by the
-/// chance of the bin of the line (walk_row()).
+/// subset the likelihood does not fall. After a step with all lines, the sum of sensitivity times value is
+/// the number of prompts minus the expected randoms among them. With `psf_mm`, lengths are those of an image
+/// blurred by it (Reader et al. 2003): the image is that before the blur. With the time of flight, each
+/// length is multiplied by the chance of the bin of the line (walk_row()).
 EmResult reconstruct(Projector& projector, const Grid& grid, const Lines& lines,
                      std::span<const float> sensitivity, net::WorkerPool& pool, const EmOptions& options);
 

@@ -37,8 +37,8 @@ class PairCounts {
     [[nodiscard]] PairCounts without_tof() const;
 
     /// The counts of a run that records as many prompts on average, but others: each prompt of this one
-    /// counts 0, 1, 2, ... times by the Poisson distribution with a mean of 1. The same seed gives the same.
-    /// REQUIRES: finish() was called.
+    /// counts 0, 1, 2, ... times by the Poisson distribution with a mean of 1. The same seed gives the same,
+    /// also for the first prompts of a pair if another has fewer. REQUIRES: finish() was called.
     [[nodiscard]] PairCounts resampled(std::uint64_t seed) const;
 
     [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }

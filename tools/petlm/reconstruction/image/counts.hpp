@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "config/scanner/scanner.hpp"
@@ -40,8 +41,19 @@ struct ImageCounts {
     void add(std::span<const gpu::Coincidence> records);
     /// Must be called once, after the last add().
     void finish() { pairs.finish(); }
+    /// With PairCounts::resampled(); all else is the same.
+    [[nodiscard]] ImageCounts resampled(std::uint64_t seed) const { return {*this, pairs.resampled(seed)}; }
 
   private:
+    ImageCounts(const ImageCounts& all_else, PairCounts these)
+        : pairs(std::move(these)),
+          delayeds(all_else.delayeds),
+          photopeak(all_else.photopeak),
+          prompts(all_else.prompts),
+          share_of_randoms(all_else.share_of_randoms),
+          spurious(all_else.spurious),
+          angles_(all_else.angles_) {}
+
     const Angles& angles_;
     std::vector<gpu::Coincidence> numbered_;
 };

@@ -73,8 +73,9 @@ MadeImage make_image(Setup& setup, const Part& part, const PartLines& lines, con
     how.scale = out.scale;
     const auto look_at = [&](const PairCounts& pairs, const std::string& text, std::vector<float> known) {
         return within_memory([&] {
-            daemon::ProgressLine progress(text, std::uint64_t{how.iterations} * how.subsets,
-                                          daemon::ProgressUnit::steps);
+            const std::uint64_t steps =
+                std::uint64_t{how.iterations} * how.subsets + (how.end_with_all_lines ? 1 : 0);
+            daemon::ProgressLine progress(text, steps, daemon::ProgressUnit::steps);
             how.progress = [&](std::uint64_t done, std::uint64_t) { progress.show(done); };
             return make_quick_look(setup.scanner, setup.rule, pairs, lines.factors(), corrections.model(),
                                    setup.pool, how, std::move(known));

@@ -69,6 +69,7 @@ QuickLook make_quick_look(const config::Scanner& scanner, const gpu::PairRule& r
     const Lines lines = make_lines(factors, options.grid, counts.measured(), model.line, options.subsets);
     EmOptions em;
     em.iterations = options.iterations;
+    em.end_with_all_lines = options.end_with_all_lines;
     em.share = counts.share();
     em.psf_mm = options.psf_mm;
     em.progress = options.progress;

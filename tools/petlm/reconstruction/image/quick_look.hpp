@@ -18,7 +18,8 @@ struct QuickLookOptions {
     Grid grid;
     std::uint32_t iterations = 3;
     std::uint32_t subsets = 8;
-    double psf_mm = 0;  ///< EmOptions::psf_mm
+    bool end_with_all_lines = false;  ///< EmOptions
+    double psf_mm = 0;                ///< likewise
     double smooth_mm = 0;
     /// Multiplies the image: a loss that is the same for all lines, and the unit.
     double scale = 1;

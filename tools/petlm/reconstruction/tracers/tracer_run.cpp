@@ -26,6 +26,7 @@ TracerRun::TracerRun(const petlm::ImageOptions& options)
 
 image::MadeImage TracerRun::image(image::Setup& setup, const image::ImageCounts& counts,
                                   const std::string& what) {
+    setup.how.end_with_all_lines = true;
     image::MadeImage made =
         make_image(setup, part_, lines_, counts, what, setup.how.max_memory, {}, sensitivity_);
     sensitivity_ = made.look.sensitivity;

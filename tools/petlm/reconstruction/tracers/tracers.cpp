@@ -11,13 +11,13 @@
 #include "daemon/system/version.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/frames/regions.hpp"
-#include "tools/petlm/reconstruction/gammas/gamma_chance.hpp"
 #include "tools/petlm/reconstruction/image/pictures.hpp"
 #include "tools/petlm/reconstruction/image/setup.hpp"
 #include "tools/petlm/reconstruction/image/statement.hpp"
 #include "tools/petlm/reconstruction/image/volume.hpp"
 #include "tools/petlm/reconstruction/tracers/gamma_calibration.hpp"
-#include "tools/petlm/reconstruction/tracers/separation.hpp"
+#include "tools/petlm/reconstruction/tracers/region_means.hpp"
+#include "tools/petlm/reconstruction/tracers/run_separation.hpp"
 #include "tools/petlm/reconstruction/tracers/tracer_run.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/report/cairo.hpp"
@@ -46,6 +46,8 @@ void check_options(const TracerOptions& o) {
     if (!o.nuclide) throw UsageError("--nuclide: expected that of the tracer without prompt gammas");
     if (*o.nuclide == o.gamma_nuclide)
         throw UsageError("--gamma-nuclide: expected another than --nuclide, found '" + o.gamma_nuclide + "'");
+    if (o.replicates != 0 && o.regions.empty())
+        throw UsageError("--replicates: expected --region, whose errors they give");
     if (o.gamma_run.has_value() == o.gamma_efficiency.has_value())
         throw UsageError("--gamma-run: expected either it or --gamma-efficiency");
     if (o.gamma_efficiency && !(*o.gamma_efficiency > 0 && *o.gamma_efficiency <= 1)) {
@@ -71,6 +73,15 @@ nlohmann::json thirds_json(const tracers::TripleCounts& counts) {
             {"error_of_true_per_pair", thirds.error_of_true_share(Kind::prompt)},
             {"lower_keV", counts.rules.lower_keV},
             {"upper_keV", counts.rules.upper_keV}};
+}
+
+nlohmann::json optional_json(const std::optional<double>& value) {
+    return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+std::string text_of(const tracers::MeanWithError& value) {
+    return value.error ? fmt::format("{:.4g} +- {:.2g}", value.mean, *value.error)
+                       : fmt::format("{:.4g}", value.mean);
 }
 
 /// A tracer, and what its values are.
@@ -118,50 +129,31 @@ int tracers(const TracerOptions& options) {
     } else {
         calibration.efficiency = *options.gamma_efficiency;
     }
-    const tracers::TripleCounts& counts = run.counts();
     image::Setup setup_of_triples(for_triples);
-    const image::MadeImage coincident = run.image(setup_of_triples, counts.coincident, "image of triples");
-    const image::MadeImage delayed =
-        run.image(setup_of_triples, counts.delayed, "image of triples by chance");
-    const image::Grid& grid = run.setup().how.grid;
-    const gammas::GammaModel model = run.gamma_model(nuclide);
+    const tracers::RunSeparation separation(run, setup_of_triples, nuclide, calibration.efficiency);
+    const image::MadeImage& all = separation.all();
+    const image::MadeImage& coincident = separation.coincident();
+    const gammas::GammaChance& chance = separation.chance();
+    const tracers::TripleCounts& counts = run.counts();
     const ThirdPhotons& thirds = counts.thirds;
-    const double true_triples =
-        static_cast<double>(thirds.pairs(Kind::prompt)) * std::max(0.0, thirds.true_share(Kind::prompt));
-    const gammas::GammaChance chance(model, run.found_decays(coincident), calibration.efficiency,
-                                     true_triples, run.setup().pool);
-    const std::vector<float> none(grid.voxels());
-    const tracers::TracerImages alone = tracers::separate(
-        grid, {none, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
-    const auto spurious = run.spurious(model, alone.with_gamma, calibration.efficiency, run.prompts());
-    double pairs = 0;
-    for (std::size_t i = 0; i < grid.voxels(); ++i) {
-        pairs -= static_cast<double>(alone.without_gamma[i]) / coincident.scale *
-                 static_cast<double>(coincident.look.sensitivity[i]);
-    }
-    spurious->scale_to(std::max(0.0, pairs));
-    run.expect(spurious);
-    const image::MadeImage all = run.image(run.setup(), counts.pairs, "image of all pairs");
-    // All pairs in the unit of the triples, and back.
-    const double unit = coincident.scale / all.scale;
-    std::vector<float> in_unit = all.look.em.image;
-    for (float& value : in_unit)
-        value *= static_cast<float>(unit);
-    tracers::TracerImages images = tracers::separate(
-        grid, {in_unit, coincident.look.em.image, delayed.look.em.image, thirds.hidden_factor()}, chance);
-    for (float& value : images.without_gamma)
-        value /= static_cast<float>(unit);
+    const image::Grid& grid = run.setup().how.grid;
+    const std::vector<tracers::RegionMeans> means =
+        tracers::means_of(regions, separation, options.replicates, calibration.error);
 
-    const Tracer first{*options.nuclide, images.without_gamma, all.report};
-    const Tracer second{options.gamma_nuclide, images.with_gamma, coincident.report};
+    const Tracer first{*options.nuclide, separation.images().without_gamma, all.report};
+    const Tracer second{options.gamma_nuclide, separation.images().with_gamma, coincident.report};
     nlohmann::json of_regions = nlohmann::json::object();
+    nlohmann::json errors_of_regions = nlohmann::json::object();
     std::vector<std::string> region_lines;
-    for (const frames::Region& region : regions) {
-        const double of_first = region.mean(first.image);
-        const double of_second = region.mean(second.image);
-        of_regions[region.name()] = {{first.nuclide, of_first}, {second.nuclide, of_second}};
-        region_lines.push_back(fmt::format("Region {}: {} {:.4g}, {} {:.4g} {}.", region.name(),
-                                           first.nuclide, of_first, second.nuclide, of_second,
+    for (std::size_t i = 0; i < regions.size(); ++i) {
+        const std::string& name = regions[i].name();
+        const tracers::MeanWithError& of_first = means[i].without_gamma;
+        const tracers::MeanWithError& of_second = means[i].with_gamma;
+        of_regions[name] = {{first.nuclide, of_first.mean}, {second.nuclide, of_second.mean}};
+        errors_of_regions[name] = {{first.nuclide, optional_json(of_first.error)},
+                                   {second.nuclide, optional_json(of_second.error)}};
+        region_lines.push_back(fmt::format("Region {}: {} {}, {} {} {}.", name, first.nuclide,
+                                           text_of(of_first), second.nuclide, text_of(of_second),
                                            first.report.quantity.unit));
     }
     nlohmann::json list = nlohmann::json::array();
@@ -183,6 +175,7 @@ int tracers(const TracerOptions& options) {
         {"voxel_mm", grid.voxel_mm},
         {"tracers", list},
         {"regions", of_regions},
+        {"standard_errors_of_regions", errors_of_regions},
         {"triples", thirds_json(counts)},
         {"gammas",
          {{"run", optional_path(options.gamma_run)},
@@ -190,8 +183,8 @@ int tracers(const TracerOptions& options) {
           {"relative_error", options.gamma_run ? nlohmann::json(calibration.error) : nlohmann::json()},
           {"seen_per_pair", chance.mean_seen()},
           {"pairs_kept", chance.mean_kept()},
-          {"spurious_pairs", spurious->total()},
-          {"spurious_per_pair", spurious->per_pair()}}},
+          {"spurious_pairs", separation.spurious().total()},
+          {"spurious_per_pair", separation.spurious().per_pair()}}},
         {"coverage", daemon::to_json(run.setup().source.coverage())}};
     write_text(options.output / "tracers.json",
                document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
@@ -205,19 +198,22 @@ int tracers(const TracerOptions& options) {
     for (const std::string& line : coincident.sentences)
         std::cout << "Pairs with a gamma: " << line << '\n';
     std::cout << fmt::format(
-        "Gammas of {:.4g} to {:.4g} keV: beside {} of {} prompts, beside {} of them by chance.\n",
+        "Gammas of {:.4g} to {:.4g} keV: beside {} of {} prompts, beside {} of them by chance; {:.0f} +- "
+        "{:.0f} are true.\n",
         counts.rules.lower_keV, counts.rules.upper_keV, thirds.triples(Kind::prompt, ThirdPhoton::coincident),
-        thirds.pairs(Kind::prompt), thirds.triples(Kind::prompt, ThirdPhoton::delayed));
+        thirds.pairs(Kind::prompt), thirds.triples(Kind::prompt, ThirdPhoton::delayed),
+        static_cast<double>(thirds.pairs(Kind::prompt)) * thirds.true_share(Kind::prompt),
+        static_cast<double>(thirds.pairs(Kind::prompt)) * thirds.error_of_true_share(Kind::prompt));
+    const gammas::GammaModel windows = run.gamma_model(nuclide);
     for (const config::Gamma& gamma : nuclide.gammas) {
         const bool frequent = gamma.delay_half_life_s == 0 && nuclide.chance(gamma, true) > 0.01;
-        if (!frequent || blurred * gamma.energy_keV < model.pairs.lower + model.gammas.lower) continue;
+        if (!frequent || blurred * gamma.energy_keV < windows.pairs.lower + windows.gammas.lower) continue;
         std::cout << fmt::format(
             "A gamma of {:.0f} keV may leave {:.4g} keV in one place, as a photon of a pair, and {:.4g} keV "
-            "in "
-            "another: such pairs disturb the separation. A window of the gammas from {:.0f} keV on avoids "
+            "in another: such pairs disturb the separation. A window of the gammas from {:.0f} keV on avoids "
             "it.\n",
-            gamma.energy_keV, model.pairs.lower, model.gammas.lower,
-            blurred * gamma.energy_keV - model.pairs.lower);
+            gamma.energy_keV, windows.pairs.lower, windows.gammas.lower,
+            blurred * gamma.energy_keV - windows.pairs.lower);
     }
     std::cout << fmt::format(
         "Each pair of {} that is found has {:.4g} gammas that are seen, with an efficiency of {:.4g}{}.\n",

@@ -237,5 +237,21 @@ TEST_CASE("image: prompts drawn anew have the mean and the spread of counted one
     CHECK(mean == Approx(20'000).margin(4 * std::sqrt(20'000.0 / draws)));
     CHECK(variance == Approx(20'000).epsilon(4 * std::sqrt(2.0 / draws)));
     CHECK(counts.resampled(3).counts() == counts.resampled(3).counts());
+    // With the same seed, a prompt that others hold, too, counts as often among them.
+    image::PairCounts some(800, 1024, pool);
+    some.add(std::span(records).first(7'000));
+    some.finish();
+    const image::PairCounts of_all = counts.resampled(3);
+    const image::PairCounts of_some = some.resampled(3);
+    std::size_t more = 0;
+    for (std::size_t i = 0, k = 0; i < of_some.pairs().size(); ++i) {
+        const image::Pair pair = of_some.pairs()[i];
+        while (k < of_all.pairs().size() && (of_all.pairs()[k].a != pair.a || of_all.pairs()[k].b != pair.b))
+            ++k;
+        REQUIRE(k < of_all.pairs().size());
+        CHECK(of_some.counts()[i] <= of_all.counts()[k]);
+        more += of_all.counts()[k] - of_some.counts()[i];
+    }
+    CHECK(more > 0);
     CHECK(counts.prompts() == 20'000);
 }

@@ -119,6 +119,25 @@ TEST_CASE("image: with randoms EM raises the likelihood, and the image has the p
     CHECK(counts > 0.5 * prompts);
 }
 
+TEST_CASE("image: a step with all lines after the subsets keeps the counts", "[petlm][image]") {
+    EmInput input(prompts_alone(), 8);
+    // All subsets but the last have twice as many.
+    for (std::size_t i = 0; i < input.lines.subset_start[7]; ++i)
+        input.lines.prompts[i] *= 2;
+    const double prompts = std::accumulate(input.lines.prompts.begin(), input.lines.prompts.end(), 0.0);
+    image::EmOptions options;
+    options.iterations = 2;
+    const auto run = [&] {
+        const auto projector = image::make_host_projector(input.grid, input.geometry, input.pool);
+        const image::EmResult result =
+            image::reconstruct(*projector, input.grid, input.lines, input.sensitivity, input.pool, options);
+        return product(result.image, input.sensitivity) / (prompts - static_cast<double>(result.outside));
+    };
+    CHECK(run() < 0.8);
+    options.end_with_all_lines = true;
+    CHECK(run() == Approx(1).epsilon(1e-4));
+}
+
 TEST_CASE("image: subsets reach about the same image sooner", "[petlm][image]") {
     EmInput one(prompts_alone(), 1);
     EmInput eight(prompts_alone(), 8);
