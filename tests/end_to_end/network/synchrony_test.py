@@ -127,7 +127,7 @@ class OutOfStep(unittest.TestCase):
         for ns in (3, 100, -5000):
             with self.subTest(ns=ns):
                 message = reasons(self.found({3: ns}))["boards_out_of_step"]
-                self.assertIn("6 modules are out of step with the others: 18-23; the worst: module", message)
+                self.assertIn("6 BDMs are out of step with the others: 18-23; the worst: BDM", message)
                 self.assertIn("late against the others" if ns > 0 else "early against the others", message)
                 self.assertIn("petcal apply --module-ticks", message)
                 self.assertIn("its prompts are lost" if abs(ns) > 5 else "at the edge of the window", message)

@@ -194,7 +194,7 @@ TEST_CASE("petctl: the live view follows keys and the size of the terminal", "[c
     terminal.type("\x1bOC");  // right: by the first column
     CHECK(terminal.shows("BDMs 1 to 1 of 1, by bdm\n"));
     terminal.resize(40, 12);
-    CHECK(terminal.shows("q quit  s sources  m BDMs  left/right\n"));
+    CHECK(terminal.shows("q quit  s sources  m BDMs  left/right so\n"));
     terminal.resize(5, 2);
     CHECK(terminal.shows("\u25CF REC\nq qui\n"));
     terminal.resize(100, 50);

@@ -54,7 +54,7 @@ void check_source(const config::Scanner& scanner, std::span<const estimate::Line
     const double across = std::hypot(by[0], by[1]);
     const bool off_across = across > std::max(check.limit_mm, sigmas * place.error_mm);
     // Its ends, or its length, are less certain than its middle.
-    const bool off_along = std::abs(by[2]) > std::max(3 * check.limit_mm, sigmas * place.error_mm);
+    const bool off_along = std::abs(by[2]) > std::max(3 * check.limit_mm, sigmas * place.error_along_mm);
     if (!off_across && !off_along) return;
     throw config::Error(
         fmt::format("{}: the source is not where it was said to be: its prompts come from around {:.2f}, "

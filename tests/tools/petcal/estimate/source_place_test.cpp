@@ -54,6 +54,13 @@ TEST_CASE("the place of a source follows from its lines", "[place]") {
             find_source(scanner, lines_of(scanner, {0.4, -0.3, 0, 12, 40}, 41), cylinder(12, 20), 0);
         check_place(found, {0.4, -0.3, 0}, 0.15);
         CHECK(found.error_mm < 0.06);
+        CHECK(found.centre_mm[2] == 0);
+    }
+    SECTION("a cylinder within the scanner: along the axis, too") {
+        const auto found = find_source(scanner, lines_of(scanner, {0, 0, 0.8, 8, 6}, 45), cylinder(8, 3), 0);
+        CHECK(found.error_along_mm > 0.003);
+        CHECK(found.error_along_mm < 0.03);
+        check_place(found, {0, 0, 0.8}, 0.4);  // nearer to the middle, which sees more
     }
     SECTION("one of which a part of the scanner does not count") {
         auto lines = lines_of(scanner, {0.4, -0.3, 0, 12, 40}, 42);

@@ -128,7 +128,7 @@ TEST_CASE("a run's spectra are in the pictures", "[petlm][plot]") {
     CHECK(table_of(run / "plot" / "energy-modules.csv").at("frames") == of_modules);
     const std::string html = read_file(run / "plot" / "report.html");
     CHECK(contains(html, "Flood maps of the DUs"));
-    CHECK(contains(html, "1 units have none."));
+    CHECK(contains(html, "1 DUs have none."));
 
     // A file of another scanner is refused.
     config::Geometry other = g;

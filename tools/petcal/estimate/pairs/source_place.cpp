@@ -72,6 +72,7 @@ struct PlaceSums {
     Eigen::Vector2d right = Eigen::Vector2d::Zero();
     double squares = 0;
     double along = 0;
+    double squares_along = 0;
     double lines = 0;
 };
 
@@ -123,6 +124,7 @@ PlaceSums sums_around(const Vector3& centre, Reach reach, const CrystalFinder& f
         sums.right += off * normal;
         sums.squares += off * off;
         sums.along += z;
+        sums.squares_along += z * z;
         sums.lines += 1;
     }
     return sums;
@@ -170,6 +172,9 @@ SourcePlace find_source(const config::Scanner& scanner, std::span<const Line> li
     }
     half_length = std::sqrt(half_length);
     const bool point = !(half_length > 0);
+    // Lines look the same from any place within a source whose ends the scanner does not see.
+    const bool has_seen_end =
+        std::min(said.from[2], said.to[2]) > size.low_mm || std::max(said.from[2], said.to[2]) < size.high_mm;
     const Reach last{said.radius_mm + size.pitch_y_mm,
                      (point ? said.radius_mm : half_length) + size.pitch_z_mm};
     double more = size.inner_radius_mm / 2;
@@ -180,9 +185,10 @@ SourcePlace find_source(const config::Scanner& scanner, std::span<const Line> li
         const Eigen::Vector2d change = sums.matrix.ldlt().solve(sums.right);
         out.centre_mm[0] += change[0];
         out.centre_mm[1] += change[1];
-        out.centre_mm[2] += sums.along / sums.lines;
+        if (has_seen_end) out.centre_mm[2] += sums.along / sums.lines;
         out.lines = static_cast<std::uint64_t>(sums.lines);
         out.error_mm = std::sqrt(2 * sums.squares) / sums.lines;
+        out.error_along_mm = std::sqrt(sums.squares_along) / sums.lines;
     }
     return out;
 }

@@ -16,8 +16,9 @@ using Line = std::pair<std::uint32_t, std::uint32_t>;
 
 struct SourcePlace {
     Vector3 centre_mm{};
-    double error_mm = 0;      ///< standard deviation across the axis, by the counts
-    std::uint64_t lines = 0;  ///< that went into it
+    double error_mm = 0;        ///< standard deviation across the axis, by the counts
+    double error_along_mm = 0;  ///< that along the axis
+    std::uint64_t lines = 0;    ///< that went into it
 };
 
 /// The centre of a source of this shape that lies near `said` or anywhere else in the ring, from the points
