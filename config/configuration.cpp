@@ -495,10 +495,10 @@ void check_against_scanner(const Configuration& configuration, const Scanner& sc
     const std::uint32_t apart = configuration.coincidence.min_module_difference.value_or(0);
     if (apart > 0 && around == 0) {
         refuse("/coincidence/min_module_difference",
-               "expected null or 0, as not all modules of scanner \"" + scanner.name +
-                   "\" lie around one ring; good_pairs.min_angle_deg of its description is for any "
-                   "scanner, found " +
-                   std::to_string(apart));
+               "expected null or 0, found " + std::to_string(apart) + "; not all modules of scanner \"" +
+                   scanner.name +
+                   "\" lie around one ring, and good_pairs.min_angle_deg of its description is for any "
+                   "scanner");
     }
     if (apart > around / 2) {
         refuse("/coincidence/min_module_difference", "expected at most " + std::to_string(around / 2) +

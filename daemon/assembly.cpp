@@ -76,9 +76,12 @@ Inputs load_inputs(const std::filesystem::path& configuration_file) {
     inputs.configuration = config::load_configuration(configuration_file);
     inputs.scanner = config::load_scanner(inputs.configuration.scanner);
     config::check_against_scanner(inputs.configuration, inputs.scanner);
-    config::naming_file(inputs.configuration.scanner, [&] {
-        gpu::check_any_good_pair(inputs.scanner, coincidence_rules(inputs.configuration));
-    });
+    const gpu::CoincidenceRules rules = coincidence_rules(inputs.configuration);
+    gpu::CoincidenceRules of_description;
+    of_description.search = rules.search;
+    config::naming_file(inputs.configuration.scanner,
+                        [&] { gpu::check_any_good_pair(inputs.scanner, of_description); });
+    config::naming_file(configuration_file, [&] { gpu::check_any_good_pair(inputs.scanner, rules); });
     inputs.calibration = config::load_calibration(inputs.configuration.calibration, inputs.scanner.geometry);
     if (const auto& file = inputs.configuration.receive.layout; !file.empty()) {
         const config::Layout layout =

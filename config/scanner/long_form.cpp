@@ -233,9 +233,9 @@ std::shared_ptr<const ChannelMap> channel_map_of(const std::vector<MappedUnit>& 
         geometry.du_count = std::max(geometry.du_count, m.du + 1);
     }
     if (geometry.bdm_count > max_bdm_count(version)) {
-        throw Error("/channel_map: expected at most " + std::to_string(max_bdm_count(version)) +
-                    " BDMs with frame_version " + std::to_string(static_cast<int>(version)) + ", found " +
-                    std::to_string(geometry.bdm_count));
+        throw Error("/channel_map: expected numbers of BDMs below " + std::to_string(max_bdm_count(version)) +
+                    " with frame_version " + std::to_string(static_cast<int>(version)) + ", found " +
+                    std::to_string(geometry.bdm_count - 1));
     }
     std::vector<const MappedUnit*> by_address(geometry.unit_count());
     for (const MappedUnit& m : mapped)

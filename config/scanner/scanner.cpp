@@ -11,6 +11,7 @@
 #include "config/base/json_file.hpp"
 #include "config/base/json_schema.hpp"
 #include "config/base/schemas.hpp"
+#include "config/scanner/existing_modules.hpp"
 #include "config/scanner/long_form.hpp"
 
 namespace petacq::config {
@@ -154,6 +155,7 @@ void check_sources(const std::vector<Source>& sources, const Geometry& g) {
     if (sources.empty()) return;
     std::map<std::uint16_t, std::size_t> ids;
     std::map<std::pair<std::string, std::uint16_t>, std::size_t> senders;
+    const std::vector<std::uint32_t> modules = existing_modules(g);
     std::vector<bool> carried(g.bdm_count);
     for (std::size_t i = 0; i < sources.size(); ++i) {
         const Source& s = sources[i];
@@ -169,17 +171,19 @@ void check_sources(const std::vector<Source>& sources, const Geometry& g) {
                         std::to_string(s.port) + " as in /sources/" + std::to_string(other->second));
         }
         for (std::size_t k = 0; k < s.bdms.size(); ++k) {
-            if (s.bdms[k] >= g.bdm_count) {
-                throw Error(path + "/bdms/" + std::to_string(k) + ": expected less than bdm_count = " +
-                            std::to_string(g.bdm_count) + ", found " + std::to_string(s.bdms[k]));
+            if (s.bdms[k] >= g.bdm_count || !g.module_exists(s.bdms[k])) {
+                throw Error(path + "/bdms/" + std::to_string(k) + ": expected one of the " +
+                            std::to_string(modules.size()) + " BDMs that have units, from " +
+                            std::to_string(modules.front()) + " to " + std::to_string(modules.back()) +
+                            ", found " + std::to_string(s.bdms[k]));
             }
             carried[s.bdms[k]] = true;
         }
     }
-    const auto missing = std::find(carried.begin(), carried.end(), false);
-    if (missing != carried.end()) {
-        throw Error("/sources: expected each BDM below bdm_count = " + std::to_string(g.bdm_count) +
-                    " in the bdms of a source; BDM " + std::to_string(missing - carried.begin()) +
+    for (const std::uint32_t bdm : modules) {
+        if (carried[bdm]) continue;
+        throw Error("/sources: expected each of the " + std::to_string(modules.size()) +
+                    " BDMs that have units in the bdms of a source; BDM " + std::to_string(bdm) +
                     " is in none");
     }
 }

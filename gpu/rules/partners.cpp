@@ -162,6 +162,23 @@ std::string places(const config::PairGeometry& pairs) {
     return fmt::format("x = {}, y = {} and z = {} mm", text(spans[0]), text(spans[1]), text(spans[2]));
 }
 
+bool any_good_pair(const config::Scanner& scanner, const CoincidenceRules& rules) {
+    const PartnerSearch search(scanner, rules);
+    for (std::size_t m = 0; m < search.modules(); ++m)
+        if (search.has_partner(m)) return true;
+    return false;
+}
+
+/// The key that rules out the last good pair: of the scanner description, if that alone leaves none, or of
+/// the configuration.
+const char* key_at_fault(const config::Scanner& scanner, const CoincidenceRules& rules) {
+    if (!any_good_pair(scanner, {})) return "/good_pairs";
+    CoincidenceRules relaxed = rules;
+    relaxed.min_module_difference = 0;
+    return any_good_pair(scanner, relaxed) ? "/coincidence/min_module_difference"
+                                           : "/coincidence/max_ring_difference";
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> modules_without_partner(const config::Scanner& scanner,
@@ -175,14 +192,12 @@ std::vector<std::uint32_t> modules_without_partner(const config::Scanner& scanne
 }
 
 void check_any_good_pair(const config::Scanner& scanner, const CoincidenceRules& rules) {
-    if (scanner.is_ring() || !rules.search) return;
-    const PartnerSearch search(scanner, rules);
-    for (std::size_t m = 0; m < search.modules(); ++m)
-        if (search.has_partner(m)) return;
+    if (scanner.is_ring() || !rules.search || any_good_pair(scanner, rules)) return;
     throw config::Error(
-        fmt::format("/good_pairs: expected conditions that some pair of crystals meets, found none with {}; "
+        fmt::format("{}: expected conditions that some pair of crystals meets, found none with {}; "
                     "the front faces of the crystals are at {}",
-                    conditions(*scanner.geometry.pairs, rules), places(*scanner.geometry.pairs)));
+                    key_at_fault(scanner, rules), conditions(*scanner.geometry.pairs, rules),
+                    places(*scanner.geometry.pairs)));
 }
 
 }  // namespace petacq::gpu

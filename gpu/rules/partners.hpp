@@ -14,8 +14,9 @@ namespace petacq::gpu {
 std::vector<std::uint32_t> modules_without_partner(const config::Scanner& scanner,
                                                    const CoincidenceRules& rules);
 
-/// Throws config::Error if coincidences are looked for and the scanner has no good pair at all; with the
-/// conditions and where its crystals are.
+/// Throws config::Error if coincidences are looked for and the scanner has no good pair at all; with the key
+/// at fault, the conditions and where its crystals are. The key is one of the scanner description if there is
+/// none without the conditions of the rules, else one of the configuration.
 void check_any_good_pair(const config::Scanner& scanner, const CoincidenceRules& rules);
 
 }  // namespace petacq::gpu

@@ -11,6 +11,7 @@
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/largest_scanner.hpp"
+#include "tests/support/scanner_with_gaps.hpp"
 
 namespace petacq::test {
 
@@ -158,7 +159,21 @@ TEST_CASE("arrangement: 65536 modules are the most, and 256 with frames of versi
     document["frame_version"] = 1;
     CHECK(config::scanner_from_json(document).geometry.bdm_count == 256);
     document["modules"].push_back(one_more);
-    CHECK(refusal(document) == "/channel_map: expected at most 256 BDMs with frame_version 1, found 257");
+    CHECK(refusal(document) ==
+          "/channel_map: expected numbers of BDMs below 256 with frame_version 1, found 256");
+}
+
+TEST_CASE("arrangement: sources carry the BDMs that have units, and no others") {
+    const json document = description_with_gaps();
+    CHECK(refusal(document).empty());
+    json carries_a_gap = document;
+    carries_a_gap["sources"][0]["bdms"].push_back(4);
+    CHECK(refusal(carries_a_gap) ==
+          "/sources/0/bdms/3: expected one of the 12 BDMs that have units, from 3 to 25, found 4");
+    json lacks_one = document;
+    lacks_one["sources"].erase(1);
+    CHECK(refusal(lacks_one) ==
+          "/sources: expected each of the 12 BDMs that have units in the bdms of a source; BDM 5 is in none");
 }
 
 TEST_CASE("arrangement: mistakes are refused with what was expected") {

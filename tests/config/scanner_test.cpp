@@ -73,11 +73,12 @@ TEST_CASE("counts that do not fit each other are refused") {
 
 TEST_CASE("sources that do not fit the scanner or each other are refused") {
     CHECK(about_scanner("/sources/1/bdms/2", "24") ==
-          "/sources/1/bdms/2: expected less than bdm_count = 24, found 24");
+          "/sources/1/bdms/2: expected one of the 24 BDMs that have units, from 0 to 23, found 24");
     CHECK(about_scanner("/sources/1/bdms", "[]").starts_with("/sources/1/bdms: expected"));
     CHECK(about_scanner("/sources/1/bdms", "[6, 6]").starts_with("/sources/1/bdms"));
-    CHECK(about_scanner("/sources/1/bdms", "[6, 7, 8, 9, 11]") ==
-          "/sources: expected each BDM below bdm_count = 24 in the bdms of a source; BDM 10 is in none");
+    CHECK(
+        about_scanner("/sources/1/bdms", "[6, 7, 8, 9, 11]") ==
+        "/sources: expected each of the 24 BDMs that have units in the bdms of a source; BDM 10 is in none");
     CHECK(about_scanner("/sources/3/id", "1") ==
           "/sources/3/id: expected an id of its own, found 1 as in /sources/1");
     CHECK(about_scanner("/sources/3/id", "65536")

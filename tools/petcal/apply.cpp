@@ -9,6 +9,7 @@
 
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
+#include "config/scanner/existing_modules.hpp"
 #include "tools/petcal/base/text.hpp"
 #include "tools/petcal/results/results.hpp"
 
@@ -41,13 +42,6 @@ void apply_energy(const config::Geometry& g, const ApplyOptions& o, config::Cali
     c.origin["energy_sha256"] = config::sha256_of_file(o.energy);
 }
 
-std::vector<std::uint32_t> existing_modules(const config::Geometry& g) {
-    std::vector<std::uint32_t> numbers;
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm)
-        if (g.module_exists(bdm)) numbers.push_back(bdm);
-    return numbers;
-}
-
 /// "BDM:TICKS"; the BDM is the number that frames carry and that health names.
 void add_to_module(const config::Geometry& g, const std::string& text, config::Calibration& c) {
     const std::size_t colon = text.find(':');
@@ -61,7 +55,7 @@ void add_to_module(const config::Geometry& g, const std::string& text, config::C
     if (colon == std::string::npos || !read(text.data(), text.data() + colon, bdm) ||
         !read(text.data() + colon + 1, end, ticks) || bdm >= g.bdm_count || !g.module_exists(bdm)) {
         throw config::Error("--module-ticks: expected BDM:TICKS, such as 7:-640, with one of the BDMs " +
-                            ranges_text(existing_modules(g)) + ", found '" + text + "'");
+                            ranges_text(config::existing_modules(g)) + ", found '" + text + "'");
     }
     const bool far = ticks > INT32_MAX || ticks < INT32_MIN;
     if (c.time_offset.empty()) c.time_offset.resize(g.crystal_count());

@@ -3,7 +3,9 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "tests/support/image_file.hpp"
 #include "tests/support/largest_scanner.hpp"
 #include "tests/support/odd_scanner.hpp"
+#include "tests/support/scanner_with_gaps.hpp"
 #include "tests/support/tapered_scanner.hpp"
 
 using namespace petacq::test;
@@ -80,8 +83,10 @@ config::Vector3 point_of(const config::Scanner& scanner, const petacq::gpu::Reco
 }
 
 /// A run of the daemon over a simulated stream: every frame has its fate, and every pair is expected. What
-/// petsim compare says.
-json run_and_compare(const Site& site, const std::vector<std::string>& arguments) {
+/// petsim compare says. `look`: at the status when all has been received.
+json run_and_compare(
+    const Site& site, const std::vector<std::string>& arguments,
+    const std::function<void(const json&)>& look = [](const json&) {}) {
     json summary;
     {
         Daemon daemon(site);
@@ -90,6 +95,7 @@ json run_and_compare(const Site& site, const std::vector<std::string>& arguments
         all.insert(all.end(), {"--to", daemon.address(), "--flush-us", "10000", "--skew-us", "1000"});
         summary = simulate(site, all);
         REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
+        look(daemon.status());
         CHECK(daemon.stop()["ledger_closed"] == true);
         CHECK(daemon.terminate() == 0);
     }
@@ -144,6 +150,27 @@ TEST_CASE("a scanner of any arrangement: from simulated datagrams to list-mode",
     const auto found = point_of(scanner, pairs, c.point_mm);
     for (std::size_t i = 0; i < 3; ++i)
         CHECK(found[i] == Approx(c.point_mm[i]).margin(c.max_offset_mm));
+}
+
+TEST_CASE("a scanner with gaps in the numbers of its BDMs: from its listed sources to status and list-mode",
+          "[e2e][arrangements]") {
+    const TemporaryDirectory directory;
+    const std::filesystem::path file = directory / "gaps.scanner.json";
+    write_file(file, description_with_gaps().dump());
+    const Site site({{"coincidence", {{"min_module_difference", nullptr}}}}, file);
+    std::vector<std::uint32_t> numbers;
+    std::set<std::uint32_t> ids;
+    const json compared = run_and_compare(
+        site, {"--point", "1,2,3,1", "--duration-s", "0.1", "--efficiency", "1"}, [&](const json& status) {
+            for (const json& module : status["modules"])
+                numbers.push_back(module["bdm"]);
+            for (const json& source : status["sources"])
+                ids.insert(source["id"].get<std::uint32_t>());
+        });
+    CHECK(numbers == std::vector<std::uint32_t>{3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25});
+    CHECK(ids == std::set<std::uint32_t>{70, 71, 72, 73});
+    CHECK(compared["prompts"] > 500);
+    CHECK(compared["prompts_expected"] == compared["prompts"]);
 }
 
 TEST_CASE("a scanner with units that do not exist: every fault is counted as the simulator expects",

@@ -70,11 +70,12 @@ TEST_CASE("check: modules that no condition lets pair, and conditions that leave
         "modules": [{"type": "m", "group": "ring", "ring": {"count": 8, "radius_mm": 25}},
                     {"type": "m", "group": "outside", "panel": {"radius_mm": 60, "count": 2, "pitch_mm": 10}}],
         "good_pairs": {"between": [["ring", "ring"]], "cylinder": {"radius_mm": 4, "length_mm": 10}}})");
+    json difference;
     const auto checked = [&] {
         write_file(directory / "lone.scanner.json", scanner.dump());
-        const Site site(
-            json{{"sources", {{"accept_any", true}}}, {"coincidence", {{"min_module_difference", nullptr}}}},
-            directory / "lone.scanner.json");
+        const Site site(json{{"sources", {{"accept_any", true}}},
+                             {"coincidence", {{"min_module_difference", difference}}}},
+                        directory / "lone.scanner.json");
         return check(site);
     };
     const Outcome some = checked();
@@ -89,6 +90,14 @@ TEST_CASE("check: modules that no condition lets pair, and conditions that leave
     CHECK(none.status == 78);
     CHECK(contains(none.err,
                    "small.scanner.json: /good_pairs: expected conditions that some pair of crystals meets"));
+    scanner.erase("good_pairs");
+    difference = 4;
+    scanner["modules"] = {
+        {{"type", "m"}, {"group", "ring"}, {"arc", {{"count", 4}, {"of", 8}, {"radius_mm", 25}}}}};
+    const Outcome apart = checked();
+    INFO(apart.out << apart.err);
+    CHECK(apart.status == 78);
+    CHECK(contains(apart.err, "petacqd.json: /coincidence/min_module_difference: expected"));
 }
 
 TEST_CASE("check: the disk is judged by a rate", "[e2e][check]") {

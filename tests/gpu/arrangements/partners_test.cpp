@@ -100,6 +100,20 @@ TEST_CASE("partners: conditions without any good pair are refused with what they
     one_row.max_ring_difference = 0;
     CHECK(
         contains(refused(beside, one_row), "coincidence.max_ring_difference = 0, max_z_difference_mm = 100"));
+    CHECK(refused(beside, one_row).starts_with("/coincidence/max_ring_difference: expected"));
     one_row.search = false;
     CHECK(refused(beside, one_row).empty());
+
+    // Three neighbours of a ring of twelve.
+    json arc = two_rows(json::object());
+    arc["modules"] = json::parse(R"([{"type": "m", "arc": {"count": 3, "of": 12, "radius_mm": 30}}])");
+    gpu::CoincidenceRules opposite;
+    opposite.min_module_difference = 2;
+    CHECK(complaint(config::scanner_from_json(arc), opposite).empty());
+    opposite.min_module_difference = 3;
+    const std::string without = complaint(config::scanner_from_json(arc), opposite);
+    INFO(without);
+    CHECK(
+        without.starts_with("/coincidence/min_module_difference: expected conditions that some pair of "
+                            "crystals meets, found none with coincidence.min_module_difference = 3; "));
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "config/energy_bins.hpp"
+#include "config/scanner/existing_modules.hpp"
 #include "daemon/system/file.hpp"
 #include "tools/petcal/base/units.hpp"
 #include "tools/petcal/report/figures.hpp"
@@ -61,7 +62,7 @@ std::string modules_html(const config::Geometry& g, const DetectorChanges& chang
                          "efficiency, %", "prompts per single, %", "spots, % of their distance"},
                         {}};
     const std::vector<ModuleChanges> modules = by_module(g, changes);
-    for (std::uint32_t bdm = 0; bdm < modules.size(); ++bdm) {
+    for (const std::uint32_t bdm : config::existing_modules(g)) {
         const ModuleChanges& m = modules[bdm];
         std::vector<report::Cell> row{{std::to_string(bdm)}};
         const auto add = [&](Subject subject, const Change& change, double factor, int digits) {

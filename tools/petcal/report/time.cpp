@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/scanner/existing_modules.hpp"
 #include "daemon/system/file.hpp"
 #include "tools/petcal/report/figures.hpp"
 #include "tools/petcal/report/reports.hpp"
@@ -37,7 +38,7 @@ Curve histogram(const std::vector<double>& values, double range) {
 std::string modules_html(const config::Geometry& g, const estimate::TimeOffsets& found, double tick_ps) {
     report::Table table{
         {}, {"BDM", "mean change, ps", "rms of the change, ps", "crystals without an offset"}, {}};
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm) {
+    for (const std::uint32_t bdm : config::existing_modules(g)) {
         double known = 0;
         double sum = 0;
         double squares = 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "config/energy_bins.hpp"
+#include "config/scanner/existing_modules.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 
 namespace petacq::petlm {
@@ -103,18 +104,20 @@ Picture energy_of_modules(const PictureData& data) {
     p.caption =
         "Frames with a position inside a crystal, by the energy that the calibration gives, for each BDM "
         "(from spectra.h5). The last bin holds all higher energies.";
-    p.alt = fmt::format("Energy spectra of {} BDMs, one above the other.", g.bdm_count);
+    const std::vector<std::uint32_t> modules = config::existing_modules(g);
+    p.alt = fmt::format("Energy spectra of {} BDMs, one above the other.", modules.size());
     p.height = 360;
     show_map(p, {g.bdm_count, bins, doubles(counts)},
              {"energy (keV)", 0, static_cast<double>(bins) * config::energy_bin_keV},
              {"BDM", 0, static_cast<double>(g.bdm_count)}, "frames");
-    p.csv = [counts](OutputFile& out) {
+    p.csv = [counts, modules](OutputFile& out) {
         out.text("module,from_keV,to_keV,frames\n");
         constexpr auto width = static_cast<std::size_t>(config::energy_bin_keV);
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-            const std::size_t bin = i % bins;
-            print(out, "{},{},{},{}\n", i / bins, bin * width,
-                  bin + 1 < bins ? std::to_string((bin + 1) * width) : "inf", counts[i]);
+        for (const std::uint32_t bdm : modules) {
+            for (std::size_t bin = 0; bin < bins; ++bin) {
+                print(out, "{},{},{},{}\n", bdm, bin * width,
+                      bin + 1 < bins ? std::to_string((bin + 1) * width) : "inf", counts[bdm * bins + bin]);
+            }
         }
     };
     return p;

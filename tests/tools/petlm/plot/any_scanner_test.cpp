@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "config/scanner/arrangement.hpp"
+#include "config/spectra.hpp"
+#include "tests/support/scanner_with_gaps.hpp"
 #include "tests/tools/petlm/plot/support.hpp"
 
 using namespace petacq;
@@ -104,4 +106,30 @@ TEST_CASE("pictures of any scanner hold all pairs, and each crystal by its addre
         CHECK(html.find(" modules</td>") != std::string::npos);
         CHECK(html.find("unrolled around the axis") != std::string::npos);
     }
+}
+
+TEST_CASE("the energies of BDMs are those of BDMs that exist", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    const config::Scanner scanner = config::scanner_from_json(description_with_gaps());
+    write_run(directory / "run", any_pairs(scanner, 100), scanner);
+    config::Spectra spectra = config::Spectra::none(scanner.geometry);
+    spectra.energies[scanner.geometry.crystal(7, 0, 0) * std::size_t{config::energy_bins}] = 9;
+    config::save_spectra(directory / "run" / "spectra.h5", scanner.geometry, spectra);
+    REQUIRE(plotted(directory / "run").status == 0);
+    const Table table = table_of(directory / "run" / "plot" / "energy-modules.csv");
+    std::map<double, double> frames;
+    for (std::size_t i = 0; i < table.at("module").size(); ++i)
+        frames[table.at("module")[i]] += table.at("frames")[i];
+    CHECK(frames == std::map<double, double>{{3, 0},
+                                             {5, 0},
+                                             {7, 9},
+                                             {9, 0},
+                                             {11, 0},
+                                             {13, 0},
+                                             {15, 0},
+                                             {17, 0},
+                                             {19, 0},
+                                             {21, 0},
+                                             {23, 0},
+                                             {25, 0}});
 }

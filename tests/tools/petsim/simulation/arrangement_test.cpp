@@ -11,6 +11,7 @@
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/odd_scanner.hpp"
+#include "tests/support/scanner_with_gaps.hpp"
 #include "tests/tools/petsim/simulation/followed.hpp"
 #include "tools/petsim/detector/make_detector.hpp"
 
@@ -259,6 +260,32 @@ TEST_CASE("any arrangement: a module type has its own time and energy resolution
         const float stated = type_of(scanner, c).name == "phoswich" ? 0.1F : 0.2F;
         REQUIRE(detector.crystals[c].energy_resolution == Approx(stated));
     }
+}
+
+TEST_CASE("any arrangement: without a list each BDM that exists is a source", "[petsim]") {
+    nlohmann::json document = test::description_with_gaps();
+    document.erase("sources");
+    const auto scanner = config::scanner_from_json(document);
+    auto options = test::point_options(3, 0.05);
+    options.wire.sources = 0;
+    const auto sources = sim::wire_sources(options, scanner);
+    REQUIRE(sources.size() == 12);
+    for (std::uint32_t i = 0; i < 12; ++i) {
+        CHECK(sources[i].id == 3 + 2 * i);
+        CHECK(sources[i].bdms == std::vector<std::uint32_t>{3 + 2 * i});
+    }
+    options.wire.sources = 5;
+    std::vector<std::uint32_t> all;
+    for (const config::Source& source : sim::wire_sources(options, scanner)) {
+        CHECK_FALSE(source.bdms.empty());
+        all.insert(all.end(), source.bdms.begin(), source.bdms.end());
+    }
+    CHECK(all == std::vector<std::uint32_t>{3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25});
+    options.wire.sources = 13;
+    CHECK_THROWS_AS(sim::check(options, scanner), std::invalid_argument);
+    options.wire.sources = 0;
+    options.faults.gain_steps = {{4, 1, 10}};
+    CHECK_THROWS_AS(sim::check(options, scanner), std::invalid_argument);
 }
 
 TEST_CASE("any arrangement: frames carry the addresses of the channel map", "[petsim]") {

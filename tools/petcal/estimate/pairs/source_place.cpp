@@ -5,9 +5,11 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "config/median.hpp"
 #include "config/scanner/arrangement.hpp"
+#include "config/scanner/existing_modules.hpp"
 #include "tools/petcal/estimate/pairs/crystal_finder.hpp"
 #include "tools/petcal/estimate/pairs/scanner_size.hpp"
 
@@ -214,13 +216,15 @@ std::vector<Exchange> exchanged_modules(const config::Scanner& scanner, std::spa
         }
     }
     std::vector<double> shares;
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm)
-        shares.push_back(all[bdm] > 0 ? missed[bdm] / all[bdm] : 0);
-    const double usual = 2 * config::median(shares) + 0.1;
+    const auto share = [&](std::uint32_t bdm) { return all[bdm] > 0 ? missed[bdm] / all[bdm] : 0; };
+    const std::vector<std::uint32_t> modules = config::existing_modules(g);
+    for (const std::uint32_t bdm : modules)
+        shares.push_back(share(bdm));
+    const double usual = 2 * config::median(std::move(shares)) + 0.1;
     std::vector<std::uint32_t> suspects;
-    for (std::uint32_t bdm = 0; bdm < g.bdm_count; ++bdm)
-        if (all[bdm] >= 100 && shares[bdm] > usual) suspects.push_back(bdm);
-    std::sort(suspects.begin(), suspects.end(), [&](auto a, auto b) { return shares[a] > shares[b]; });
+    for (const std::uint32_t bdm : modules)
+        if (all[bdm] >= 100 && share(bdm) > usual) suspects.push_back(bdm);
+    std::sort(suspects.begin(), suspects.end(), [&](auto a, auto b) { return share(a) > share(b); });
     suspects.resize(std::min(suspects.size(), max_suspects));
     std::vector<Exchange> found;
     for (const std::uint32_t a : suspects) {

@@ -10,6 +10,7 @@
 
 #include "config/scanner/arrangement.hpp"
 #include "config/scanner/crystal_material.hpp"
+#include "config/scanner/existing_modules.hpp"
 
 namespace petacq::sim {
 
@@ -80,8 +81,12 @@ void check_detector_faults(const Faults& f, const config::Geometry& g) {
     const auto below = [](const char* what, std::uint32_t found, std::uint32_t count) {
         if (found >= count) refuse(what, std::to_string(found), "less than " + std::to_string(count));
     };
+    const auto bdm = [&](const char* what, std::uint32_t found) {
+        below(what, found, g.bdm_count);
+        if (!g.module_exists(found)) refuse(what, std::to_string(found), "a BDM that has units");
+    };
     for (const auto& s : f.silent_units) {
-        below("the BDM of --silent-unit", s.bdm, g.bdm_count);
+        bdm("the BDM of --silent-unit", s.bdm);
         below("the DU of --silent-unit", s.du, g.du_count);
         if (g.crystals_of_unit(s.bdm * g.du_count + s.du) == 0) {
             refuse("--silent-unit", std::to_string(s.bdm) + "." + std::to_string(s.du),
@@ -91,12 +96,12 @@ void check_detector_faults(const Faults& f, const config::Geometry& g) {
         if (!(s.to_s > s.from_s)) refuse("the end of --silent-unit", text(s.to_s), "later than its start");
     }
     for (const auto& s : f.gain_steps) {
-        below("the BDM of --gain-step", s.bdm, g.bdm_count);
+        bdm("the BDM of --gain-step", s.bdm);
         within("the time of --gain-step", s.at_s, 0, 1e9);
         within("the percentage of --gain-step", s.percent, -100, 1000);
     }
     for (const auto& s : f.temperature_steps) {
-        below("the BDM of --temperature-step", s.bdm, g.bdm_count);
+        bdm("the BDM of --temperature-step", s.bdm);
         within("the time of --temperature-step", s.at_s, 0, 1e9);
         within("the degrees of --temperature-step", s.degrees, -100, 100);
     }
@@ -187,13 +192,14 @@ Field field_from_name(const std::string& name) {
 
 std::vector<config::Source> wire_sources(const Options& options, const config::Scanner& scanner) {
     if (options.wire.sources == 0 && !scanner.sources.empty()) return scanner.sources;
-    const std::uint32_t modules = scanner.geometry.bdm_count;
-    const std::uint32_t count = options.wire.sources > 0 ? options.wire.sources : modules;
+    const std::vector<std::uint32_t> modules = config::existing_modules(scanner.geometry);
+    const bool one_per_module = options.wire.sources == 0;
+    const std::size_t count = one_per_module ? modules.size() : options.wire.sources;
     std::vector<config::Source> sources(count);
-    for (std::uint32_t s = 0; s < count && options.wire.framing == net::Framing::sequenced; ++s)
-        sources[s].id = static_cast<std::uint16_t>(s);
-    for (std::uint32_t bdm = 0; bdm < modules; ++bdm)
-        sources[bdm * count / modules].bdms.push_back(bdm);
+    for (std::size_t s = 0; s < count && options.wire.framing == net::Framing::sequenced; ++s)
+        sources[s].id = static_cast<std::uint16_t>(one_per_module ? modules[s] : s);
+    for (std::size_t i = 0; i < modules.size(); ++i)
+        sources[i * count / modules.size()].bdms.push_back(modules[i]);
     return sources;
 }
 
@@ -224,9 +230,8 @@ void check(const Options& options, const config::Scanner& scanner) {
     check_crystals(options.crystals, scanner);
     check_lutetium(p.intrinsic_hz, scanner);
     const Wire& w = options.wire;
-    if (w.sources > scanner.geometry.bdm_count) {
-        refuse("--sources", std::to_string(w.sources),
-               "at most one per BDM, " + std::to_string(scanner.geometry.bdm_count));
+    if (const std::size_t modules = config::existing_modules(scanner.geometry).size(); w.sources > modules) {
+        refuse("--sources", std::to_string(w.sources), "at most one per BDM, " + std::to_string(modules));
     }
     if (w.sources == 0 && !scanner.sources.empty() &&
         scanner.sources.front().id.has_value() != (w.framing == net::Framing::sequenced)) {

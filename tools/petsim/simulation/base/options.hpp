@@ -266,8 +266,9 @@ inline bool hits_several_crystals(const Options& o) {
 
 /// Throws std::invalid_argument with the name of the option, what was found and what was expected.
 void check(const Options& options, const config::Scanner& scanner);
-/// The sources on the wire: those of the scanner description, or others with the ids 0, 1, 2, ... (without
-/// address and port for bare framing).
+/// The sources on the wire: those of the scanner description, else one per BDM with its number as the id; or
+/// as many as the options say, with the ids 0, 1, 2, ... For bare framing those that are made up have no id,
+/// address or port.
 std::vector<config::Source> wire_sources(const Options& options, const config::Scanner& scanner);
 /// Every option that affects the result, for the truth file and the summary.
 nlohmann::json to_json(const Options& options);
