@@ -3,6 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -10,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/configuration.hpp"
 #include "config/scanner/arrangement.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tests/gpu/base/random_arrangement.hpp"
@@ -52,7 +56,7 @@ class Described {
     Described(const config::Scanner& scanner, const std::string& description,
               const gpu::CoincidenceRules& rules)
         : rules_(rules) {
-        const json pairs = json::parse(description)["good_pairs"];
+        const json pairs = json::parse(description).value("good_pairs", json::object());
         const config::Arrangement& arrangement = *scanner.arrangement;
         std::set<std::int64_t> heights;
         for (std::uint32_t i = 0; i < arrangement.crystal_count(); ++i) {
@@ -60,8 +64,9 @@ class Described {
             crystals_.push_back({m.name, angle_of(m), m.around, front_of(arrangement, i), 0});
             heights.insert(crystals_.back().front[2]);
         }
+        const std::map<std::int64_t, std::uint32_t> rings = rings_of(heights);
         for (Crystal& crystal : crystals_)
-            crystal.ring = ring_at(heights, crystal.front[2]);
+            crystal.ring = rings.at(crystal.front[2]);
         if (pairs.contains("between")) {
             for (const json& pair : pairs["between"])
                 between_.emplace(pair[0].get<std::string>(), pair[1].get<std::string>());
@@ -103,17 +108,19 @@ class Described {
         Point front;
         std::uint32_t ring;
     };
-    /// Places along the axis up to this one; those a micrometre apart are one.
-    static std::uint32_t ring_at(const std::set<std::int64_t>& heights, std::int64_t z) {
+    /// [place along the axis] its number; places a micrometre apart are one.
+    static std::map<std::int64_t, std::uint32_t> rings_of(const std::set<std::int64_t>& heights) {
+        std::map<std::int64_t, std::uint32_t> rings;
         std::uint32_t places = 0;
         std::int64_t last = INT64_MIN / 2;
         for (const std::int64_t height : heights) {
-            if (height > z) break;
-            if (height <= last + 1) continue;
-            last = height;
-            ++places;
+            if (height > last + 1) {
+                last = height;
+                ++places;
+            }
+            rings.emplace(height, places);
         }
-        return places;
+        return rings;
     }
 
     gpu::CoincidenceRules rules_;
@@ -156,6 +163,35 @@ TEST_CASE("pair rule: that of any scanner is what its description says") {
     CHECK(good > 10'000);
     CHECK(refused > 10'000);
     CHECK(with_view > 10);
+}
+
+TEST_CASE("pair rule: that of each example scanner is what its description and configuration say") {
+    const std::string name = GENERATE("box", "hexagon", "insert", "monolithic", "partial-ring", "phoswich",
+                                      "total-body", "two-heads", "two-rings", "unequal-blocks");
+    CAPTURE(name);
+    const std::string path = PETACQ_SOURCE_DIR "/config/examples/scanners/" + name;
+    std::ifstream file(path + ".scanner.json");
+    const std::string description{std::istreambuf_iterator<char>(file), {}};
+    const config::Scanner scanner = config::load_scanner(path + ".scanner.json");
+    const config::Geometry& g = scanner.geometry;
+    gpu::CoincidenceRules rules;
+    rules.min_module_difference =
+        config::load_configuration(path + ".json").coincidence.min_module_difference.value_or(0);
+    const Described described(scanner, description, rules);
+    const gpu::PairRule rule = gpu::PairRule::of(g, rules);
+    Rng rng(33);
+    std::size_t good = 0;
+    constexpr std::size_t pairs = 20'000;
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const auto a = static_cast<std::uint32_t>(rng.index(g.crystal_count()));
+        const auto b = static_cast<std::uint32_t>(rng.index(g.crystal_count()));
+        const bool expected = described.good(a, b);
+        good += expected ? 1 : 0;
+        if (rule.good(a, b) == expected) continue;
+        FAIL("crystals " << a << " and " << b << (expected ? " make a" : " make no") << " good pair");
+    }
+    CHECK(good > pairs / 20);
+    CHECK(good < pairs * 19 / 20);
 }
 
 TEST_CASE("pair rule: a line that only touches the field of view meets it") {

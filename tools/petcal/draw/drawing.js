@@ -72,6 +72,7 @@ const view = { turn: -0.6, tilt: -0.45, zoom: 1, x: 0, y: 0 };
 let selected = null;   // a box whose crystals are drawn
 let dragging = null;
 let drawn = [];        // polygons of the last drawing, the nearest last
+let numbers = [];      // labels of the last drawing: the middle, half the width, and the box that each names
 let asked = false;
 
 // Axes of the screen in the scanner: right, down, and towards the viewer.
@@ -98,14 +99,14 @@ function draw() {
   const { towards, at } = projection();
   context.clearRect(0, 0, canvas.width, canvas.height);
   const kind = KINDS[choose.colour.value];
-  drawn = [];
+  [drawn, numbers] = [[], []];
   for (const box of shown()) {
     for (const [corners, axis, sign] of FACES) {
       const facing = sign * dot(box.place[axis], towards);
       if (facing <= 0.001) continue;
       const places = corners.map(i => box.corners[i]);
       const middle = combine([0, 0, 0], ...places.map(p => [0.25, p]));
-      drawn.push({ box, depth: dot(middle, towards), points: places.map(at),
+      drawn.push({ box, axis, depth: dot(middle, towards), points: places.map(at),
                    fill: colourOf(kind.of(box), 0.62 + 0.38 * facing) });
     }
   }
@@ -113,9 +114,7 @@ function draw() {
   const scale = window.devicePixelRatio || 1;
   context.lineWidth = 0.6 * scale;
   for (const { points, fill } of drawn) {
-    context.beginPath();
-    points.forEach(([x, y], i) => i ? context.lineTo(x, y) : context.moveTo(x, y));
-    context.closePath();
+    trace(context, points);
     context.fillStyle = fill;
     context.fill();
     context.strokeStyle = "rgba(0, 0, 0, 0.45)";
@@ -125,7 +124,7 @@ function draw() {
   context.textAlign = "center";
   context.textBaseline = "middle";
   drawAxes(at, style.color);
-  if (choose.numbers.checked) drawNumbers(at, kind, towards, scale);
+  if (choose.numbers.checked) drawNumbers(kind, scale);
 }
 
 function drawAxes(at, colour) {
@@ -141,28 +140,73 @@ function drawAxes(at, colour) {
   }
 }
 
-// One of each number, and none over another. In detail the numbers are those of crystals.
-function drawNumbers(at, kind, towards, scale) {
-  const places = [];
-  const named = new Set();
-  for (let i = drawn.length - 1; i >= 0; --i) {
-    const { box } = drawn[i];
-    const crystal = box.crystal !== undefined;
+// Places of a label in a face, the middle first.
+const PARTS = [0.5, 0.3, 0.7, 0.15, 0.85];
+const PLACES = PARTS.flatMap(u => PARTS.map(v => [(1 - u) * (1 - v), u * (1 - v), u * v, (1 - u) * v]));
+
+function trace(target, points) {
+  target.beginPath();
+  points.forEach(([x, y], i) => i ? target.lineTo(x, y) : target.moveTo(x, y));
+  target.closePath();
+}
+
+// The label that belongs to each place of the canvas: the polygons once more, with labels for colours.
+const onTop = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+function labelsOnTop(labels) {
+  [onTop.canvas.width, onTop.canvas.height] = [canvas.width, canvas.height];
+  drawn.forEach(({ points }, i) => {
+    const code = labels[i].code;
+    onTop.fillStyle = `rgb(${code & 255}, ${code >> 8 & 255}, ${code >> 16})`;
+    trace(onTop, points);
+    onTop.fill();
+  });
+  const codes = new Uint32Array(onTop.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+  return (x, y) => x < 0 || y < 0 || x >= canvas.width || y >= canvas.height ? 0
+    : codes[Math.floor(y) * canvas.width + Math.floor(x)] & 0xffffff;
+}
+
+// One of each number, none over another, and each where its own box is seen. In detail the numbers are those of
+// crystals. As the pictures: whole labels in the middle of front or back, then anywhere, then labels that are too large.
+function drawNumbers(kind, scale) {
+  const byType = choose.colour.value === "type";
+  const known = new Map();
+  const labels = drawn.map(({ box }) => {
     const number = kind.of(box);
-    const key = crystal ? `c${box.crystal}` : choose.colour.value === "type" ? `t${box.module}` : `b${number}`;
-    if (number === null || named.has(key)) continue;
-    const face = dot(box.place.outward, towards) < 0 ? [0, 1, 2, 3] : [4, 5, 6, 7];
-    const [x, y] = at(combine([0, 0, 0], ...face.map(c => [0.25, box.corners[c]])));
-    const text = String(crystal ? box.crystal : choose.colour.value === "type" ? kind.name(number)
-                        : choose.colour.value === "board" ? scene.boards[number] : number);
-    const half = context.measureText(text).width / 2 + 2 * scale;
-    if (places.some(p => Math.abs(p.x - x) < p.half + half && Math.abs(p.y - y) < 14 * scale)) continue;
-    named.add(key);
-    places.push({ x, y, half });
+    const crystal = box.crystal !== undefined;
+    const key = crystal ? `c${box.crystal}` : byType ? `t${box.module}` : `b${number}`;
+    if (!known.has(key)) {
+      const text = crystal ? box.crystal : byType ? kind.name(number) : choose.colour.value === "board" ? scene.boards[number] : number;
+      known.set(key, { code: known.size + 1, text: String(text), done: number === null });
+    }
+    return known.get(key);
+  });
+  const at = labelsOnTop(labels);
+  const high = 7 * scale;
+  const place = ({ points, box }, label, weights, inner) => {
+    let [x, y] = [0, 0];
+    for (let i = 0; i < 4; ++i) {
+      x += weights[i] * points[i][0];
+      y += weights[i] * points[i][1];
+    }
+    const own = (dx, dy) => at(x + inner * dx, y + inner * dy) === label.code;
+    if (!own(0, 0)) return;
+    label.half ??= context.measureText(label.text).width / 2 + 2 * scale;
+    const half = label.half;
+    if (![-1, 1].every(i => own(i * half, -high) && own(i * half, high))) return;
+    if (numbers.some(p => Math.abs(p.x - x) < p.half + half && Math.abs(p.y - y) < 2 * high)) return;
+    label.done = true;
+    numbers.push({ x, y, half, box });
     context.fillStyle = "rgba(255, 255, 255, 0.8)";
-    context.fillRect(x - half, y - 7 * scale, 2 * half, 14 * scale);
+    context.fillRect(x - half, y - high, 2 * half, 2 * high);
     context.fillStyle = "#1f2933";
-    context.fillText(text, x, y);
+    context.fillText(label.text, x, y);
+  };
+  // `inner`: this part of the width and height of a label must lie on its own box.
+  for (const [outwardOnly, places, inner] of [[true, 1, 1], [false, PLACES.length, 1], [false, PLACES.length, 0.5]]) {
+    for (let i = drawn.length - 1; i >= 0; --i) {
+      if (outwardOnly && drawn[i].axis !== "outward") continue;
+      for (let k = 0; k < places && !labels[i].done; ++k) place(drawn[i], labels[i], PLACES[k], inner);
+    }
   }
 }
 

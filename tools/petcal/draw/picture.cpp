@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
+#include <initializer_list>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "config/scanner/arrangement.hpp"
@@ -58,7 +62,8 @@ struct Face {
     std::array<PicturePoint, 4> points;
     double depth;
     double shade;
-    std::uint32_t colour;
+    std::optional<std::uint32_t> number;
+    bool front_or_back;
 };
 
 struct FaceOfBox {
@@ -81,7 +86,8 @@ std::vector<Face> faces_of(const Scene& scene, const config::Arrangement& arrang
         for (const FaceOfBox& one : all) {
             const double facing = one.sign * dot(one.normal, view.towards);
             if (facing <= 0.001) continue;
-            Face face{{}, 0, 0.62 + 0.38 * facing, colour_of(number_of(box, arrangement, by))};
+            Face face{
+                {}, 0, 0.62 + 0.38 * facing, number_of(box, arrangement, by), &one.normal == &m.outward};
             for (std::size_t i = 0; i < 4; ++i) {
                 face.points[i] = view.at(box.corners[one.corners[i]]);
                 face.depth += dot(box.corners[one.corners[i]], view.towards) / 4;
@@ -94,45 +100,126 @@ std::vector<Face> faces_of(const Scene& scene, const config::Arrangement& arrang
     return faces;
 }
 
-/// One of each number, the nearest first, and none over another.
-void show_numbers(cairo_t* cairo, const Scene& scene, const config::Arrangement& arrangement, SceneColour by,
-                  const Projection& view) {
-    struct Label {
-        double depth;
-        PicturePoint at;
-        std::uint32_t number;
-    };
-    std::vector<Label> labels;
-    for (const SceneBox& box : scene.boxes) {
-        const auto number = number_of(box, arrangement, by);
-        if (!number) continue;
-        const bool from_behind = dot(arrangement.modules()[box.module].outward, view.towards) > 0;
-        Vector3 middle{};
-        for (std::size_t i = 0; i < 4; ++i)
-            for (std::size_t axis = 0; axis < 3; ++axis)
-                middle[axis] += box.corners[i + (from_behind ? 4 : 0)][axis] / 4;
-        labels.push_back({dot(middle, view.towards), view.at(middle), *number});
-    }
-    std::stable_sort(labels.begin(), labels.end(),
-                     [](const Label& a, const Label& b) { return a.depth > b.depth; });
-    std::set<std::uint32_t> shown;
-    std::vector<PicturePoint> places;
-    cairo_set_font_size(cairo, 9);
-    for (const Label& label : labels) {
-        const bool covered = std::any_of(places.begin(), places.end(), [&](const PicturePoint& p) {
-            return std::abs(p.x - label.at.x) < 18 && std::abs(p.y - label.at.y) < 10;
-        });
-        if (covered || !shown.insert(label.number).second) continue;
-        places.push_back(label.at);
-        const std::string text = std::to_string(label.number);
-        const double width = report::text_width(cairo, text) + 4;
-        cairo_set_source_rgba(cairo, 1, 1, 1, 0.8);
-        cairo_rectangle(cairo, label.at.x - width / 2, label.at.y - 5.5, width, 11);
-        cairo_fill(cairo);
-        cairo_set_source_rgb(cairo, 0.12, 0.16, 0.2);
-        report::show_text(cairo, text, label.at.x, label.at.y + 3, 0.5);
-    }
+void outline(cairo_t* cairo, const Face& face) {
+    cairo_new_path(cairo);
+    for (const PicturePoint& p : face.points)
+        cairo_line_to(cairo, p.x, p.y);
+    cairo_close_path(cairo);
 }
+
+/// The number of the box that is seen at each place: the faces once more, with numbers for colours.
+class SeenNumbers {
+  public:
+    explicit SeenNumbers(const std::vector<Face>& faces)
+        : surface_(report::image_surface(report::picture_width * fine, height * fine)),
+          width_(cairo_image_surface_get_width(surface_.get())),
+          height_(cairo_image_surface_get_height(surface_.get())) {
+        report::check(cairo_surface_status(surface_.get()));
+        const report::Cairo cairo(cairo_create(surface_.get()));
+        cairo_set_antialias(cairo.get(), CAIRO_ANTIALIAS_NONE);
+        cairo_scale(cairo.get(), fine, fine);
+        for (const Face& face : faces) {
+            const std::uint32_t colour = coded(face.number);
+            const auto part = [&](unsigned shift) {
+                return static_cast<double>(colour >> shift & 0xFFU) / 255;
+            };
+            cairo_set_source_rgb(cairo.get(), part(16), part(8), part(0));
+            outline(cairo.get(), face);
+            cairo_fill(cairo.get());
+        }
+        cairo_surface_flush(surface_.get());
+    }
+    [[nodiscard]] bool is(std::uint32_t number, double x, double y) const {
+        const int column = static_cast<int>(std::floor(x * fine));
+        const int row = static_cast<int>(std::floor(y * fine));
+        if (column < 0 || column >= width_ || row < 0 || row >= height_) return false;
+        std::uint32_t pixel = 0;
+        std::memcpy(&pixel,
+                    cairo_image_surface_get_data(surface_.get()) +
+                        std::ptrdiff_t{row} * cairo_image_surface_get_stride(surface_.get()) +
+                        std::ptrdiff_t{column} * 4,
+                    4);
+        return (pixel & 0xFFFFFFU) == coded(number);
+    }
+
+  private:
+    static constexpr int fine = 2;  // pixels for each length of the picture
+    /// Black is where nothing is seen.
+    static std::uint32_t coded(std::optional<std::uint32_t> number) { return number ? *number + 2 : 1; }
+
+    report::Surface surface_;
+    int width_;
+    int height_;
+};
+
+/// One of each number, the nearest first, none over another, and each where its own box is seen.
+class Numbers {
+  public:
+    Numbers(cairo_t* cairo, const std::vector<Face>& faces) : cairo_(cairo), faces_(faces), seen_(faces) {}
+
+    /// As the page: whole labels in the middle of front or back, then anywhere, then labels that are too
+    /// large.
+    void show() {
+        cairo_set_font_size(cairo_, 9);
+        for (auto face = faces_.rbegin(); face != faces_.rend(); ++face)
+            if (face->front_or_back) show_in(*face, {0.5}, 1);
+        for (const double inner : {1.0, 0.5})
+            for (auto face = faces_.rbegin(); face != faces_.rend(); ++face)
+                show_in(*face, {0.5, 0.3, 0.7, 0.15, 0.85}, inner);
+    }
+
+  private:
+    struct Label {
+        PicturePoint at;
+        double half_width;
+    };
+    static constexpr double half_height = 5.5;
+
+    /// At these parts of the length of the sides of a face. `inner`: this part of the width and height of the
+    /// label must lie on its own boxes.
+    void show_in(const Face& face, std::initializer_list<double> parts, double inner) {
+        if (!face.number) return;
+        for (const double u : parts) {
+            for (const double v : parts) {
+                if (shown_.contains(*face.number)) return;
+                const std::array<double, 4> weights{(1 - u) * (1 - v), u * (1 - v), u * v, (1 - u) * v};
+                PicturePoint at{};
+                for (std::size_t i = 0; i < 4; ++i) {
+                    at.x += weights[i] * face.points[i].x;
+                    at.y += weights[i] * face.points[i].y;
+                }
+                show_at(at, *face.number, inner);
+            }
+        }
+    }
+
+    void show_at(const PicturePoint& at, std::uint32_t number, double inner) {
+        if (!seen_.is(number, at.x, at.y)) return;
+        const std::string text = std::to_string(number);
+        const double half = report::text_width(cairo_, text) / 2 + 2;
+        for (const double x : {-inner, inner})
+            for (const double y : {-inner, inner})
+                if (!seen_.is(number, at.x + x * half, at.y + y * half_height)) return;
+        for (const Label& other : labels_) {
+            if (std::abs(other.at.x - at.x) < other.half_width + half &&
+                std::abs(other.at.y - at.y) < 2 * half_height)
+                return;
+        }
+        shown_.insert(number);
+        labels_.push_back({at, half});
+        cairo_set_source_rgba(cairo_, 1, 1, 1, 0.8);
+        cairo_rectangle(cairo_, at.x - half, at.y - half_height, 2 * half, 2 * half_height);
+        cairo_fill(cairo_);
+        cairo_set_source_rgb(cairo_, 0.12, 0.16, 0.2);
+        report::show_text(cairo_, text, at.x, at.y + 3, 0.5);
+    }
+
+    cairo_t* cairo_;
+    const std::vector<Face>& faces_;
+    SeenNumbers seen_;
+    std::set<std::uint32_t> shown_;
+    std::vector<Label> labels_;
+};
 
 /// Where x, y and z of the scanner point, in the lower left corner.
 void show_axes(cairo_t* cairo, const Projection& view) {
@@ -192,19 +279,17 @@ std::string picture_of(const config::Scanner& scanner, SceneColour colour) {
     const auto draw = [&](cairo_t* cairo, const report::Theme&) {
         cairo_set_line_width(cairo, 0.3);
         for (const Face& face : faces) {
-            cairo_new_path(cairo);
-            for (const PicturePoint& p : face.points)
-                cairo_line_to(cairo, p.x, p.y);
-            cairo_close_path(cairo);
+            outline(cairo, face);
+            const std::uint32_t rgb = colour_of(face.number);
             const auto part = [&](unsigned shift) {
-                return face.shade * static_cast<double>(face.colour >> shift & 0xFFU) / 255;
+                return face.shade * static_cast<double>(rgb >> shift & 0xFFU) / 255;
             };
             cairo_set_source_rgb(cairo, part(16), part(8), part(0));
             cairo_fill_preserve(cairo);
             cairo_set_source_rgba(cairo, 0, 0, 0, 0.45);
             cairo_stroke(cairo);
         }
-        show_numbers(cairo, scene, *arrangement, colour, view);
+        Numbers(cairo, faces).show();
         show_axes(cairo, view);
         show_length(cairo, view);
     };
