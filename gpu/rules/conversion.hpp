@@ -29,7 +29,7 @@ struct alignas(16) CrystalEntry {
     float factor;              ///< keV per ADC count, if ConversionTables::bins is 1
 };
 
-/// Of config::Spectra.
+/// The bins of config::Spectra are this many for each keV.
 inline constexpr float spectra_bins_per_keV = 1 / config::energy_bin_keV;
 
 /// The conversion tables as both back-ends address them; a view that owns nothing. A unit is
@@ -59,7 +59,7 @@ struct ConversionTables {
     bool gammas = false;    ///< whether singles of the gamma window are accepted, too
     float gamma_lower = 0;  ///< keV
     float gamma_upper = 0;  ///< keV
-    /// Of SinglesHistograms::energy.
+    /// The bins of SinglesHistograms::energy are this many for each keV.
     float singles_bins_per_keV = spectra_bins_per_keV;
 
     /// The reciprocal, which is exact: SinglesHistograms::energy_bin_keV.
@@ -131,7 +131,7 @@ PETACQ_HD inline std::uint32_t energy_bin(float energy, float bins_per_keV) {
     const float bin = energy * bins_per_keV;
     return static_cast<std::uint32_t>(bin < last ? bin : last);
 }
-/// Of SinglesHistograms::energy; without gammas known to the compiler.
+/// The bins of SinglesHistograms::energy for each keV. Without gammas the compiler knows their number.
 template <bool with_gammas>
 PETACQ_HD float singles_bins_per_keV(const ConversionTables& t) {
     return with_gammas ? t.singles_bins_per_keV : spectra_bins_per_keV;

@@ -27,7 +27,7 @@ json description(const json& types, const json& modules) {
             {"modules", modules}};
 }
 
-/// Of one crystal.
+/// The layer is one crystal.
 json layer(double y, double z, double length, double gap) {
     return {{"y", {{"count", 1}, {"pitch_mm", y}}},
             {"z", {{"count", 1}, {"pitch_mm", z}}},
@@ -134,7 +134,7 @@ TEST_CASE("arrangement: modules overlap if any two of their layers do") {
             CHECK(found);
         }
         ++(mm.empty() ? apart : overlapping);
-        // As one layer, of the widest.
+        // The same module as one layer that is as wide as the widest.
         double length = 0;
         double tallest = 0;
         for (const json& l : layers) {

@@ -78,7 +78,8 @@ TrueCounts spurious_in_truth(const std::string& run, const std::string& truth, c
     return out;
 }
 
-/// Of the true activity, on the lines beside it, as many as `all` among all good pairs.
+/// The spurious pairs that the true activity lets expect on the lines beside it, if there are `all` of them
+/// on the lines of all good pairs.
 CountsBeside expected_beside(const config::Scanner& scanner, const BesideSource& lines,
                              const std::string& nuclide, std::uint32_t least_difference,
                              const std::vector<float>& relative, double efficiency, double all) {

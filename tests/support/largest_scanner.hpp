@@ -1,4 +1,4 @@
-// As many modules as a scanner may have, and more than four million crystals.
+// Descriptions of the largest scanners: one has as many modules as are allowed, the other 4.25 M crystals.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -14,8 +14,8 @@ using namespace petacq::test;
 
 namespace {
 
-/// Follows the commands of the page from the first configuration up to this word, with a scan of so many
-/// seconds.
+/// Runs the commands of the page from the heading "Run one" up to the text `end`. The simulated scan lasts
+/// `scan_s` seconds.
 void check_commands(const std::string& end, const char* scan_s, const std::filesystem::path& directory) {
     const std::string page =
         read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs" / "how-to" / "describe-scanner.md");

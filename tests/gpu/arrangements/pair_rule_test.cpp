@@ -141,10 +141,7 @@ TEST_CASE("pair rule: that of any scanner is what its description says") {
     for (int round = 0; round < 40; ++round) {
         const RandomArrangement random = random_arrangement(rng, 150);
         const config::Geometry& g = random.scanner.geometry;
-        gpu::CoincidenceRules rules;
-        if (g.modules_around() > 0 && rng.chance(0.5))
-            rules.min_module_difference = rng.between(0U, g.modules_around() / 2);
-        if (rng.chance(0.3)) rules.max_ring_difference = rng.between(0U, 5U);
+        const gpu::CoincidenceRules rules = random_limits(g, rng);
         const Described described(random.scanner, random.description, rules);
         const gpu::PairRule rule = gpu::PairRule::of(g, rules);
         with_view += g.pairs->field_of_view ? 1 : 0;

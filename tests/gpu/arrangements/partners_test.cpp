@@ -62,10 +62,7 @@ TEST_CASE("partners: modules without one are those that have none among all pair
     for (int round = 0; round < 150; ++round) {
         const RandomArrangement random = random_arrangement(rng, 150);
         const config::Geometry& g = random.scanner.geometry;
-        gpu::CoincidenceRules rules;
-        if (g.modules_around() > 0 && rng.chance(0.5))
-            rules.min_module_difference = rng.between(0U, g.modules_around() / 2);
-        if (rng.chance(0.3)) rules.max_ring_difference = rng.between(0U, 5U);
+        const gpu::CoincidenceRules rules = random_limits(g, rng);
         INFO(random.description);
         const auto expected = by_all_pairs(random.scanner, rules);
         REQUIRE(gpu::modules_without_partner(random.scanner, rules) == expected);

@@ -171,4 +171,12 @@ RandomArrangement random_arrangement(Rng& rng, std::uint32_t most) {
     }
 }
 
+gpu::CoincidenceRules random_limits(const config::Geometry& geometry, Rng& rng) {
+    gpu::CoincidenceRules rules;
+    if (geometry.modules_around() > 0 && rng.chance(0.5))
+        rules.min_module_difference = rng.between(0U, geometry.modules_around() / 2);
+    if (rng.chance(0.3)) rules.max_ring_difference = rng.between(0U, 5U);
+    return rules;
+}
+
 }  // namespace petacq::test

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/scanner/scanner.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "tests/gpu/base/random.hpp"
 
 namespace petacq::test {
@@ -19,5 +20,8 @@ struct RandomArrangement {
 /// with layers, unequal crystals, any channel map and any rule of good pairs. At most 256 BDMs, and 200
 /// crystals in a unit.
 RandomArrangement random_arrangement(Rng& rng, std::uint32_t most = 600);
+
+/// Rules that limit the good pairs of this scanner by the difference of modules and of rings, or by neither.
+gpu::CoincidenceRules random_limits(const config::Geometry& geometry, Rng& rng);
 
 }  // namespace petacq::test

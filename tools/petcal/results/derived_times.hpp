@@ -25,8 +25,8 @@ struct DerivedTimes {
     std::vector<double> after_ps;
 };
 
-/// Which BDMs are in each group of crystals that pairs join: "BDMs 0 to 3; BDMs 4 to 7". A
-/// BDM with crystals of several groups is in each.
+/// Which BDMs are in each group of crystals that pairs join: "BDMs 0 to 3; BDMs 4 to 7". A BDM with crystals
+/// of several groups is in each.
 std::string groups_text(const config::Geometry& geometry, const estimate::TimeOffsets& offsets);
 
 /// How many prompts the offsets should have, if they have fewer; else empty.

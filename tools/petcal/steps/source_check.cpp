@@ -29,8 +29,7 @@ void check_on_axis(const config::Scanner& scanner, double x_mm, double y_mm, con
     if (!scanner.rotation || (x_mm == 0 && y_mm == 0)) return;
     throw config::Error(
         fmt::format("{}: the scanner turns, and crystals are compared by what they see at all angles; "
-                    "expected a source on the "
-                    "axis, with x and y of 0, found {:g} and {:g} mm",
+                    "expected a source on the axis, with x and y of 0, found {:g} and {:g} mm",
                     option, x_mm, y_mm));
 }
 
@@ -45,8 +44,7 @@ void check_source(const config::Scanner& scanner, std::span<const estimate::Line
     std::string exchanged;
     for (const estimate::Exchange& e : exchanged_modules(scanner, lines, moved(check.said, by)))
         exchanged += fmt::format(
-            "{}BDMs {} and {} seem to be exchanged: {:.0f} % of their prompts miss the source, {:.0f} % "
-            "if "
+            "{}BDMs {} and {} seem to be exchanged: {:.0f} % of their prompts miss the source, {:.0f} % if "
             "each is in the place of the other",
             exchanged.empty() ? "" : "; ", e.a, e.b, 100 * e.missed, 100 * e.missed_after);
     if (!exchanged.empty())
@@ -58,10 +56,8 @@ void check_source(const config::Scanner& scanner, std::span<const estimate::Line
     if (!off_across && !off_along) return;
     throw config::Error(
         fmt::format("{}: the source is not where it was said to be: its prompts come from around {:.2f}, "
-                    "{:.2f}, {:.2f} mm, "
-                    "{} says {:g}, {:g}, {:g}: {:.2f} mm off across the axis, {:.2f} mm along it; expected "
-                    "at most {:.2g} "
-                    "and {:.2g} mm: move it, or say where it is",
+                    "{:.2f}, {:.2f} mm, {} says {:g}, {:g}, {:g}: {:.2f} mm off across the axis, {:.2f} mm "
+                    "along it; expected at most {:.2g} and {:.2g} mm: move it, or say where it is",
                     check.run, place.centre_mm[0], place.centre_mm[1], place.centre_mm[2], check.option,
                     place.centre_mm[0] - by[0], place.centre_mm[1] - by[1], place.centre_mm[2] - by[2],
                     across, std::abs(by[2]), check.limit_mm, 3 * check.limit_mm));
@@ -77,10 +73,8 @@ void check_rings(const config::Scanner& scanner, std::span<const double> counts,
     const double to = std::max(check.said.from[2], check.said.to[2]);
     throw config::Error(
         fmt::format("{}: the source does not reach all crystals: rings {} of {} have less than a fifth of "
-                    "the prompts of the "
-                    "others; expected a source that covers the crystals, from {:g} to {:g} mm along the axis "
-                    "({} says {:g} to "
-                    "{:g} mm)",
+                    "the prompts of the others; expected a source that covers the crystals, from {:g} to "
+                    "{:g} mm along the axis ({} says {:g} to {:g} mm)",
                     check.run, ranges_text(rings), estimate::ring_count(g), size.low_mm, size.high_mm,
                     check.option, from, to));
 }

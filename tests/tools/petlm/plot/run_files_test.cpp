@@ -74,7 +74,7 @@ TEST_CASE("a run's singles and its ledger over time are in the pictures", "[petl
     CHECK(table_of(run / "plot" / "energy-singles.csv").at("singles") == std::vector<double>(256, all));
     CHECK(table_of(run / "plot" / "singles-map.csv").at("counts") == std::vector<double>(hits.size(), 2));
 
-    // Of a run with gammas in wider bins.
+    // A run with gammas has wider bins.
     histograms["energy_bin_keV"] = 8;
     write_file(run / "histograms.json", histograms.dump());
     REQUIRE(plotted(run, " --force").status == 0);

@@ -344,9 +344,7 @@ std::string sentence_of(const RunLoss& loss) {
     if (loss.lost > 0) {
         text = fmt::format(
             "Loss: {}{:.3g} % of the data of the boards did not arrive (lost datagrams, silent boards); "
-            "values "
-            "multiplied by {:.4g}, by pair "
-            "of BDMs {:.4g} to {:.4g}.",
+            "values multiplied by {:.4g}, by pair of BDMs {:.4g} to {:.4g}.",
             loss.unknown_modules ? "at least " : "", 100 * loss.lost, loss.factor, loss.min_factor,
             loss.largest_factor);
     }

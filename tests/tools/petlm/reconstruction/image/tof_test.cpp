@@ -239,7 +239,7 @@ TEST_CASE(
             x /= norm;
         return u;
     };
-    // Of lines that pass near the axis, at some distance, and far from it.
+    // The lines pass near the axis, at some distance from it, and far from it.
     constexpr int last = 60;
     struct Shares {
         std::map<int, double> found;
