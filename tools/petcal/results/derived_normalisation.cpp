@@ -73,6 +73,11 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
                     fit.axial.all, scanner.is_ring() ? "pairs of rings" : "classes", 100 * fit.error_axial);
     text += fmt::format("fit                 chi-square {:.2f} by pair of {}, {:.2f} % rms beyond counts\n",
                         fit.chi_square, scanner.is_ring() ? "units" : "modules", 100 * fit.excess);
+    constexpr double good_fit = 0.05;
+    if (fit.excess > good_fit)
+        text +=
+            "                    the counts are not those of such a source: check --cylinder and the "
+            "calibration\n";
     text += fmt::format("one-sided           {:+.1f} % in x, {:+.1f} % in y, {:+.1f} % in z\n",
                         100 * fit.one_sided[0], 100 * fit.one_sided[1], 100 * fit.one_sided[2]);
     constexpr double noticeable = 0.1;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
+#include "config/mixed.hpp"
 #include "config/scanner/arrangement.hpp"
 #include "tools/normalisation/symmetry.hpp"
 
@@ -20,20 +21,16 @@ FactorKind one_factor(std::size_t crystals) {
     return {{0}, {{0, 0}}, {true}, std::vector<std::uint32_t>(crystals), {0}};
 }
 
-/// A share of the partners that has crystals of all rows and columns: it has no factor in common with their
-/// numbers.
-std::uint32_t even_share(double at_least, const config::Arrangement& arrangement) {
-    auto share = static_cast<std::uint32_t>(std::ceil(std::max(at_least, 1.0)));
-    const auto in_common = [&](std::uint32_t n) {
-        for (const config::ModuleType& type : arrangement.types()) {
-            for (const config::CrystalLayer& layer : type.layers)
-                if (std::gcd(n, layer.y.count() * layer.z.count()) > 1) return true;
-        }
-        return false;
-    };
-    while (share > 1 && in_common(share))
-        ++share;
-    return share;
+/// Calls use(b) for one crystal of each block of `share`, others for each crystal a. A fixed step would pair
+/// the same few columns of two modules wherever a module has about a multiple of it.
+template <class Use>
+void for_each_partner(std::uint32_t a, std::uint32_t share, std::uint32_t first_block, std::uint32_t crystals,
+                      Use use) {
+    for (std::uint32_t block = first_block; block * std::uint64_t{share} < crystals; ++block) {
+        const std::uint64_t b =
+            block * std::uint64_t{share} + config::mixed((std::uint64_t{a} << 32U) + block + 1) % share;
+        if (b < crystals) use(static_cast<std::uint32_t>(b));
+    }
 }
 
 /// Calls work(first, step) on several threads.
@@ -199,17 +196,17 @@ bool ArrangementModel::counts(std::uint32_t a, std::uint32_t b) const {
 
 void ArrangementModel::find_lines(double max_lines) {
     const std::uint32_t crystals = geometry().crystal_count();
-    share_ = even_share(double{1} * crystals * crystals / (2 * max_lines), *arrangement_);
+    share_ = static_cast<std::uint32_t>(
+        std::max(std::ceil(double{1} * crystals * crystals / (2 * max_lines)), 1.0));
     std::vector<std::vector<Partner>> of(crystals);
     const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
     on_threads(threads, [&](unsigned first) {
         for (std::uint32_t a = first; a < crystals; a += threads) {
-            // Begins elsewhere for each crystal, so that all have their turn.
-            for (std::uint32_t b = a % share_; b < crystals; b += share_) {
-                if (a == b || !good_(a, b)) continue;
+            for_each_partner(a, share_, 0, crystals, [&](std::uint32_t b) {
+                if (a == b || !good_(a, b)) return;
                 const double g = expected(a, b);
                 if (g > 0) of[a].push_back({b, static_cast<float>(g * share_)});
-            }
+            });
             of[a].shrink_to_fit();
         }
     });
@@ -229,12 +226,12 @@ void ArrangementModel::mark_accepted() {
     if (!classes_) return;
     const std::uint32_t crystals = geometry().crystal_count();
     for (std::uint32_t a = 0; a < crystals; ++a) {
-        for (std::uint32_t b = a % share_; b < crystals; b += share_) {
-            if (a == b || !good_(a, b)) continue;
+        for_each_partner(a, share_, 0, crystals, [&](std::uint32_t b) {
+            if (a == b || !good_(a, b)) return;
             const FactorEntries at = entries(a, b);
             transaxial_.accepted[at.transaxial] = true;
             axial_.accepted[at.axial] = true;
-        }
+        });
     }
     for (FactorKind* kind : {&transaxial_, &axial_}) {
         std::vector<bool> any(kind->same.size());
@@ -253,11 +250,10 @@ FactorEntries ArrangementModel::entries(std::uint32_t a, std::uint32_t b) const 
 
 void ArrangementModel::for_each_pair(std::uint32_t one_in, const UsePair& use) const {
     const std::uint32_t crystals = geometry().crystal_count();
-    for (std::uint32_t a = 0; a < crystals; ++a) {
-        // Begins elsewhere for each crystal, so that all have their turn.
-        for (std::uint32_t b = a + 1 + a % one_in; b < crystals; b += one_in)
-            if (counts(a, b)) use(a, b);
-    }
+    for (std::uint32_t a = 0; a < crystals; ++a)
+        for_each_partner(a, one_in, a / one_in, crystals, [&](std::uint32_t b) {
+            if (b > a && counts(a, b)) use(a, b);
+        });
 }
 
 double ArrangementModel::max_pairs() const {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "config/mixed.hpp"
 #include "tools/geometry/bore.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
-#include "tools/petlm/reconstruction/projector/mixed.hpp"
 
 namespace petacq::corrections {
 namespace {
@@ -91,7 +91,7 @@ void ScatterTails::sample(net::WorkerPool& pool, double Bin::*of, Use&& use) {
                 // Roberts' additive sequence for two dimensions, in 64 bits: even over all pairs.
                 a = static_cast<std::uint64_t>((i * 0xC13FA9A902A6328FU >> 32U) * crystals_ >> 32U);
                 b = static_cast<std::uint64_t>((i * 0x91E10DA5C79E7B1DU >> 32U) * crystals_ >> 32U);
-                angle = turns > 1 ? image::mixed(i) % turns : 0;
+                angle = turns > 1 ? config::mixed(i) % turns : 0;
             }
             if (a == b || !rule_.good(static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b))) continue;
             const auto number_a = static_cast<std::uint32_t>(angle * crystals_ + a);

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "config/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
-#include "tools/petlm/reconstruction/projector/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/trace.hpp"
 
 namespace petacq::image {
@@ -132,9 +132,9 @@ std::vector<float> sampled_sum_of_lines(const corrections::LineFactors& factors,
     // Pair i of the sample in both orders; the line of a pair that is not good, or has none in the grid, is
     // empty.
     const auto draw = [&](std::uint64_t i) {
-        const std::size_t first = angles > 1 ? mixed(i) % angles * crystals : 0;
+        const std::size_t first = angles > 1 ? config::mixed(i) % angles * crystals : 0;
         const auto crystal = [&](int which) {
-            const double place = even_share(i, which) * static_cast<double>(crystals);
+            const double place = config::even_share(i, which) * static_cast<double>(crystals);
             return static_cast<std::uint32_t>(first + static_cast<std::size_t>(place));
         };
         return Pair{crystal(0), crystal(1)};
@@ -229,7 +229,7 @@ std::vector<float> even_sum_of_lines(const corrections::LineFactors& factors, co
             // Column by column of crystals, whose lines cross the same voxels.
             for (std::uint32_t place = 0; place < crystals; ++place) {
                 const std::uint32_t b = place % rings * in_ring + place / rings;
-                if (one_in > 1 && (mixed(a * crystals + b) & (one_in - 1)) != 0) continue;
+                if (one_in > 1 && (config::mixed(a * crystals + b) & (one_in - 1)) != 0) continue;
                 if (a == b || !rule.good(a, b)) continue;
                 const LinesOfPair lines = lines_of(factors.geometry(), {a, b}, grid.voxel_mm);
                 if (!meet(box, lines)) continue;

@@ -5,7 +5,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "tools/petlm/reconstruction/projector/mixed.hpp"
+#include "config/mixed.hpp"
 
 namespace petacq::image {
 namespace {
@@ -115,8 +115,10 @@ void RandomsByModules::use_channel_map(const config::Geometry& g, const gpu::Pai
                 std::size_t a = i / crystals[n].size();
                 std::size_t b = i % crystals[n].size();
                 if (count < all) {
-                    a = static_cast<std::size_t>(even_share(i, 0) * static_cast<double>(crystals[m].size()));
-                    b = static_cast<std::size_t>(even_share(i, 1) * static_cast<double>(crystals[n].size()));
+                    a = static_cast<std::size_t>(config::even_share(i, 0) *
+                                                 static_cast<double>(crystals[m].size()));
+                    b = static_cast<std::size_t>(config::even_share(i, 1) *
+                                                 static_cast<double>(crystals[n].size()));
                 }
                 good += rule.good(crystals[m][a], crystals[n][b]) ? 1 : 0;
             }

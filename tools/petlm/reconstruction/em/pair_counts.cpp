@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/mixed.hpp"
 #include "tools/petlm/reconstruction/projector/for_each_on.hpp"
-#include "tools/petlm/reconstruction/projector/mixed.hpp"
 
 namespace petacq::image {
 namespace {
@@ -52,7 +52,7 @@ PairCounts::PairCounts(std::uint32_t crystals, std::size_t capacity, net::Worker
 }
 
 bool PairCounts::kept(Pair pair) const {
-    return (mixed(pair.a * crystals_ + pair.b) & (one_in_ - 1)) == 0;
+    return (config::mixed(pair.a * crystals_ + pair.b) & (one_in_ - 1)) == 0;
 }
 
 void PairCounts::add(std::span<const gpu::Coincidence> records) {
@@ -147,9 +147,9 @@ PairCounts PairCounts::resampled(std::uint64_t seed) const {
     out.prompts_ = 0;
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
         std::uint32_t count = 0;
-        std::uint64_t random = mixed(key_at(i) ^ mixed(seed));
+        std::uint64_t random = config::mixed(key_at(i) ^ config::mixed(seed));
         for (std::uint32_t prompt = 0; prompt < counts_[i]; ++prompt) {
-            random = mixed(random + 1);
+            random = config::mixed(random + 1);
             count += poisson_of_one(random);
         }
         if (count == 0) continue;

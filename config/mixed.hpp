@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace petacq::image {
+namespace petacq::config {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood).
 inline std::uint64_t mixed(std::uint64_t v) {
@@ -19,4 +19,4 @@ inline double even_share(std::uint64_t i, int dimension) {
     return static_cast<double>((i + 1) * step >> 11U) * 0x1p-53;
 }
 
-}  // namespace petacq::image
+}  // namespace petacq::config
