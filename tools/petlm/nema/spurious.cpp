@@ -52,7 +52,6 @@ NemaSpurious::NemaSpurious(const NemaRun& run, const SliceBins& bins, const conf
         },
         "energies");
     window_ = photopeak.window(run.coverage().rules.energy);
-    window_.resolution = photopeak.resolution_near_peak();
 }
 
 std::string NemaSpurious::sentence() const {

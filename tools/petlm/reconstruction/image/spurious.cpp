@@ -36,7 +36,6 @@ gammas::GammaModel gamma_model_of(const Setup& setup, const Part& part, const Pa
     gammas::GammaModel model{setup.scanner, factors.object(), nuclide, {}, {}, {}, {}, {}, {}};
     model.crystals.deep = factors.depth().typical_mm() > 0;
     model.pairs = model.gammas = counts.photopeak.window(rules.energy);
-    model.pairs.resolution = model.gammas.resolution = counts.photopeak.resolution_near_peak();
     model.multiples = rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
     if (factors.normalised()) model.relative = factors.file().efficiency;
     return model;

@@ -219,34 +219,3 @@ TEST_CASE("corrections: an object in coarse voxels attenuates as it is", "[petlm
     CHECK(corrections::CoarseObject(export_scanner(), corrections::AttenuatingObject::of({"90,0,0,5,10"}))
               .empty());
 }
-
-TEST_CASE("corrections: the width of the photopeak comes from the energies above it",
-          "[petlm][corrections]") {
-    sim::Random random(3, sim::Purpose::events, 0);
-    corrections::PhotopeakWidth width;
-    constexpr double resolution = 0.17;
-    for (int i = 0; i < 20'000; ++i) {
-        width.add(static_cast<float>(511 * (1 + resolution / 2.3548 * random.normal())));
-        width.add(static_cast<float>(350 + 150 * random.uniform()));  // scattered
-    }
-    width.add(std::nanf(""));
-    const auto window = width.window(config::Energy{true, 425, 640});
-    CHECK(window.resolution == Approx(resolution).epsilon(0.03));
-    CHECK(window.lower == 425);
-    CHECK(window.upper == 640);
-    CHECK(window.accepted(511) == Approx(0.995).margin(0.01));
-    CHECK(window.accepted(425) == Approx(0.5).margin(0.01));
-    // Half of the energies lie below the photopeak, from 511 - 2.5 sigma on, but only some within the window.
-    const auto wide = width.window(config::Energy{true, 350, 900});
-    CHECK(wide.photopeak_begins() == Approx(511 * (1 - 2.5 * 0.17 / 2.3548)).epsilon(0.01));
-    CHECK(wide.low_share.value() == Approx((wide.photopeak_begins() - 350) / 150 / 2).epsilon(0.1));
-    CHECK(window.low_share.value() == 0);
-    CHECK(wide.accepted_low(511) == Approx(0.0062).margin(0.001));
-    // Without a filter all energies count.
-    CHECK(width.window(config::Energy{false, 425, 640}).accepted(200) == Approx(1));
-    // Nothing is known.
-    const auto unknown = corrections::PhotopeakWidth().window(std::nullopt);
-    CHECK(unknown.lower == 350);
-    CHECK(unknown.resolution == 0.12);
-    CHECK_FALSE(unknown.low_share);
-}

@@ -6,10 +6,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <random>
 #include <vector>
 
-#include "config/base/constants.hpp"
 #include "config/make_calibration.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petsim/common.hpp"
@@ -207,20 +205,22 @@ TEST_CASE("the lines of spurious pairs have little noise where there are many pr
     CHECK(std::sqrt(squares / sum) < 0.3);
 }
 
-TEST_CASE("the width of the photopeak is not that of gammas above it", "[gammas]") {
-    const double sigma = 511 * resolution / config::fwhm_per_sigma;
-    std::mt19937_64 random(5);
-    std::normal_distribution<float> peak(511.0F, static_cast<float>(sigma));
-    std::normal_distribution<float> gamma(603.0F, static_cast<float>(sigma * std::sqrt(603.0 / 511)));
-    corrections::PhotopeakWidth clean;
-    corrections::PhotopeakWidth mixed;
-    for (int i = 0; i < 40'000; ++i) {
-        const float energy = peak(random);
-        clean.add(energy);
-        mixed.add(energy);
-        if (i % 20 == 0) mixed.add(gamma(random));
-    }
-    CHECK(clean.resolution_near_peak() == Approx(resolution).epsilon(0.03));
-    CHECK(mixed.resolution_near_peak() == Approx(resolution).epsilon(0.03));
-    CHECK(mixed.window({}).resolution > 1.15 * resolution);
+TEST_CASE("the prompt gammas of a nuclide do not widen the photopeak", "[gammas]") {
+    // Two hits that the window accepts make a pair, true or spurious.
+    const auto width = [&](const char* nuclide, double decays) {
+        const config::Scanner scanner = test::small_scanner();
+        std::map<std::uint64_t, std::vector<float>> energies;
+        for (const sim::TruthRecord& t :
+             test::record(scanner, config::make_calibration(scanner, {}), options_of(nuclide, decays)).truth)
+            if (t.true_energy >= 350 && t.true_energy < 650)
+                energies[t.annihilation].push_back(t.true_energy);
+        corrections::PhotopeakWidth photopeak;
+        for (const auto& [decay, hits] : energies)
+            if (hits.size() == 2)
+                for (const float energy : hits)
+                    photopeak.add(energy);
+        return photopeak.window(config::Energy{true, 350, 650}).resolution;
+    };
+    CHECK(width("F-18", 5e5) == Approx(resolution).epsilon(0.04));
+    CHECK(width("I-124", 2e6) == Approx(resolution).epsilon(0.04));
 }
