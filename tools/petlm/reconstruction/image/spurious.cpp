@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
+#include "tools/petlm/reconstruction/gammas/crystal_resolution.hpp"
 #include "tools/petlm/reconstruction/gammas/efficiency.hpp"
 #include "tools/petlm/reconstruction/projector/gaussian.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
@@ -30,13 +31,16 @@ corrections::Activity decays_of(const Grid& grid, std::vector<float> image, net:
 }
 
 gammas::GammaModel gamma_model_of(const Setup& setup, const Part& part, const PartLines& lines,
-                                  const ImageCounts& counts, const config::Nuclide& nuclide) {
+                                  const corrections::PhotopeakWidth& photopeak,
+                                  const config::Nuclide& nuclide) {
     const auto& rules = part.coverage.rules;
     const corrections::LineFactors& factors = lines.factors();
     gammas::GammaModel model{setup.scanner, factors.object(), nuclide, {}, {}, {}, {}, {}, {}};
-    model.crystals.deep = factors.depth().typical_mm() > 0;
-    model.pairs = model.gammas = counts.photopeak.window(rules.energy);
-    model.pairs.resolution = model.gammas.resolution = counts.photopeak.resolution_near_peak();
+    model.crystals = corrections::crystal_model(setup.source.run(), factors.depth());
+    model.pairs = photopeak.window(rules.energy);
+    model.pairs.resolution =
+        gammas::resolution_of_one_crystal(setup.scanner, model.crystals, photopeak.resolution_near_peak());
+    model.gammas.resolution = model.pairs.resolution;
     model.multiples = rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
     if (factors.normalised()) model.relative = factors.file().efficiency;
     return model;
@@ -55,7 +59,7 @@ SpuriousOfRun spurious_of(Setup& setup, const Part& part, const PartLines& lines
         counts.prompts == 0)
         return {};
     const gammas::GammaModel model =
-        gamma_model_of(setup, part, lines, counts, *config::find_nuclide(stated->nuclide));
+        gamma_model_of(setup, part, lines, counts.photopeak, *config::find_nuclide(stated->nuclide));
     const corrections::OfPair found = found_pairs(setup, lines);
     const auto singles = petlm::singles_in(setup.source.target(), part.coverage);
     SpuriousOfRun out;

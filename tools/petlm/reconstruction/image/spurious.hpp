@@ -19,10 +19,11 @@ namespace petacq::image {
 /// the crystals many more gammas are seen.
 corrections::Activity decays_of(const Grid& grid, std::vector<float> image, net::WorkerPool& pool);
 
-/// Of the pairs of a part of a run. The window of the gammas is left to the caller. `setup` and `lines` must
-/// outlive it.
+/// Of the pairs of a part of a run, with the width of the photopeak near 511 keV in `photopeak`. The window
+/// of the gammas is left to the caller. `setup` and `lines` must outlive it.
 gammas::GammaModel gamma_model_of(const Setup& setup, const Part& part, const PartLines& lines,
-                                  const ImageCounts& counts, const config::Nuclide& nuclide);
+                                  const corrections::PhotopeakWidth& photopeak,
+                                  const config::Nuclide& nuclide);
 /// gammas::SpuriousPairs of what the run records. `setup` and `lines` must outlive it.
 corrections::OfPair found_pairs(const Setup& setup, const PartLines& lines);
 

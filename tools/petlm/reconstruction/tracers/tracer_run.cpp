@@ -34,10 +34,9 @@ image::MadeImage TracerRun::image(image::Setup& setup, const image::ImageCounts&
 }
 
 gammas::GammaModel TracerRun::gamma_model(const config::Nuclide& nuclide) const {
-    gammas::GammaModel model = image::gamma_model_of(setup_, part_, lines_, counts_.pairs, nuclide);
+    gammas::GammaModel model = image::gamma_model_of(setup_, part_, lines_, counts_.photopeak, nuclide);
     model.gammas.lower = counts_.rules.lower_keV;
     model.gammas.upper = counts_.rules.upper_keV;
-    model.pairs.resolution = model.gammas.resolution = counts_.resolution;
     model.policy = counts_.rules.policy;
     return model;
 }

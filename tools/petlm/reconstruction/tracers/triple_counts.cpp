@@ -64,7 +64,7 @@ TripleCounts::TripleCounts(image::Setup& setup)
     }
     for (image::ImageCounts* counts : {&pairs, &coincident, &delayed})
         counts->finish();
-    resolution = coincident.photopeak.resolution_near_peak();
+    photopeak = coincident.photopeak;
     // All expect the randoms and the energies of the run.
     for (image::ImageCounts* counts : {&coincident, &delayed}) {
         counts->delayeds = pairs.delayeds;

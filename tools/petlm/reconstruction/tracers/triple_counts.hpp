@@ -19,10 +19,9 @@ struct TripleCounts {
     image::ImageCounts pairs;
     image::ImageCounts coincident;
     image::ImageCounts delayed;
-    /// As of corrections::EnergyWindow, from the pairs of triples, which hardly hold gammas. All pairs hold
-    /// more or less of them, as the tracers differ, and so would tell the run of one tracer alone another
-    /// width than the scan of both.
-    double resolution = 0;
+    /// Of the pairs of triples, which hardly hold gammas. All pairs hold more or less of them, as the tracers
+    /// differ, and so would tell the run of one tracer alone another width than the scan of both.
+    corrections::PhotopeakWidth photopeak;
 
   private:
     void share_randoms(std::uint32_t window_ticks);
