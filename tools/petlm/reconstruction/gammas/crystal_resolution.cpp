@@ -12,7 +12,8 @@ namespace petacq::gammas {
 namespace {
 
 constexpr std::size_t photons = 200'000;
-constexpr std::size_t enough_energies = 1000;
+constexpr int draws = 10;  // of what is found of one hit: most hits have 511 keV
+constexpr std::size_t enough_energies = 10'000;
 constexpr double least_energy = 300;  // keV; what is found near the photopeak has more
 constexpr double least_resolution = 0.01;
 constexpr int halvings = 10;
@@ -34,7 +35,8 @@ std::vector<PeakEnergy> energies_found(const config::Scanner& scanner,
         crystals.follow({{0, 0, 0}, sim::isotropic(random)}, corrections::photopeak, random, deposits);
         crystals.hits(deposits, hits);
         for (const corrections::CrystalHit& hit : hits)
-            if (hit.energy > least_energy) out.push_back({hit.energy, random.normal()});
+            for (int draw = 0; draw < draws && hit.energy > least_energy; ++draw)
+                out.push_back({hit.energy, random.normal()});
     }
     return out;
 }
