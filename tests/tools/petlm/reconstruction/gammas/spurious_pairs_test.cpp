@@ -199,7 +199,7 @@ TEST_CASE("crystals that differ let more gammas into a narrow window, as in the 
         truth.pairs, pool);
     spurious.scale_to(truth.pairs);
     CAPTURE(truth.pairs, truth.all(), spurious.total());
-    // Without the spread there would be a third less.
+    // Without the spread there would be a quarter less.
     CHECK(std::abs(spurious.total() - truth.all()) < 0.05 * truth.all() + 2.5 * std::sqrt(truth.all()));
 }
 
