@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/factor_spread.hpp"
 #include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
@@ -27,6 +28,7 @@ CalibrationInUse in_use_now(const config::Calibration& calibration, const std::f
             said(calibration, "made_by"),
             said(calibration, "created_utc"),
             calibration.coincidence_fwhm_ps(),
+            config::factor_spread(calibration),
             std::chrono::system_clock::now()};
 }
 

@@ -17,6 +17,7 @@ struct CalibrationInUse {
     std::string made_by;                          ///< the program, as the file says; empty: it does not
     std::string created_utc;                      ///< likewise
     std::optional<double> coincidence_fwhm_ps;    ///< time resolution of a pair, likewise
+    double energy_factor_spread;                  ///< config::factor_spread()
     std::chrono::system_clock::time_point taken;  ///< when it came into use
 };
 

@@ -120,6 +120,7 @@ nlohmann::json Run::description() const {
     content["scanner"] = config::to_json(*setting_.scanner);
     content["calibration_sha256"] = setting_.calibration.sha256;
     if (const auto fwhm = setting_.calibration.coincidence_fwhm_ps) content["coincidence_fwhm_ps"] = *fwhm;
+    content["energy_factor_spread"] = setting_.calibration.energy_factor_spread;
     if (!request_.replayed.empty()) content["replayed"] = request_.replayed;
     return content;
 }

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "config/factor_spread.hpp"
 #include "config/scanner/arrangement.hpp"
 #include "tests/config/helpers.hpp"
 #include "tests/support/catch.hpp"
@@ -106,6 +107,26 @@ TEST_CASE("factors follow the model") {
     CHECK(offsets.size() == 15);
     CHECK(*offsets.begin() == -7);
     CHECK(*offsets.rbegin() == 7);
+}
+
+TEST_CASE("the spread of factors within units tells the model, whatever units and bad crystals do") {
+    const auto s = config::load_scanner(example("small.scanner.json"));
+    config::CalibrationModel model;
+    model.bins = 256;
+    model.energy_spread = 0.06;
+    auto c = config::make_calibration(s, model);
+    CHECK(config::factor_spread(c) == Approx(0.06).epsilon(0.1));
+    const std::size_t of_unit = std::size_t{s.geometry.crystals_per_du()} * c.bins;
+    for (std::size_t i = 0; i < c.energy_factor.size(); ++i) {
+        if (i / of_unit % 2 == 0) c.energy_factor[i] *= 1.5F;
+        if (i / c.bins % 50 == 7) c.energy_factor[i] = 0;
+        if (i / c.bins % 50 == 20) c.energy_factor[i] *= 8;
+    }
+    CHECK(config::factor_spread(c) == Approx(0.06).epsilon(0.2));
+    std::fill(c.energy_factor.begin(), c.energy_factor.end(), 0.25F);
+    CHECK(config::factor_spread(c) == 0);
+    c.energy_factor.clear();
+    CHECK(config::factor_spread(c) == 0);
 }
 
 TEST_CASE("the same seed gives the same tables, another seed others") {

@@ -7,6 +7,7 @@
 #include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/nema/crystal_pairs.hpp"
+#include "tools/petlm/reconstruction/gammas/crystal_resolution.hpp"
 #include "tools/petlm/reconstruction/gammas/efficiency.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
 
@@ -36,7 +37,7 @@ corrections::Activity line_source(double from_axis_mm, double length_mm) {
 }
 
 NemaSpurious::NemaSpurious(const NemaRun& run, const SliceBins& bins, const config::DepthOfInteraction& depth)
-    : run_(run), bins_(bins), deep_(depth.typical_mm() > 0) {
+    : run_(run), bins_(bins), crystals_(corrections::crystal_model(run.source().run(), depth)) {
     const std::string& nuclide = run.activity().nuclide;
     if (config::prompt_gamma_note(nuclide).empty() || run.scanner().rotation) return;
     nuclide_ = config::find_nuclide(nuclide);
@@ -52,6 +53,7 @@ NemaSpurious::NemaSpurious(const NemaRun& run, const SliceBins& bins, const conf
         },
         "energies");
     window_ = photopeak.window(run.coverage().rules.energy);
+    window_.resolution = gammas::resolution_of_one_crystal(run.scanner(), crystals_, window_);
 }
 
 std::string NemaSpurious::sentence() const {
@@ -68,8 +70,7 @@ NemaSpurious::ExpectedSpurious NemaSpurious::expect(const petlm::Interval& inter
     if (!any() || !(pairs > 0)) return out;
     const daemon::Coverage part = run_.part(interval);
     const config::Scanner& scanner = run_.scanner();
-    gammas::GammaModel model{scanner, object, *nuclide_, {}, window_, window_, {}, {}, {}};
-    model.crystals.deep = deep_;
+    gammas::GammaModel model{scanner, object, *nuclide_, crystals_, window_, window_, {}, {}, {}};
     model.multiples = part.rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
     const gpu::PairRule rule = petlm::pair_rule(run_.source(), scanner.geometry);
     const corrections::OfPair found = [&rule](std::uint32_t a, std::uint32_t b) {

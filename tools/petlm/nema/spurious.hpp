@@ -46,7 +46,7 @@ class NemaSpurious {
     const NemaRun& run_;
     const SliceBins& bins_;
     const config::Nuclide* nuclide_ = nullptr;
-    bool deep_;
+    corrections::CrystalModel crystals_;
     corrections::EnergyWindow window_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "config/scanner/crystal_material.hpp"
 #include "tools/petlm/reconstruction/corrections/module_losses.hpp"
@@ -12,6 +13,9 @@ namespace petacq::corrections {
 namespace {
 
 constexpr double absorbed_below = 20;  // keV
+constexpr double largest_spread = 0.3;
+constexpr double least_factor = 0.1;
+constexpr double half_crystal = 0.49;  // so that all of its light is found in it
 
 /// Of all layers of all types.
 std::vector<sim::CrystalAttenuation> attenuations_of(const config::Arrangement& arrangement) {
@@ -35,6 +39,15 @@ std::uint32_t nearest(const config::CrystalRow& row, double place) {
 
 }  // namespace
 
+CrystalModel crystal_model(const nlohmann::json& run, const config::DepthOfInteraction& depth) {
+    CrystalModel out;
+    out.deep = depth.typical_mm() > 0;
+    if (!run.is_object()) return out;
+    const auto stated = run.value("energy_factor_spread", nlohmann::json());
+    if (stated.is_number()) out.factor_spread = std::clamp(stated.get<double>(), 0.0, largest_spread);
+    return out;
+}
+
 Crystals::Crystals(const config::Scanner& scanner, const CrystalModel& model)
     : finder_(scanner), deep_(model.deep), scatters_(model.scatters), of_unit_(scanner.geometry.crystals) {
     if (scanner.is_ring()) {
@@ -47,11 +60,17 @@ Crystals::Crystals(const config::Scanner& scanner, const CrystalModel& model)
         modules_.emplace(*finder_.modules(), attenuations_of(*arrangement_));
         units_ = petlm::units_of_crystals(scanner.geometry);
     }
+    if (!(model.factor_spread > 0)) return;
+    sim::Random random(1, sim::Purpose::calibration, 0);
+    factors_.resize(scanner.geometry.crystal_count());
+    for (float& factor : factors_)
+        factor = static_cast<float>(std::max(least_factor, 1 + model.factor_spread * random.normal()));
 }
 
 void Crystals::follow(const sim::Ray& ray, double energy, sim::Random& random, Deposits& deposits) const {
     if (!deep_) {
-        if (const auto entry = finder_.find(ray.at, ray.direction)) leave(entry->crystal, energy, deposits);
+        if (const auto entry = finder_.find(ray.at, ray.direction))
+            leave(entry->crystal, energy, random, deposits);
     } else if (ring_) {
         follow_in_ring(ray, energy, random, deposits);
     } else {
@@ -90,15 +109,17 @@ double Crystals::interact(std::uint32_t crystal, double photo_share, double ener
         ray.direction = sim::turned(ray.direction, cosine, sim::azimuth(random));
         if (after < absorbed_below) after = 0;
     }
-    leave(crystal, energy - after, deposits);
+    leave(crystal, energy - after, random, deposits);
     return after;
 }
 
-void Crystals::leave(std::uint32_t crystal, double energy, Deposits& deposits) const {
+void Crystals::leave(std::uint32_t crystal, double energy, sim::Random& random, Deposits& deposits) const {
     std::uint32_t row = 0;
     std::uint32_t column = 0;
     double along = 0;
     double across = 0;
+    double along_size = 1;
+    double across_size = 1;
     if (ring_) {
         const std::uint32_t ring = crystal / in_ring_;
         const std::uint32_t around = crystal % in_ring_;
@@ -112,8 +133,15 @@ void Crystals::leave(std::uint32_t crystal, double energy, Deposits& deposits) c
         column = units_[crystal];
         along = layer.z.centres[at.row];
         across = layer.y.centres[at.column];
+        along_size = layer.z.sizes[at.row];
+        across_size = layer.y.sizes[at.column];
     }
-    deposits.add({row, column, energy, energy * along, energy * across, crystal, energy});
+    if (!factors_.empty()) {
+        along += half_crystal * along_size * random.symmetric();
+        across += half_crystal * across_size * random.symmetric();
+    }
+    deposits.add(
+        {row, column, energy, energy / factor(crystal), energy * along, energy * across, crystal, energy});
 }
 
 void Crystals::Deposits::add(const InUnit& part) {
@@ -125,6 +153,7 @@ void Crystals::Deposits::add(const InUnit& part) {
         return;
     }
     unit->energy += part.energy;
+    unit->light += part.light;
     unit->along += part.along;
     unit->across += part.across;
     if (part.of_strongest > unit->of_strongest) {
@@ -154,8 +183,10 @@ std::uint32_t Crystals::found_in(const Deposits::InUnit& unit) const {
 
 void Crystals::hits(const Deposits& deposits, std::vector<CrystalHit>& out) const {
     out.clear();
-    for (const auto& unit : deposits.units_)
-        out.push_back({found_in(unit), unit.energy});
+    for (const auto& unit : deposits.units_) {
+        const std::uint32_t crystal = found_in(unit);
+        out.push_back({crystal, factors_.empty() ? unit.energy : unit.light * factor(crystal)});
+    }
 }
 
 }  // namespace petacq::corrections

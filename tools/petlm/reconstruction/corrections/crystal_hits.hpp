@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <vector>
 
 #include "config/scanner/arrangement.hpp"
+#include "config/scanner/depth_of_interaction.hpp"
 #include "config/scanner/scanner.hpp"
 #include "tools/geometry/hit_finder.hpp"
 #include "tools/petsim/physics/attenuation.hpp"
@@ -30,12 +32,21 @@ struct CrystalModel {
     /// Whether a photon may leave a part of its energy and fly on. Real ones do; else a crystal absorbs it
     /// where it first interacts.
     bool scatters = true;
+    /// Relative standard deviation of the energy factors of the crystals of a unit (config::factor_spread). A
+    /// hit gets the factor of the crystal where it is found, also for the light of the others.
+    double factor_spread = 0;
 };
+
+/// `run`: run.json, whose energy_factor_spread holds for the crystals; null or of an earlier version: they
+/// are taken as equal.
+CrystalModel crystal_model(const nlohmann::json& run, const config::DepthOfInteraction& depth);
 
 /// A photon is absorbed in a crystal, or leaves the energy of a Compton scatter there and flies on, until it
 /// leaves the scanner. What it leaves in one detector unit is one hit: the energies add up, and the place is
 /// their mean, weighted by them; in a unit with layers, in that layer which has the most. So some hits have a
-/// part of the energy, some lie in another crystal, and a photon may leave two. Thread-safe.
+/// part of the energy, some lie in another crystal, and a photon may leave two. Where the factors of crystals
+/// differ, hits of several crystals are found with another energy than they have; light then comes from
+/// anywhere in its crystal, as the crystal where a hit is found matters for its energy. Thread-safe.
 class Crystals {
   public:
     Crystals(const config::Scanner& scanner, const CrystalModel& model);
@@ -57,6 +68,7 @@ class Crystals {
             std::uint32_t row;     ///< of units, along the axis
             std::uint32_t column;  ///< around the ring; in the long form the unit
             double energy;
+            double light;  ///< energy / factor
             double along;  ///< crystals, in the long form mm in the module, times the energy
             double across;
             std::uint32_t strongest;  ///< the crystal with the largest part of the energy
@@ -76,13 +88,17 @@ class Crystals {
     /// What is left of the energy after an interaction in the crystal, which the rest is left in.
     double interact(std::uint32_t crystal, double photo_share, double energy, sim::Ray& ray,
                     sim::Random& random, Deposits& deposits) const;
-    void leave(std::uint32_t crystal, double energy, Deposits& deposits) const;
+    void leave(std::uint32_t crystal, double energy, sim::Random& random, Deposits& deposits) const;
+    [[nodiscard]] double factor(std::uint32_t crystal) const {
+        return factors_.empty() ? 1 : static_cast<double>(factors_[crystal]);
+    }
     /// Of the layer of the strongest, the crystal nearest to the mean place.
     [[nodiscard]] std::uint32_t found_in(const Deposits::InUnit& unit) const;
 
     geometry::HitFinder finder_;
     bool deep_;
     bool scatters_;
+    std::vector<float> factors_;  ///< [crystal] keV for each light; empty: 1
     // Of a ring.
     std::optional<sim::CrystalRing> ring_;
     std::optional<sim::Attenuation> attenuation_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
+#include "tools/petlm/reconstruction/gammas/crystal_resolution.hpp"
 #include "tools/petlm/reconstruction/gammas/efficiency.hpp"
 #include "tools/petlm/reconstruction/projector/gaussian.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
@@ -34,8 +35,10 @@ gammas::GammaModel gamma_model_of(const Setup& setup, const Part& part, const Pa
     const auto& rules = part.coverage.rules;
     const corrections::LineFactors& factors = lines.factors();
     gammas::GammaModel model{setup.scanner, factors.object(), nuclide, {}, {}, {}, {}, {}, {}};
-    model.crystals.deep = factors.depth().typical_mm() > 0;
-    model.pairs = model.gammas = counts.photopeak.window(rules.energy);
+    model.crystals = corrections::crystal_model(setup.source.run(), factors.depth());
+    model.pairs = counts.photopeak.window(rules.energy);
+    model.pairs.resolution = gammas::resolution_of_one_crystal(setup.scanner, model.crystals, model.pairs);
+    model.gammas = model.pairs;
     model.multiples = rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
     if (factors.normalised()) model.relative = factors.file().efficiency;
     return model;

@@ -1,5 +1,6 @@
 // Images of real runs and of their parts: one activity, whatever part is taken and whatever was lost.
 #include "config/calibration.hpp"
+#include "config/factor_spread.hpp"
 #include "tests/tools/petlm/reconstruction/scans.hpp"
 
 namespace petacq::test {
@@ -124,7 +125,9 @@ TEST_CASE(
     scans.acquire("r",
                   "--cylinder 0,0,0,22,30,3 --cold 8,0,0,5,30 --object 0,0,0,22,30 --time-resolution-ps 70 "
                   "--duration-s 2 --seed 11");
-    CHECK(json::parse(read_file(scans.dir / "data/r/run.json")).at("coincidence_fwhm_ps") == 99);
+    const json run = json::parse(read_file(scans.dir / "data/r/run.json"));
+    CHECK(run.at("coincidence_fwhm_ps") == 99);
+    CHECK(run.at("energy_factor_spread") == config::factor_spread(calibration));
     struct Made {
         double warm;
         double cold;
