@@ -39,6 +39,7 @@ struct Example {
     double max_error = 0.03;                    ///< of the mean
     Chain::Medium filled = Chain::Medium::air;  ///< the cylinder `even`
     bool one_ring = false;                      ///< of the modules along the axis
+    std::optional<ImageSize> fine{};  ///< of the points, whose counts lie in few voxels; else as image
 };
 
 json scanner_of(const Example& e) {
@@ -133,7 +134,8 @@ void check_example(const Example& e) {
         const std::string name = "point" + std::to_string(&point - e.points.data());
         chain.simulate(name, 2, {"--seed", "6", "--scatter", "0", "--point", at});
         chain.send(name, name);
-        const double offset = offset_of(chain.image(name, e.image, "quantitative.h5", {}), point);
+        const double offset =
+            offset_of(chain.image(name, e.fine.value_or(e.image), "quantitative.h5", {}), point);
         CHECK(offset < 0.2);
         std::cout << ' ' << offset;
     }
@@ -252,7 +254,8 @@ TEST_CASE("image in kBq/ml: total-body", "[.long][arrangements]") {
                    .even = {{{0, 0, 0}, 150, 2400, 12}, 29},
                    .known = {{{0, 0, 0}, 100, 1500, 4}, 10},
                    .body = {{{40, -30, 10}, 80, 1000, 4}, 10},
-                   .image = {4, 400},
+                   .image = {8, 400},
                    .seen_mm = 900,
-                   .points = {{20, -30, 10}, {-60, 40, -630}}});
+                   .points = {{20, -30, 10}, {-60, 40, -630}},
+                   .fine = ImageSize{4, 400}});
 }
