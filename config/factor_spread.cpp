@@ -13,7 +13,7 @@ namespace {
 constexpr double usual_keV = 511;                // NOLINT(readability-identifier-naming): the unit
 constexpr double sigmas_of_median = 1 / 0.6745;  // of the absolute values of a normal distribution
 
-/// Of the bin in which 511 keV lie; 0: none.
+/// The factor of the bin in which 511 keV lie; 0 if there is none.
 double factor_at_511(const float* factors, std::uint32_t bins) {
     for (std::uint32_t bin = 0; bin < bins; ++bin) {
         const double end = (bin + 1.0) * adc_per_bin * static_cast<double>(factors[bin]);

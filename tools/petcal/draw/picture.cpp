@@ -157,8 +157,8 @@ class Numbers {
   public:
     Numbers(cairo_t* cairo, const std::vector<Face>& faces) : cairo_(cairo), faces_(faces), seen_(faces) {}
 
-    /// As the page: whole labels in the middle of front or back, then anywhere, then labels that are too
-    /// large.
+    /// The order is that of the page: whole labels in the middle of front or back, then whole labels
+    /// anywhere, then labels that are too large.
     void show() {
         cairo_set_font_size(cairo_, 9);
         for (auto face = faces_.rbegin(); face != faces_.rend(); ++face)

@@ -202,13 +202,13 @@ TEST_CASE("arrangement model: a share of about a module gives efficiencies and f
                                          crystals * crystals / (2 * share));
     CAPTURE(share, few.share());
     const std::vector<double> even(scanner.geometry.crystal_count(), 1);
-    estimate::LineCounts counts = test::exact_counts(all, even, all.even_factors(), 1e7);
+    const estimate::LineCounts counts = test::exact_counts(all, even, all.even_factors(), 1e7);
     const auto fit = fit_normalisation(few, counts, {});
     CAPTURE(fit.chi_square, fit.excess, fit.one_sided[0], fit.one_sided[1]);
     config::Moments ratio;
     for (const double efficiency : fit.crystals.efficiency)
         ratio.add(efficiency);
-    CHECK(ratio.spread() < 0.2);  // by the few lines of each crystal
+    CHECK(ratio.spread() < 0.2);  // each crystal has few lines
     CHECK(fit.excess < 0.1);
 }
 

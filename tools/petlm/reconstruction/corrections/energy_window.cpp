@@ -18,7 +18,7 @@ constexpr double peak_sigmas = 2.5;  // half the width of the photopeak
 constexpr double least_resolution = 0.01;
 constexpr double largest_resolution = 0.5;
 
-/// Of energies by keV.
+/// How often each whole keV was found.
 struct Spectrum {
     std::span<const std::uint64_t> counts;
     double lower = 0;  ///< keV; those below, or not below `upper`, are not accepted
@@ -29,7 +29,7 @@ struct Spectrum {
 using Heights = Eigen::Vector3d;
 using Shapes = Eigen::Matrix<double, Eigen::Dynamic, 3>;
 
-/// What each adds to the counts of each keV, for a height of 1.
+/// What the peak, the step and the gammas add to the counts of each keV if their height is 1.
 Shapes shapes_of(const Eigen::VectorXd& energies, double resolution) {
     constexpr double gamma = 603;  // keV
     const double sigma = resolution / fwhm_per_sigma * photopeak;

@@ -176,7 +176,7 @@ TEST_CASE("spurious pairs are as many as in the truth, on the same lines", "[gam
 }
 
 TEST_CASE("crystals that differ let more gammas into a narrow window, as in the truth", "[gammas]") {
-    // Of the gammas of 603 keV, hits in several crystals are found below 570 keV.
+    // Many gammas of 603 keV whose hit lies in several crystals are found below 570 keV.
     constexpr double spread = 0.1;
     constexpr corrections::EnergyWindow narrow{440, 570, resolution};
     const config::Scanner scanner = test::small_scanner();
@@ -215,7 +215,7 @@ TEST_CASE("the width of the photopeak has a share of crystals that differ", "[ga
     for (const sim::TruthRecord& t : run.truth)
         peak.add(t.energy);
     const corrections::EnergyWindow found = peak.window(config::Energy{true, 350, 650});
-    CHECK(found.resolution > 1.015 * resolution);
+    CHECK(found.resolution > 1.03 * resolution);
     CHECK(gammas::resolution_of_one_crystal(scanner, {true, true, spread}, found) ==
           Approx(resolution).epsilon(0.025));
     CHECK(gammas::resolution_of_one_crystal(scanner, {true, true}, found) == found.resolution);
