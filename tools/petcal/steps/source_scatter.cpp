@@ -83,7 +83,8 @@ double subtract_scatter(const config::Scanner& scanner, const estimate::ScanMode
         return model.counts(a, b) ? 0 : 1;
     };
     detection.crystals.deep = model.scan().depth.typical_mm() > 0;
-    corrections::simulate_by_energies(scanner, object, activity, detection, annihilations_to_choose, pool);
+    detection.crystals.scatters = corrections::scatters_in_crystals(scanner, object, activity, detection,
+                                                                    annihilations_to_choose, pool);
     const auto annihilations = static_cast<std::size_t>(
         std::clamp(annihilations_per_count * counts.total, least_annihilations, most_annihilations));
     const corrections::ScatterSimulation simulation(scanner, object, activity, detection, annihilations,

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "config/scanner/arrangement.hpp"
+#include "config/scanner/scanner.hpp"
 
 namespace petacq::corrections {
 
-/// Crystals of a ring, or places on the modules of other arrangements, about a twelfth of the radius of the
-/// scanner apart around the axis and a sixth along it. Between them is bilinear interpolation, along both
-/// sides of the modules. The layers of a module share its nodes. Thread-safe.
+/// Places on the modules, about a twelfth of the radius of the scanner apart around the axis and a sixth
+/// along it, or more if there were too many; the outermost crystals of a module lie on the outermost ones.
+/// Between them is bilinear interpolation, along both sides of the modules. The layers of a module share its
+/// nodes, and modules that go on in about the same direction those where they meet. Thread-safe.
 class ScatterNodes {
   public:
     explicit ScatterNodes(const config::Scanner& scanner);
@@ -21,48 +23,23 @@ class ScatterNodes {
         std::uint32_t node;
         float share;
     };
+    using Corners = std::array<Corner, 4>;
     /// Those around a crystal; their shares add up to 1.
-    [[nodiscard]] std::array<Corner, 4> corners(std::uint32_t crystal) const;
+    [[nodiscard]] const Corners& corners(std::uint32_t crystal) const { return corners_[crystal]; }
     [[nodiscard]] std::uint32_t count() const { return nodes_; }
-    [[nodiscard]] std::uint32_t crystals() const { return crystals_; }
+    [[nodiscard]] std::uint32_t crystals() const { return static_cast<std::uint32_t>(corners_.size()); }
     /// Of crystals that absorb photons alike: a layer of a type of modules.
-    [[nodiscard]] std::uint32_t class_of(std::uint32_t crystal) const;
+    [[nodiscard]] std::uint32_t class_of(std::uint32_t crystal) const { return class_of_[crystal]; }
     [[nodiscard]] std::uint32_t classes() const { return classes_; }
 
   private:
-    /// Between two nodes of one direction: the share of the upper one.
-    struct Between {
-        std::uint32_t below;
-        std::uint32_t above;
-        float share;
-    };
-    struct OfLayer {
-        std::vector<Between> across;  ///< [column]
-        std::vector<Between> along;   ///< [row]
-        std::uint32_t of_class = 0;
-    };
-    void use_ring(const config::Scanner& scanner);
-    void use_modules(double apart_across_mm, double apart_along_mm);
-    /// Those of a row of crystals that are nodes; the first and the last one included.
-    static std::vector<std::uint32_t> nodes_among(std::uint32_t crystals, double pitch_mm, double apart_mm);
-    /// [crystal of the row]
-    static std::vector<Between> between(const std::vector<std::uint32_t>& nodes);
+    /// Places nodes so far apart.
+    void place(const config::Arrangement& arrangement, double apart_across_mm, double apart_along_mm);
 
-    std::uint32_t crystals_;
+    std::vector<Corners> corners_;         ///< [crystal]
+    std::vector<std::uint32_t> class_of_;  ///< [crystal]
     std::uint32_t nodes_ = 0;
     std::uint32_t classes_ = 1;
-    // Of a ring.
-    std::uint32_t in_ring_ = 0;
-    std::uint32_t in_module_ = 0;
-    std::uint32_t columns_ = 0;    ///< of nodes in a module
-    std::uint32_t node_ring_ = 0;  ///< nodes in a ring
-    std::vector<Between> across_;  ///< [crystal of a module across]
-    std::vector<Between> along_;   ///< [ring]
-    // Of other arrangements.
-    std::shared_ptr<const config::Arrangement> arrangement_;
-    std::vector<std::uint32_t> first_node_;     ///< [module]
-    std::vector<std::uint32_t> nodes_along_;    ///< [type]
-    std::vector<std::vector<OfLayer>> layers_;  ///< [type][layer]
 };
 
 /// How many pairs each two crystals have, held at the nodes around them. Crystals of the same place in layers
@@ -79,7 +56,7 @@ class NodePairs {
     void finish();
     /// Of two crystals, in either order. After finish().
     [[nodiscard]] double counts(std::uint32_t a, std::uint32_t b) const;
-    [[nodiscard]] std::uint32_t crystals() const { return nodes_.crystals(); }
+    [[nodiscard]] std::uint32_t crystals() const { return nodes_->crystals(); }
 
   private:
     /// How many hits a crystal of each class has, relative to the mean of all crystals.
@@ -87,10 +64,10 @@ class NodePairs {
     /// Divides what the nodes hold by the number of pairs of crystals that share it.
     void per_pair();
 
-    ScatterNodes nodes_;
-    std::vector<float> values_;     ///< [node a][node b]
-    std::vector<double> hits_;      ///< [ScatterNodes::class_of]
-    std::vector<double> of_class_;  ///< likewise
+    std::shared_ptr<const ScatterNodes> nodes_;  ///< copies share them
+    std::vector<float> values_;                  ///< [node a][node b]
+    std::vector<double> hits_;                   ///< [ScatterNodes::class_of]
+    std::vector<double> of_class_;               ///< likewise
 };
 
 }  // namespace petacq::corrections

@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::size_t pieces = 8;        // of the annihilations, whatever the number of threads
 constexpr double least_accepted = 1e-4;  // a photon that the window accepts less often is lost
+constexpr double margin = 1.1;           // of the annihilations that a variance seems to need
+constexpr double most_growth = 16;       // of the annihilations at once: a large variance is known badly
 constexpr int tries = 50;                // to draw a point of a voxel inside the object
 
 /// What depends on the energy of a photon alone, by whole keV.
@@ -64,22 +66,18 @@ class Histories {
     }
     [[nodiscard]] bool any() const { return !object_.empty() && !until_.empty() && until_.back() > 0; }
 
-    /// Those from `begin` to `end` of `count`; calls one of both functions with (a, b, weight, chance that it
-    /// is found) for each pair; a and b are numbers of crystals at an angle.
+    /// So many, spread over the whole activity; calls one of both functions with (a, b, weight, chance that
+    /// it is found) for each pair; a and b are numbers of crystals at an angle.
     template <class Unscattered, class Scattered>
-    ScatterSimulation::Sums follow(std::size_t begin, std::size_t end, std::size_t count, sim::Random random,
-                                   Unscattered&& unscattered, Scattered&& scattered_pair) const {
+    ScatterSimulation::Sums follow(std::size_t count, sim::Random random, Unscattered&& unscattered,
+                                   Scattered&& scattered_pair) const {
         ScatterSimulation::Sums sums;
         CoarseObject::Way ways[2];  // NOLINT(modernize-avoid-c-arrays)
         std::size_t voxel = 0;
         Arrived arrived;
-        for (std::size_t i = begin; i < end; ++i) {
+        for (std::size_t i = 0; i < count; ++i) {
             const double place =
                 (static_cast<double>(i) + random.uniform()) / static_cast<double>(count) * until_.back();
-            if (i == begin) {
-                const auto first = std::upper_bound(until_.begin(), until_.end(), place);
-                voxel = static_cast<std::size_t>(first - until_.begin());
-            }
             while (voxel + 1 < until_.size() && until_[voxel] <= place)
                 ++voxel;
             arrived.angle = draw_angle(random);
@@ -210,6 +208,36 @@ class Histories {
     std::vector<double> until_angle_;  ///< [angle] likewise of the shares
 };
 
+/// Of counts() of these pairs: the mean of its variance, divided by that of its square. From the difference
+/// of two halves of the annihilations, which know nothing of each other. Infinite if they agree in no pair.
+double variance_of(const std::vector<NodePairs>& of_pieces, std::span<const image::Pair> pairs) {
+    if (pairs.empty()) return std::numeric_limits<double>::infinity();
+    NodePairs odd = of_pieces[0];
+    NodePairs even = of_pieces[1];
+    for (std::size_t part = 2; part < of_pieces.size(); ++part)
+        (part % 2 == 0 ? odd : even).add(of_pieces[part]);
+    odd.finish();
+    even.finish();
+    double difference = 0;
+    double product = 0;
+    for (const image::Pair p : pairs) {
+        const double one = odd.counts(p.a % odd.crystals(), p.b % odd.crystals());
+        const double other = even.counts(p.a % even.crystals(), p.b % even.crystals());
+        difference += (one - other) * (one - other);
+        product += one * other;
+    }
+    return product > 0 ? difference / (4 * product) : std::numeric_limits<double>::infinity();
+}
+
+/// Annihilations still needed after so many.
+std::size_t more_annihilations(std::size_t done, const ScatterPrecision& wanted, double variance) {
+    if (wanted.pairs.empty() || variance <= wanted.variance) return 0;
+    const double factor = std::min(margin * variance / wanted.variance, most_growth);
+    const double all =
+        std::min(factor * static_cast<double>(done), static_cast<double>(wanted.most_annihilations));
+    return static_cast<std::size_t>(all) - done;
+}
+
 }  // namespace
 
 double taken_of_three(config::MultiplesPolicy policy) {
@@ -230,30 +258,35 @@ double taken_of_three(config::MultiplesPolicy policy) {
 
 ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
                                      const Activity& activity, const Detection& detection,
-                                     std::size_t annihilations, net::WorkerPool& pool)
+                                     std::size_t annihilations, net::WorkerPool& pool,
+                                     const ScatterPrecision& precision)
     : pairs_(scanner) {
     const Histories histories(scanner, object, activity, detection);
     if (!histories.any()) return;
     std::vector<Sums> sums(pieces);
     std::vector<NodePairs> pairs(pieces, pairs_);
-    std::vector<std::vector<double>> unscattered(pieces);
-    image::for_each_on(pool, pieces, [&](std::size_t piece) {
-        unscattered[piece].resize(detection.bins);
-        sums[piece] = histories.follow(
-            annihilations * piece / pieces, annihilations * (piece + 1) / pieces, annihilations,
-            sim::Random(1, sim::Purpose::events, piece),
-            [&](std::uint32_t a, std::uint32_t b, double weight, double found) {
-                if (detection.bins > 0) unscattered[piece][detection.bin_of(a, b)] += weight * found;
-            },
-            [&](std::uint32_t number_a, std::uint32_t number_b, double weight, double) {
-                pairs[piece].add(number_a % pairs_.crystals(), number_b % pairs_.crystals(), weight);
-            });
-    });
+    std::vector<std::vector<double>> unscattered(pieces, std::vector<double>(detection.bins));
+    std::size_t done = 0;
+    for (std::uint64_t batch = 0; annihilations > 0; ++batch) {
+        image::for_each_on(pool, pieces, [&](std::size_t piece) {
+            sums[piece] += histories.follow(
+                annihilations * (piece + 1) / pieces - annihilations * piece / pieces,
+                sim::Random(1, sim::Purpose::events, batch * pieces + piece),
+                [&](std::uint32_t a, std::uint32_t b, double weight, double found) {
+                    if (detection.bins > 0) unscattered[piece][detection.bin_of(a, b)] += weight * found;
+                },
+                [&](std::uint32_t number_a, std::uint32_t number_b, double weight, double) {
+                    pairs[piece].add(number_a % pairs_.crystals(), number_b % pairs_.crystals(), weight);
+                });
+        });
+        done += annihilations;
+        variance_ = variance_of(pairs, precision.pairs);
+        annihilations =
+            done < precision.most_annihilations ? more_annihilations(done, precision, variance_) : 0;
+    }
     unscattered_.resize(detection.bins);
     for (std::size_t piece = 0; piece < pieces; ++piece) {
-        sums_.scattered += sums[piece].scattered;
-        sums_.trues += sums[piece].trues;
-        sums_.low += sums[piece].low;
+        sums_ += sums[piece];
         for (std::size_t i = 0; i < unscattered_.size(); ++i)
             unscattered_[i] += unscattered[piece][i];
         pairs_.add(pairs[piece]);
@@ -261,21 +294,16 @@ ScatterSimulation::ScatterSimulation(const config::Scanner& scanner, const Atten
     pairs_.finish();
 }
 
-std::unique_ptr<ScatterSimulation> simulate_by_energies(const config::Scanner& scanner,
-                                                        const AttenuatingObject& object,
-                                                        const Activity& activity, Detection& detection,
-                                                        std::size_t annihilations, net::WorkerPool& pool) {
-    const auto follow = [&] {
-        return std::make_unique<ScatterSimulation>(scanner, object, activity, detection, annihilations, pool);
+bool scatters_in_crystals(const config::Scanner& scanner, const AttenuatingObject& object,
+                          const Activity& activity, Detection detection, std::size_t annihilations,
+                          net::WorkerPool& pool) {
+    if (!detection.crystals.deep || !detection.window.low_share) return true;
+    const auto difference = [&](bool scatters) {
+        detection.crystals.scatters = scatters;
+        const ScatterSimulation simulation(scanner, object, activity, detection, annihilations, pool);
+        return std::abs(*detection.window.low_share - simulation.low_share());
     };
-    auto out = follow();
-    if (!detection.crystals.deep || !detection.window.low_share) return out;
-    detection.crystals.scatters = false;
-    auto absorbed = follow();
-    const double low = *detection.window.low_share;
-    if (std::abs(low - absorbed->low_share()) < std::abs(low - out->low_share())) return absorbed;
-    detection.crystals.scatters = true;
-    return out;
+    return difference(true) <= difference(false);
 }
 
 }  // namespace petacq::corrections

@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "config/choices.hpp"
@@ -51,6 +52,14 @@ struct Detection {
     std::function<std::size_t(std::uint32_t a, std::uint32_t b)> bin_of{};
 };
 
+/// How well counts() of some pairs should be known. What divides by it, or by it and more, as EM does, is
+/// wrong on average where it is known badly, and not just uncertain.
+struct ScatterPrecision {
+    std::span<const image::Pair> pairs = {};  ///< empty: as the annihilations give it
+    double variance = 0;                      ///< of counts(), relative to their square
+    std::size_t most_annihilations = 0;
+};
+
 /// A Monte Carlo simulation. Annihilations are spread over the activity; in a voxel that the object fills in
 /// part, over this part. In each of them one photon is made to scatter in the object, with the weight that
 /// this has; after that both fly on as photons do, and may scatter more often (Compton scatter on free
@@ -66,11 +75,18 @@ class ScatterSimulation {
         double scattered = 0;
         double trues = 0;
         double low = 0;
+
+        Sums& operator+=(const Sums& other) {
+            scattered += other.scattered;
+            trues += other.trues;
+            low += other.low;
+            return *this;
+        }
     };
 
     ScatterSimulation(const config::Scanner& scanner, const AttenuatingObject& object,
                       const Activity& activity, const Detection& detection, std::size_t annihilations,
-                      net::WorkerPool& pool);
+                      net::WorkerPool& pool, const ScatterPrecision& precision = {});
 
     /// Scattered pairs that the crystals absorb and the window accepts, in the unit of scattered() and
     /// trues(), at all angles together. The order of the crystals does not matter.
@@ -83,6 +99,8 @@ class ScatterSimulation {
     [[nodiscard]] double trues() const { return sums_.trues; }
     /// The same by bin.
     [[nodiscard]] const std::vector<double>& unscattered() const { return unscattered_; }
+    /// The variance of counts() of the pairs of `precision`, relative to their square; infinite: unknown.
+    [[nodiscard]] double variance() const { return variance_; }
     /// The share of both that EnergyWindow::low_share is of the prompts.
     [[nodiscard]] double low_share() const { return sums_.low / (sums_.trues + sums_.scattered); }
 
@@ -90,14 +108,13 @@ class ScatterSimulation {
     NodePairs pairs_;
     std::vector<double> unscattered_;
     Sums sums_;
+    double variance_ = std::numeric_limits<double>::infinity();
 };
 
 /// Where photons fly into the crystals (CrystalModel::deep) and the window knows the share of low energies,
-/// the energies tell whether photons scatter there: simulates both, and keeps the one whose share is nearer,
-/// also in `detection`.
-std::unique_ptr<ScatterSimulation> simulate_by_energies(const config::Scanner& scanner,
-                                                        const AttenuatingObject& object,
-                                                        const Activity& activity, Detection& detection,
-                                                        std::size_t annihilations, net::WorkerPool& pool);
+/// the energies tell whether photons scatter there: that of both ways whose share is nearer. Else they do.
+bool scatters_in_crystals(const config::Scanner& scanner, const AttenuatingObject& object,
+                          const Activity& activity, Detection detection, std::size_t annihilations,
+                          net::WorkerPool& pool);
 
 }  // namespace petacq::corrections

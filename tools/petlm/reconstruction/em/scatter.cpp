@@ -22,7 +22,16 @@ constexpr double most_across = 100;  // voxels; in a wide bore they are larger
 constexpr std::uint32_t iterations = 2;
 constexpr std::size_t subsets = 8;
 constexpr std::size_t max_lines = 400'000;
-constexpr std::array<std::size_t, 2> annihilations_by_round = {400'000, 1'600'000};
+constexpr std::size_t annihilations_to_choose = 400'000;
+// Noise of the scatter makes an image brighter: of an object as wide as a body by about 0.03 times the
+// variance.
+struct Round {
+    std::size_t annihilations;  ///< at least
+    double variance;
+};
+constexpr std::array<Round, 2> rounds = {{{400'000, 0.1}, {1'600'000, 0.05}}};
+constexpr std::size_t most_annihilations = 64'000'000;
+constexpr std::uint64_t prompts_of_variance = 20'000;
 constexpr double least_of_voxel = least_told / 5;  // of the sensitivity of the best voxel; others stay 0
 using config::Vector3;
 
@@ -61,6 +70,18 @@ void clear_air(const Grid& grid, const corrections::AttenuatingObject& object,
         if (sensitive[i] > 0 && !holds_some(i)) sensitive[i] = 0;
 }
 
+/// Those of prompts that are evenly spread over all.
+std::vector<Pair> some_pairs(const PairCounts& of_run) {
+    std::vector<Pair> out;
+    const std::uint64_t one_in = of_run.prompts() / prompts_of_variance + 1;
+    std::uint64_t next = 0;
+    std::uint64_t prompts = 0;
+    for (std::size_t i = 0; i < of_run.pairs().size(); ++i)
+        for (prompts += of_run.counts()[i]; next < prompts; next += one_in)
+            out.push_back(of_run.pairs()[i]);
+    return out;
+}
+
 }  // namespace
 
 Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data)) {
@@ -81,8 +102,16 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
     detection.bin_of = [&](std::uint32_t a, std::uint32_t b) { return tails.bin_of(a, b); };
     detection.crystals.deep = data_.lines.depth().typical_mm() > 0;
     const std::vector<float> sensitive = sensitivity(pool);
-    for (const std::size_t annihilations : annihilations_by_round) {
-        simulation_ = simulate(detection, annihilations, sensitive, pool);
+    const std::vector<Pair> some = some_pairs(data_.pairs);
+    for (const Round& round : rounds) {
+        const corrections::Activity of_run = activity(sensitive, pool);
+        const corrections::AttenuatingObject& object = data_.lines.object();
+        if (!simulation_)
+            detection.crystals.scatters = corrections::scatters_in_crystals(
+                data_.scanner, object, of_run, detection, annihilations_to_choose, pool);
+        simulation_ = std::make_unique<corrections::ScatterSimulation>(
+            data_.scanner, object, of_run, detection, round.annihilations, pool,
+            corrections::ScatterPrecision{some, round.variance, most_annihilations});
         const double simulated = simulation_->trues() + simulation_->scattered();
         per_simulated_ = simulated > 0 ? trues / simulated : 0;
     }
@@ -93,18 +122,6 @@ Scatter::Scatter(ScatterData data, net::WorkerPool& pool) : data_(std::move(data
     scale_ = tails.scale([this](std::uint32_t a, std::uint32_t b) { return unscaled(a, b); }, pool,
                          data_.pairs.share(), unscattered);
     total_ = scale_.factor * tails.total();
-}
-
-std::unique_ptr<corrections::ScatterSimulation> Scatter::simulate(corrections::Detection& detection,
-                                                                  std::size_t annihilations,
-                                                                  const std::vector<float>& sensitive,
-                                                                  net::WorkerPool& pool) const {
-    const corrections::Activity of_run = activity(sensitive, pool);
-    if (simulation_)
-        return std::make_unique<corrections::ScatterSimulation>(data_.scanner, data_.lines.object(), of_run,
-                                                                detection, annihilations, pool);
-    return corrections::simulate_by_energies(data_.scanner, data_.lines.object(), of_run, detection,
-                                             annihilations, pool);
 }
 
 double Scatter::found(std::uint32_t a, std::uint32_t b) const {

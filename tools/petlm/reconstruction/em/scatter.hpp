@@ -73,10 +73,6 @@ class Scatter {
     [[nodiscard]] std::vector<float> sensitivity(net::WorkerPool& pool) const;
     [[nodiscard]] corrections::Activity activity(const std::vector<float>& sensitive,
                                                  net::WorkerPool& pool) const;
-    /// The first one finds out whether photons scatter in the crystals.
-    [[nodiscard]] std::unique_ptr<corrections::ScatterSimulation> simulate(
-        corrections::Detection& detection, std::size_t annihilations, const std::vector<float>& sensitive,
-        net::WorkerPool& pool) const;
 
     ScatterData data_;
     std::unique_ptr<corrections::ScatterSimulation> simulation_;

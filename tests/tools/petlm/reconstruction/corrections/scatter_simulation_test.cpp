@@ -195,6 +195,46 @@ TEST_CASE("corrections: simulated scatter is that of photons followed one by one
     }
 }
 
+TEST_CASE("corrections: scatter is simulated until it is known as well as asked", "[petlm][corrections]") {
+    const config::Scanner scanner = export_scanner();
+    const auto object = corrections::AttenuatingObject::of({same_water});
+    corrections::Detection detection;
+    detection.window = {300, 650, 0.15, {}};
+    detection.found = [](std::uint32_t a, std::uint32_t b) { return accepted_pair(a, b) ? 1 : 0; };
+    net::WorkerPool pool(2);
+    const corrections::Activity of_source = activity();
+    const auto simulate = [&](std::size_t annihilations, const corrections::ScatterPrecision& precision) {
+        return corrections::ScatterSimulation(scanner, object, of_source, detection, annihilations, pool,
+                                              precision);
+    };
+    std::vector<image::Pair> pairs;
+    for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); a += 11)
+        for (std::uint32_t b = a % 7; b < a; b += 7)
+            if (accepted_pair(a, b)) pairs.push_back({a, b});
+    // The differences from one of many more annihilations tell the variance.
+    const auto reference = simulate(1'000'000, {pairs, 1, 1'000'000});
+    const auto variance = [&](const corrections::ScatterSimulation& simulation) {
+        const double scale = reference.trues() / simulation.trues();
+        double difference = 0;
+        double square = 0;
+        for (const image::Pair p : pairs) {
+            const double expected = reference.counts(p.a, p.b);
+            difference += std::pow(scale * simulation.counts(p.a, p.b) - expected, 2);
+            square += expected * expected;
+        }
+        return difference / square;
+    };
+    constexpr std::size_t few = 10'000;
+    const double before = variance(simulate(few, {}));
+    CHECK(before > 0.2);
+    const auto asked = simulate(few, {pairs, 0.1, 10'000'000});
+    CHECK(asked.variance() <= 0.1);
+    CHECK(variance(asked) == Approx(asked.variance() + reference.variance()).epsilon(0.3));
+    // As well as the most annihilations allow.
+    const auto stopped = simulate(few, {pairs, 0.1, few});
+    CHECK(stopped.variance() == Approx(before).epsilon(0.3));
+}
+
 TEST_CASE("corrections: an object in coarse voxels attenuates as it is", "[petlm][corrections]") {
     const auto object = corrections::AttenuatingObject::of({same_water, "-12,0,5,6,20,0.3"});
     const corrections::CoarseObject coarse(export_scanner(), object);
