@@ -21,7 +21,7 @@ Findings check_gaps(const config::Scanner& scanner, const config::Calibration& c
              fmt::format("tables have room for {} BDMs, as the highest number is {}; {} exist. {} MiB of the "
                          "calibration are empty, and start and memory of all programs take their share",
                          g.bdm_count, g.bdm_count - 1, exist, empty >> 20),
-             "number the BDMs with small gaps, if the boards allow it, or find energies with fewer bins"}};
+             "number the BDMs without large gaps, if the boards allow it"}};
 }
 
 }  // namespace petacq::daemon
