@@ -19,6 +19,7 @@
 #include "daemon/backend/pipeline_options.hpp"
 #include "daemon/buffer_times.hpp"
 #include "daemon/live.hpp"
+#include "daemon/preflight/gaps.hpp"
 #include "daemon/preflight/host_check.hpp"
 #include "daemon/preflight/partners.hpp"
 #include "daemon/replay.hpp"
@@ -120,8 +121,9 @@ int check(const Inputs& inputs, std::optional<double> asked_rate) {
     print_buffer_times(configuration, rate.per_s);
     Findings findings =
         check_host(configuration, receiver_options(configuration, inputs.scanner, inputs.foreign), rate);
-    for (const Finding& finding : check_partners(inputs.scanner, coincidence_rules(configuration)))
-        findings.push_back(finding);
+    for (const Findings& more : {check_partners(inputs.scanner, coincidence_rules(configuration)),
+                                 check_gaps(inputs.scanner, inputs.calibration)})
+        findings.insert(findings.end(), more.begin(), more.end());
     if (no_devices) {
         findings.push_back({Level::warning, "pipeline.devices", "the CPU will compute: " + *no_devices,
                             "take the list out, or make the GPUs usable"});

@@ -256,6 +256,18 @@ std::shared_ptr<const ChannelMap> channel_map_of(const std::vector<MappedUnit>& 
     return map;
 }
 
+/// A type without modules is a mistake in the modules: they name another.
+void check_types_used(const std::vector<ModuleType>& types, const std::vector<Module>& modules) {
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        if (std::any_of(modules.begin(), modules.end(), [&](const Module& m) { return m.type == i; }))
+            continue;
+        throw Error("/module_types/" + std::to_string(i) +
+                    ": expected a type that an item of /modules names, found " +
+                    json(types[i].name).dump(-1, ' ', false, json::error_handler_t::replace) +
+                    ", which none does");
+    }
+}
+
 /// The tables have room for as many crystals in each unit as the largest has.
 void check_tables(const Geometry& g) {
     if (g.crystals_per_du() > 65'535) {
@@ -440,6 +452,7 @@ Scanner scanner_of_long_form(json& document) {
             throw Error(path + "/name: expected a name of its own, found that of an earlier type again");
     }
     std::vector<Module> modules = place_modules(document.at("modules"), types);
+    check_types_used(types, modules);
     std::uint64_t crystals = 0;
     for (const Module& m : modules)
         crystals += types[m.type].crystal_count();

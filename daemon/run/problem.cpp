@@ -37,7 +37,7 @@ constexpr std::array detector_advice{
     DetectorAdvice{"detector_noisy", "raise the threshold of the crystal, or switch it off",
                    "BDMs have noisy crystals"},
     DetectorAdvice{"boards_out_of_step",
-                   "petcal apply --module-ticks does it; or check the common reset of the boards",
+                   "petcal apply --bdm-ticks does it; or check the common reset of the boards",
                    "BDMs are out of step with the others"},
     DetectorAdvice{"boards_without_partners", "check the common reset of the boards and its clock",
                    "BDMs have no coincidences with the others at all"},

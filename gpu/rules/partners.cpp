@@ -59,11 +59,17 @@ class PartnerSearch {
     }
 
     [[nodiscard]] std::size_t modules() const { return modules_.size(); }
+    /// Among the other modules.
     [[nodiscard]] bool has_partner(std::size_t module) const {
         // Those across come first: most modules pair with them.
-        for (std::size_t k = 0; k < modules(); ++k)
-            if (pair(modules_[module], modules_[(module + modules() / 2 + k) % modules()])) return true;
+        for (std::size_t k = 0; k < modules(); ++k) {
+            const std::size_t other = (module + modules() / 2 + k) % modules();
+            if (other != module && pair(modules_[module], modules_[other])) return true;
+        }
         return false;
+    }
+    [[nodiscard]] bool pairs_with_itself(std::size_t module) const {
+        return pair(modules_[module], modules_[module]);
     }
 
   private:
@@ -165,7 +171,7 @@ std::string places(const config::PairGeometry& pairs) {
 bool any_good_pair(const config::Scanner& scanner, const CoincidenceRules& rules) {
     const PartnerSearch search(scanner, rules);
     for (std::size_t m = 0; m < search.modules(); ++m)
-        if (search.has_partner(m)) return true;
+        if (search.has_partner(m) || search.pairs_with_itself(m)) return true;
     return false;
 }
 

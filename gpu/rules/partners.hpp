@@ -1,4 +1,4 @@
-// Which modules of a scanner have partners: crystals with which one of theirs is a good pair.
+// Which modules of a scanner have partners: other modules with which one of their crystals makes a good pair.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace petacq::gpu {
 
-/// Modules none of whose crystals is in a good pair, in the order of their numbers. None in the short form,
-/// whose conditions leave partners to every module.
+/// Modules none of whose crystals makes a good pair with one of another module, in the order of their
+/// numbers. Pairs within a module do not count: their lines miss what is between the modules. None in the
+/// short form, whose conditions leave partners to every module.
 std::vector<std::uint32_t> modules_without_partner(const config::Scanner& scanner,
                                                    const CoincidenceRules& rules);
 

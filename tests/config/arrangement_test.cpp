@@ -183,6 +183,11 @@ TEST_CASE("arrangement: mistakes are refused with what was expected") {
         return refusal(document);
     };
     CHECK(lacking(with("/modules/0/type", "blok"), {"/modules/0/type", "/module_types", "\"blok\""}).empty());
+    json unused = two_modules()["module_types"];
+    unused.push_back(unused[0]);
+    unused[1]["name"] = "blok";
+    CHECK(with("/module_types", unused) ==
+          "/module_types/1: expected a type that an item of /modules names, found \"blok\", which none does");
     CHECK(lacking(with("/modules/0/ring", json{{"count", 3}, {"radius_mm", 9}}),
                   {"/modules/0: expected one of ring", "found ring and panel"})
               .empty());

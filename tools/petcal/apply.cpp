@@ -43,7 +43,7 @@ void apply_energy(const config::Geometry& g, const ApplyOptions& o, config::Cali
 }
 
 /// "BDM:TICKS"; the BDM is the number that frames carry and that health names.
-void add_to_module(const config::Geometry& g, const std::string& text, config::Calibration& c) {
+void add_to_bdm(const config::Geometry& g, const std::string& text, config::Calibration& c) {
     const std::size_t colon = text.find(':');
     std::uint32_t bdm = 0;
     std::int64_t ticks = 0;
@@ -54,7 +54,7 @@ void add_to_module(const config::Geometry& g, const std::string& text, config::C
     };
     if (colon == std::string::npos || !read(text.data(), text.data() + colon, bdm) ||
         !read(text.data() + colon + 1, end, ticks) || bdm >= g.bdm_count || !g.module_exists(bdm)) {
-        throw config::Error("--module-ticks: expected BDM:TICKS, such as 7:-640, with one of the BDMs " +
+        throw config::Error("--bdm-ticks: expected BDM:TICKS, such as 7:-640, with one of the BDMs " +
                             ranges_text(config::existing_modules(g)) + ", found '" + text + "'");
     }
     const bool far = ticks > INT32_MAX || ticks < INT32_MIN;
@@ -64,7 +64,7 @@ void add_to_module(const config::Geometry& g, const std::string& text, config::C
             std::int32_t& offset = c.time_offset[g.crystal(bdm, du, local)];
             const std::int64_t sum = far ? ticks : offset + ticks;
             if (sum > INT32_MAX || sum < INT32_MIN) {
-                throw config::Error("--module-ticks " + text + ": expected time offsets within " +
+                throw config::Error("--bdm-ticks " + text + ": expected time offsets within " +
                                     std::to_string(INT32_MIN) + " to " + std::to_string(INT32_MAX) +
                                     " ticks afterwards");
             }
@@ -77,15 +77,15 @@ void add_to_module(const config::Geometry& g, const std::string& text, config::C
 
 void apply(const config::Scanner& scanner, const ApplyOptions& o) {
     const config::Geometry& g = scanner.geometry;
-    if (o.crystals.empty() && o.energy.empty() && o.module_ticks.empty())
-        throw config::Error("nothing to apply: expected --crystals, --energy or --module-ticks");
+    if (o.crystals.empty() && o.energy.empty() && o.bdm_ticks.empty())
+        throw config::Error("nothing to apply: expected --crystals, --energy or --bdm-ticks");
     config::Calibration c = config::load_calibration(o.calibration, g);
     c.origin = made_by("petcal apply");
     c.origin["calibration_sha256"] = c.sha256;
     if (!o.crystals.empty()) apply_crystals(g, o, c);
     if (!o.energy.empty()) apply_energy(g, o, c);
-    for (const std::string& one : o.module_ticks)
-        add_to_module(g, one, c);
+    for (const std::string& one : o.bdm_ticks)
+        add_to_bdm(g, one, c);
     config::save_calibration(o.output, g, c);
 }
 

@@ -11,9 +11,9 @@ namespace petacq::petcal {
 
 struct ApplyOptions {
     std::filesystem::path calibration;
-    std::filesystem::path crystals;         ///< result of derive crystals; empty: none
-    std::filesystem::path energy;           ///< result of derive energy; empty: none
-    std::vector<std::string> module_ticks;  ///< "7:-640": ticks to add to the time offsets of a BDM
+    std::filesystem::path crystals;      ///< result of derive crystals; empty: none
+    std::filesystem::path energy;        ///< result of derive energy; empty: none
+    std::vector<std::string> bdm_ticks;  ///< "7:-640": ticks to add to the time offsets of a BDM
     std::filesystem::path output;
 };
 

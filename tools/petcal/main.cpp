@@ -244,7 +244,7 @@ CLI::App* add_apply(CLI::App& app, CommandOptions& o) {
     apply->add_option("--crystals", o.apply.crystals, "Result of derive crystals");
     apply->add_option("--energy", o.apply.energy, "Result of derive energy");
     apply->add_option(
-        "--module-ticks", o.apply.module_ticks,
+        "--bdm-ticks", o.apply.bdm_ticks,
         "BDM:TICKS, added to the time offsets of the crystals whose frames carry this BDM, as health names "
         "it when it is out of step; repeatable");
     add_output(apply, o, o.apply.output, "HDF5 file to write");

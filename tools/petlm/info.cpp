@@ -143,7 +143,8 @@ void print(const daemon::ListModeReader& reader, const Contents& contents, const
     std::cout << fmt::format("payload      crc32c {:08x}\n", condition.payload_crc);
     print(coverage);
     for (const auto& [key, value] : reader.description().items()) {
-        if (key == "coverage") continue;
+        // null: it does not exist here, such as crystals_in_ring of a scanner that is no ring.
+        if (key == "coverage" || value.is_null()) continue;
         const bool fields = key == "fields" && reader.kind() == daemon::RecordKind::seconds;
         std::cout << fmt::format("{:<12} {}\n", key, fields ? names_in(value) : json_line(value));
     }

@@ -82,7 +82,7 @@ function show_synchrony(synchrony) {
   if (off.length === 0) return;
   const late = off.map(({bdm, source, offset_ns: ns}) =>
     `BDM ${bdm}${source === null ? "" : ` (source ${source})`} ${Math.abs(ns).toFixed(1)} ns ${ns < 0 ? "early" : "late"}`);
-  const ticks = off.map(({bdm, add_ticks: add}) => `--module-ticks ${bdm}:${add}`);
+  const ticks = off.map(({bdm, add_ticks: add}) => `--bdm-ticks ${bdm}:${add}`);
   show_commands(line, `Out of step: ${late.join(", ")}. To apply to the calibration: \`petcal apply ${ticks.join(" ")}\``);
 }
 

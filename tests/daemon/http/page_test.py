@@ -204,7 +204,7 @@ class Page(InBrowser, unittest.TestCase):
             self.ask(page)
             self.assertEqual(page.evaluate("document.getElementById('out-of-step').innerText"),
                              "Out of step: BDM 7 (source 2) 10.0 ns late, BDM 8 25.0 ns early. To apply to the calibration: "
-                             "petcal apply --module-ticks 7:-643 --module-ticks 8:1600")
+                             "petcal apply --bdm-ticks 7:-643 --bdm-ticks 8:1600")
             status["synchrony"] = None
             status["uptime_s"] += 1
             stand.show(status)

@@ -100,6 +100,31 @@ TEST_CASE("check: modules that no condition lets pair, and conditions that leave
     CHECK(contains(apart.err, "petacqd.json: /coincidence/min_module_difference: expected"));
 }
 
+TEST_CASE("check: numbers of BDMs with large gaps", "[e2e][check]") {
+    const TemporaryDirectory directory;
+    json scanner = json::parse(R"({
+        "name": "far", "tick_ps": 10, "frame_version": 2, "position_size": 16,
+        "module_types": [{"name": "m", "layers": [
+            {"y": {"count": 8, "pitch_mm": 4}, "z": {"count": 8, "pitch_mm": 4}, "length_mm": 10}]}],
+        "modules": [{"type": "m", "ring": {"count": 4, "radius_mm": 25}}]})");
+    const auto checked = [&](std::uint32_t highest) {
+        json units;
+        for (std::uint32_t m = 0; m < 4; ++m)
+            units.push_back({{"bdm", m < 3 ? m : highest}, {"du", 0}, {"module", m}});
+        scanner["channel_map"] = {{"units", units}};
+        write_file(directory / "far.scanner.json", scanner.dump());
+        const Site site(json{{"sources", {{"accept_any", true}}}}, directory / "far.scanner.json");
+        const Outcome outcome = check(site);
+        INFO(outcome.out << outcome.err);
+        CHECK(outcome.status == 0);
+        return outcome.out;
+    };
+    CHECK_FALSE(contains(checked(300), "channel map"));
+    CHECK(contains(checked(4095),
+                   "warning  channel map: tables have room for 4096 BDMs, as the highest "
+                   "number is 4095; 4 exist. 17 MiB of the calibration are empty"));
+}
+
 TEST_CASE("check: the disk is judged by a rate", "[e2e][check]") {
     const Site site(json{{"health", {{"min_disk_time_s", 3600}}}});
     const Outcome outcome = check(site, {"--rate", "1e12"});

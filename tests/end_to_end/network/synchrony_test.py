@@ -129,7 +129,7 @@ class OutOfStep(unittest.TestCase):
                 message = reasons(self.found({3: ns}))["boards_out_of_step"]
                 self.assertIn("6 BDMs are out of step with the others: 18-23; the worst: BDM", message)
                 self.assertIn("late against the others" if ns > 0 else "early against the others", message)
-                self.assertIn("petcal apply --module-ticks", message)
+                self.assertIn("petcal apply --bdm-ticks", message)
                 self.assertIn("its prompts are lost" if abs(ns) > 5 else "at the edge of the window", message)
 
     def test_two_boards(self):
@@ -145,7 +145,7 @@ class OutOfStep(unittest.TestCase):
 
     def test_the_offset_that_is_named_brings_it_into_step(self):
         site = Site("small")
-        ticks = [f"--module-ticks={bdm}:-640" for bdm in range(18, 24)]
+        ticks = [f"--bdm-ticks={bdm}:-640" for bdm in range(18, 24)]
         other = site.path("other.h5")
         program("petcal", "apply", "--scanner", site.scanner, "--calibration", site.calibration, *ticks, "-o", other)
         site.configuration["calibration"] = other

@@ -17,18 +17,26 @@ using namespace petacq;
 using namespace petacq::test;
 using nlohmann::json;
 
-std::vector<std::uint32_t> by_all_pairs(const config::Scanner& scanner, const gpu::CoincidenceRules& rules) {
+struct Partners {
+    std::vector<std::uint32_t> alone;  ///< modules that have none
+    bool any_pair = false;             ///< within a module or not
+};
+
+Partners by_all_pairs(const config::Scanner& scanner, const gpu::CoincidenceRules& rules) {
     const config::Arrangement& arrangement = *scanner.arrangement;
+    Partners partners;
     std::vector<bool> paired(arrangement.modules().size());
     for (std::uint32_t a = 0; a < arrangement.crystal_count(); ++a) {
-        for (std::uint32_t b = 0; b < arrangement.crystal_count(); ++b)
-            if (a != b && reference_good(scanner.geometry, rules, a, b))
-                paired[arrangement.address(a).module] = true;
+        for (std::uint32_t b = 0; b < arrangement.crystal_count(); ++b) {
+            if (a == b || !reference_good(scanner.geometry, rules, a, b)) continue;
+            partners.any_pair = true;
+            const std::uint32_t module = arrangement.address(a).module;
+            if (module != arrangement.address(b).module) paired[module] = true;
+        }
     }
-    std::vector<std::uint32_t> alone;
     for (std::uint32_t m = 0; m < paired.size(); ++m)
-        if (!paired[m]) alone.push_back(m);
-    return alone;
+        if (!paired[m]) partners.alone.push_back(m);
+    return partners;
 }
 
 std::string complaint(const config::Scanner& scanner, const gpu::CoincidenceRules& rules) {
@@ -59,20 +67,39 @@ TEST_CASE("partners: modules without one are those that have none among all pair
     int all = 0;
     int some = 0;
     int none = 0;
+    int within = 0;  // only pairs within modules
     for (int round = 0; round < 150; ++round) {
         const RandomArrangement random = random_arrangement(rng, 150);
         const config::Geometry& g = random.scanner.geometry;
         const gpu::CoincidenceRules rules = random_limits(g, rng);
         INFO(random.description);
         const auto expected = by_all_pairs(random.scanner, rules);
-        REQUIRE(gpu::modules_without_partner(random.scanner, rules) == expected);
+        REQUIRE(gpu::modules_without_partner(random.scanner, rules) == expected.alone);
+        REQUIRE(complaint(random.scanner, rules).empty() == expected.any_pair);
         const std::size_t modules = random.scanner.arrangement->modules().size();
-        REQUIRE(complaint(random.scanner, rules).empty() == (expected.size() < modules));
-        ++(expected.empty() ? all : expected.size() < modules ? some : none);
+        ++(expected.alone.empty() ? all : expected.alone.size() < modules ? some : none);
+        within += expected.any_pair && expected.alone.size() == modules;
     }
     CHECK(all > 20);
     CHECK(some > 10);
     CHECK(none > 5);
+    CHECK(within > 0);
+}
+
+TEST_CASE("partners: a module that only pairs with itself has none") {
+    json heads = two_rows(json::parse(R"({"between": [["one", "one"], ["two", "three"]]})"));
+    heads["modules"] = json::array();
+    for (const auto& [group, angle] : {std::pair("one", 0), {"two", 90}, {"three", 270}}) {
+        heads["modules"].push_back(
+            {{"type", "m"},
+             {"group", group},
+             {"panel", {{"radius_mm", 30}, {"angle_deg", angle}, {"count", 1}, {"pitch_mm", 8}}}});
+    }
+    CHECK(gpu::modules_without_partner(config::scanner_from_json(heads), {}) ==
+          std::vector<std::uint32_t>{0});
+    // The description allows pairs within the first, so it has good pairs.
+    heads["good_pairs"]["between"] = json::parse(R"([["one", "one"]])");
+    CHECK(complaint(config::scanner_from_json(heads), {}).empty());
 }
 
 TEST_CASE("partners: conditions without any good pair are refused with what they are") {

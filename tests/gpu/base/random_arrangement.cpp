@@ -140,6 +140,16 @@ json listed_units(const config::Scanner& scanner, Rng& rng) {
     return units;
 }
 
+void drop_unused_types(json& document) {
+    json used = json::array();
+    for (const json& type : document["module_types"]) {
+        if (std::any_of(document["modules"].begin(), document["modules"].end(),
+                        [&](const json& item) { return item["type"] == type["name"]; }))
+            used.push_back(type);
+    }
+    document["module_types"] = used;
+}
+
 }  // namespace
 
 RandomArrangement random_arrangement(Rng& rng, std::uint32_t most) {
@@ -150,6 +160,7 @@ RandomArrangement random_arrangement(Rng& rng, std::uint32_t most) {
         const std::size_t items = rng.between<std::size_t>(1, 3);
         for (std::size_t i = 0; i < items; ++i)
             document["modules"].push_back(random_item(i, rng));
+        drop_unused_types(document);
         document["good_pairs"] = random_good_pairs(document["modules"], rng);
         config::Scanner scanner;
         try {

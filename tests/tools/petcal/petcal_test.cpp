@@ -210,7 +210,7 @@ TEST_CASE("petcal replaces a file only with --force") {
     CHECK(std::distance(std::filesystem::directory_iterator(p.dir.path()), {}) == 2);
 }
 
-TEST_CASE("petcal apply --module-ticks shifts what frames name, and nothing else") {
+TEST_CASE("petcal apply --bdm-ticks shifts what frames name, and nothing else") {
     const Place p;
     nlohmann::json description = odd_description();
     const auto units = [](std::uint32_t bdm, std::uint32_t module) {
@@ -225,7 +225,7 @@ TEST_CASE("petcal apply --module-ticks shifts what frames name, and nothing else
     REQUIRE(petcal("make " + p.scanner() + "-o " + p.at("c.h5") + " --seed 1 --time-offset-ticks 9").status ==
             0);
 
-    const Outcome applied = petcal("apply " + old + " --module-ticks 5:-640 --module-ticks 2:+3");
+    const Outcome applied = petcal("apply " + old + " --bdm-ticks 5:-640 --bdm-ticks 2:+3");
     INFO(applied.out);
     REQUIRE(applied.status == 0);
     const auto before = config::load_calibration(p.at("c.h5"), g).time_offset;
@@ -234,7 +234,7 @@ TEST_CASE("petcal apply --module-ticks shifts what frames name, and nothing else
         CHECK(after[crystal] - before[crystal] == (crystal < 30 ? -640 : 3));
 
     for (const char* none : {"0:1", "6:1", "5", "x:1", "5:1.5", "-5:1"}) {
-        const Outcome refused = petcal("apply " + old + " --force --module-ticks=" + none);
+        const Outcome refused = petcal("apply " + old + " --force --bdm-ticks=" + none);
         CHECK(refused.status == 78);
         CHECK_THAT(refused.out, contains("one of the BDMs 2, 5, found '" + std::string(none)));
     }

@@ -107,6 +107,18 @@ TEST_CASE("petlm info describes a file with and without an index", "[listmode][p
     CHECK(cut_json["payload_crc32c"] == json["payload_crc32c"]);
 }
 
+TEST_CASE("petlm info shows no key that the scanner or the rule has no value for", "[listmode][petlm]") {
+    const TemporaryDirectory directory;
+    const auto file = directory / "box.plm";
+    ListModeWriter(file, {}, {{"tick_ps", 20}, {"crystals", 5000}, {"crystals_in_ring", nullptr}}).finish();
+    const std::string shown = run_petlm("info" + quoted(file)).out;
+    CHECK_THAT(shown, contains("crystals     5000\n"));
+    CHECK_THAT(shown, !contains("null"));
+    // The JSON has the description as it is.
+    const auto json = nlohmann::json::parse(run_petlm("info --json" + quoted(file)).out);
+    CHECK(json["description"].at("crystals_in_ring").is_null());
+}
+
 TEST_CASE("petlm verify takes the triples of each of two equal pairs, and only in order",
           "[listmode][petlm]") {
     const TemporaryDirectory directory;

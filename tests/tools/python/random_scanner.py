@@ -73,7 +73,7 @@ def random_description(rng: np.random.Generator) -> dict[str, Any]:
         "name": "random",
         "tick_ps": 10,
         "position_size": 32,
-        "module_types": [_type("a", rng), _type("b", rng)],
+        "module_types": [kind for kind in (_type("a", rng), _type("b", rng)) if kind["name"] in {item["type"] for item in items}],
         "modules": items,
         "good_pairs": rules,
         "channel_map": {"units_per_bdm": int(rng.integers(1, 6))},
