@@ -49,9 +49,9 @@ struct Side {
 };
 
 /// Nodes of all modules; those that nearly coincide are one.
-class Places {
+class SharedNodes {
   public:
-    explicit Places(double reach_mm) : reach_mm_(reach_mm) {}
+    explicit SharedNodes(double reach_mm) : reach_mm_(reach_mm) {}
 
     /// The number of the node there.
     std::uint32_t at(const Vector3& mm, const Vector3& outward) {
@@ -114,7 +114,7 @@ void ScatterNodes::place(const config::Arrangement& arrangement, double apart_ac
                            classes_});
         classes_ += static_cast<std::uint32_t>(type.layers.size());
     }
-    Places places(same_place * apart_across_mm);
+    SharedNodes shared(same_place * apart_across_mm);
     std::vector<std::vector<std::uint32_t>> of_module;  // [module][node along y, along z]
     for (const config::Module& module : arrangement.modules()) {
         const OfType& of = of_type[module.type];
@@ -124,10 +124,10 @@ void ScatterNodes::place(const config::Arrangement& arrangement, double apart_ac
             for (std::size_t axis = 0; axis < 3; ++axis)
                 mm[axis] += of.y.node_mm(i / of.z.nodes()) * module.along_y[axis] +
                             of.z.node_mm(i % of.z.nodes()) * module.along_z[axis];
-            numbers.push_back(places.at(mm, module.outward));
+            numbers.push_back(shared.at(mm, module.outward));
         }
     }
-    nodes_ = places.count();
+    nodes_ = shared.count();
     for (std::uint32_t crystal = 0; crystal < crystals(); ++crystal) {
         const config::CrystalAddress at = arrangement.address(crystal);
         const std::uint32_t type = arrangement.modules()[at.module].type;
