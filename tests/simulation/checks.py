@@ -1,0 +1,257 @@
+"""What must hold after a simulation. Each check returns texts that begin with its name: `NAME: what does not hold`."""
+
+import collections
+import json
+import os
+import re
+import warnings
+
+import numpy as np
+from petacq.calibration import Calibration
+from petacq.errors import IncompleteWarning
+from petacq.plm import PlmFile
+from petacq.scanner import Scanner
+
+import reference
+from play import KILLED, POWER_CUT, STANDSTILL, SYNC_INTERVAL_MS
+
+MS, S = 10**6, 10**9
+CONNECT_NS = 5 * S
+# From handing a record over to having it on the disk: a sync may just have begun, and the one after it takes its time.
+SYNC_SLACK_NS = 500 * MS
+MAX_MEMORY_KB = 200_000
+IDENTITY = re.compile(r"<!-- generated: identities (\w+) -->\n```\n(.*?)```", re.DOTALL)
+
+
+class Identities:
+    """Those of docs/reference/ledger.md, evaluated on the numbers of a run."""
+
+    def __init__(self, source):
+        with open(os.path.join(source, "docs", "reference", "ledger.md"), encoding="utf-8") as file:
+            self.of = {group: re.sub(r"\n +", " ", text).splitlines() for group, text in IDENTITY.findall(file.read())}
+        assert self.of, "docs/reference/ledger.md has no identities"
+
+    @staticmethod
+    def _sum(text, group, ledger):
+        total = 0
+        for term in text.split(" + "):
+            factor, name = term.split(" x ") if " x " in term else ("1", term)
+            where = ledger
+            for part in ([group] if "." not in name else []) + name.strip().split("."):
+                where = where[part]
+            total += int(factor) * where
+        return total
+
+    def broken(self, ledger):
+        for group, lines in self.of.items():
+            for line in lines:
+                left, right = line.split(" = ")
+                found = self._sum(left, group, ledger), self._sum(right, group, ledger)
+                if found[0] != found[1]:
+                    yield f"{group}: {line}: {found[0]} and {found[1]}"
+
+
+def statuses(life):
+    """(ns, document) of each answer to the simulation's own requests."""
+    for at, text in life.all("answer"):
+        if '"id":"status"' in text:
+            yield at, json.loads(text)["result"]
+
+
+def records_of(path):
+    """Records up to the last whole block; None without a file."""
+    if not os.path.exists(path):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IncompleteWarning)
+        file = PlmFile(path)
+        parts = list(file.blocks(verify=True))
+    return np.concatenate(parts) if parts else np.empty(0, file.dtype)
+
+
+class Checks:
+    def __init__(self, bench):
+        self.identities = Identities(bench.source)
+        with open(bench.scanner, encoding="utf-8") as file:
+            scanner = json.load(file)
+        self.boards = len(scanner["sources"])
+        self.convert = reference.Converter(scanner, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
+
+    def failures(self, story, outcome):
+        found = []
+        for number, life in enumerate(outcome.lives):
+            datagrams = list(reference.arrivals(os.path.join(outcome.directory, "arrived"), number))
+            found += self._ends(life, outcome.lives[number - 1] if number else None, story)
+            found += self._reception(life, datagrams)
+            found += self._health(life, story)
+            found += self._runs(life, datagrams, story, outcome)
+        return found
+
+    # The process
+
+    def _ends(self, life, before, story):
+        if life.exit == STANDSTILL:
+            return [f"standstill: the threads stand still, or the daemon does not stop: {life.log[-300:]}"]
+        if life.exit not in (0, KILLED, POWER_CUT):
+            if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails"):
+                return [f"exit: {life.exit}: {life.log[-500:]}"]
+            return []
+        found = []
+        if life.memory_kb > MAX_MEMORY_KB:
+            found.append(f"memory: {life.memory_kb} kB, expected at most {MAX_MEMORY_KB}")
+        if life.end_ns - life.begin_ns > CONNECT_NS + 2 * S and not life.all("connected"):
+            if not disturbed(story, life.begin_ns, life.begin_ns + CONNECT_NS, "disk_slow"):
+                found.append(f"start: no control socket within {CONNECT_NS / S:.0f} s after {life.begin_ns / S:.3f} s")
+        if before is not None and before.exit in (KILLED, POWER_CUT):
+            found += self._interrupted(life, before)
+        return found
+
+    @staticmethod
+    def _interrupted(life, before):
+        """A run in progress when the power went is named after the restart."""
+        last, first = list(statuses(before))[-1:], next(statuses(life), None)
+        if not last or first is None or last[0][1]["run"] is None:
+            return []
+        at, run = last[0][0], last[0][1]["run"]["id"]
+        if any(when > at and "verdict" in text for when, text in before.all("answer")):
+            return []  # it had stopped since
+        known = {known["id"] for _, status in statuses(life) for known in status["interrupted"]["runs"]}
+        return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]
+
+    # The ledger
+
+    def _reception(self, life, datagrams):
+        if life.exit != 0 or not life.all("terminate"):
+            return []
+        last = list(statuses(life))[-1:]
+        if not last or any(at > last[0][0] - 300 * MS for at, _ in datagrams):
+            return []
+        counted = last[0][1]["total"]["datagrams"]
+        taken = counted["received"] + counted["dropped_kernel"] + counted["discarded_backlog"]
+        if taken != len(datagrams):
+            return [f"reception: {len(datagrams)} datagrams arrived; received {counted['received']}, "
+                    f"dropped by the kernel {counted['dropped_kernel']}"]
+        return []
+
+    # Runs
+
+    def _runs(self, life, datagrams, story, outcome):
+        found = []
+        for _, text in life.all("request"):
+            call = json.loads(text)
+            if call["method"] == "start":
+                found += self._run(call["params"]["run"], life, datagrams, story, outcome)
+        return found
+
+    def _run(self, name, life, datagrams, story, outcome):
+        written = written_before(life, name, life.end_ns - SYNC_INTERVAL_MS * MS - SYNC_SLACK_NS)
+        directory = os.path.join(outcome.directory, "data", name)
+        cut = life.exit == POWER_CUT
+        disk_faults = disturbed(story, 0, life.end_ns, "disk_slow", "disk_fails", "disk_full")
+        if not os.path.isdir(directory):
+            return [f"power: run {name} is not there, though {written} had been written"] if written and max(written.values()) else []
+        files = {kind: records_of_run(directory, kind, found_errors := []) for kind in ("coincidences", "singles")}
+        found = [f"files: run {name}: {error}" for error in found_errors]
+        pairs, singles = files["coincidences"], files["singles"]
+        for kind, count in written.items():
+            there = 0 if files[kind] is None else len(files[kind])
+            if there < count and not disk_faults and life.exit in (KILLED, POWER_CUT):
+                found.append(f"power: run {name}: {there} {kind}, though {count} had been written long before the end")
+        found += self._description(name, directory, life, disk_faults)
+        if pairs is None or singles is None or found:
+            return found
+        arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
+        extra = not_in(singles, arrived)
+        if extra:
+            found.append(f"exact: run {name}: {extra} of {len(singles)} singles are not what arrived")
+        expected = reference.prompts(singles)
+        got = [(int(p["time"]), int(p["dt"]), int(p["crystal_a"]), int(p["crystal_b"])) for p in pairs if p["kind"] == 0]
+        if cut or life.exit == KILLED or disk_faults:
+            # Each file ends where it ends: what both hold must agree.
+            end = min([singles["time"][-1] if len(singles) else 0, got[-1][0] if got else 0])
+            expected, got = ([p for p in pairs if p[0] + 2 * reference.WINDOW_TICKS < end] for pairs in (expected, got))
+        if sorted(expected) != sorted(got):
+            lacks, has = collections.Counter(expected) - collections.Counter(got), collections.Counter(got) - collections.Counter(expected)
+            found.append(f"prompts: run {name}: lacks {sorted(lacks.elements())[:3]}, has {sorted(has.elements())[:3]} "
+                         f"({len(got)} for {len(expected)})")
+        return found
+
+    def _description(self, name, directory, life, disk_faults):
+        try:
+            with open(os.path.join(directory, "run.json"), encoding="utf-8") as file:
+                run = json.load(file)
+        except (OSError, ValueError) as error:
+            return [] if life.exit != 0 or disk_faults else [f"files: run {name}: run.json: {error}"]
+        if run["state"] == "running":
+            return [] if life.exit != 0 or disk_faults else [f"files: run {name} is still running in run.json"]
+        return [f"ledger: run {name}: {text}" for text in self.identities.broken(run["ledger"])]
+
+    # Health
+
+    def _health(self, life, story):
+        found = []
+        seen = [(at, {reason["code"] for reason in status["health"]["reasons"]}) for at, status in statuses(life)]
+        for at, text in life.all("story"):
+            what, *words = text.split()
+            codes = expected_codes(what, words)
+            # Faults that follow each other closely may hide each other.
+            alone = not any(abs(e.ms * MS - at) < HEALTH_NS and str(e).split(" ", 1)[1] != text and e.what != "request"
+                            for e in story.events)
+            if codes and alone and at + HEALTH_NS < life.end_ns and at > life.begin_ns + 4 * S:
+                named = set().union(*(c for t, c in seen if at <= t <= at + HEALTH_NS))
+                if not named & codes:
+                    found.append(f"health: {text} at {at / S:.3f} s is not named within {HEALTH_NS / S:.0f} s: {sorted(named)}")
+        return found
+
+
+HEALTH_NS = 6 * S
+CLOCK_CODES = {"source_restarted", "source_jumping", "source_lagging", "source_leading", "source_stepped_back", "time_jumps",
+               "late_frames", "source_clock", "sources_behind", "source_silent"}
+
+
+def expected_codes(what, words):
+    """Any of these names the fault; empty: it need not be named."""
+    if what == "silence" and int(words[1]) >= 3000:
+        return {"source_silent"}
+    if what == "strangers":
+        return {"unknown_source", "malformed_datagrams"}
+    if what == "reset" and words[0] != "all":
+        return CLOCK_CODES
+    if what == "step_us" and words[0] != "all" and abs(int(words[1])) >= 1_000_000:
+        return CLOCK_CODES
+    if what == "lose" and words[1] in ("2", "5"):
+        return {"datagrams_lost"}
+    if what == "double" and words[1] in ("2", "5"):
+        return {"duplicate_datagrams"}
+    if what == "disk_full" and int(words[0]) >= 4000:
+        return {"disk_space_low"}
+    return set()
+
+
+def disturbed(story, begin_ns, end_ns, *faults):
+    """Whether one of these faults may act between two times."""
+    return any(e.what in faults and e.ms * MS <= end_ns and (e.ms + e.number(0)) * MS + 2 * S >= begin_ns for e in story.events)
+
+
+def written_before(life, run, ns):
+    """Records that a status said were written, at least that long before."""
+    counts = {}
+    for at, status in statuses(life):
+        if at <= ns and status["run"] and status["run"]["id"] == run:
+            counts = {"coincidences": status["ledger"]["pairs"]["written"],
+                      "singles": status["ledger"]["saved_singles"]["written"]}
+    return counts
+
+
+def records_of_run(directory, kind, errors):
+    try:
+        return records_of(os.path.join(directory, f"{kind}.plm"))
+    except Exception as error:  # whatever a reader says
+        errors.append(f"{kind}.plm: {error}")
+        return None
+
+
+def not_in(singles, arrived):
+    """How many of the singles are not among those that arrived, each as often as it is there."""
+    have = collections.Counter(arrived.tolist())
+    return sum((collections.Counter(np.asarray(singles)[["time", "crystal", "energy"]].tolist()) - have).values())

@@ -1,0 +1,115 @@
+"""Plays a story: the real daemon under libsimulation.so, started again after each of its ends."""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+
+KILLED, POWER_CUT, STANDSTILL = 90, 91, 92
+EPOCH_NS = 10**12  # the virtual clock when a story begins
+RESTART_NS = 10**9  # from the end of a daemon to the start of the next
+REAL_TIMEOUT_S = 60
+MAX_LIVES = 20
+WINDOW_TICKS, LOWER_KEV, UPPER_KEV = 400, 350, 650
+SYNC_INTERVAL_MS = 1000
+
+
+@dataclasses.dataclass
+class Life:
+    """One process of the daemon. Times are ns of the story."""
+
+    begin_ns: int
+    exit: int = 0
+    end_ns: int = 0
+    trace: str = ""
+    points: int = 0
+    memory_kb: int = 0
+    events: list = dataclasses.field(default_factory=list)  # (ns, what, text)
+    log: str = ""
+
+    def all(self, what):
+        return [(at, text) for at, kind, text in self.events if kind == what]
+
+
+@dataclasses.dataclass
+class Outcome:
+    directory: str
+    lives: list
+
+    @property
+    def trace(self):
+        return " ".join(f"{life.exit}:{life.trace}:{life.points}" for life in self.lives)
+
+
+class Bench:
+    """The programs, and what all simulations share: scanner and calibration."""
+
+    def __init__(self, binaries, source, work):
+        self.petacqd, self.work = os.path.join(binaries, "petacqd"), work
+        self.library = os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
+        self.source = source
+        self.scanner = os.path.join(source, "config", "examples", "small.scanner.json")
+        self.calibration = os.path.join(work, "calibration.h5")
+        subprocess.run([os.path.join(binaries, "petcal"), "make", "--scanner", self.scanner, "--output", self.calibration,
+                        "--bins", "1"], check=True, capture_output=True)
+
+    def configuration(self, directory):
+        return {
+            "scanner": self.scanner, "calibration": self.calibration, "data_dir": os.path.join(directory, "data"),
+            "control": {"socket": os.path.join(directory, "control.sock")}, "http": {"listen": ""},
+            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}] * 2, "batch_bytes": 131072, "batch_count": 32,
+                        "lock_memory": False, "flush_interval_ms": 50, "gro": False, "receive_buffer_bytes": 262144},
+            "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 1000, "slice_interval_ms": 100},
+            "listmode": {"block_bytes": 4096, "sync_interval_ms": SYNC_INTERVAL_MS, "queue_blocks": 16, "write_singles": True},
+            "coincidence": {"window_ticks": WINDOW_TICKS, "delay_ticks": 10000},
+            "energy": {"lower_keV": LOWER_KEV, "upper_keV": UPPER_KEV},
+        }
+
+    def play(self, story, directory, swallow=False):
+        """The directory is emptied first. Its path must always have the same length: paths stand in files, and sizes of
+        writes in the trace."""
+        shutil.rmtree(directory, ignore_errors=True)
+        os.makedirs(os.path.join(directory, "data"))
+        with open(os.path.join(directory, "story"), "w", encoding="ascii") as file:
+            file.write(str(story))
+        with open(os.path.join(directory, "petacqd.json"), "w", encoding="utf-8") as file:
+            json.dump(self.configuration(directory), file)
+        lives, from_ns = [], 0
+        length_ns = story.settings["length_ms"] * 10**6
+        while not lives or from_ns < length_ns - 2 * RESTART_NS and len(lives) < MAX_LIVES:
+            life = self._live(directory, len(lives), from_ns, swallow)
+            lives.append(life)
+            if life.exit == STANDSTILL:
+                break
+            from_ns = max(life.end_ns, from_ns) + RESTART_NS
+        return Outcome(directory, lives)
+
+    def _live(self, directory, number, from_ns, swallow):
+        environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": self.library, "PETACQ_SIMULATION": directory,
+                       "PETACQ_SIMULATION_LIFE": str(number), "PETACQ_SIMULATION_FROM_NS": str(from_ns), "TZ": "UTC"}
+        if swallow:
+            environment["PETACQ_SIMULATION_SWALLOW"] = "1"
+        life = Life(from_ns)
+        try:
+            # Without randomised addresses: they decide where hash tables put things.
+            done = subprocess.run(["setarch", "-R", self.petacqd, "--config", os.path.join(directory, "petacqd.json")],
+                                  env=environment, cwd=directory, capture_output=True, timeout=REAL_TIMEOUT_S, check=False)
+            life.exit, life.log = done.returncode, done.stderr.decode("utf-8", "replace")
+        except subprocess.TimeoutExpired as error:
+            life.exit, life.log = STANDSTILL, f"{error}\n{(error.stderr or b'').decode('utf-8', 'replace')}"
+        self._read_events(life, directory, number)
+        return life
+
+    @staticmethod
+    def _read_events(life, directory, number):
+        with open(os.path.join(directory, "events"), encoding="utf-8") as file:
+            for line in file:
+                which, at, what, text = line.rstrip("\n").split(" ", 3)
+                if int(which) != number:
+                    continue
+                life.end_ns = int(at) - EPOCH_NS
+                life.events.append((life.end_ns, what, text))
+                if what == "end":
+                    life.trace, points, memory = text.split()
+                    life.points, life.memory_kb = int(points), int(memory)
