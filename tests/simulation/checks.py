@@ -13,7 +13,7 @@ from petacq.plm import PlmFile
 from petacq.scanner import Scanner
 
 import reference
-from play import KILLED, POWER_CUT, STANDSTILL, SYNC_INTERVAL_MS
+from play import KILLED, POWER_CUT, SCANNER, STANDSTILL, SYNC_INTERVAL_MS
 
 MS, S = 10**6, 10**9
 CONNECT_NS = 5 * S
@@ -53,9 +53,9 @@ class Identities:
 
 def statuses(life):
     """(ns, document) of each answer to the simulation's own requests."""
-    for at, text in life.all("answer"):
-        if '"id":"status"' in text:
-            yield at, json.loads(text)["result"]
+    if life.statuses is None:
+        life.statuses = [(at, json.loads(text)["result"]) for at, text in life.all("answer") if '"id":"status"' in text]
+    return life.statuses
 
 
 def records_of(path):
@@ -72,19 +72,18 @@ def records_of(path):
 class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
-        with open(bench.scanner, encoding="utf-8") as file:
-            scanner = json.load(file)
-        self.boards = len(scanner["sources"])
-        self.convert = reference.Converter(scanner, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
+        self.boards = len(SCANNER["sources"])
+        self.convert = reference.Converter(SCANNER, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
 
     def failures(self, story, outcome):
         found = []
         for number, life in enumerate(outcome.lives):
             datagrams = list(reference.arrivals(os.path.join(outcome.directory, "arrived"), number))
+            arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
             found += self._ends(life, outcome.lives[number - 1] if number else None, story)
             found += self._reception(life, datagrams)
             found += self._health(life, story)
-            found += self._runs(life, datagrams, story, outcome)
+            found += self._runs(life, arrived, story, outcome)
         return found
 
     # The process
@@ -109,8 +108,8 @@ class Checks:
     @staticmethod
     def _interrupted(life, before):
         """A run in progress when the power went is named after the restart."""
-        last, first = list(statuses(before))[-1:], next(statuses(life), None)
-        if not last or first is None or last[0][1]["run"] is None:
+        last, first = statuses(before)[-1:], statuses(life)[:1]
+        if not last or not first or last[0][1]["run"] is None:
             return []
         at, run = last[0][0], last[0][1]["run"]["id"]
         if any(when > at and "verdict" in text for when, text in before.all("answer")):
@@ -123,7 +122,7 @@ class Checks:
     def _reception(self, life, datagrams):
         if life.exit != 0 or not life.all("terminate"):
             return []
-        last = list(statuses(life))[-1:]
+        last = statuses(life)[-1:]
         if not last or any(at > last[0][0] - 300 * MS for at, _ in datagrams):
             return []
         counted = last[0][1]["total"]["datagrams"]
@@ -135,15 +134,15 @@ class Checks:
 
     # Runs
 
-    def _runs(self, life, datagrams, story, outcome):
+    def _runs(self, life, arrived, story, outcome):
         found = []
         for _, text in life.all("request"):
             call = json.loads(text)
             if call["method"] == "start":
-                found += self._run(call["params"]["run"], life, datagrams, story, outcome)
+                found += self._run(call["params"]["run"], life, arrived, story, outcome)
         return found
 
-    def _run(self, name, life, datagrams, story, outcome):
+    def _run(self, name, life, arrived, story, outcome):
         written = written_before(life, name, life.end_ns - SYNC_INTERVAL_MS * MS - SYNC_SLACK_NS)
         directory = os.path.join(outcome.directory, "data", name)
         cut = life.exit == POWER_CUT
@@ -160,7 +159,6 @@ class Checks:
         found += self._description(name, directory, life, disk_faults)
         if pairs is None or singles is None or found:
             return found
-        arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
         extra = not_in(singles, arrived)
         if extra:
             found.append(f"exact: run {name}: {extra} of {len(singles)} singles are not what arrived")
@@ -194,8 +192,9 @@ class Checks:
         for at, text in life.all("story"):
             what, *words = text.split()
             codes = expected_codes(what, words)
-            # Faults that follow each other closely may hide each other.
-            alone = not any(abs(e.ms * MS - at) < HEALTH_NS and str(e).split(" ", 1)[1] != text and e.what != "request"
+            # Faults that act at the same time may hide each other.
+            alone = not any(e.what != "request" and (e.ms * MS, str(e).split(" ", 1)[1]) != (at, text)
+                            and e.ms * MS <= at + HEALTH_NS and e.ms * MS + lasts_ns(e) >= at - HEALTH_NS
                             for e in story.events)
             if codes and alone and at + HEALTH_NS < life.end_ns and at > life.begin_ns + 4 * S:
                 named = set().union(*(c for t, c in seen if at <= t <= at + HEALTH_NS))
@@ -228,9 +227,18 @@ def expected_codes(what, words):
     return set()
 
 
+def lasts_ns(event):
+    """How long a fault acts by itself."""
+    if event.what == "silence":
+        return event.number(1) * MS
+    if event.what in ("disk_full", "disk_fails", "disk_slow"):
+        return event.number(0) * MS
+    return 10**18 if event.what in ("off", "drift_ppm") else 0
+
+
 def disturbed(story, begin_ns, end_ns, *faults):
     """Whether one of these faults may act between two times."""
-    return any(e.what in faults and e.ms * MS <= end_ns and (e.ms + e.number(0)) * MS + 2 * S >= begin_ns for e in story.events)
+    return any(e.what in faults and e.ms * MS <= end_ns and e.ms * MS + lasts_ns(e) + 2 * S >= begin_ns for e in story.events)
 
 
 def written_before(life, run, ns):

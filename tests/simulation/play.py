@@ -13,6 +13,15 @@ REAL_TIMEOUT_S = 60
 MAX_LIVES = 20
 WINDOW_TICKS, LOWER_KEV, UPPER_KEV = 400, 350, 650
 SYNC_INTERVAL_MS = 1000
+# Small, so that what the daemon does for each module costs little. board.cpp knows these numbers, too.
+SCANNER = {
+    "name": "simulated", "tick_ps": 15.625,
+    "geometry": {"channels": 4, "modules": {"y": 1, "z": 1}, "blocks": {"y": 1, "z": 2}, "crystals": {"y": 4, "z": 4},
+                 "bdm_count": 4, "du_count": 2, "position_size": 16},
+    "dimensions": {"ring_radius_mm": 20, "crystal_pitch_y_mm": 1.6, "crystal_pitch_z_mm": 1.7, "crystal_length_mm": 12,
+                   "block_gap_y_mm": 0.4, "block_gap_z_mm": 0.5, "module_gap_z_mm": 1},
+    "sources": [{"id": board, "bdms": [board]} for board in range(4)],
+}
 
 
 @dataclasses.dataclass
@@ -27,6 +36,7 @@ class Life:
     memory_kb: int = 0
     events: list = dataclasses.field(default_factory=list)  # (ns, what, text)
     log: str = ""
+    statuses: list | None = None  # of checks.py
 
     def all(self, what):
         return [(at, text) for at, kind, text in self.events if kind == what]
@@ -49,7 +59,9 @@ class Bench:
         self.petacqd, self.work = os.path.join(binaries, "petacqd"), work
         self.library = os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
         self.source = source
-        self.scanner = os.path.join(source, "config", "examples", "small.scanner.json")
+        self.scanner = os.path.join(work, "scanner.json")
+        with open(self.scanner, "w", encoding="utf-8") as file:
+            json.dump(SCANNER, file)
         self.calibration = os.path.join(work, "calibration.h5")
         subprocess.run([os.path.join(binaries, "petcal"), "make", "--scanner", self.scanner, "--output", self.calibration,
                         "--bins", "1"], check=True, capture_output=True)

@@ -39,16 +39,16 @@ class Converter:
         self.c_y, self.c_z = g["crystals"]["y"], g["crystals"]["z"]
         self.b_y, self.b_z = g["blocks"]["y"], g["blocks"]["z"]
         self.around, self.limits = g["channels"] * g["modules"]["y"], (g["bdm_count"], g["du_count"], g["position_size"])
-        self.owner = {bdm: source["id"] for source in scanner["sources"] for bdm in source["bdms"]}
+        self.owner = np.full(256, -1)
+        for source in scanner["sources"]:
+            self.owner[source["bdms"]] = source["id"]
 
     def singles(self, datagrams):
         """Accepted ones, in order, of distinct datagrams."""
-        parts = []
-        for datagram in dict.fromkeys(datagrams):
-            frames = np.frombuffer(datagram, FRAME, offset=16)
-            owned = np.array([self.owner.get(b) == int.from_bytes(datagram[6:8], "big") for b in frames["bdm"]], bool)
-            parts.append(frames[owned] if len(frames) else frames)
-        f = np.concatenate(parts) if parts else np.empty(0, FRAME)
+        distinct = list(dict.fromkeys(datagrams))
+        f = np.frombuffer(b"".join(d[16:] for d in distinct), FRAME)
+        source = np.repeat([int.from_bytes(d[6:8], "big") for d in distinct], [len(d) // 16 - 1 for d in distinct])
+        f = f[self.owner[f["bdm"]] == source]
         du, tail = f["head"] & 15, f["tail"] & 15
         good = ((f["head"] >> 4 == 10) & (tail == 5) & (f["bdm"] < self.limits[0]) & (du < self.limits[1])
                 & (f["x"] < self.limits[2]) & (f["y"] < self.limits[2]))

@@ -63,6 +63,7 @@ def unnamed_fault_is_found(simulator):
     check(not failures, f"a silent board: {failures}")
     life = outcome.lives[0]
     life.events = [(at, what, text.replace('"source_silent"', '"another"')) for at, what, text in life.events]
+    life.statuses = None
     failures = simulator.checks.failures(story, outcome)
     check([f.split(":")[0] for f in failures] == ["health"], f"a silence that health does not name: {failures}")
 

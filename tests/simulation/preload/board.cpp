@@ -6,8 +6,10 @@ namespace petacq::simulation {
 
 namespace {
 
-// The small scanner: 15.625 ps.
+// The scanner of play.py.
 constexpr std::int64_t ticks_per_ns = 64;
+constexpr std::uint64_t units = 2;
+constexpr std::uint64_t positions = 16;
 constexpr std::size_t frames_of_burst = 90;
 
 }  // namespace
@@ -33,11 +35,11 @@ void Board::hit(std::int64_t at_ns, Random& random) {
     net::Frame f{};
     f.head_marker = net::default_head_marker;
     f.tail_marker = net::default_tail_marker;
-    f.bdm = static_cast<std::uint16_t>(first_module_ + random.below(modules_));
-    f.du = static_cast<std::uint8_t>(random.below(6));
+    f.bdm = source_;
+    f.du = static_cast<std::uint8_t>(random.below(units));
     f.time = static_cast<std::uint64_t>(clock_ns(at_ns) * ticks_per_ns) + random.below(200);
-    f.x = static_cast<std::uint8_t>(random.below(64));
-    f.y = static_cast<std::uint8_t>(random.below(64));
+    f.x = static_cast<std::uint8_t>(random.below(positions));
+    f.y = static_cast<std::uint8_t>(random.below(positions));
     f.energy = static_cast<std::uint16_t>(1200 + random.below(1500));
     f.temperature_16ths = 320;
     hits_.push_back(f);

@@ -14,9 +14,8 @@ using Datagram = std::vector<std::byte>;
 
 class Board {
   public:
-    /// Its modules are `modules` numbers from `first_module` on.
-    Board(std::uint16_t source, std::uint16_t first_module, std::uint16_t modules)
-        : source_(source), first_module_(first_module), modules_(modules) {}
+    /// It has the module of its number.
+    explicit Board(std::uint16_t source) : source_(source) {}
 
     /// One hit anywhere on the board at a time of the host.
     void hit(std::int64_t at_ns, Random& random);
@@ -41,8 +40,6 @@ class Board {
     [[nodiscard]] std::int64_t clock_ns(std::int64_t at_ns) const;
 
     std::uint16_t source_;
-    std::uint16_t first_module_;
-    std::uint16_t modules_;
     std::uint64_t number_ = 0;
     std::int64_t offset_ns_ = 0;
     std::int64_t drift_from_ns_ = 0;

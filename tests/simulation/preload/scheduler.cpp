@@ -49,9 +49,11 @@ void Scheduler::pass_gate(Thread& thread) {
 
 void Scheduler::at(std::int64_t time_ns, std::function<void()> work) {
     events_.emplace(time_ns, std::move(work));
+    next_due_ns_ = std::min(next_due_ns_, time_ns);
 }
 
 void Scheduler::do_what_is_due() {
+    if (now_ns_ < next_due_ns_) return;
     while (!events_.empty() && events_.begin()->first <= now_ns_) {
         const auto work = std::move(events_.begin()->second);
         events_.erase(events_.begin());
@@ -64,6 +66,15 @@ void Scheduler::do_what_is_due() {
         t->waits = false;
         t->timed_out = true;
     }
+    next_due_ns_ = next_ns();
+}
+
+std::int64_t Scheduler::next_ns() const {
+    std::int64_t next = events_.empty() ? INT64_MAX : events_.begin()->first;
+    for (const auto& t : threads_) {
+        if (t->waits) next = std::min(next, t->wait.until_ns);
+    }
+    return next;
 }
 
 void Scheduler::skip_to(std::int64_t time_ns) {
@@ -85,10 +96,7 @@ void Scheduler::ask_if_ready() {
 
 /// To the next time at which something happens.
 void Scheduler::advance() {
-    std::int64_t next = events_.empty() ? INT64_MAX : events_.begin()->first;
-    for (const auto& t : threads_) {
-        if (t->waits) next = std::min(next, t->wait.until_ns);
-    }
+    const std::int64_t next = next_ns();
     if (next == INT64_MAX) on_standstill();
     now_ns_ = std::max(now_ns_, next);
 }
@@ -133,6 +141,7 @@ bool Scheduler::wait(Wait wait) {
     thread.waits = true;
     thread.timed_out = false;
     thread.since = points_;
+    next_due_ns_ = std::min(next_due_ns_, thread.wait.until_ns);
     changed_ = changed_ || thread.wait.ready != nullptr;
     if (choose(false) != me) pass_gate(thread);
     return !thread.timed_out;

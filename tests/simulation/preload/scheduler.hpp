@@ -68,6 +68,7 @@ class Scheduler {
     static void pass_gate(Thread& thread);
     void do_what_is_due();
     void ask_if_ready();
+    [[nodiscard]] std::int64_t next_ns() const;
     void advance();
 
     std::vector<std::unique_ptr<Thread>> threads_;
@@ -77,7 +78,8 @@ class Scheduler {
     std::uint64_t trace_ = 0xCBF29CE484222325U;
     std::uint64_t points_ = 0;
     std::int64_t now_ns_ = 0;
-    std::vector<int> able_;  ///< of choose()
+    std::int64_t next_due_ns_ = 0;  ///< nothing is due before
+    std::vector<int> able_;         ///< of choose()
     int turn_ = 0;
     bool changed_ = false;
     bool outside_ = false;  ///< in work of at(), or asking whether a thread is ready

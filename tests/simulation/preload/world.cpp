@@ -15,7 +15,6 @@ namespace petacq::simulation {
 namespace {
 
 constexpr std::int64_t ms = 1'000'000;
-constexpr std::uint16_t modules_per_board = 6;
 // The boards fall silent before the end, so that all that arrived is accounted for in the last status.
 constexpr std::int64_t silence_at_end_ns = 2'000 * ms;
 constexpr std::int64_t last_status_before_end_ns = 500 * ms;
@@ -45,8 +44,7 @@ World::World(const Options& options)
     scheduler.skip_to(epoch_ns);
     scheduler.on_standstill = [this] { end(End::standstill); };
     for (std::size_t i = 0; i < story_.boards; ++i) {
-        boards_.emplace_back(static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(i * modules_per_board),
-                             modules_per_board);
+        boards_.emplace_back(static_cast<std::uint16_t>(i));
         at(1'000 * ms + static_cast<std::int64_t>(random_.below(40)) * ms, [this, i] { send(i); });
     }
     at(900 * ms, [this] { decay(); });
