@@ -68,6 +68,15 @@ def unnamed_fault_is_found(simulator):
     check([f.split(":")[0] for f in failures] == ["health"], f"a silence that health does not name: {failures}")
 
 
+def mended_faults_stay_mended(simulator):
+    """Each story failed once."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stories")
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            _, failures = simulator.play(Story.parse(file.read()))
+        check(not failures, f"{name}: {failures}")
+
+
 def stories_are_read_as_written():
     story = draw(3)
     check(Story.parse(str(story)) == Story.parse(str(Story.parse(str(story)))), "a story changes when it is read")
@@ -97,6 +106,7 @@ def main(binaries):
         same_seed_same_trace(simulator)
         lost_sync_is_found(simulator)
         unnamed_fault_is_found(simulator)
+        mended_faults_stay_mended(simulator)
     finally:
         simulator.close()
     return 0
