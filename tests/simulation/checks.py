@@ -80,7 +80,7 @@ class Checks:
         for number, life in enumerate(outcome.lives):
             datagrams = list(reference.arrivals(os.path.join(outcome.directory, "arrived"), number))
             arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
-            found += self._ends(life, outcome.lives[number - 1] if number else None, story)
+            found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
             found += self._reception(life, datagrams)
             found += self._health(life, story)
             found += self._runs(life, arrived, story, outcome)
@@ -88,7 +88,7 @@ class Checks:
 
     # The process
 
-    def _ends(self, life, before, story):
+    def _ends(self, life, before, story, directory):
         if life.exit == STANDSTILL:
             return [f"standstill: the threads stand still, or the daemon does not stop: {life.log[-300:]}"]
         if life.exit not in (0, KILLED, POWER_CUT):
@@ -102,18 +102,22 @@ class Checks:
             if not disturbed(story, life.begin_ns, life.begin_ns + CONNECT_NS, "disk_slow"):
                 found.append(f"start: no control socket within {CONNECT_NS / S:.0f} s after {life.begin_ns / S:.3f} s")
         if before is not None and before.exit in (KILLED, POWER_CUT):
-            found += self._interrupted(life, before)
+            found += self._interrupted(life, before, directory)
         return found
 
     @staticmethod
-    def _interrupted(life, before):
+    def _interrupted(life, before, directory):
         """A run in progress when the power went is named after the restart."""
         last, first = statuses(before)[-1:], statuses(life)[:1]
         if not last or not first or last[0][1]["run"] is None:
             return []
-        at, run = last[0][0], last[0][1]["run"]["id"]
-        if any(when > at and "verdict" in text for when, text in before.all("answer")):
-            return []  # it had stopped since
+        run = last[0][1]["run"]["id"]
+        try:
+            with open(os.path.join(directory, "data", run, "run.json"), encoding="utf-8") as file:
+                if json.load(file)["state"] != "running":
+                    return []  # it had ended since
+        except (OSError, ValueError):
+            pass
         known = {known["id"] for _, status in statuses(life) for known in status["interrupted"]["runs"]}
         return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]
 
@@ -165,6 +169,7 @@ class Checks:
         extra = not_in(singles, arrived)
         if extra:
             found.append(f"exact: run {name}: {extra} of {len(singles)} singles are not what arrived")
+        found += self._complete(name, directory, singles, arrived, story)
         expected = reference.prompts(singles)
         got = [(int(p["time"]), int(p["dt"]), int(p["crystal_a"]), int(p["crystal_b"])) for p in pairs if p["kind"] == 0]
         if cut or life.exit == KILLED or disk_faults:
@@ -176,6 +181,27 @@ class Checks:
             found.append(f"prompts: run {name}: lacks {sorted(lacks.elements())[:3]}, has {sorted(has.elements())[:3]} "
                          f"({len(got)} for {len(expected)})")
         return found
+
+    def _complete(self, name, directory, singles, arrived, story):
+        """Without late frames and time jumps every hit of the run is there. While clocks step, times do not tell to which run a
+        hit belongs."""
+        try:
+            with open(os.path.join(directory, "run.json"), encoding="utf-8") as file:
+                run = json.load(file)
+        except (OSError, ValueError):
+            return []
+        # A run that starts before detector time is known lacks hits that arrived before it, though its coverage may include them.
+        if run["state"] != "complete" or run["taken"]["start_ticks"] == 0 or any(e.what in ("reset", "step_us") for e in story.events):
+            return []
+        frames, datagrams = run["ledger"]["frames"], run["ledger"]["datagrams"]
+        if any([frames["late"], frames["time_jump"], datagrams["dropped_no_buffer"], datagrams["dropped_kernel"], datagrams["stray"], datagrams["malformed"],
+                datagrams["repeated"]]):
+            return []
+        inside = np.zeros(len(arrived), bool)
+        for start, stop in run["coverage"]["intervals"]:
+            inside |= (arrived["time"] >= start) & (arrived["time"] < stop)
+        missing = not_in(arrived[inside], singles)
+        return [f"complete: run {name}: {missing} of {inside.sum()} hits are missing, and no counter says so"] if missing else []
 
     def _description(self, name, directory, life, disk_faults):
         try:
@@ -195,6 +221,11 @@ class Checks:
 
     def _health(self, life, story):
         found = []
+        if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_slow"):
+            for at, status in statuses(life):
+                found += [f"health: at {at / S:.3f} s: {reason['code']}: {reason['message']}"
+                          for reason in status["health"]["reasons"] if reason["code"] in NEVER]
+            found = found[:1]
         seen = [(at, {reason["code"] for reason in status["health"]["reasons"]}) for at, status in statuses(life)]
         for at, text in life.all("story"):
             what, *words = text.split()
@@ -211,6 +242,8 @@ class Checks:
 
 
 HEALTH_NS = 6 * S
+# No board, stranger or operator may bring these about.
+NEVER = {"pipeline_failed", "stage_stalled", "run_failed", "start_delayed", "ledger_series_incomplete"}
 CLOCK_CODES = {"source_restarted", "source_jumping", "source_lagging", "source_leading", "source_stepped_back", "time_jumps",
                "late_frames", "source_clock", "sources_behind", "source_silent"}
 
@@ -266,7 +299,7 @@ def records_of_run(directory, kind, errors):
         return None
 
 
-def not_in(singles, arrived):
-    """How many of the singles are not among those that arrived, each as often as it is there."""
-    have = collections.Counter(arrived.tolist())
-    return sum((collections.Counter(np.asarray(singles)[["time", "crystal", "energy"]].tolist()) - have).values())
+def not_in(these, those):
+    """How many of these singles are not among those, each as often as it is there."""
+    these, those = (collections.Counter(np.asarray(s)[["time", "crystal", "energy"]].tolist()) for s in (these, those))
+    return sum((these - those).values())
