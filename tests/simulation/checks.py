@@ -90,7 +90,7 @@ class Checks:
 
     def _ends(self, life, before, story, directory):
         if life.exit == STANDSTILL:
-            return [f"standstill: the threads stand still, or the daemon does not stop: {life.log[-300:]}"]
+            return [f"standstill: the threads stand still, or the daemon does not stop: {life.why} {life.log[-300:]}"]
         if life.exit not in (0, KILLED, POWER_CUT):
             if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails"):
                 return [f"exit: {life.exit}: {life.log[-500:]}"]
@@ -183,7 +183,7 @@ class Checks:
         return found
 
     def _complete(self, name, directory, singles, arrived, story):
-        """Without late frames and time jumps every hit of the run is there. While clocks step, times do not tell to which run a
+        """Without late frames and time jumps every hit of the run is there. Where times are wrong, they do not tell to which run a
         hit belongs."""
         try:
             with open(os.path.join(directory, "run.json"), encoding="utf-8") as file:
@@ -191,7 +191,7 @@ class Checks:
         except (OSError, ValueError):
             return []
         # A run that starts before detector time is known lacks hits that arrived before it, though its coverage may include them.
-        if run["state"] != "complete" or run["taken"]["start_ticks"] == 0 or any(e.what in ("reset", "step_us") for e in story.events):
+        if run["state"] != "complete" or run["taken"]["start_ticks"] == 0 or any(e.what in ("reset", "step_us", "corrupt") for e in story.events):
             return []
         frames, datagrams = run["ledger"]["frames"], run["ledger"]["datagrams"]
         if any([frames["late"], frames["time_jump"], datagrams["dropped_no_buffer"], datagrams["dropped_kernel"], datagrams["stray"], datagrams["malformed"],

@@ -36,6 +36,7 @@ class Life:
     memory_kb: int = 0
     events: list = dataclasses.field(default_factory=list)  # (ns, what, text)
     log: str = ""
+    why: str = ""  # of a standstill
     statuses: list | None = None  # of checks.py
 
     def all(self, what):
@@ -50,6 +51,16 @@ class Outcome:
     @property
     def trace(self):
         return " ".join(f"{life.exit}:{life.trace}:{life.points}" for life in self.lives)
+
+
+def waits_of_threads(process):
+    """In which function of the kernel each thread waits; "0": it computes."""
+    waits = []
+    for thread in sorted(os.listdir(f"/proc/{process}/task"), key=int):
+        with open(f"/proc/{process}/task/{thread}/comm", encoding="utf-8") as name, \
+             open(f"/proc/{process}/task/{thread}/wchan", encoding="utf-8") as wait:
+            waits.append(f"{name.read().strip()} {wait.read()}")
+    return ", ".join(waits)
 
 
 class Bench:
@@ -103,13 +114,17 @@ class Bench:
         if swallow:
             environment["PETACQ_SIMULATION_SWALLOW"] = "1"
         life = Life(from_ns)
-        try:
-            # Without randomised addresses: they decide where hash tables put things.
-            done = subprocess.run(["setarch", "-R", self.petacqd, "--config", os.path.join(directory, "petacqd.json")],
-                                  env=environment, cwd=directory, capture_output=True, timeout=REAL_TIMEOUT_S, check=False)
-            life.exit, life.log = done.returncode, done.stderr.decode("utf-8", "replace")
-        except subprocess.TimeoutExpired as error:
-            life.exit, life.log = STANDSTILL, f"{error}\n{(error.stderr or b'').decode('utf-8', 'replace')}"
+        # Without randomised addresses: they decide where hash tables put things.
+        with subprocess.Popen(["setarch", "-R", self.petacqd, "--config", os.path.join(directory, "petacqd.json")], env=environment,
+                              cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as daemon:
+            try:
+                log = daemon.communicate(timeout=REAL_TIMEOUT_S)[1]
+                life.exit = daemon.returncode
+            except subprocess.TimeoutExpired:
+                life.exit, life.why = STANDSTILL, f"{REAL_TIMEOUT_S} s of real time are over: {waits_of_threads(daemon.pid)}."
+                daemon.kill()
+                log = daemon.communicate()[1]
+        life.log = log.decode("utf-8", "replace")
         self._read_events(life, directory, number)
         return life
 
