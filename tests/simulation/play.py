@@ -1,6 +1,7 @@
 """Plays a story: the real daemon under libsimulation.so, started again after each of its ends."""
 
 import dataclasses
+import functools
 import json
 import os
 import shutil
@@ -37,7 +38,11 @@ class Life:
     events: list = dataclasses.field(default_factory=list)  # (ns, what, text)
     log: str = ""
     why: str = ""  # of a standstill
-    statuses: list | None = None  # of checks.py
+
+    @functools.cached_property
+    def statuses(self):
+        """(ns, document) of each answer to the simulation's own requests."""
+        return [(at, json.loads(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
 
     def all(self, what):
         return [(at, text) for at, kind, text in self.events if kind == what]

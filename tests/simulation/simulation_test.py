@@ -3,6 +3,7 @@
     simulation_test.py DIRECTORY_OF_PROGRAMS
 """
 
+import dataclasses
 import os
 import sys
 
@@ -62,8 +63,8 @@ def unnamed_fault_is_found(simulator):
     outcome, failures = simulator.play(story)
     check(not failures, f"a silent board: {failures}")
     life = outcome.lives[0]
-    life.events = [(at, what, text.replace('"source_silent"', '"another"')) for at, what, text in life.events]
-    life.statuses = None
+    renamed = [(at, what, text.replace('"source_silent"', '"another"')) for at, what, text in life.events]
+    outcome = dataclasses.replace(outcome, lives=[dataclasses.replace(life, events=renamed)])
     failures = simulator.checks.failures(story, outcome)
     check([f.split(":")[0] for f in failures] == ["health"], f"a silence that health does not name: {failures}")
 
