@@ -55,9 +55,10 @@ extern "C" {
 
 PETACQ_INTERCEPT int open(const char* path, int flags, ...) {
     PETACQ_REAL(open);
+    const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     va_list list;
     va_start(list, flags);
-    const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
+    const mode_t mode = makes ? va_arg(list, mode_t) : 0;
     va_end(list);
     const bool ours = on_disk(path) && ((flags & (O_WRONLY | O_RDWR | O_DIRECTORY)) != 0);
     if (!ours) return real_open(path, flags, mode);

@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <new>
 
 #include "tests/simulation/preload/intercept.hpp"
 
@@ -93,7 +94,8 @@ PETACQ_INTERCEPT int pthread_create(pthread_t* __restrict id, const pthread_attr
     if (world == nullptr) return real_pthread_create(id, attributes, function, argument);
     at_end();
     Scheduler::Thread* const thread = world->scheduler.add();
-    if (real_pthread_create(id, attributes, begin, new Start{thread, function, argument}) != 0) abort();
+    auto* const start = new (std::nothrow) Start{thread, function, argument};
+    if (start == nullptr || real_pthread_create(id, attributes, begin, start) != 0) abort();
     threads()[*id] = thread;
     world->scheduler.point();
     return 0;
