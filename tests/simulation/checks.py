@@ -79,10 +79,10 @@ class Checks:
     def _runs(self, life, datagrams, story, outcome):
         found = []
         arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
-        for _, text in life.all("request"):
+        for at, text in life.all("request"):
             call = json.loads(text)
             if call["method"] == "start":
                 name = call["params"]["run"]
-                run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story)
+                run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
                 found += run.failures(self.identities, arrived)
         return found

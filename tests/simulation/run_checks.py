@@ -75,10 +75,10 @@ def read_description(directory):
 
 
 class RunChecks:
-    def __init__(self, name, directory, life, story):
+    def __init__(self, name, directory, life, story, asked_ns):
         self.name, self.directory, self.life, self.story = name, directory, life, story
         self.description = read_description(directory)
-        self.disk_faults = disturbed(story, 0, life.end_ns, "disk_slow", "disk_fails", "disk_full")
+        self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
         self.whole = life.exit not in (KILLED, POWER_CUT) and not self.disk_faults
         self.found = []
 

@@ -134,8 +134,12 @@ def draw(seed, length_ms=60000):
     events = draw_operator(random, length_ms)
     for _ in range(random.below(max(1, EVENTS_PER_MINUTE * length_ms // 60000)) + 1):
         events.append(Event(random.between(QUIET_START_MS, length_ms - QUIET_END_MS), *draw_fault(random)))
+    starts = [event.ms for event in events if event.what == "request" and '"start"' in event.words[0]]
     for _ in range(random.one_of([0, 0, 0, 1, 1, 2]) * max(1, length_ms // 60000)):
         end = random.one_of([("kill", ()), ("power_cut", (random.between(1, 60),)), ("power_cut", (random.between(1, 60),)),
-                             ("terminate", ())])
-        events.append(Event(random.between(QUIET_START_MS, length_ms - QUIET_END_MS), *end))
+                             ("power_cut", (random.between(1, 5),)), ("terminate", ())])
+        at = random.between(QUIET_START_MS, length_ms - QUIET_END_MS)
+        if starts and random.below(4) != 0:  # mostly in a run
+            at = random.one_of(starts) + random.between(100, 7000)
+        events.append(Event(at, *end))
     return Story(settings, tuple(sorted(events, key=lambda event: event.ms)))
