@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "tests/simulation/preload/real.hpp"
@@ -31,7 +33,11 @@ Scheduler::Scheduler(std::uint64_t seed) : random_(seed), stay_(stays[random_.be
 }
 
 void Scheduler::check_turn() const {
-    if (threads_[static_cast<std::size_t>(turn_)]->owner != ::pthread_self()) __builtin_trap();
+    if (threads_[static_cast<std::size_t>(turn_)]->owner == ::pthread_self()) return;
+    std::array<char, 32> name{};
+    ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+    ::dprintf(STDERR_FILENO, "simulation: thread %s acts out of turn\n", name.data());
+    std::abort();
 }
 
 void Scheduler::give(int id) {
