@@ -189,7 +189,11 @@ void Service::finished(const std::shared_ptr<FinishedRun>& finished) {
     run_.open = nullptr;
     run_.waiting = false;
     noted_start_.reset();
-    if (decision.finalise) run_.closing = finished->run.get();
+    if (decision.finalise) {
+        run_.closing = finished->run.get();
+        run_.last_ledger = end.ledger;
+        run_.closing->complete(*run_.last_ledger);
+    }
     run_.start_asked.reset();
     show_change();
     if (decision.refuse_start) refuse_start(end.reason);

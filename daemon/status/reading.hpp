@@ -96,9 +96,9 @@ struct RunState {
     std::shared_ptr<const AcquisitionSnapshot> start;  ///< when the current run started; nullptr before that
     /// Since when the run in progress has had data; absent: it waits for them.
     std::optional<std::chrono::steady_clock::time_point> data_since;
-    std::string last_id;  ///< of the last run that was finalised
-    std::optional<Ledger> last_ledger;
-    std::optional<EndedRun> ended;                     ///< the last run, also one of an earlier daemon
+    std::string last_id;                ///< of the last run that was finalised
+    std::optional<Ledger> last_ledger;  ///< of the last run with which the acquisition was done
+    std::optional<EndedRun> ended;      ///< the last run, also one of an earlier daemon
     std::optional<CalibrationInUse> next_calibration;  ///< taken when the current run has ended
     std::vector<InterruptedRun>
         interrupted;  ///< runs that nobody has acknowledged, in the order of their starts

@@ -304,6 +304,14 @@ json make_second(const Second* second, const RateSetting& setting, double tick_s
             {"mean_abs_dt_ns", number_if(ends > 0, static_cast<double>(abs_dt) / ends * tick_s * 1e9)}};
 }
 
+/// Of the run in progress, otherwise of the last run, otherwise since the daemon started.
+Ledger ledger_of_run(const Observation& seen) {
+    const AcquisitionSnapshot& a = *seen.now->acquisition;
+    if (a.run) return *a.run;
+    if (seen.run->current && !seen.run->start) return {};  // it has not started, and has counted nothing
+    return seen.run->last_ledger.value_or(a.total);
+}
+
 json make_last_run(const std::optional<EndedRun>& run) {
     if (!run) return nullptr;
     return {{"id", run->id}, {"verdict", run->verdict.empty() ? json() : json(run->verdict)}};
@@ -322,7 +330,6 @@ json make_status(const Observation& seen, const Installation& installation) {
     const RateSetting setting{configuration.coincidence.delay_ticks.has_value(),
                               configuration.estimates.scatter_fraction,
                               configuration.estimates.scatter_fraction_from, configuration.finds_triples()};
-    const Ledger ledger = a.run ? *a.run : seen.run->last_ledger.value_or(a.total);
     return {{"version", version},
             {"state", name_of(seen.run->daemon)},
             {"recording", make_recording(seen)},
@@ -341,7 +348,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"average", make_rates(a, *seen.start, setting, a.seconds - seen.start->seconds)},
             {"second", make_second(a.second.get(), setting, seen.scanner().tick_ps * 1e-12)},
             {"latency", make_latency(*seen.now)},
-            {"ledger", to_json(ledger)},
+            {"ledger", to_json(ledger_of_run(seen))},
             {"total", to_json(a.total)},
             {"sockets", make_sockets(seen, installation)},
             {"sources", make_sources(seen)},

@@ -99,6 +99,11 @@ TEST_CASE("the status document shows the state of the runs") {
     status = stand.monitor->status(stand.run);
     CHECK(status["ledger"]["datagrams"]["received"] == 5);
     CHECK(status["total"]["datagrams"]["received"] == 0);
+    stand.run.current = {"mouse-8", "", utc_time("2026-01-31T12:10:00.000Z").value(), {}, {}, {}, {}};
+    status = stand.monitor->status(stand.run);
+    CHECK(status["run"]["id"] == "mouse-8");
+    // It has not started: what the last run counted is not its own.
+    CHECK(status["ledger"]["datagrams"]["received"] == 0);
 }
 
 TEST_CASE("health and stages follow from what the monitor observes") {

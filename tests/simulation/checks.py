@@ -1,0 +1,88 @@
+"""What must hold after a simulation. Each failure is a text that begins with the name of the check: `NAME: what does not hold`."""
+
+import json
+import os
+
+from petacq.calibration import Calibration
+from petacq.scanner import Scanner
+
+import health
+import reference
+from disturbance import disturbed
+from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
+from run_checks import Identities, RunChecks, read_description
+from units import MS, S
+
+CONNECT_NS = 5 * S
+MAX_MEMORY_KB = 200_000
+
+
+class Checks:
+    def __init__(self, bench):
+        self.identities = Identities(bench.source)
+        self.boards = len(SCANNER["sources"])
+        self.convert = reference.Converter(SCANNER, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
+
+    def failures(self, story, outcome):
+        found = []
+        for number, life in enumerate(outcome.lives):
+            datagrams = list(reference.arrivals(os.path.join(outcome.directory, "arrived"), number))
+            found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
+            found += self._reception(life, datagrams)
+            found += health.failures(life, story)
+            found += self._runs(life, datagrams, story, outcome)
+        return found
+
+    def _ends(self, life, before, story, directory):
+        if life.exit == STANDSTILL:
+            return [f"standstill: the threads stand still, or the daemon does not stop: {life.why} {life.log[-300:]}"]
+        if life.exit not in (0, KILLED, POWER_CUT):
+            if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails"):
+                return [f"exit: {life.exit}: {life.log[-500:]}"]
+            return []
+        found = []
+        if life.memory_kb > MAX_MEMORY_KB:
+            found.append(f"memory: {life.memory_kb} kB, expected at most {MAX_MEMORY_KB}")
+        if life.end_ns - life.begin_ns > CONNECT_NS + 2 * S and not life.all("connected"):
+            if not disturbed(story, life.begin_ns, life.begin_ns + CONNECT_NS, "disk_slow"):
+                found.append(f"start: no control socket within {CONNECT_NS / S:.0f} s after {life.begin_ns / S:.3f} s")
+        if before is not None and before.exit in (KILLED, POWER_CUT):
+            found += self._interrupted(life, before, directory)
+        return found
+
+    @staticmethod
+    def _interrupted(life, before, directory):
+        """A run in progress when the power went is named after the restart."""
+        last, first = before.statuses[-1:], life.statuses[:1]
+        if not last or not first or last[0][1]["run"] is None:
+            return []
+        run = last[0][1]["run"]["id"]
+        description = read_description(os.path.join(directory, "data", run))
+        if description is not None and description["state"] != "running":
+            return []  # it had ended since
+        known = {known["id"] for _, status in life.statuses for known in status["interrupted"]["runs"]}
+        return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]
+
+    def _reception(self, life, datagrams):
+        if life.exit != 0 or not life.all("terminate"):
+            return []
+        last = life.statuses[-1:]
+        if not last or any(at > last[0][0] - 300 * MS for at, _ in datagrams):
+            return []
+        counted = last[0][1]["total"]["datagrams"]
+        taken = counted["received"] + counted["dropped_kernel"] + counted["discarded_backlog"]
+        if taken != len(datagrams):
+            return [f"reception: {len(datagrams)} datagrams arrived; received {counted['received']}, "
+                    f"dropped by the kernel {counted['dropped_kernel']}"]
+        return []
+
+    def _runs(self, life, datagrams, story, outcome):
+        found = []
+        arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
+        for at, text in life.all("request"):
+            call = json.loads(text)
+            if call["method"] == "start":
+                name = call["params"]["run"]
+                run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
+                found += run.failures(self.identities, arrived)
+        return found

@@ -1,0 +1,55 @@
+"""Health names each fault within its time, and nothing that did not happen."""
+
+from disturbance import disturbed, lasts_ns
+from units import MS, S
+
+HEALTH_NS = 6 * S
+# After its start a daemon first has to hear all boards.
+SETTLED_NS = 4 * S
+# No board, stranger or operator may bring these about.
+NEVER = {"pipeline_failed", "stage_stalled", "run_failed", "start_delayed", "ledger_series_incomplete"}
+CLOCK_CODES = {"source_restarted", "source_jumping", "source_lagging", "source_leading", "source_stepped_back", "time_jumps",
+               "late_frames", "source_clock", "sources_behind", "source_silent"}
+
+
+def expected_codes(what, words):
+    """Any of these names the fault; empty: it need not be named."""
+    if what == "silence" and int(words[1]) >= 3000:
+        return {"source_silent"}
+    if what == "strangers":
+        return {"unknown_source", "malformed_datagrams"}
+    if what == "reset" and words[0] != "all":
+        return CLOCK_CODES
+    if what == "step_us" and words[0] != "all" and abs(int(words[1])) >= 1_000_000:
+        return CLOCK_CODES
+    if what == "lose" and words[1] in ("2", "5"):
+        return {"datagrams_lost"}
+    if what == "double" and words[1] in ("2", "5"):
+        return {"duplicate_datagrams"}
+    if what == "disk_full" and int(words[0]) >= 4000:
+        return {"disk_space_low"}
+    return set()
+
+
+def happens_alone(event, story):
+    """Faults that act at the same time may hide each other."""
+    begin, end = event.ms * MS - HEALTH_NS, event.ms * MS + HEALTH_NS
+    return not any(other != event and other.what != "request" and other.ms * MS <= end and other.ms * MS + lasts_ns(other) >= begin
+                   for other in story.events)
+
+
+def failures(life, story):
+    found = []
+    seen = [(at, {reason["code"] for reason in status["health"]["reasons"]}) for at, status in life.statuses]
+    if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_slow"):
+        wrong = [(at, codes & NEVER) for at, codes in seen if codes & NEVER]
+        found += [f"health: {sorted(codes)} at {at / S:.3f} s" for at, codes in wrong[:1]]
+    for event in story.events:
+        at = event.ms * MS
+        codes = expected_codes(event.what, event.words)
+        if not codes or not happens_alone(event, story) or not life.begin_ns + SETTLED_NS < at < life.end_ns - HEALTH_NS:
+            continue
+        named = set().union(*(codes for t, codes in seen if at <= t <= at + HEALTH_NS))
+        if not named & codes:
+            found.append(f"health: {event} is not named within {HEALTH_NS / S:.0f} s: {sorted(named)}")
+    return found

@@ -1,0 +1,165 @@
+// Waits for files and sockets, timers, and the sockets' input and output.
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "tests/simulation/preload/intercept.hpp"
+
+using namespace petacq::simulation;
+
+namespace {
+
+/// Calls `ask`, which does not wait, until it finds something or the time is over.
+template <class Ask>
+int wait_for(int timeout_ms, const Ask& ask) {
+    Scheduler& scheduler = world->scheduler;
+    scheduler.point();
+    int found = ask();
+    if (found != 0 || timeout_ms == 0) return found;
+    const auto ready = [&] {
+        found = ask();
+        return found != 0;
+    };
+    scheduler.wait(
+        {.until_ns = timeout_ms < 0 ? INT64_MAX : scheduler.now_ns() + timeout_ms * std::int64_t{1'000'000},
+         .ready = ready});
+    return found;
+}
+
+/// Timers are eventfds that an event of the scheduler writes. By descriptor: number of the setting.
+std::map<int, std::uint64_t>& timers() {
+    static std::map<int, std::uint64_t> all;
+    return all;
+}
+
+ssize_t moved(ssize_t bytes) {
+    if (world == nullptr) return bytes;
+    const int error = errno;
+    world->scheduler.changed();
+    world->scheduler.note(static_cast<std::uint64_t>(bytes));
+    world->scheduler.point();
+    errno = error;
+    return bytes;
+}
+
+}  // namespace
+
+namespace petacq::simulation {
+
+void forget_timer(int fd) {
+    timers().erase(fd);
+}
+
+}  // namespace petacq::simulation
+
+extern "C" {
+
+PETACQ_INTERCEPT int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) {
+    PETACQ_REAL(epoll_wait);
+    if (world == nullptr) return real_epoll_wait(fd, events, most, timeout_ms);
+    return wait_for(timeout_ms, [=] { return real_epoll_wait(fd, events, most, 0); });
+}
+
+PETACQ_INTERCEPT int poll(pollfd* files, nfds_t count, int timeout_ms) {
+    PETACQ_REAL(poll);
+    if (world == nullptr) return real_poll(files, count, timeout_ms);
+    return wait_for(timeout_ms, [=] { return real_poll(files, count, 0); });
+}
+
+PETACQ_INTERCEPT int timerfd_create(clockid_t clock, int flags) noexcept {
+    PETACQ_REAL(timerfd_create);
+    if (world == nullptr) return real_timerfd_create(clock, flags);
+    const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    timers()[fd] = 0;
+    return fd;
+}
+
+PETACQ_INTERCEPT int timerfd_settime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
+    PETACQ_REAL(timerfd_settime);
+    if (world == nullptr) return real_timerfd_settime(fd, flags, value, old);
+    PETACQ_REAL(read);
+    const std::uint64_t setting = ++timers().at(fd);
+    std::uint64_t count = 0;
+    if (real_read(fd, &count, sizeof count) < 0 && errno != EAGAIN) abort();
+    if (old != nullptr) *old = {};
+    if (ns_of(value->it_value) == 0) return 0;
+    const std::int64_t at =
+        ns_of(value->it_value) + ((flags & TFD_TIMER_ABSTIME) != 0 ? 0 : world->scheduler.now_ns());
+    world->scheduler.at(at, [fd, setting] {
+        const auto found = timers().find(fd);
+        if (found == timers().end() || found->second != setting) return;
+        const std::uint64_t one = 1;
+        PETACQ_REAL(write);
+        if (real_write(fd, &one, sizeof one) < 0) abort();
+        world->scheduler.changed();
+    });
+    return 0;
+}
+
+PETACQ_INTERCEPT ssize_t write(int fd, const void* data, size_t size) {
+    PETACQ_REAL(write);
+    return moved(real_write(fd, data, size));
+}
+
+PETACQ_INTERCEPT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
+    PETACQ_REAL(sendmsg);
+    return moved(real_sendmsg(fd, message, flags));
+}
+
+PETACQ_INTERCEPT ssize_t send(int fd, const void* data, size_t size, int flags) {
+    PETACQ_REAL(send);
+    return moved(real_send(fd, data, size, flags));
+}
+
+PETACQ_INTERCEPT int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
+    PETACQ_REAL(recvmmsg);
+    if (world == nullptr) return real_recvmmsg(fd, messages, count, flags, timeout);
+    world->scheduler.point();
+    const int n = real_recvmmsg(fd, messages, count, flags, timeout);
+    world->scheduler.note(static_cast<std::uint64_t>(n));
+    for (int i = 0; i < n; ++i) {
+        msghdr& m = messages[i].msg_hdr;
+        world->scheduler.note(messages[i].msg_len);
+        for (cmsghdr* c = CMSG_FIRSTHDR(&m); c != nullptr; c = CMSG_NXTHDR(&m, c)) {
+            if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPNS) continue;
+            timespec stamp{};
+            std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
+            stamp = timespec_of(world->network.arrival_ns(stamp) + world->wall_minus_monotonic_ns());
+            std::memcpy(CMSG_DATA(c), &stamp, sizeof stamp);
+        }
+    }
+    return n;
+}
+
+PETACQ_INTERCEPT int bind(int fd, const sockaddr* address, socklen_t size) noexcept {
+    PETACQ_REAL(bind);
+    const int error = real_bind(fd, address, size);
+    int type = 0;
+    socklen_t length = sizeof type;
+    if (world != nullptr && error == 0 && address->sa_family == AF_INET &&
+        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_DGRAM) {
+        sockaddr_in bound{};
+        length = sizeof bound;
+        getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
+        world->network.bound(bound);
+    }
+    return error;
+}
+
+PETACQ_INTERCEPT int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
+    PETACQ_REAL(sigaction);
+    if (world != nullptr && signal == SIGTERM && action != nullptr) world->on_sigterm = action->sa_handler;
+    return real_sigaction(signal, action, old);
+}
+
+}  // extern "C"

@@ -1,0 +1,145 @@
+"""What happens around the daemon in one simulation: settings and events with times, drawn from a seed.
+
+The text has a line `NAME NUMBER` for each setting and a line `MS EVENT WORD...` for each event. preload/world.cpp plays it.
+"""
+
+import dataclasses
+import json
+
+SETTINGS = ("seed", "length_ms", "boards", "decays_per_s", "send_ms", "status_ms")
+BOARDS = 4
+EVENTS_PER_MINUTE = 10
+QUIET_START_MS, QUIET_END_MS = 2000, 8000
+
+
+class Random:
+    """The same numbers on every machine and with every version of Python (splitmix64)."""
+
+    def __init__(self, seed):
+        self.state = seed * 2 + 1
+
+    def below(self, limit):
+        self.state = (self.state + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF
+        v = self.state
+        v = ((v ^ (v >> 30)) * 0xBF58476D1CE4E5B9) & 0xFFFFFFFFFFFFFFFF
+        v = ((v ^ (v >> 27)) * 0x94D049BB133111EB) & 0xFFFFFFFFFFFFFFFF
+        return (v ^ (v >> 31)) % limit
+
+    def between(self, least, most):
+        return least + self.below(most - least + 1)
+
+    def one_of(self, choices):
+        return choices[self.below(len(choices))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    ms: int
+    what: str
+    words: tuple = ()
+
+    def __str__(self):
+        return " ".join([str(self.ms), self.what, *map(str, self.words)])
+
+    def number(self, word):
+        return int(self.words[word])
+
+
+@dataclasses.dataclass(frozen=True)
+class Story:
+    settings: dict
+    events: tuple
+
+    def __str__(self):
+        lines = [f"{name} {self.settings[name]}" for name in SETTINGS] + [str(event) for event in self.events]
+        return "\n".join(lines) + "\n"
+
+    def with_events(self, events):
+        return Story(self.settings, tuple(events))
+
+    @staticmethod
+    def parse(text):
+        """Raises ValueError with the line that is wrong."""
+        settings, events = {}, []
+        for line in text.splitlines():
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            if words[0].isdigit() and len(words) > 1:
+                events.append(Event(int(words[0]), words[1], tuple(words[2:])))
+            elif words[0] in SETTINGS and len(words) == 2 and words[1].isdigit():
+                settings[words[0]] = int(words[1])
+            else:
+                raise ValueError(f"expected MS EVENT WORD... or SETTING NUMBER, found: {line}")
+        missing = [name for name in SETTINGS if name not in settings]
+        if missing:
+            raise ValueError(f"expected the settings {', '.join(SETTINGS)}, missing: {', '.join(missing)}")
+        return Story(settings, tuple(events))
+
+
+def request(method, number, **parameters):
+    message = {"jsonrpc": "2.0", "id": number, "method": method}
+    if parameters:
+        message["params"] = parameters
+    return ("request", (json.dumps(message, separators=(",", ":")),))
+
+
+def draw_operator(random, length_ms):
+    """Commands in an order that mostly makes sense, and at times none."""
+    events, at, running = [], QUIET_START_MS, False
+    while (at := at + random.between(50, 9000)) < length_ms - QUIET_END_MS:
+        kind, number = random.below(10), len(events)
+        if kind < 7:
+            running = not running
+            what = request("start", number, run=f"r{number}") if running else request("stop", number)
+        elif kind == 7:
+            what = request("start", number, run=f"r{number}", duration_s=random.between(1, 9))
+        else:
+            what = request(random.one_of(["stop", "nonsense", "subscribe", "acknowledge"]), number)
+        events.append(Event(at, *what))
+    return events
+
+
+def draw_fault(random):
+    board = random.below(BOARDS)
+    one_in = random.one_of([2, 5, 20, 100])
+    kind = random.below(20)
+    if kind < 3:
+        return "silence", (board, random.one_of([100, 450, 900, 3000, 8000]))
+    if kind == 3:
+        return random.one_of([("off", (board,)), ("on", ("all",))])
+    if kind == 4:
+        return "reset", (random.one_of([board, "all"]),)
+    if kind == 5:
+        return "step_us", (random.one_of([board, "all"]), random.one_of([-3000000, -50000, -5000, 5000, 50000, 1500000, 9000000]))
+    if kind == 6:
+        return "drift_ppm", (board, random.one_of([-200, -20, 20, 200]))
+    if kind < 15:
+        return ("lose", "double", "delay", "corrupt")[(kind - 7) // 2], (board, random.one_of([0, one_in]))
+    if kind == 15:
+        return "burst", (board, random.one_of([20, 200, 1000]))
+    if kind == 16:
+        return "strangers", (random.one_of([1, 30]),)
+    if kind == 17:
+        return "clock_step_ms", (random.one_of([-3600000, -700, 700, 3600000]),)
+    return random.one_of([("disk_full", (random.one_of([500, 4000]),)), ("disk_fails", (random.one_of([500, 4000]),)),
+                          ("disk_slow", (random.one_of([500, 4000]), random.one_of([20, 200, 1500])))])
+
+
+def draw(seed, length_ms=60000):
+    """The story of a seed."""
+    random = Random(seed)
+    settings = {"seed": seed, "length_ms": length_ms, "boards": BOARDS, "decays_per_s": random.one_of([50, 200, 400]),
+                "send_ms": random.one_of([20, 60, 100]), "status_ms": 2000}
+    events = draw_operator(random, length_ms)
+    for _ in range(random.below(max(1, EVENTS_PER_MINUTE * length_ms // 60000)) + 1):
+        events.append(Event(random.between(QUIET_START_MS, length_ms - QUIET_END_MS), *draw_fault(random)))
+    starts = [event.ms for event in events if event.what == "request" and '"start"' in event.words[0]]
+    for _ in range(random.one_of([0, 0, 0, 1, 1, 2]) * max(1, length_ms // 60000)):
+        end = random.one_of([("kill", ()), ("power_cut", (random.between(1, 60),)), ("power_cut", (random.between(1, 60),)),
+                             ("power_cut", (random.between(1, 5),)), ("terminate", ())])
+        at = random.between(QUIET_START_MS, length_ms - QUIET_END_MS)
+        if starts and random.below(4) != 0:  # mostly in a run
+            at = random.one_of(starts) + random.between(100, 7000)
+        events.append(Event(at, *end))
+    return Story(settings, tuple(sorted(events, key=lambda event: event.ms)))
