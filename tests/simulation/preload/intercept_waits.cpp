@@ -151,7 +151,7 @@ PETACQ_INTERCEPT int bind(int fd, const sockaddr* address, socklen_t size) noexc
         sockaddr_in bound{};
         length = sizeof bound;
         getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
-        world->network.bound(bound);
+        world->network.bound(fd, bound);
     }
     return error;
 }
