@@ -8,7 +8,6 @@
 #include <numbers>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +24,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t max_dus = 16;
+constexpr std::uint64_t max_unit_crystals = 65'535;  ///< the position table has 16 bits for one
 
 /// Parts of the crystals of a module: for each unit (layer, column, row) in the order of local crystals.
 struct UnitCrystals {
@@ -75,7 +75,9 @@ CrystalRow row_of(const json& j, const std::string& path) {
     return row;
 }
 
-ModuleType type_of(const json& j, const std::string& path) {
+/// `crystals`: of the types before it, to which this adds its own. There are modules of each type, so all of
+/// them together may have as many as a scanner.
+ModuleType type_of(const json& j, const std::string& path, std::uint64_t& crystals) {
     ModuleType type;
     type.name = j.at("name").get<std::string>();
     double at = 0;
@@ -90,7 +92,14 @@ ModuleType type_of(const json& j, const std::string& path) {
         layer.material = l.at("material").get<std::string>();
         if (!l.at("attenuation_per_cm").is_null())
             layer.attenuation_per_cm = l.at("attenuation_per_cm").get<double>();
-        for (std::uint32_t k = 0; k < l.at("count").get<std::uint32_t>(); ++k) {
+        const auto count = l.at("count").get<std::uint32_t>();
+        crystals += std::uint64_t{count} * layer.crystal_count();
+        if (crystals > max_crystals) {
+            throw Error(here + ": expected at most " + std::to_string(max_crystals) +
+                        " crystals in one module of each type, found " + std::to_string(crystals) +
+                        " up to this layer");
+        }
+        for (std::uint32_t k = 0; k < count; ++k) {
             at += l.at("gap_mm").get<double>();
             layer.front_mm = at;
             at += layer.length_mm;
@@ -122,34 +131,48 @@ std::vector<UnitCrystals> units_of(const json& j, const ModuleType& type, const 
     std::vector<UnitCrystals> units;
     json parts = j.at("units");
     if (parts.empty()) parts.push_back({{"layers", nullptr}, {"y", nullptr}, {"z", nullptr}});
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> taken;
+    constexpr std::uint16_t none = 0xffff;
+    std::vector<std::uint16_t> unit_of(type.crystal_count(), none);  // [crystal of the module]
+    std::size_t taken = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const std::string here = path + "/units/" + std::to_string(i);
         const auto [first, last] =
             range_of(parts[i].at("layers"), static_cast<std::uint32_t>(type.layers.size()), here + "/layers");
+        std::size_t first_of_layer = 0;
+        for (std::uint32_t layer = 0; layer < first; ++layer)
+            first_of_layer += type.layers[layer].crystal_count();
         UnitCrystals unit;
         for (std::uint32_t layer = first; layer <= last; ++layer) {
             const CrystalLayer& l = type.layers[layer];
             const auto [first_y, last_y] = range_of(parts[i].at("y"), l.y.count(), here + "/y");
             const auto [first_z, last_z] = range_of(parts[i].at("z"), l.z.count(), here + "/z");
+            const std::uint64_t crystals =
+                unit.crystals.size() + std::uint64_t{last_y - first_y + 1} * (last_z - first_z + 1);
+            if (crystals > max_unit_crystals) {
+                throw Error(path + "/units: expected at most " + std::to_string(max_unit_crystals) +
+                            " crystals in a unit, found at least " + std::to_string(crystals) + " in unit " +
+                            std::to_string(i));
+            }
             for (std::uint32_t y = first_y; y <= last_y; ++y) {
                 for (std::uint32_t z = first_z; z <= last_z; ++z) {
-                    const auto [other, fresh] = taken.emplace(std::tuple(layer, y, z), i);
-                    if (!fresh) {
+                    std::uint16_t& owner = unit_of[first_of_layer + std::size_t{y} * l.z.count() + z];
+                    if (owner != none) {
                         throw Error(here + ": expected crystals of its own; crystal " + std::to_string(y) +
                                     " along y and " + std::to_string(z) + " along z of layer " +
-                                    std::to_string(layer) + " is in unit " + std::to_string(other->second) +
-                                    ", too");
+                                    std::to_string(layer) + " is in unit " + std::to_string(owner) + ", too");
                     }
+                    owner = static_cast<std::uint16_t>(i);
                     unit.crystals.push_back({0, layer, y, z});
                 }
             }
+            first_of_layer += l.crystal_count();
         }
+        taken += unit.crystals.size();
         units.push_back(std::move(unit));
     }
-    if (taken.size() != type.crystal_count()) {
+    if (taken != type.crystal_count()) {
         throw Error(path + "/units: expected all " + std::to_string(type.crystal_count()) +
-                    " crystals of a module in its units, found " + std::to_string(taken.size()));
+                    " crystals of a module in its units, found " + std::to_string(taken));
     }
     return units;
 }
@@ -270,10 +293,6 @@ void check_types_used(const std::vector<ModuleType>& types, const std::vector<Mo
 
 /// The tables have room for as many crystals in each unit as the largest has.
 void check_tables(const Geometry& g) {
-    if (g.crystals_per_du() > 65'535) {
-        throw Error("/module_types: expected at most 65535 crystals of a unit, found " +
-                    std::to_string(g.crystals_per_du()));
-    }
     if (const std::uint64_t slots = std::uint64_t{g.unit_count()} * g.crystals_per_du();
         slots > max_crystals) {
         throw Error("/channel_map: expected at most " + std::to_string(max_crystals) +
@@ -443,23 +462,18 @@ Scanner scanner_of_long_form(json& document) {
     std::vector<ModuleType> types;
     std::vector<std::vector<UnitCrystals>> units;  // [type]
     const json& described = document.at("module_types");
+    std::uint64_t crystals = 0;
     for (std::size_t i = 0; i < described.size(); ++i) {
         const std::string path = "/module_types/" + std::to_string(i);
-        types.push_back(type_of(described[i], path));
-        units.push_back(units_of(described[i], types.back(), path));
+        types.push_back(type_of(described[i], path, crystals));
         const std::string& name = types.back().name;
         if (std::count_if(types.begin(), types.end(), [&](const auto& t) { return t.name == name; }) > 1)
             throw Error(path + "/name: expected a name of its own, found that of an earlier type again");
     }
     std::vector<Module> modules = place_modules(document.at("modules"), types);
     check_types_used(types, modules);
-    std::uint64_t crystals = 0;
-    for (const Module& m : modules)
-        crystals += types[m.type].crystal_count();
-    if (crystals > max_crystals) {
-        throw Error("/modules: expected at most " + std::to_string(max_crystals) + " crystals, found " +
-                    std::to_string(crystals));
-    }
+    for (std::size_t i = 0; i < described.size(); ++i)
+        units.push_back(units_of(described[i], types[i], "/module_types/" + std::to_string(i)));
     const auto arrangement = std::make_shared<const Arrangement>(std::move(types), std::move(modules));
     const std::vector<MappedUnit> mapped =
         map_units(document.at("channel_map"), arrangement->modules(), units);

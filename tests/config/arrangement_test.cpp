@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "config/scanner/arrangement.hpp"
 #include "config/scanner/depth_of_interaction.hpp"
@@ -161,6 +162,46 @@ TEST_CASE("arrangement: 65536 modules are the most, and 256 with frames of versi
     document["modules"].push_back(one_more);
     CHECK(refusal(document) ==
           "/channel_map: expected numbers of BDMs below 256 with frame_version 1, found 256");
+}
+
+TEST_CASE("arrangement: 16 Mi crystals are the most, and 65535 of a unit") {
+    const auto with = [](const std::vector<json>& layers, const std::vector<json>& modules) {
+        json document = largest_description();
+        document["module_types"] = json::array();
+        for (std::size_t i = 0; i < layers.size(); ++i)
+            document["module_types"].push_back(
+                {{"name", std::to_string(i)}, {"layers", json::array({layers[i]})}});
+        document["modules"] = modules;
+        return refusal(document);
+    };
+    const auto layer = [](int y, int z, int count) {
+        return json{{"y", {{"count", y}, {"pitch_mm", 0.1}}},
+                    {"z", {{"count", z}, {"pitch_mm", 0.1}}},
+                    {"length_mm", 0.1},
+                    {"count", count}};
+    };
+    const auto ring = [](const char* type, int count) {
+        return json{{"type", type}, {"ring", {{"count", count}, {"radius_mm", 500}}}};
+    };
+    // 2^24 in each of 2^6 layers.
+    CHECK(with({layer(4096, 4096, 64)}, {ring("0", 12)}) ==
+          "/module_types/0/layers/0: expected at most 16777216 crystals in one module of each type, found "
+          "1073741824 up to this layer");
+    CHECK(with({layer(4096, 4096, 1), layer(1, 1, 1)}, {ring("0", 1), ring("1", 1)}) ==
+          "/module_types/1/layers/0: expected at most 16777216 crystals in one module of each type, found "
+          "16777217 up to this layer");
+    CHECK(with({layer(500, 500, 64)}, {ring("0", 12)}) ==
+          "/modules/0: expected at most 16777216 crystals in all, found 192000000");
+    CHECK(with({layer(4096, 4096, 1)}, {ring("0", 256)}) ==
+          "/modules/0: expected at most 16777216 crystals in all, found 4294967296");
+    CHECK(with({layer(256, 256, 1)}, {ring("0", 12)}) ==
+          "/module_types/0/units: expected at most 65535 crystals in a unit, found at least 65536 in unit 0");
+    CHECK(
+        with(
+            {layer(1, 1, 1)},
+            {json::parse(
+                R"({"type": "0", "polygon": {"sides": 4096, "per_side": 4096, "radius_mm": 500, "pitch_mm": 1}})")}) ==
+        "/modules/0: expected at most 65536 modules in all, found 16777216");
 }
 
 TEST_CASE("arrangement: sources carry the BDMs that have units, and no others") {
