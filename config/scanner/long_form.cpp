@@ -4,8 +4,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -55,11 +57,16 @@ CrystalRow row_of(const json& j, const std::string& path) {
         gaps.assign(sizes.size(), 0);
     }
     const json& added = j.at("gaps");
+    std::set<std::size_t> widened;
     for (std::size_t i = 0; i < added.size(); ++i) {
         const auto after = added[i].at("after").get<std::size_t>();
         if (after >= sizes.size()) {
             throw Error(path + "/gaps/" + std::to_string(i) + "/after: expected less than the " +
                         std::to_string(sizes.size()) + " crystals, found " + std::to_string(after));
+        }
+        if (!widened.insert(after).second) {
+            throw Error(path + "/gaps/" + std::to_string(i) + "/after: expected each place once, found " +
+                        std::to_string(after) + " again");
         }
         gaps[after - 1] += added[i].at("mm").get<double>();
     }
@@ -333,7 +340,7 @@ struct GroupKey {
     std::string name;
     std::uint32_t around = 0;
     std::uint32_t around_of = 0;
-    std::int64_t angle_millionths = 0;
+    std::optional<std::int64_t> angle_millionths;       ///< none: its modules face along the axis
     auto operator<=>(const GroupKey&) const = default;  // NOLINT(modernize-use-nullptr): none is there
 };
 
@@ -344,7 +351,9 @@ GroupKey key_of(const Module& m, bool with_angle) {
         key.around = m.around->index;
         key.around_of = m.around->count;
     }
-    if (with_angle) {
+    // Less than this across the axis is what rounding leaves of none.
+    constexpr double least_across = 1e-6;
+    if (with_angle && std::hypot(m.outward[0], m.outward[1]) >= least_across) {
         const double turn = std::atan2(m.outward[1], m.outward[0]) / (2 * std::numbers::pi);
         const std::int64_t millionths = std::llround(turn * 360e6);
         key.angle_millionths = (millionths + 360'000'000) % 360'000'000;
@@ -355,20 +364,34 @@ GroupKey key_of(const Module& m, bool with_angle) {
 /// Pairs of names in both orders; empty: all.
 std::set<std::pair<std::string, std::string>> named_pairs(const json& between,
                                                           const std::vector<Module>& modules) {
+    std::set<std::string> groups;
+    for (const Module& m : modules)
+        groups.insert(m.name);
     std::set<std::pair<std::string, std::string>> pairs;
     for (std::size_t i = 0; i < between.size(); ++i) {
+        const std::string path = "/good_pairs/between/" + std::to_string(i);
+        const auto found = [](const json& j) {
+            return j.dump(-1, ' ', false, json::error_handler_t::replace);
+        };
         for (std::size_t k = 0; k < 2; ++k) {
-            const auto name = between[i][k].get<std::string>();
-            if (std::any_of(modules.begin(), modules.end(), [&](const Module& m) { return m.name == name; }))
-                continue;
-            throw Error("/good_pairs/between/" + std::to_string(i) + '/' + std::to_string(k) +
-                        ": expected the group of some modules, found " +
-                        between[i][k].dump(-1, ' ', false, json::error_handler_t::replace));
+            if (groups.contains(between[i][k].get<std::string>())) continue;
+            throw Error(path + '/' + std::to_string(k) + ": expected the group of some modules, found " +
+                        found(between[i][k]));
         }
-        pairs.emplace(between[i][0], between[i][1]);
+        if (!pairs.emplace(between[i][0], between[i][1]).second) {
+            throw Error(path + ": expected each pair of groups once, in one order, found " +
+                        found(between[i]) + " again");
+        }
         pairs.emplace(between[i][1], between[i][0]);
     }
     return pairs;
+}
+
+/// In millionths of a degree. 0 if one has no direction around the axis, so that no least angle is met.
+std::int64_t angle_between(const GroupKey& a, const GroupKey& b) {
+    if (!a.angle_millionths || !b.angle_millionths) return 0;
+    const std::int64_t straight = std::abs(*a.angle_millionths - *b.angle_millionths);
+    return std::min(straight, 360'000'000 - straight);
 }
 
 std::shared_ptr<const PairGeometry> pairs_of(const json& j, const Arrangement& arrangement) {
@@ -389,15 +412,17 @@ std::shared_ptr<const PairGeometry> pairs_of(const json& j, const Arrangement& a
         group_of.push_back(group->second);
     }
     if (keys.size() > PairGeometry::max_groups) {
-        throw Error("/good_pairs: expected at most " + std::to_string(PairGeometry::max_groups) +
-                    " groups of modules that pair with different ones, found " + std::to_string(keys.size()));
+        throw Error("/modules: expected at most " + std::to_string(PairGeometry::max_groups) +
+                    " kinds of modules that differ in group, place around the ring" +
+                    (min_angle > 0 ? ", or direction around the axis" : "") + ", found " +
+                    std::to_string(keys.size()) + "; panel and place give modules no place around a ring" +
+                    (min_angle > 0 ? ", and without good_pairs.min_angle_deg directions do not count" : ""));
     }
     pairs->may_pair.resize(keys.size() * keys.size());
     std::int64_t largest = 0;  // angle between modules whose names may pair, millionths of a degree
     for (std::size_t a = 0; a < keys.size(); ++a) {
         for (std::size_t b = 0; b < keys.size(); ++b) {
-            const std::int64_t straight = std::abs(keys[a].angle_millionths - keys[b].angle_millionths);
-            const std::int64_t apart = std::min(straight, 360'000'000 - straight);
+            const std::int64_t apart = angle_between(keys[a], keys[b]);
             const bool by_name = names.empty() || names.contains({keys[a].name, keys[b].name});
             if (by_name) largest = std::max(largest, apart);
             pairs->may_pair[a * keys.size() + b] = by_name && apart >= std::llround(min_angle * 1e6);
