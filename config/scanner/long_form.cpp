@@ -4,11 +4,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t max_dus = 16;
+constexpr std::uint64_t max_unit_crystals = 65'535;  ///< the position table has 16 bits for one
 
 /// Parts of the crystals of a module: for each unit (layer, column, row) in the order of local crystals.
 struct UnitCrystals {
@@ -55,11 +57,16 @@ CrystalRow row_of(const json& j, const std::string& path) {
         gaps.assign(sizes.size(), 0);
     }
     const json& added = j.at("gaps");
+    std::set<std::size_t> widened;
     for (std::size_t i = 0; i < added.size(); ++i) {
         const auto after = added[i].at("after").get<std::size_t>();
         if (after >= sizes.size()) {
             throw Error(path + "/gaps/" + std::to_string(i) + "/after: expected less than the " +
                         std::to_string(sizes.size()) + " crystals, found " + std::to_string(after));
+        }
+        if (!widened.insert(after).second) {
+            throw Error(path + "/gaps/" + std::to_string(i) + "/after: expected each place once, found " +
+                        std::to_string(after) + " again");
         }
         gaps[after - 1] += added[i].at("mm").get<double>();
     }
@@ -75,7 +82,9 @@ CrystalRow row_of(const json& j, const std::string& path) {
     return row;
 }
 
-ModuleType type_of(const json& j, const std::string& path) {
+/// `crystals`: of the types before it, to which this adds its own. There are modules of each type, so all of
+/// them together may have as many as a scanner.
+ModuleType type_of(const json& j, const std::string& path, std::uint64_t& crystals) {
     ModuleType type;
     type.name = j.at("name").get<std::string>();
     double at = 0;
@@ -90,7 +99,14 @@ ModuleType type_of(const json& j, const std::string& path) {
         layer.material = l.at("material").get<std::string>();
         if (!l.at("attenuation_per_cm").is_null())
             layer.attenuation_per_cm = l.at("attenuation_per_cm").get<double>();
-        for (std::uint32_t k = 0; k < l.at("count").get<std::uint32_t>(); ++k) {
+        const auto count = l.at("count").get<std::uint32_t>();
+        crystals += std::uint64_t{count} * layer.crystal_count();
+        if (crystals > max_crystals) {
+            throw Error(here + ": expected at most " + std::to_string(max_crystals) +
+                        " crystals in one module of each type, found " + std::to_string(crystals) +
+                        " up to this layer");
+        }
+        for (std::uint32_t k = 0; k < count; ++k) {
             at += l.at("gap_mm").get<double>();
             layer.front_mm = at;
             at += layer.length_mm;
@@ -122,34 +138,48 @@ std::vector<UnitCrystals> units_of(const json& j, const ModuleType& type, const 
     std::vector<UnitCrystals> units;
     json parts = j.at("units");
     if (parts.empty()) parts.push_back({{"layers", nullptr}, {"y", nullptr}, {"z", nullptr}});
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> taken;
+    constexpr std::uint16_t none = 0xffff;
+    std::vector<std::uint16_t> unit_of(type.crystal_count(), none);  // [crystal of the module]
+    std::size_t taken = 0;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const std::string here = path + "/units/" + std::to_string(i);
         const auto [first, last] =
             range_of(parts[i].at("layers"), static_cast<std::uint32_t>(type.layers.size()), here + "/layers");
+        std::size_t first_of_layer = 0;
+        for (std::uint32_t layer = 0; layer < first; ++layer)
+            first_of_layer += type.layers[layer].crystal_count();
         UnitCrystals unit;
         for (std::uint32_t layer = first; layer <= last; ++layer) {
             const CrystalLayer& l = type.layers[layer];
             const auto [first_y, last_y] = range_of(parts[i].at("y"), l.y.count(), here + "/y");
             const auto [first_z, last_z] = range_of(parts[i].at("z"), l.z.count(), here + "/z");
+            const std::uint64_t crystals =
+                unit.crystals.size() + std::uint64_t{last_y - first_y + 1} * (last_z - first_z + 1);
+            if (crystals > max_unit_crystals) {
+                throw Error(path + "/units: expected at most " + std::to_string(max_unit_crystals) +
+                            " crystals in a unit, found at least " + std::to_string(crystals) + " in unit " +
+                            std::to_string(i));
+            }
             for (std::uint32_t y = first_y; y <= last_y; ++y) {
                 for (std::uint32_t z = first_z; z <= last_z; ++z) {
-                    const auto [other, fresh] = taken.emplace(std::tuple(layer, y, z), i);
-                    if (!fresh) {
+                    std::uint16_t& owner = unit_of[first_of_layer + std::size_t{y} * l.z.count() + z];
+                    if (owner != none) {
                         throw Error(here + ": expected crystals of its own; crystal " + std::to_string(y) +
                                     " along y and " + std::to_string(z) + " along z of layer " +
-                                    std::to_string(layer) + " is in unit " + std::to_string(other->second) +
-                                    ", too");
+                                    std::to_string(layer) + " is in unit " + std::to_string(owner) + ", too");
                     }
+                    owner = static_cast<std::uint16_t>(i);
                     unit.crystals.push_back({0, layer, y, z});
                 }
             }
+            first_of_layer += l.crystal_count();
         }
+        taken += unit.crystals.size();
         units.push_back(std::move(unit));
     }
-    if (taken.size() != type.crystal_count()) {
+    if (taken != type.crystal_count()) {
         throw Error(path + "/units: expected all " + std::to_string(type.crystal_count()) +
-                    " crystals of a module in its units, found " + std::to_string(taken.size()));
+                    " crystals of a module in its units, found " + std::to_string(taken));
     }
     return units;
 }
@@ -270,10 +300,6 @@ void check_types_used(const std::vector<ModuleType>& types, const std::vector<Mo
 
 /// The tables have room for as many crystals in each unit as the largest has.
 void check_tables(const Geometry& g) {
-    if (g.crystals_per_du() > 65'535) {
-        throw Error("/module_types: expected at most 65535 crystals of a unit, found " +
-                    std::to_string(g.crystals_per_du()));
-    }
     if (const std::uint64_t slots = std::uint64_t{g.unit_count()} * g.crystals_per_du();
         slots > max_crystals) {
         throw Error("/channel_map: expected at most " + std::to_string(max_crystals) +
@@ -314,7 +340,7 @@ struct GroupKey {
     std::string name;
     std::uint32_t around = 0;
     std::uint32_t around_of = 0;
-    std::int64_t angle_millionths = 0;
+    std::optional<std::int64_t> angle_millionths;       ///< none: its modules face along the axis
     auto operator<=>(const GroupKey&) const = default;  // NOLINT(modernize-use-nullptr): none is there
 };
 
@@ -325,7 +351,9 @@ GroupKey key_of(const Module& m, bool with_angle) {
         key.around = m.around->index;
         key.around_of = m.around->count;
     }
-    if (with_angle) {
+    // Less than this across the axis is what rounding leaves of none.
+    constexpr double least_across = 1e-6;
+    if (with_angle && std::hypot(m.outward[0], m.outward[1]) >= least_across) {
         const double turn = std::atan2(m.outward[1], m.outward[0]) / (2 * std::numbers::pi);
         const std::int64_t millionths = std::llround(turn * 360e6);
         key.angle_millionths = (millionths + 360'000'000) % 360'000'000;
@@ -336,20 +364,34 @@ GroupKey key_of(const Module& m, bool with_angle) {
 /// Pairs of names in both orders; empty: all.
 std::set<std::pair<std::string, std::string>> named_pairs(const json& between,
                                                           const std::vector<Module>& modules) {
+    std::set<std::string> groups;
+    for (const Module& m : modules)
+        groups.insert(m.name);
     std::set<std::pair<std::string, std::string>> pairs;
     for (std::size_t i = 0; i < between.size(); ++i) {
+        const std::string path = "/good_pairs/between/" + std::to_string(i);
+        const auto found = [](const json& j) {
+            return j.dump(-1, ' ', false, json::error_handler_t::replace);
+        };
         for (std::size_t k = 0; k < 2; ++k) {
-            const auto name = between[i][k].get<std::string>();
-            if (std::any_of(modules.begin(), modules.end(), [&](const Module& m) { return m.name == name; }))
-                continue;
-            throw Error("/good_pairs/between/" + std::to_string(i) + '/' + std::to_string(k) +
-                        ": expected the group of some modules, found " +
-                        between[i][k].dump(-1, ' ', false, json::error_handler_t::replace));
+            if (groups.contains(between[i][k].get<std::string>())) continue;
+            throw Error(path + '/' + std::to_string(k) + ": expected the group of some modules, found " +
+                        found(between[i][k]));
         }
-        pairs.emplace(between[i][0], between[i][1]);
+        if (!pairs.emplace(between[i][0], between[i][1]).second) {
+            throw Error(path + ": expected each pair of groups once, in one order, found " +
+                        found(between[i]) + " again");
+        }
         pairs.emplace(between[i][1], between[i][0]);
     }
     return pairs;
+}
+
+/// In millionths of a degree. 0 if one has no direction around the axis, so that no least angle is met.
+std::int64_t angle_between(const GroupKey& a, const GroupKey& b) {
+    if (!a.angle_millionths || !b.angle_millionths) return 0;
+    const std::int64_t straight = std::abs(*a.angle_millionths - *b.angle_millionths);
+    return std::min(straight, 360'000'000 - straight);
 }
 
 std::shared_ptr<const PairGeometry> pairs_of(const json& j, const Arrangement& arrangement) {
@@ -370,15 +412,17 @@ std::shared_ptr<const PairGeometry> pairs_of(const json& j, const Arrangement& a
         group_of.push_back(group->second);
     }
     if (keys.size() > PairGeometry::max_groups) {
-        throw Error("/good_pairs: expected at most " + std::to_string(PairGeometry::max_groups) +
-                    " groups of modules that pair with different ones, found " + std::to_string(keys.size()));
+        throw Error("/modules: expected at most " + std::to_string(PairGeometry::max_groups) +
+                    " kinds of modules that differ in group, place around the ring" +
+                    (min_angle > 0 ? ", or direction around the axis" : "") + ", found " +
+                    std::to_string(keys.size()) + "; panel and place give modules no place around a ring" +
+                    (min_angle > 0 ? ", and without good_pairs.min_angle_deg directions do not count" : ""));
     }
     pairs->may_pair.resize(keys.size() * keys.size());
     std::int64_t largest = 0;  // angle between modules whose names may pair, millionths of a degree
     for (std::size_t a = 0; a < keys.size(); ++a) {
         for (std::size_t b = 0; b < keys.size(); ++b) {
-            const std::int64_t straight = std::abs(keys[a].angle_millionths - keys[b].angle_millionths);
-            const std::int64_t apart = std::min(straight, 360'000'000 - straight);
+            const std::int64_t apart = angle_between(keys[a], keys[b]);
             const bool by_name = names.empty() || names.contains({keys[a].name, keys[b].name});
             if (by_name) largest = std::max(largest, apart);
             pairs->may_pair[a * keys.size() + b] = by_name && apart >= std::llround(min_angle * 1e6);
@@ -443,23 +487,18 @@ Scanner scanner_of_long_form(json& document) {
     std::vector<ModuleType> types;
     std::vector<std::vector<UnitCrystals>> units;  // [type]
     const json& described = document.at("module_types");
+    std::uint64_t crystals = 0;
     for (std::size_t i = 0; i < described.size(); ++i) {
         const std::string path = "/module_types/" + std::to_string(i);
-        types.push_back(type_of(described[i], path));
-        units.push_back(units_of(described[i], types.back(), path));
+        types.push_back(type_of(described[i], path, crystals));
         const std::string& name = types.back().name;
         if (std::count_if(types.begin(), types.end(), [&](const auto& t) { return t.name == name; }) > 1)
             throw Error(path + "/name: expected a name of its own, found that of an earlier type again");
     }
     std::vector<Module> modules = place_modules(document.at("modules"), types);
     check_types_used(types, modules);
-    std::uint64_t crystals = 0;
-    for (const Module& m : modules)
-        crystals += types[m.type].crystal_count();
-    if (crystals > max_crystals) {
-        throw Error("/modules: expected at most " + std::to_string(max_crystals) + " crystals, found " +
-                    std::to_string(crystals));
-    }
+    for (std::size_t i = 0; i < described.size(); ++i)
+        units.push_back(units_of(described[i], types[i], "/module_types/" + std::to_string(i)));
     const auto arrangement = std::make_shared<const Arrangement>(std::move(types), std::move(modules));
     const std::vector<MappedUnit> mapped =
         map_units(document.at("channel_map"), arrangement->modules(), units);

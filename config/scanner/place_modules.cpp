@@ -58,10 +58,14 @@ std::vector<Module> ring_of(const json& j, std::uint32_t of) {
     return modules;
 }
 
-std::vector<Module> polygon_of(const json& j) {
+std::vector<Module> polygon_of(const json& j, const std::string& path) {
     std::vector<Module> modules;
     const auto sides = j.at("sides").get<std::uint32_t>();
     const auto per_side = j.at("per_side").get<std::uint32_t>();
+    if (std::size_t{sides} * per_side > max_placed) {
+        throw Error(fmt::format("{}: expected at most {} modules in all, found {}", path, max_placed,
+                                std::size_t{sides} * per_side));
+    }
     for (std::uint32_t side = 0; side < sides; ++side) {
         add_side(modules, j.at("first_angle_deg").get<double>() + 360.0 * side / sides, j.at("radius_mm"),
                  per_side, j.at("pitch_mm"), 0);
@@ -136,7 +140,7 @@ std::vector<Module> modules_of(const json& item, const std::string& path) {
         }
         return ring_of(j, j.at("of"));
     }
-    if (used == "polygon") return polygon_of(j);
+    if (used == "polygon") return polygon_of(j, path);
     if (used == "box") return box_of(j);
     if (used == "place") return {placed(j, path + "/place")};
     std::vector<Module> panel;
@@ -222,6 +226,7 @@ void check_overlaps(const std::vector<Module>& modules, const std::vector<std::s
 std::vector<Module> place_modules(const json& items, const std::vector<ModuleType>& types) {
     std::vector<Module> all;
     std::vector<std::size_t> item_of;
+    std::uint64_t crystals = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
         const json& item = items[i];
         const std::string path = "/modules/" + std::to_string(i);
@@ -242,6 +247,11 @@ std::vector<Module> place_modules(const json& items, const std::vector<ModuleTyp
         if (all.size() + around.size() * repeats > max_placed) {
             throw Error(path + ": expected at most " + std::to_string(max_placed) +
                         " modules in all, found " + std::to_string(all.size() + around.size() * repeats));
+        }
+        crystals += std::uint64_t{around.size()} * repeats * type->crystal_count();
+        if (crystals > max_crystals) {
+            throw Error(fmt::format("{}: expected at most {} crystals in all, found {}", path, max_crystals,
+                                    crystals));
         }
         for (std::uint32_t k = 0; k < repeats; ++k) {
             const double z = along.at("middle_mm").get<double>() +

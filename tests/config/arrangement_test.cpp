@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "config/scanner/arrangement.hpp"
 #include "config/scanner/depth_of_interaction.hpp"
@@ -163,6 +164,103 @@ TEST_CASE("arrangement: 65536 modules are the most, and 256 with frames of versi
           "/channel_map: expected numbers of BDMs below 256 with frame_version 1, found 256");
 }
 
+TEST_CASE("arrangement: 16 Mi crystals are the most, and 65535 of a unit") {
+    const auto with = [](const std::vector<json>& layers, const std::vector<json>& modules) {
+        json document = largest_description();
+        document["module_types"] = json::array();
+        for (std::size_t i = 0; i < layers.size(); ++i)
+            document["module_types"].push_back(
+                {{"name", std::to_string(i)}, {"layers", json::array({layers[i]})}});
+        document["modules"] = modules;
+        return refusal(document);
+    };
+    const auto layer = [](int y, int z, int count) {
+        return json{{"y", {{"count", y}, {"pitch_mm", 0.1}}},
+                    {"z", {{"count", z}, {"pitch_mm", 0.1}}},
+                    {"length_mm", 0.1},
+                    {"count", count}};
+    };
+    const auto ring = [](const char* type, int count) {
+        return json{{"type", type}, {"ring", {{"count", count}, {"radius_mm", 500}}}};
+    };
+    // 2^24 in each of 2^6 layers.
+    CHECK(with({layer(4096, 4096, 64)}, {ring("0", 12)}) ==
+          "/module_types/0/layers/0: expected at most 16777216 crystals in one module of each type, found "
+          "1073741824 up to this layer");
+    CHECK(with({layer(4096, 4096, 1), layer(1, 1, 1)}, {ring("0", 1), ring("1", 1)}) ==
+          "/module_types/1/layers/0: expected at most 16777216 crystals in one module of each type, found "
+          "16777217 up to this layer");
+    CHECK(with({layer(500, 500, 64)}, {ring("0", 12)}) ==
+          "/modules/0: expected at most 16777216 crystals in all, found 192000000");
+    CHECK(with({layer(4096, 4096, 1)}, {ring("0", 256)}) ==
+          "/modules/0: expected at most 16777216 crystals in all, found 4294967296");
+    CHECK(with({layer(256, 256, 1)}, {ring("0", 12)}) ==
+          "/module_types/0/units: expected at most 65535 crystals in a unit, found at least 65536 in unit 0");
+    CHECK(
+        with(
+            {layer(1, 1, 1)},
+            {json::parse(
+                R"({"type": "0", "polygon": {"sides": 4096, "per_side": 4096, "radius_mm": 500, "pitch_mm": 1}})")}) ==
+        "/modules/0: expected at most 65536 modules in all, found 16777216");
+}
+
+TEST_CASE("arrangement: 4096 kinds of modules are the most that pairs tell apart") {
+    json document = largest_description();
+    document["modules"] = json::parse(R"([{"type": "m", "ring": {"count": 9000, "radius_mm": 6000}}])");
+    const std::string angles = refusal(document);
+    document.erase("good_pairs");
+    const std::string places = refusal(document);
+    CHECK(
+        places ==
+        "/modules: expected at most 4096 kinds of modules that differ in group, place around the ring, found "
+        "9000; panel and place give modules no place around a ring");
+    CHECK(angles ==
+          "/modules: expected at most 4096 kinds of modules that differ in group, place around the ring, or "
+          "direction around the axis, found 9000; panel and place give modules no place around a ring, and "
+          "without good_pairs.min_angle_deg directions do not count");
+    document["modules"] = json::array();
+    for (int i = 0; i < 4500; ++i) {
+        const double angle = 2 * 3.14159265 * i / 4500;
+        document["modules"].push_back({{"type", "m"},
+                                       {"place",
+                                        {{"front_mm", {6000 * std::cos(angle), 6000 * std::sin(angle), 0}},
+                                         {"outward", {std::cos(angle), std::sin(angle), 0}}}}});
+    }
+    CHECK(refusal(document).empty());
+}
+
+TEST_CASE("arrangement: modules that face along the axis have no angle around it") {
+    json document = two_modules();
+    const auto disc = [](double x, double y, double z) {
+        return json{{"type", "block"}, {"place", {{"front_mm", {0, 0, 30 * z}}, {"outward", {x, y, z}}}}};
+    };
+    document["good_pairs"]["min_angle_deg"] = 40;
+    // The first would be at 315 degrees.
+    document["modules"] = {disc(1e-17, -1e-17, 1), disc(0, 0, -1)};
+    CHECK(refusal(document) ==
+          "/good_pairs/min_angle_deg: expected at most 0.0, the largest angle between two modules that may "
+          "pair, "
+          "found 40");
+    // With a direction they are judged by it.
+    document["modules"] = {disc(1e-3, -1e-3, 1), disc(1e-3, 0, -1)};
+    CHECK(refusal(document).empty());
+    // A ring between the discs pairs within itself alone.
+    document["modules"] = {disc(1e-17, -1e-17, 1), disc(0, 0, -1),
+                           json{{"type", "block"}, {"ring", {{"count", 4}, {"radius_mm", 15}}}}};
+    const config::Scanner s = config::scanner_from_json(document);
+    const config::PairGeometry& pairs = *s.geometry.pairs;
+    const auto may_pair = [&](std::uint32_t a, std::uint32_t b) {
+        const auto group = [&](std::uint32_t module) {
+            return pairs.crystals[s.arrangement->modules()[module].first_crystal].group;
+        };
+        return pairs.may_pair[group(a) * pairs.groups.size() + group(b)] != 0;
+    };
+    for (std::uint32_t a = 0; a < 6; ++a) {
+        for (std::uint32_t b = 0; b < 6; ++b)
+            CHECK(may_pair(a, b) == (a >= 2 && b >= 2 && a != b));
+    }
+}
+
 TEST_CASE("arrangement: sources carry the BDMs that have units, and no others") {
     const json document = description_with_gaps();
     CHECK(refusal(document).empty());
@@ -207,6 +305,9 @@ TEST_CASE("arrangement: mistakes are refused with what was expected") {
     CHECK(lacking(with("/module_types/0/layers/0/y/gaps/0/after", 3),
                   {"/gaps/0/after: expected less than the 3 crystals, found 3"})
               .empty());
+    CHECK(lacking(with("/module_types/0/layers/0/y/gaps/1", json{{"after", 1}, {"mm", 2}}),
+                  {"/module_types/0/layers/0/y/gaps/1/after: expected each place once, found 1 again"})
+              .empty());
     CHECK(lacking(with("/module_types/0/units", json::parse(R"([{"layers": [0, 0]}])")),
                   {"/module_types/0/units: expected all 8 crystals", "found 6"})
               .empty());
@@ -226,6 +327,25 @@ TEST_CASE("arrangement: mistakes are refused with what was expected") {
     CHECK(lacking(with("/good_pairs", json::parse(R"({"between": [["", "left"]]})")),
                   {"/good_pairs/between/0/1", "\"left\""})
               .empty());
+    {
+        json heads = two_modules();
+        heads["modules"][0]["group"] = "left";
+        heads["modules"][1]["group"] = "right";
+        const auto between = [&](const char* pairs) {
+            heads["good_pairs"]["between"] = json::parse(pairs);
+            return refusal(heads);
+        };
+        CHECK(between(R"([["left", "right"], ["left", "left"]])").empty());
+        CHECK(
+            between(R"([["left", "right"], ["left", "right"]])") ==
+            R"(/good_pairs/between/1: expected each pair of groups once, in one order, found ["left","right"] again)");
+        CHECK(
+            between(R"([["left", "left"], ["left", "right"], ["right", "left"]])") ==
+            R"(/good_pairs/between/2: expected each pair of groups once, in one order, found ["right","left"] again)");
+        CHECK(
+            between(R"([["left", "left"], ["left", "left"]])") ==
+            R"(/good_pairs/between/1: expected each pair of groups once, in one order, found ["left","left"] again)");
+    }
     CHECK(
         lacking(
             with(

@@ -99,7 +99,12 @@ json random_good_pairs(const json& modules, Rng& rng) {
         pairs["between"] = json::array();
         for (const json& a : modules) {
             for (const json& b : modules) {
-                if (rng.chance(0.7)) pairs["between"].push_back({a["group"], b["group"]});
+                const json pair = {a["group"], b["group"]};
+                const json turned = {b["group"], a["group"]};
+                const auto listed = [&](const json& j) { return j == pair || j == turned; };
+                json& between = pairs["between"];
+                if (rng.chance(0.7) && std::none_of(between.begin(), between.end(), listed))
+                    between.push_back(pair);
             }
         }
     }

@@ -64,7 +64,8 @@ def random_description(rng: np.random.Generator) -> dict[str, Any]:
     rules: dict[str, Any] = {}
     if rng.random() < 0.4:
         groups = [item["group"] for item in items]
-        rules["between"] = [[a, b] for a in groups for b in groups if rng.random() < 0.7] or [[groups[0], groups[0]]]
+        pairs = {tuple(sorted([a, b])) for a in groups for b in groups if rng.random() < 0.7} or {(groups[0], groups[0])}
+        rules["between"] = [list(pair) for pair in sorted(pairs)]
     if rng.random() < 0.4:
         rules["min_angle_deg"] = 120 * rng.random()
     if rng.random() < 0.3:

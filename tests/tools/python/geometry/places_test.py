@@ -17,6 +17,7 @@ from petacq import histograms
 from petacq.layout import COINCIDENCE
 from petacq.scanner import command
 from petacq.scanner.crystal_files import read_castor, read_stir_map
+from petacq.scanner.good_pairs import modules_pair
 from petacq.scanner.module_overlaps import Boxes, overlaps
 
 EXAMPLES = support.SOURCE / "config" / "examples" / "scanners"
@@ -140,6 +141,23 @@ class Places(unittest.TestCase):
         self.assertEqual(s.crystal([0, 0, 99], [0, 9, 0], [112, 0, 0]).tolist(), [112, -1, -1])
         with self.assertRaisesRegex(petacq.ScannerError, "expected less than 3164"):
             s.bdm(3164)
+
+    def test_modules_that_face_along_the_axis_have_no_angle_around_it(self):
+        layer = {"y": {"count": 1, "pitch_mm": 3}, "z": {"count": 1, "pitch_mm": 3}, "length_mm": 2}
+        facing = {"discs": [[1e-17, -1e-17, 1], [0, 0, -1]], "tilted": [[1e-3, -1e-3, 1], [1e-3, 0, -1]]}
+        for name, outward in facing.items():
+            scanner = petacq.Scanner.from_json({
+                "name": name, "tick_ps": 10, "position_size": 1, "module_types": [{"name": "m", "layers": [layer]}],
+                "modules": [{"type": "m", "place": {"front_mm": [0, 0, 30 * o[2]], "outward": o}} for o in outward]
+                + [{"type": "m", "ring": {"count": 4, "radius_mm": 15}}],
+                "good_pairs": {"min_angle_deg": 40},
+            })
+            modules = np.arange(6)
+            good = modules_pair(scanner, modules, modules)
+            with self.subTest(name):
+                self.assertEqual(good[0, 1], name == "tilted")
+                self.assertEqual(good[:2, 2:].any(), name == "tilted")
+                np.testing.assert_array_equal(good[2:, 2:], ~np.eye(4, dtype=bool))
 
     def test_mistakes_are_refused_with_what_was_expected(self):
         def changed(path, value):

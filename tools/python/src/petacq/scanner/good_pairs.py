@@ -31,8 +31,11 @@ def modules_pair(
     if least_deg > 0:
         outward = np.array([m.axes[0] for m in modules])
         degrees = np.round(np.degrees(np.arctan2(outward[:, 1], outward[:, 0])), 6)
-        apart = np.abs(degrees[a][:, None] - degrees[b]) % 360
-        good &= np.minimum(apart, 360 - apart) >= least_deg - 5e-7
+        straight = np.abs(degrees[a][:, None] - degrees[b]) % 360
+        # What faces along the axis, to rounding, has no direction around it and meets no least angle.
+        across = np.hypot(outward[:, 0], outward[:, 1]) >= 1e-6
+        apart = np.where(across[a][:, None] & across[b], np.minimum(straight, 360 - straight), 0)
+        good &= apart >= least_deg - 5e-7
     if min_module_difference:
         place = np.array([m.around[0] if m.around else 0 for m in modules])
         of = np.array([m.around[1] if m.around else 1 for m in modules])
