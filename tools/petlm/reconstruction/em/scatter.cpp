@@ -168,7 +168,7 @@ corrections::Activity Scatter::activity(const std::vector<float>& sensitive, net
     options.share = data_.pairs.share() / static_cast<double>(one_in);
     options.min_sensitivity = least_of_voxel;
     const auto projector = make_host_projector(grid, data_.lines.geometry(), pool);
-    SeenActivity seen{grid, {}, std::move(sensitive), std::accumulate(counts.begin(), counts.end(), 0.0)};
+    SeenActivity seen{grid, {}, sensitive, std::accumulate(counts.begin(), counts.end(), 0.0)};
     seen.image = reconstruct(*projector, grid, lines, seen.sensitive, pool, options).image;
     return continued_activity(seen, data_.lines.object(), geometry::bore_of(data_.scanner).furthest_mm);
 }
