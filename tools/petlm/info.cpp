@@ -112,6 +112,8 @@ void print(const daemon::Coverage& coverage) {
         std::cout << "coincidence  " << json_line(config::to_json(*c)) << '\n';
     if (const auto& e = coverage.rules.energy)
         std::cout << "energy       " << json_line(config::to_json(*e)) << '\n';
+    if (const auto& g = coverage.rules.gammas)
+        std::cout << "gammas       " << json_line(config::to_json(*g)) << '\n';
     if (coverage.loss.live)
         std::cout << fmt::format("arrived      {:.4g} % of the data\n", 100 * *coverage.loss.live);
     if (!coverage.loss.seconds_complete) std::cout << "seconds      do not cover all of it\n";

@@ -239,9 +239,8 @@ std::string sentence_of(const ExportSource& source, const config::Gammas& gammas
 void fill(Spectra& spectra, const ExportSource& source, const config::Scanner& scanner, Report& report) {
     std::optional<petlm::ScannerAngle> angle;
     if (scanner.rotation) angle.emplace(source.target(), source.coverage(), *scanner.rotation);
-    daemon::RecordRules rules = source.coverage().rules;
-    rules.gammas.reset();  // pairs, and the weights of delayeds, do not depend on them
-    petlm::DelayedsWeight weight(petlm::run_directories(source.target(), source.coverage()), rules);
+    petlm::DelayedsWeight weight(petlm::run_directories(source.target(), source.coverage()),
+                                 source.coverage().rules);
     source.for_each_block(
         scanner.geometry.crystal_count(),
         [&](const daemon::ListModeReader& reader) {
