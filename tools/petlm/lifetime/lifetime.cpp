@@ -108,6 +108,14 @@ void add_warnings(const std::string& region, const Spectrum& s, const LifetimeFi
         warnings.push_back(region +
                            ": no ortho-positronium is seen (an intensity of less than three of its "
                            "errors); its lifetime means nothing and is not given.");
+    const auto unknown = [](const Estimate& e) { return std::isnan(e.value); };
+    if (std::any_of(fit.intensities.begin(), fit.intensities.end(), unknown) || unknown(fit.mean_ns) ||
+        unknown(fit.resolution_ns) || unknown(fit.offset_ns)) {
+        warnings.push_back(
+            region +
+            ": what is unknown has an error larger than itself or its range: there are too few "
+            "triples.");
+    }
     if (fit.deviance - few_counts * fit.freedom > bad_fit * std::sqrt(2 * fit.freedom)) {
         warnings.push_back(fmt::format(
             "{}: the fit does not describe the data, its deviance is {:.0f} where {:.0f} is expected: "
