@@ -19,6 +19,7 @@
 #include "daemon/backend/pipeline_options.hpp"
 #include "daemon/buffer_times.hpp"
 #include "daemon/live.hpp"
+#include "daemon/preflight/gamma_delay.hpp"
 #include "daemon/preflight/gaps.hpp"
 #include "daemon/preflight/host_check.hpp"
 #include "daemon/preflight/partners.hpp"
@@ -122,7 +123,8 @@ int check(const Inputs& inputs, std::optional<double> asked_rate) {
     Findings findings =
         check_host(configuration, receiver_options(configuration, inputs.scanner, inputs.foreign), rate);
     for (const Findings& more : {check_partners(inputs.scanner, coincidence_rules(configuration)),
-                                 check_gaps(inputs.scanner, inputs.calibration)})
+                                 check_gaps(inputs.scanner, inputs.calibration),
+                                 check_gamma_delay(configuration, inputs.scanner.tick_ps)})
         findings.insert(findings.end(), more.begin(), more.end());
     if (no_devices) {
         findings.push_back({Level::warning, "pipeline.devices", "the CPU will compute: " + *no_devices,

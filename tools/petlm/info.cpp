@@ -3,7 +3,11 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
+#include "config/base/error.hpp"
+#include "config/configuration.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "daemon/system/utc.hpp"
@@ -112,6 +116,8 @@ void print(const daemon::Coverage& coverage) {
         std::cout << "coincidence  " << json_line(config::to_json(*c)) << '\n';
     if (const auto& e = coverage.rules.energy)
         std::cout << "energy       " << json_line(config::to_json(*e)) << '\n';
+    if (const auto& g = coverage.rules.gammas)
+        std::cout << "gammas       " << json_line(config::to_json(*g)) << '\n';
     if (coverage.loss.live)
         std::cout << fmt::format("arrived      {:.4g} % of the data\n", 100 * *coverage.loss.live);
     if (!coverage.loss.seconds_complete) std::cout << "seconds      do not cover all of it\n";
@@ -151,20 +157,42 @@ void print(const daemon::ListModeReader& reader, const Contents& contents, const
 }
 
 /// How many triples of a run are true, from its ledger; empty without gammas. Those of chance are as many as
-/// the delayed ones.
+/// the delayed ones, where gammas do not hide each other and nearly all pairs have data a delay later.
 std::string third_photons_line(const nlohmann::json& run) {
     try {
-        const auto& configuration = run.at("configuration").at("gammas");
-        const auto& gammas = run.at("ledger").at("gammas");
-        const auto all = gammas.at("triples").get<std::int64_t>();
-        if (configuration.is_null()) return "";
-        if (configuration.at("delay_ticks").is_null())
+        const auto& section = run.at("configuration").at("gammas");
+        const auto& counted = run.at("ledger").at("gammas");
+        const auto all = counted.at("triples").get<std::int64_t>();
+        if (section.is_null()) return "";
+        const config::Gammas gammas = config::gammas_from_json(section);
+        if (!gammas.delay_ticks)
             return fmt::format("triples      {}; none delayed, so that those of chance are not known\n", all);
-        const auto delayed = gammas.at("delayed").get<std::int64_t>();
-        return fmt::format("triples      {} coincident, {} delayed: {} +- {:.0f} true\n", all, delayed,
-                           all - delayed, std::sqrt(static_cast<double>(all + delayed)));
+        const auto delayed = counted.at("delayed").get<std::int64_t>();
+        const std::string found = fmt::format("triples      {} coincident, {} delayed", all, delayed);
+        const daemon::Coverage coverage = daemon::coverage_of_run(run);
+        const auto recorded = static_cast<double>(coverage.ticks());
+        const auto delay = static_cast<double>(*gammas.delay_ticks);
+        const double error = std::sqrt(static_cast<double>(all + delayed));
+        // The pairs of the last `delay` of the run have none.
+        if (!(delay < recorded) || static_cast<double>(delayed) * delay / (recorded - delay) > error) {
+            return found + fmt::format(
+                               "; how many are true is not known: the delay of {:.4g} s is too long "
+                               "for a run of {:.4g} s\n",
+                               delay * coverage.tick_ps * 1e-12, coverage.seconds());
+        }
+        if (gammas.policy != config::GammaPolicy::all) {
+            return found + fmt::format(
+                               "; their difference is not the number of true ones, as gammas hide "
+                               "others with the policy {}\n",
+                               config::name_of(gammas.policy));
+        }
+        return found + fmt::format(": {} +- {:.0f} true\n", all - delayed, error);
     } catch (const nlohmann::json::exception&) {
         return "";
+    } catch (const config::Error&) {
+        return "";  // another program wrote it
+    } catch (const std::invalid_argument&) {
+        return "";  // as above
     }
 }
 

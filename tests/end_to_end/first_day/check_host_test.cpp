@@ -125,6 +125,28 @@ TEST_CASE("check: numbers of BDMs with large gaps", "[e2e][check]") {
                    "number is 4095; 4 exist. 17 MiB of the calibration are empty"));
 }
 
+TEST_CASE("check: delayed gammas that come long after their pairs", "[e2e][check]") {
+    const auto checked = [](std::uint64_t delay_ticks, bool pairs) {
+        const Site site(json{{"gammas",
+                              {{"lower_keV", 700},
+                               {"upper_keV", 1500},
+                               {"before_ticks", 1000},
+                               {"after_ticks", 1000},
+                               {"policy", "all"},
+                               {"delay_ticks", delay_ticks}}},
+                             {"listmode", {{"write_singles", true}, {"write_coincidences", pairs}}}});
+        const Outcome outcome = check(site);
+        INFO(outcome.out << outcome.err);
+        CHECK(outcome.status == 0);
+        return outcome.out;
+    };
+    // Ticks of 15.625 ps: a second is 64e9.
+    CHECK_FALSE(contains(checked(64'000'000'000, true), "gammas.delay_ticks"));
+    CHECK(contains(checked(128'000'000'000, true),
+                   "warning  gammas.delay_ticks: delayed gammas come 2 s after their pairs"));
+    CHECK_FALSE(contains(checked(128'000'000'000, false), "gammas.delay_ticks"));
+}
+
 TEST_CASE("check: the disk is judged by a rate", "[e2e][check]") {
     const Site site(json{{"health", {{"min_disk_time_s", 3600}}}});
     const Outcome outcome = check(site, {"--rate", "1e12"});

@@ -131,6 +131,24 @@ TEST_CASE("lifetimes are those of the simulator where chance adds many gammas an
     CHECK(counted(0.86 * 1157 + 8, 1.15 * 1157 - 8) <= gammas);
 }
 
+TEST_CASE("few triples: what they do not tell of lifetimes is unknown", "[e2e][lifetime]") {
+    const Site site = site_with_triples("small.scanner.json", 1157);
+    const std::string run = record(site, tissue("Sc-44", 1, 1.8), 0.008, "depth");
+    // Beside such a resolution they say nothing of a mean below 1 ns.
+    const std::string output = run + "/lifetime";
+    const Outcome outcome =
+        run_program(PETLM_PROGRAM, {"lifetime", run, "--output", output, "--resolution-ps", "4000"});
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.status == 0);
+    CHECK(contains(outcome.out, "mean lifetime: unknown"));
+    CHECK(contains(outcome.out, "an error larger than itself or its range"));
+    const json figures = json::parse(read_file(output + "/results.json"))["figures"];
+    INFO(figures.dump(1));
+    CHECK(figures["mean_ns"]["value"].is_null());
+    CHECK(figures["mean_ns"]["error"].is_null());
+    CHECK(figures["offset_ns"]["error"] < 1);
+}
+
 TEST_CASE("lifetimes of a scanner that turns", "[e2e][lifetime]") {
     const Site site = site_with_triples("scanners/two-heads.scanner.json", 1157);
     const std::string run = record(site, tissue("Sc-44", 2, 1.8), 1, "depth", {"--rotation", "60"});

@@ -111,7 +111,35 @@ void check_triples(const Site& site, const std::string& name, const std::string&
     CHECK(count("used") + count("reused") == count("triples"));
     good(PETLM_PROGRAM, {"verify", run.string()});
     const std::string true_triples = std::to_string(count("triples") - delayed) + " +- ";
-    CHECK(contains(good(PETLM_PROGRAM, {"info", run.string()}), true_triples));
+    const std::string told = good(PETLM_PROGRAM, {"info", run.string()});
+    INFO(told);
+    CHECK(contains(told, true_triples) == (policy == "all"));
+    CHECK(contains(told, "gammas hide others with the policy " + policy) == (policy != "all"));
+}
+
+/// The programs say by which rules the gammas of triples and singles were found, and find the seconds of
+/// triples.
+void check_gammas_told(const std::filesystem::path& run, const std::filesystem::path& directory) {
+    for (const char* file : {"triples.plm", "singles.plm"}) {
+        const std::string told = good(PETLM_PROGRAM, {"info", (run / file).string()});
+        CAPTURE(told);
+        REQUIRE(contains(told, "\ngammas       {"));
+        const std::size_t at = told.find("\ngammas       ") + std::strlen("\ngammas       ");
+        const json rules = json::parse(told.substr(at, told.find('\n', at) - at));
+        CHECK(rules == with_gammas("all")["gammas"]);
+    }
+    CHECK_FALSE(
+        contains(good(PETLM_PROGRAM, {"info", (run / "coincidences.plm").string()}), "\ngammas       "));
+    for (const char* format : {"csv", "hdf5"}) {
+        const std::string out = (directory / "triples.").string() + format;
+        const std::string said = good(
+            PETLM_PROGRAM, {"export", "--format", format, (run / "triples.plm").string(), "--output", out});
+        const std::string readme = read_file(out + ".README.txt");
+        CAPTURE(format, said, readme);
+        for (const char* words : {"200 to 400 keV", "50000 ticks", "100000 ticks", "1000000 ticks", "all"})
+            CHECK(contains(readme, words));
+        if (std::string_view(format) == "hdf5") CHECK(contains(readme, "The group /seconds has 1 seconds"));
+    }
 }
 
 /// The histograms of the page hold the triples of all prompts of the run.
@@ -279,6 +307,7 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
     CHECK(run_program(PETLM_PROGRAM, {"merge", "--triples", early, all_run, "-o", file("no.plm")}).status !=
           0);
     good(PETLM_PROGRAM, {"verify", file("first.plm"), file("merged.plm")});
+    check_gammas_told(site.run("all"), site.directory());
     const std::string lines = good(PETLM_PROGRAM, {"dump", whole});
     CHECK(good(PETLM_PROGRAM, {"dump", "--triples", all_run}) == lines);
     CHECK(good(PETLM_PROGRAM, {"dump", "--singles", all_run}) ==
@@ -286,6 +315,19 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
     CHECK(contains(run_program(PETLM_PROGRAM, {"dump", "--singles", whole}).err, "holds no singles"));
     CHECK(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')) == records.size() + 1);
     CHECK(lines.starts_with("kind,time,dt,crystal_a,crystal_b,energy_a,energy_b,gamma,gamma_dt,"));
+
+    // Delays of almost the whole run and of more: pairs find no delayed gammas, whatever there is by chance.
+    for (const auto& [name, ticks] : {std::pair{"late", 20'000'000'000}, {"later", 64'000'000'000}}) {
+        json long_delay = with_gammas("all");
+        long_delay["gammas"]["delay_ticks"] = ticks;
+        site.configure(long_delay);
+        replay(name);
+        const std::string told = good(PETLM_PROGRAM, {"info", site.run(name).string()});
+        INFO(told);
+        CHECK(contains(told, "how many are true is not known: the delay of "));
+        CHECK_FALSE(contains(told, " true\n"));
+        CHECK(payload_of(site.run(name) / "coincidences.plm") == pairs);
+    }
 
     // Pairs are the same without gammas.
     json none = with_gammas("all");

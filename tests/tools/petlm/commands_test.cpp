@@ -324,6 +324,31 @@ TEST_CASE("petlm refuses unknown commands and missing files", "[listmode][petlm]
     CHECK(run_petlm("info" + quoted(directory.path())).status == 65);
 }
 
+TEST_CASE("petlm tracers refuses two tracers with gammas, and the run of both as that of one",
+          "[petlm][tracers]") {
+    const TemporaryDirectory directory;
+    std::filesystem::create_directories(directory / "both");
+    std::filesystem::create_directory_symlink(directory / "both", directory / "link");
+    const auto refused = [&](const std::string& nuclide, const std::filesystem::path& gamma_run) {
+        const Outcome outcome =
+            run_petlm("tracers" + quoted(directory / "both") + "--output" + quoted(directory / "out") +
+                      "--gamma-nuclide Sc-44 --nuclide " + nuclide + " --gamma-run" + quoted(gamma_run));
+        CHECK(outcome.status != 0);
+        CHECK_FALSE(std::filesystem::exists(directory / "out"));
+        return outcome.out;
+    };
+    CHECK_THAT(refused("Na-22", directory / "alone"),
+               contains("--nuclide: expected a tracer without prompt gammas; Na-22 emits"));
+    // Few of the decays of Ga-68 have one.
+    for (const char* nuclide : {"F-18", "Ga-68"}) {
+        CHECK_THAT(refused(nuclide, directory / "alone"),
+                   !contains("--nuclide: expected") && !contains("--gamma-run: expected"));
+        for (const char* same : {"both", "link"})
+            CHECK_THAT(refused(nuclide, directory / same),
+                       contains("--gamma-run: expected a run of Sc-44 alone"));
+    }
+}
+
 TEST_CASE("The Python reader in the documentation reads the same records as petlm", "[listmode][docs]") {
     if (shell("python3 -c pass").status != 0) {
         WARN("skipped: no python3 here");

@@ -31,9 +31,7 @@ double gammas_of(const petlm::ExportSource& source) {
 }
 
 petlm::DelayedsWeight weights_of(const petlm::ExportSource& source) {
-    daemon::RecordRules rules = source.coverage().rules;
-    rules.gammas.reset();
-    return {petlm::run_directories(source.target(), source.coverage()), rules};
+    return {petlm::run_directories(source.target(), source.coverage()), source.coverage().rules};
 }
 
 /// [part of the source][unit] sums of weights.

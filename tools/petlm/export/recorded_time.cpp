@@ -117,6 +117,13 @@ TextRows coverage_rows(const daemon::Coverage& coverage) {
         rows.emplace_back("energy window", e->filter ? fmt::format("{} to {} keV", e->lower_keV, e->upper_keV)
                                                      : std::string("none"));
     }
+    if (const auto& g = coverage.rules.gammas) {
+        rows.emplace_back("gamma window", fmt::format("{} to {} keV", g->lower_keV, g->upper_keV));
+        rows.emplace_back("gammas before the pair", "up to " + ticks_text(g->before_ticks));
+        rows.emplace_back("gammas after the pair", "up to " + ticks_text(g->after_ticks));
+        rows.emplace_back("gamma policy", config::name_of(g->policy));
+        rows.emplace_back("delay of gammas", g->delay_ticks ? ticks_text(*g->delay_ticks) : "none");
+    }
     rows.emplace_back("data that arrived", coverage.loss.live
                                                ? fmt::format("{:.6g} %", 100 * *coverage.loss.live)
                                                : std::string("not known as a share of this part"));

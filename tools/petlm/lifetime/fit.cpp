@@ -144,6 +144,20 @@ Information covariance_of(const Optimum& best, const Limits& limits, std::size_t
     return out;
 }
 
+/// Unknown if its error exceeds `largest`.
+Estimate known_within(double largest, const Estimate& found) {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    return found.error <= largest ? found : Estimate{unknown, unknown};
+}
+
+void drop_what_is_not_told(LifetimeFit& fit, double range_ns) {
+    for (Estimate* const time : {&fit.ortho_ns, &fit.mean_ns, &fit.resolution_ns})
+        *time = known_within(time->value, *time);
+    for (Estimate& intensity : fit.intensities)
+        intensity = known_within(1, intensity);
+    fit.offset_ns = known_within(range_ns, fit.offset_ns);
+}
+
 /// The error of a function of the parameters with this slope.
 double error_of(const Values& slope, const Information& covariance) {
     return std::sqrt(std::max(slope.dot(covariance * slope), 0.0));
@@ -203,6 +217,7 @@ LifetimeFit fit_lifetimes(const Spectrum& s, const FitSettings& settings) {
         for (double& value : fit.of_component[c])
             value *= v[static_cast<Eigen::Index>(c)];
     }
+    drop_what_is_not_told(fit, bins * s.bin_ns);
     return fit;
 }
 

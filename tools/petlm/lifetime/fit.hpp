@@ -20,7 +20,9 @@ struct FitSettings {
     std::optional<double> offset_ns;      ///< at which positrons without a lifetime are; absent: fitted
 };
 
-/// One standard deviation; 0: not fitted, or at the end of its range.
+/// One standard deviation; 0: not fitted, or at the end of its range. Both are NaN where the data do not
+/// tell: the error exceeds the value of a time, the range of an intensity (1) or that of the offset (the
+/// spectrum).
 struct Estimate {
     double value = 0;
     double error = 0;

@@ -108,6 +108,14 @@ void add_warnings(const std::string& region, const Spectrum& s, const LifetimeFi
         warnings.push_back(region +
                            ": no ortho-positronium is seen (an intensity of less than three of its "
                            "errors); its lifetime means nothing and is not given.");
+    const auto unknown = [](const Estimate& e) { return std::isnan(e.value); };
+    if (std::any_of(fit.intensities.begin(), fit.intensities.end(), unknown) || unknown(fit.mean_ns) ||
+        unknown(fit.resolution_ns) || unknown(fit.offset_ns)) {
+        warnings.push_back(
+            region +
+            ": what is unknown has an error larger than itself or its range: there are too few "
+            "triples.");
+    }
     if (fit.deviance - few_counts * fit.freedom > bad_fit * std::sqrt(2 * fit.freedom)) {
         warnings.push_back(fmt::format(
             "{}: the fit does not describe the data, its deviance is {:.0f} where {:.0f} is expected: "
@@ -239,9 +247,8 @@ std::string sentence_of(const ExportSource& source, const config::Gammas& gammas
 void fill(Spectra& spectra, const ExportSource& source, const config::Scanner& scanner, Report& report) {
     std::optional<petlm::ScannerAngle> angle;
     if (scanner.rotation) angle.emplace(source.target(), source.coverage(), *scanner.rotation);
-    daemon::RecordRules rules = source.coverage().rules;
-    rules.gammas.reset();  // pairs, and the weights of delayeds, do not depend on them
-    petlm::DelayedsWeight weight(petlm::run_directories(source.target(), source.coverage()), rules);
+    petlm::DelayedsWeight weight(petlm::run_directories(source.target(), source.coverage()),
+                                 source.coverage().rules);
     source.for_each_block(
         scanner.geometry.crystal_count(),
         [&](const daemon::ListModeReader& reader) {

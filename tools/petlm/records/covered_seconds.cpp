@@ -55,7 +55,7 @@ std::unique_ptr<CoveredSeconds> CoveredSeconds::of(const std::filesystem::path& 
         std::string ignored;
         const daemon::Coverage of_seconds =
             daemon::coverage_of(seconds.reader().description(), run_json(place.directory, ignored), true);
-        if (const std::string difference = daemon::difference_of(of_seconds.rules, coverage.rules);
+        if (const std::string difference = difference_from_run(of_seconds.rules, coverage.rules);
             !difference.empty() && out->other_rules_.empty()) {
             out->other_rules_ = "the seconds of the run " + json_line(place.run_id) +
                                 " were made by other rules than the records: " + difference;

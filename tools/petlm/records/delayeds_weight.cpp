@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
 
 namespace petacq::petlm {
@@ -17,7 +18,7 @@ DelayedsWeight::DelayedsWeight(const std::vector<std::filesystem::path>& runs,
             std::string ignored;
             const daemon::Coverage of_run =
                 daemon::coverage_of(run.reader->reader().description(), run_json(directory, ignored), true);
-            if (const std::string difference = daemon::difference_of(of_run.rules, rules);
+            if (const std::string difference = difference_from_run(of_run.rules, rules);
                 !difference.empty()) {
                 trouble_ = run.reader->reader().path().string() +
                            ": made by other rules than the records: " + difference;

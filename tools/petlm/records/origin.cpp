@@ -158,4 +158,12 @@ daemon::Coverage coverage_of_files(const std::filesystem::path& target, daemon::
     }
 }
 
+std::string difference_from_run(daemon::RecordRules of_run, daemon::RecordRules of_records) {
+    if (!of_run.gammas || !of_records.gammas) {
+        of_run.gammas.reset();
+        of_records.gammas.reset();
+    }
+    return daemon::difference_of(of_run, of_records);
+}
+
 }  // namespace petacq::petlm

@@ -44,4 +44,9 @@ daemon::Coverage coverage_of_files(const std::filesystem::path& target, daemon::
                                    const std::vector<nlohmann::json>& descriptions,
                                    const nlohmann::json& run);
 
+/// What differs between the rules that a run states, in its run.json or its seconds, and those of records, as
+/// daemon::difference_of() says it. Neither pairs nor the seconds of a run state rules of gammas, and what
+/// they tell of pairs does not depend on them: gammas count where both state them.
+std::string difference_from_run(daemon::RecordRules of_run, daemon::RecordRules of_records);
+
 }  // namespace petacq::petlm

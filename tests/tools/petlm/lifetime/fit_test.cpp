@@ -218,6 +218,33 @@ TEST_CASE("without ortho-positronium none is found", "[lifetime]") {
     CHECK(fit.intensity(Component::ortho).value < 0.01);
 }
 
+TEST_CASE("what few triples do not tell is unknown, and nothing has an error beyond its range",
+          "[lifetime]") {
+    Truth truth;
+    truth.triples = 150;
+    truth.fwhm_ns = 2;
+    truth.chance_per_bin = 0.5;
+    unsigned unknown = 0;
+    unsigned known = 0;
+    const auto check = [&](const lifetime::Estimate& e, double largest) {
+        CHECK(std::isnan(e.value) == std::isnan(e.error));
+        CHECK((std::isnan(e.value) || e.error <= largest));
+        ++(std::isnan(e.value) ? unknown : known);
+    };
+    for (unsigned seed = 0; seed < 10; ++seed) {
+        const LifetimeFit fit = lifetime::fit_lifetimes(Generator(seed)(truth), {});
+        for (const lifetime::Estimate* time : {&fit.ortho_ns, &fit.mean_ns, &fit.resolution_ns})
+            check(*time, time->value);
+        for (const lifetime::Estimate& intensity : fit.intensities)
+            check(intensity, 1);
+        check(fit.offset_ns, 20);
+        if (std::isnan(fit.intensity(Component::ortho).value)) CHECK_FALSE(fit.has_ortho());
+    }
+    INFO(known << " known");
+    CHECK(unknown > 0);
+    CHECK(known > 10);
+}
+
 TEST_CASE("too few triples are refused", "[lifetime]") {
     Truth truth;
     truth.triples = 50;

@@ -14,6 +14,7 @@
 #include "daemon/seconds/sums_reader.hpp"
 #include "gpu/randoms/randoms.hpp"
 #include "tools/petlm/reconstruction/corrections/found_decays.hpp"
+#include "tools/petlm/records/origin.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -89,7 +90,7 @@ std::optional<double> mean_weight_of_delayeds(const ExportSource& source) {
     const double delayeds = number("/ledger/pairs/delayeds_found");
     const double randoms = number("/expected_randoms/from_delayeds");
     if (!(delayeds > 0) || !(randoms > 0)) return std::nullopt;
-    if (!daemon::difference_of(daemon::coverage_of_run(run).rules, source.coverage().rules).empty())
+    if (!difference_from_run(daemon::coverage_of_run(run).rules, source.coverage().rules).empty())
         return std::nullopt;
     return randoms / delayeds;
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "config/nuclides/nuclides.hpp"
 #include "daemon/system/version.hpp"
@@ -46,10 +48,18 @@ void check_options(const TracerOptions& o) {
     if (!o.nuclide) throw UsageError("--nuclide: expected that of the tracer without prompt gammas");
     if (*o.nuclide == o.gamma_nuclide)
         throw UsageError("--gamma-nuclide: expected another than --nuclide, found '" + o.gamma_nuclide + "'");
+    // Triples of it would be taken for those of the other.
+    if (const std::string gammas = config::prompt_gamma_note(*o.nuclide); !gammas.empty())
+        throw UsageError("--nuclide: expected a tracer without prompt gammas; " + gammas);
     if (o.replicates != 0 && o.regions.empty())
         throw UsageError("--replicates: expected --region, whose errors they give");
     if (o.gamma_run.has_value() == o.gamma_efficiency.has_value())
         throw UsageError("--gamma-run: expected either it or --gamma-efficiency");
+    std::error_code absent;
+    if (o.gamma_run && std::filesystem::equivalent(*o.gamma_run, o.target, absent)) {
+        throw UsageError("--gamma-run: expected a run of " + o.gamma_nuclide +
+                         " alone, found that of both tracers, " + o.gamma_run->string());
+    }
     if (o.gamma_efficiency && !(*o.gamma_efficiency > 0 && *o.gamma_efficiency <= 1)) {
         throw UsageError(fmt::format("--gamma-efficiency: expected a number above 0, at most 1, found {}",
                                      *o.gamma_efficiency));
