@@ -133,7 +133,7 @@ class Replay {
           run_(open_run(assembly_, options, beside, *replayer_)),
           id_(run_->id()),
           path_(run_->path().string()),
-          coincidences_(inputs.configuration.listmode.write_coincidences),
+          configuration_(inputs.configuration),
           acquisition_(assembly_.acquisition, assembly_.tracker, std::move(assembly_.backend.pipeline),
                        assembly_.pool, assembly_.filled, {},
                        [this](FinishedRun finished) { finished_.set_value(std::move(finished)); }) {}
@@ -201,7 +201,7 @@ class Replay {
         if (end.covered.ticks() == 0 && ledger.frames.received == 0 && packets.packets > packets.other())
             log_warning("run {}: the captures have no data from {} to {} ticks, which it was to take", id_,
                         end.taken.start, end.taken.end);
-        log_info("run {} in {}: {}, {} ({})", id_, path_, records_text(ledger, coincidences_), end.reason,
+        log_info("run {} in {}: {}, {} ({})", id_, path_, records_text(ledger, configuration_), end.reason,
                  open.empty() ? "ledger closed" : "ledger NOT closed");
         for (const RunVerdict::Reason& reason : verdict.reasons)
             log_warning("run {}: {}", id_, reason.message);
@@ -232,7 +232,7 @@ class Replay {
     std::unique_ptr<Run> run_;  ///< until the acquisition takes it
     const std::string id_;
     const std::string path_;
-    const bool coincidences_;  ///< whether they are written
+    const config::Configuration& configuration_;
     std::promise<FinishedRun> finished_;
     Acquisition acquisition_;
     const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

@@ -165,10 +165,15 @@ std::vector<std::string> Ledger::open_identities() const {
     return open;
 }
 
-std::string records_text(const Ledger& run, bool coincidences) {
-    if (!coincidences) return counted_text(run.saved_singles.found, "single");
-    return counted_text(run.pairs.prompts_found, "prompt") + ", " +
-           counted_text(run.pairs.delayeds_found, "delayed");
+std::string records_text(const Ledger& run, const config::Configuration& configuration) {
+    if (!configuration.listmode.write_coincidences) return counted_text(run.saved_singles.found, "single");
+    std::string text = counted_text(run.pairs.prompts_found, "prompt") + ", " +
+                       counted_text(run.pairs.delayeds_found, "delayed");
+    if (configuration.finds_triples()) {
+        text += ", " + counted_text(run.gammas.triples, "triple") + ", " +
+                counted_text(run.gammas.delayed, "delayed triple");
+    }
+    return text;
 }
 
 json to_json(const Ledger& ledger) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "config/configuration.hpp"
 #include "daemon/run/counters.hpp"
 #include "gpu/pipeline.hpp"
 
@@ -129,8 +130,9 @@ std::int64_t growth_of(const LedgerCounter& counter, const Ledger& later, const 
 /// `earlier` are those at the start of the difference.
 Ledger operator-(const Ledger& later, const Ledger& earlier);
 
-/// "12 prompts, 3 delayeds", or "24 singles" of a run that writes no coincidences.
-std::string records_text(const Ledger& run, bool coincidences);
+/// "12 prompts, 3 delayeds", or "24 singles" of a run that writes no coincidences; of one that records
+/// triples also "5 triples, 2 delayed triples".
+std::string records_text(const Ledger& run, const config::Configuration& configuration);
 
 /// One object per section, "loss_known", and the verdict: "closed" (bool) and "open" (open_identities()).
 nlohmann::json to_json(const Ledger& ledger);

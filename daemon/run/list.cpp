@@ -45,7 +45,7 @@ json state_of(const json& content, const std::filesystem::path& directory, const
 json summary_of(const std::filesystem::path& directory, const std::string& run) {
     json summary = {{"run", run}};
     for (const char* key : {"state", "start_utc", "stop_utc", "seconds", "prompts", "delayeds", "singles",
-                            "reason", "ledger_closed", "verdict"})
+                            "triples", "delayed_triples", "reason", "ledger_closed", "verdict"})
         summary[key] = nullptr;
     try {
         const json content = read_run_json(directory / run_file);
@@ -60,6 +60,10 @@ json summary_of(const std::filesystem::path& directory, const std::string& run) 
         if (value_at(content, "/configuration/listmode/write_coincidences") != false) {
             summary["prompts"] = value_at(content, "/ledger/pairs/prompts_found");
             summary["delayeds"] = value_at(content, "/ledger/pairs/delayeds_found");
+            if (value_at(content, "/configuration/gammas").is_object()) {
+                summary["triples"] = value_at(content, "/ledger/gammas/triples");
+                summary["delayed_triples"] = value_at(content, "/ledger/gammas/delayed");
+            }
         }
         if (value_at(content, "/configuration/listmode/write_singles") == true)
             summary["singles"] = value_at(content, "/ledger/saved_singles/found");

@@ -10,7 +10,7 @@ bool RunResult::failed() const {
     return !failure.empty() || !ledger.open_identities().empty();
 }
 
-nlohmann::json stop_answer(const RunResult& result, const config::ListMode& listmode) {
+nlohmann::json stop_answer(const RunResult& result, const config::Configuration& configuration) {
     const auto if_saved = [](bool saved, std::uint64_t records) {
         return saved ? nlohmann::json(records) : nlohmann::json();
     };
@@ -18,9 +18,11 @@ nlohmann::json stop_answer(const RunResult& result, const config::ListMode& list
         {"run", result.id},
         {"reason", result.reason},
         {"seconds", result.seconds},
-        {"prompts", if_saved(listmode.write_coincidences, result.ledger.pairs.prompts_found)},
-        {"delayeds", if_saved(listmode.write_coincidences, result.ledger.pairs.delayeds_found)},
-        {"singles", if_saved(listmode.write_singles, result.ledger.saved_singles.found)},
+        {"prompts", if_saved(configuration.listmode.write_coincidences, result.ledger.pairs.prompts_found)},
+        {"delayeds", if_saved(configuration.listmode.write_coincidences, result.ledger.pairs.delayeds_found)},
+        {"singles", if_saved(configuration.listmode.write_singles, result.ledger.saved_singles.found)},
+        {"triples", if_saved(configuration.finds_triples(), result.ledger.gammas.triples)},
+        {"delayed_triples", if_saved(configuration.finds_triples(), result.ledger.gammas.delayed)},
         {"ledger_closed", result.ledger.open_identities().empty()},
         {"ledger", to_json(result.ledger)},
         {"verdict", to_json(result.verdict)},
@@ -38,12 +40,12 @@ EndedRun ended_run(const RunResult& result) {
             name_of(result.verdict.state)};
 }
 
-void log_result(const RunResult& result, const config::ListMode& listmode) {
+void log_result(const RunResult& result, const config::Configuration& configuration) {
     if (!result.failure.empty()) {
         log_error("run {} failed: {}", result.id, result.failure);
     } else {
         log_info("run {} complete ({}): {}", result.id, result.reason,
-                 records_text(result.ledger, listmode.write_coincidences));
+                 records_text(result.ledger, configuration));
     }
     if (result.capture && result.capture->counts.dropped > 0) {
         log_warning("run {}: the raw capture lacks {} of {} datagrams", result.id,

@@ -24,9 +24,9 @@ struct RunResult {
 };
 
 /// The answer to `stop`. Numbers of records that are not saved are null.
-nlohmann::json stop_answer(const RunResult& result, const config::ListMode& listmode);
+nlohmann::json stop_answer(const RunResult& result, const config::Configuration& configuration);
 /// The run, which has just been finalised, in the list of runs.
 EndedRun ended_run(const RunResult& result);
-void log_result(const RunResult& result, const config::ListMode& listmode);
+void log_result(const RunResult& result, const config::Configuration& configuration);
 
 }  // namespace petacq::daemon

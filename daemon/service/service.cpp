@@ -202,7 +202,7 @@ void Service::finished(const std::shared_ptr<FinishedRun>& finished) {
 }
 
 void Service::finalised(const RunResult& result) {
-    log_result(result, setting_.configuration->listmode);
+    log_result(result, *setting_.configuration);
     run_.start.reset();
     run_.last_id = result.id;
     run_.last_ledger = result.ledger;
@@ -229,7 +229,7 @@ void Service::run_gone(const RunResult& result) {
     show_change();
     note_failure();
     for (const Reply& reply : std::exchange(stop_replies_, {}))
-        reply.result(stop_answer(result, setting_.configuration->listmode));
+        reply.result(stop_answer(result, *setting_.configuration));
 }
 
 /// Unless it has been answered.

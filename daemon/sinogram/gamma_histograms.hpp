@@ -1,5 +1,4 @@
-// When the gammas of the run in progress came, from their pairs, and their energies: live histograms of
-// triples.
+// When the gammas of a run came, from their pairs, and their energies: histograms of its triples.
 #pragma once
 
 #include <cstdint>

@@ -8,16 +8,13 @@
 #include "config/moments.hpp"
 #include "gpu/rules/pair_rule.hpp"
 #include "tools/petsim/simulation/base/options.hpp"
+#include "tools/petsim/truth_singles.hpp"
 
 namespace petacq::sim {
 
 namespace {
 
 using gpu::Coincidence;
-
-auto order_of(const TruthRecord& t) {
-    return std::tuple(t.time, t.crystal, t.energy);
-}
 
 auto order_of(const Coincidence& c) {
     return std::tuple(c.time, c.crystal_a, c.dt, c.crystal_b, c.energy_a, c.energy_b);
@@ -47,7 +44,8 @@ class Judge {
     Judge(const config::Geometry& geometry, const PairingRules& rules)
         : pair_rule_(pair_rule(geometry, rules)), rules_(rules) {}
 
-    [[nodiscard]] bool accepted(const TruthRecord& t, Comparison& out) const {
+    /// Whether the frame was sent and can be converted.
+    [[nodiscard]] static bool readable(const TruthRecord& t, Comparison& out) {
         if ((t.flags & (truth_clock_jump | truth_reset)) != 0) {
             ++out.moved;
             return false;
@@ -57,7 +55,16 @@ class Judge {
             const auto field = static_cast<Field>(((t.flags & truth_field_mask) >> truth_field_shift) - 1);
             if (breaks_datagram(field) || field == Field::time) return false;
         }
-        return !rules_.filter || (t.energy >= rules_.lower && t.energy <= rules_.upper);
+        return true;
+    }
+
+    [[nodiscard]] bool gamma(const TruthRecord& t) const {
+        return rules_.gammas && t.energy >= static_cast<float>(rules_.gammas->lower_keV) &&
+               t.energy <= static_cast<float>(rules_.gammas->upper_keV);
+    }
+
+    [[nodiscard]] bool single_of_pair(const TruthRecord& t) const {
+        return !gamma(t) && (!rules_.filter || (t.energy >= rules_.lower && t.energy <= rules_.upper));
     }
 
     [[nodiscard]] bool good(const TruthRecord& a, const TruthRecord& b) const {
@@ -106,21 +113,6 @@ Groups scan(const std::vector<TruthRecord>& singles, const Judge& judge) {
     return g;
 }
 
-/// Which photon of its annihilation made the single; 0 where the truth does not say.
-std::uint8_t photon_of(const TruthRecord& t) {
-    return t.photon & (truth_first_photon | truth_second_photon);
-}
-
-bool is_gamma(const TruthRecord& t) {
-    return photon_of(t) == truth_gamma;
-}
-
-/// Gammas of one decay are told apart by their first hits.
-bool of_one_photon(const TruthRecord& a, const TruthRecord& b) {
-    if (is_gamma(a) && ((a.photon | b.photon) & truth_later) == 0) return false;
-    return photon_of(a) != 0 && photon_of(a) == photon_of(b);
-}
-
 // Indices of the two singles of each annihilation that has both: of a photon with several the first one.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> both_photons(const std::vector<TruthRecord>& singles) {
     std::vector<std::uint64_t> order;
@@ -156,18 +148,12 @@ std::uint64_t missing_in(const std::vector<Coincidence>& other, const std::vecto
 
 void classify(const std::vector<TruthRecord>& singles, const std::vector<Coincidence>& prompts,
               Comparison& out) {
-    const auto find = [&](std::uint64_t time, std::uint32_t crystal, float energy) -> const TruthRecord* {
-        const auto wanted = std::tuple(time, crystal, energy);
-        const auto at = std::lower_bound(singles.begin(), singles.end(), wanted,
-                                         [](const TruthRecord& t, const auto& w) { return order_of(t) < w; });
-        return at != singles.end() && order_of(*at) == wanted ? &*at : nullptr;
-    };
     for (const Coincidence& c : prompts) {
-        const TruthRecord* a = find(c.time, c.crystal_a, c.energy_a);
-        const TruthRecord* b = find(c.time + c.dt, c.crystal_b, c.energy_b);
+        const TruthRecord* a = find_single(singles, c.time, c.crystal_a, c.energy_a);
+        const TruthRecord* b = find_single(singles, c.time + c.dt, c.crystal_b, c.energy_b);
         if (a == nullptr || b == nullptr) {
             ++out.foreign;
-        } else if (a->annihilation == 0 || a->annihilation != b->annihilation) {
+        } else if (!of_one_decay(*a, *b)) {
             ++out.randoms;
         } else if (((a->flags | b->flags) & truth_intrinsic) != 0) {
             ++out.intrinsic;
@@ -222,17 +208,24 @@ CalibrationErrors calibration_errors(const std::vector<TruthRecord>& truth, cons
 }  // namespace
 
 Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
-                   std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences) {
+                   std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences,
+                   std::vector<gpu::Triple> triples) {
     Comparison out;
     const Judge judge(geometry, rules);
     out.tags = std::erase_if(truth, [](const TruthRecord& t) { return (t.flags & truth_tag) != 0; });
     out.frames = truth.size();
     if (std::any_of(truth.begin(), truth.end(), [](const TruthRecord& t) { return t.hits > 0; }))
         out.calibration = calibration_errors(truth, rules);
-    std::erase_if(truth, [&](const TruthRecord& t) { return !judge.accepted(t, out); });
+    std::erase_if(truth, [&](const TruthRecord& t) { return !judge.readable(t, out); });
     std::sort(truth.begin(), truth.end(), Before());
+    std::vector<TruthRecord> gammas;
+    std::copy_if(truth.begin(), truth.end(), std::back_inserter(gammas),
+                 [&](const TruthRecord& t) { return judge.gamma(t); });
+    std::erase_if(truth, [&](const TruthRecord& t) { return !judge.single_of_pair(t); });
     const std::vector<TruthRecord>& singles = truth;
     out.singles = singles.size();
+    if (rules.gammas)
+        out.triples = compare_triples(*rules.gammas, singles, gammas, coincidences, std::move(triples));
     out.delayeds =
         std::erase_if(coincidences, [](const Coincidence& c) { return c.kind != gpu::Kind::prompt; });
     const std::vector<Coincidence>& prompts = coincidences;

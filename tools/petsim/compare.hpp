@@ -7,13 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "config/configuration.hpp"
 #include "config/scanner/scanner.hpp"
 #include "gpu/base/records.hpp"
+#include "tools/petsim/compare_triples.hpp"
 #include "tools/petsim/simulation/base/truth.hpp"
 
 namespace petacq::sim {
 
-/// The coincidence rules of the run.
+/// The rules of pairs and triples of the run.
 struct PairingRules {
     std::uint32_t window_ticks = 0;
     bool every = false;            ///< window mode "every"
@@ -23,6 +25,7 @@ struct PairingRules {
     float upper = 0;
     std::uint32_t min_module_difference = 0;
     std::uint32_t max_ring_difference = UINT32_MAX;
+    std::optional<config::Gammas> gammas;  ///< absent: the run records no triples
 };
 /// From the "configuration" of a run.json. Throws std::runtime_error naming a missing key.
 PairingRules rules_from_configuration(const nlohmann::json& configuration);
@@ -66,17 +69,22 @@ struct Comparison {
     std::uint64_t prompts_missing = 0;  ///< expected and not in the list-mode: must be 0
     std::uint64_t prompts_surplus = 0;  ///< in the list-mode and not expected: must be 0
 
+    /// Of a run that records triples.
+    std::optional<TripleComparison> triples;
+
     /// Known from truth files of version 2.
     std::optional<CalibrationErrors> calibration;
 
     [[nodiscard]] bool agrees() const {
-        return unexplained == 0 && foreign == 0 && prompts_missing == 0 && prompts_surplus == 0;
+        return unexplained == 0 && foreign == 0 && prompts_missing == 0 && prompts_surplus == 0 &&
+               (!triples || triples->agrees());
     }
 };
 
-/// `coincidences` may be in any order.
+/// `coincidences` and `triples` may be in any order.
 Comparison compare(const config::Geometry& geometry, const PairingRules& rules,
-                   std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences);
+                   std::vector<TruthRecord> truth, std::vector<gpu::Coincidence> coincidences,
+                   std::vector<gpu::Triple> triples = {});
 
 /// `decays`: positrons emitted, for the sensitivity; 0: unknown.
 nlohmann::json to_json(const Comparison& c, double decays);

@@ -52,6 +52,8 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration) {
         rules.filter = e.at("filter").get<bool>();
         rules.lower = static_cast<float>(e.at("lower_keV").get<double>());
         rules.upper = static_cast<float>(e.at("upper_keV").get<double>());
+        if (const auto& gammas = configuration.value("gammas", nlohmann::json()); !gammas.is_null())
+            rules.gammas = config::gammas_from_json(gammas);
     } catch (const nlohmann::json::exception& e) {
         throw std::runtime_error(std::string("run.json: its configuration is incomplete: ") + e.what());
     }
@@ -62,6 +64,9 @@ PairingRules rules_from_configuration(const nlohmann::json& configuration) {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Comparison, frames, tags, singles, moved, pairs_sent, detectable, found,
                                    in_multiples, consumed, unexplained, prompts, trues, scattered, randoms,
                                    one_photon, spurious, intrinsic, foreign, delayeds)
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TripleComparison, gammas, triples, trues, spurious, randoms, delayeds,
+                                   foreign, expected, missing)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CalibrationErrors, frames, outside, right, energy_mean, energy_rms,
                                    time_mean, time_rms)
@@ -77,6 +82,7 @@ nlohmann::json to_json(const Comparison& c, double decays) {
         j["prompts_missing"] = c.prompts_missing;
         j["prompts_surplus"] = c.prompts_surplus;
     }
+    if (c.triples) j["triples"] = *c.triples;
     if (c.calibration) j["calibration"] = *c.calibration;
     if (decays > 0) j["sensitivity"] = static_cast<double>(c.found) / decays;
     return j;
@@ -105,6 +111,14 @@ std::string to_text(const Comparison& c, double decays) {
     if (c.prompts_expected) {
         out += "whole list         " + n(*c.prompts_expected) + " prompts expected, " + n(c.prompts_missing) +
                " missing, " + n(c.prompts_surplus) + " surplus\n";
+    }
+    if (c.triples) {
+        const TripleComparison& t = *c.triples;
+        out += "triples            " + n(t.triples) + ": " + n(t.trues) + " true, " + n(t.spurious) +
+               " spurious, " + n(t.randoms) + " random, " + n(t.delayeds) + " delayed, " + n(t.foreign) +
+               " foreign\n";
+        out += "                   " + n(t.expected) + " expected of " + n(t.gammas) + " gammas, " +
+               n(t.missing) + " missing\n";
     }
     if (decays > 0) {
         out += "sensitivity        " + percent(static_cast<double>(c.found) / decays) +
@@ -136,20 +150,34 @@ int compare_files(const std::string& truth_file, const std::string& run_director
     std::vector<TruthRecord> truth = read_truth(truth_file, &description_of_truth);
     check_same_calibration(description_of_truth, description);
     const config::Scanner scanner = config::scanner_from_json(description_of_truth.at("scanner"));
+    bool whole = true;
+    const auto read = [&]<class Record>(const char* file, std::vector<Record>& records, auto block_of) {
+        daemon::ListModeReader reader(run / file);
+        while (reader.next()) {
+            const auto block = block_of(reader);
+            records.insert(records.end(), block.begin(), block.end());
+        }
+        const daemon::FileState state = reader.condition().state;
+        if (state != daemon::FileState::complete) {
+            whole = false;
+            std::cerr << "petsim: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
+        }
+        return state;
+    };
     std::vector<gpu::Coincidence> coincidences;
-    daemon::ListModeReader reader(run / "coincidences.plm");
-    while (reader.next()) {
-        const auto block = reader.coincidences();
-        coincidences.insert(coincidences.end(), block.begin(), block.end());
-    }
-    const bool whole = reader.condition().state == daemon::FileState::complete;
-    if (!whole)
-        std::cerr << "petsim: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
+    const daemon::FileState list_mode =
+        read("coincidences.plm", coincidences, [](const auto& reader) { return reader.coincidences(); });
+    std::vector<gpu::Triple> triples;
+    std::optional<daemon::FileState> of_triples;
+    if (rules.gammas)
+        of_triples = read("triples.plm", triples, [](const auto& reader) { return reader.triples(); });
     const double decays = description_of_truth.value("decays", 0.0);
-    const Comparison c = compare(scanner.geometry, rules, std::move(truth), std::move(coincidences));
+    const Comparison c =
+        compare(scanner.geometry, rules, std::move(truth), std::move(coincidences), std::move(triples));
     if (json) {
         nlohmann::json out = to_json(c, decays);
-        out["list_mode"] = daemon::name_of(reader.condition().state);
+        out["list_mode"] = daemon::name_of(list_mode);
+        if (of_triples) out["triples"]["list_mode"] = daemon::name_of(*of_triples);
         std::cout << out.dump(2) << '\n';
     } else {
         std::cout << to_text(c, decays);

@@ -125,6 +125,8 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                                   {"prompts", 12},
                                   {"delayeds", 3},
                                   {"singles", nullptr},
+                                  {"triples", nullptr},
+                                  {"delayed_triples", nullptr},
                                   {"reason", "stopped by operator"},
                                   {"ledger_closed", true},
                                   {"verdict", nullptr},
@@ -141,6 +143,8 @@ TEST_CASE("runs are listed by start time, with null for unknown values", "[runs]
                              {"prompts", nullptr},
                              {"delayeds", nullptr},
                              {"singles", nullptr},
+                             {"triples", nullptr},
+                             {"delayed_triples", nullptr},
                              {"reason", nullptr},
                              {"ledger_closed", nullptr},
                              {"verdict", nullptr},
@@ -161,11 +165,15 @@ TEST_CASE("counts of records that a run does not write are null", "[runs]") {
         std::filesystem::remove_all(data.path() / "r");
         make_run(data.path(), content);
         const json run = RunList(data.path()).page(1, std::nullopt, "")["runs"][0];
-        return json{run["prompts"], run["delayeds"], run["singles"]};
+        return json{run["prompts"], run["delayeds"], run["singles"], run["triples"], run["delayed_triples"]};
     };
-    CHECK(counts(true, false) == json{0, 0, nullptr});
-    CHECK(counts(true, true) == json{0, 0, 7});
-    CHECK(counts(false, true) == json{nullptr, nullptr, 7});
+    CHECK(counts(true, false) == json{0, 0, nullptr, nullptr, nullptr});
+    CHECK(counts(true, true) == json{0, 0, 7, nullptr, nullptr});
+    CHECK(counts(false, true) == json{nullptr, nullptr, 7, nullptr, nullptr});
+    content["configuration"]["gammas"] = {{"lower_keV", 700}};
+    content["ledger"]["gammas"] = {{"triples", 5}, {"delayed", 2}};
+    CHECK(counts(true, false) == json{0, 0, nullptr, 5, 2});
+    CHECK(counts(false, true) == json{nullptr, nullptr, 7, nullptr, nullptr});
 }
 
 TEST_CASE("runs are listed page by page", "[runs]") {

@@ -18,7 +18,8 @@ inline const std::string small_scanner = "small.scanner.json";
 inline const std::string box_scanner = "scanners/box.scanner.json";
 
 /// A site with the scanner of the examples of this name that records triples of this gamma.
-inline Site site_with_triples(const std::string& scanner, double gamma_keV) {
+inline Site site_with_triples(const std::string& scanner, double gamma_keV,
+                              const std::string& policy = "all") {
     const auto examples = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples";
     return {{{"pipeline", {{"threads", std::max(2U, std::thread::hardware_concurrency())}}},
              {"energy", {{"lower_keV", 400}, {"upper_keV", 650}}},
@@ -34,6 +35,7 @@ inline Site site_with_triples(const std::string& scanner, double gamma_keV) {
                {"upper_keV", 1.15 * gamma_keV},
                {"before_ns", 16},
                {"after_ns", 4},
+               {"policy", policy},
                {"delay_ns", 400}}}},
             examples / scanner};
 }

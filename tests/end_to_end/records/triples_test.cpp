@@ -236,6 +236,15 @@ TEST_CASE("a run with gammas has the triples of its pairs, live and in replays",
         REQUIRE(daemon.received(summary["total"]["expected"]["datagrams_received"]));
         const json stopped = daemon.stop();
         CHECK(stopped["ledger"]["gammas"]["triples"] > 500);
+        CHECK(stopped["triples"] == stopped["ledger"]["gammas"]["triples"]);
+        CHECK(stopped["delayed_triples"] == stopped["ledger"]["gammas"]["delayed"]);
+        const auto text_of = [&](const char* key) {
+            return std::to_string(stopped[key].get<std::uint64_t>());
+        };
+        CHECK(contains(daemon.log(), "run live complete (stopped by operator): " + text_of("prompts") +
+                                         " prompts, " + text_of("delayeds") + " delayeds, " +
+                                         text_of("triples") + " triples, " + text_of("delayed_triples") +
+                                         " delayed triples"));
         CHECK(tap.records_of_run() == triples);
         check_histograms(daemon.http_port(), records_of<gpu::Triple>(site.run("live") / "triples.plm"));
         const json status = daemon.status();

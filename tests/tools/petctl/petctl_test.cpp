@@ -105,6 +105,17 @@ TEST_CASE("petctl: start and stop", "[control]") {
         CHECK(server.handler.last_stop().run == std::nullopt);
     }
     {
+        Petctl petctl({"--socket", socket, "stop"});
+        const Reply reply = server.handler.take_stop();
+        json result = stop_result();
+        result.update({{"triples", 3456}, {"delayed_triples", 1}});
+        reply.result(result);
+        CHECK(petctl.wait() == 0);
+        CHECK(petctl.output() ==
+              "run r1 stopped: 1,234,567 prompts, 12 delayeds, 3,456 triples, 1 delayed triple, ledger "
+              "closed\n");
+    }
+    {
         Petctl petctl({"--socket", socket, "stop", "--run", "r0"});
         server.handler.take_stop().error(rpc_refused, "the run in progress is r1, not r0");
         CHECK(petctl.wait() == 1);

@@ -75,6 +75,7 @@ TEST_CASE("summary: one screen, however much is wrong", "[control]") {
         CHECK(contains(text, "  ledger            closed, 12 datagrams lost, 3 frames late\n"));
         CHECK(contains(text, "  prompts               312 k/s        -\n"));
         CHECK(contains(text, "--full"));
+        CHECK_FALSE(contains(text, "triples"));
         if (problems > 0) CHECK(contains(text, "    reason_0: 23 BDMs are above 50 C: 0, 2, 6,"));
         CHECK(contains(text, "more\n") == (problems > 3));
     }
@@ -87,6 +88,16 @@ TEST_CASE("summary: one screen, however much is wrong", "[control]") {
                    "5 frames invalid\n"));
     // With room, a reason is shown to its end.
     CHECK(contains(shown(large_scanner(3)), "check their cooling (for 1 min 15 s)\n"));
+}
+
+TEST_CASE("summary: a daemon that records triples shows their rate", "[control]") {
+    json status = large_scanner(9);
+    status["rates"]["triples_per_s"] = 4321;
+    const std::string text = shown(status);
+    INFO(text);
+    CHECK(contains(text, "  triples             4.321 k/s        -\n"));
+    CHECK(lines_of(text) <= 25);
+    CHECK(widest(text) <= 80);
 }
 
 TEST_CASE("summary: the four words, each with a symbol", "[control]") {

@@ -182,6 +182,23 @@ TEST_CASE("petctl: the list of runs, however many", "[control]") {
               "    "
               "    running\n");
     }
+    // Triples have columns as soon as one run has some.
+    few = json::array({run_of("r1", "complete"), run_of("r2", "complete")});
+    few[1].update({{"triples", 3456}, {"delayed_triples", 78}});
+    server.handler.set_runs(few);
+    {
+        Petctl petctl({"--socket", socket, "runs"});
+        CHECK(petctl.wait() == 0);
+        CHECK(petctl.output() ==
+              "  run  started                      duration    prompts  delayeds  singles  triples  delayed "
+              "triples      size  ledger  end\n"
+              "  r1   2026-01-31T12:00:00.000Z  12 min 34 s  1,234,567        89        -        -           "
+              "    "
+              " -  52.43 MB  closed  because\n"
+              "  r2   2026-01-31T12:00:00.000Z  12 min 34 s  1,234,567        89        -    3,456           "
+              "    "
+              "78  52.43 MB  closed  because\n");
+    }
     json many = json::array();
     for (int i = 0; i < 345; ++i)
         many.push_back(run_of("run" + std::to_string(i), "complete"));

@@ -238,3 +238,98 @@ TEST_CASE("several singles of one photon, and of one decay of Lu-176, are no pai
     CHECK(c.randoms == 0);
     CHECK(c.agrees());
 }
+
+TEST_CASE("triples are those that the pairs and the gammas of the truth give", "[petsim][compare]") {
+    const auto gamma = [](std::uint64_t annihilation, std::uint64_t time,
+                          std::uint8_t photon = sim::truth_gamma) {
+        sim::TruthRecord t = single(annihilation, time, 30);
+        t.energy = 1100;
+        t.photon = photon;
+        return t;
+    };
+    const auto photon = [](std::uint8_t which, sim::TruthRecord t) {
+        t.photon = which;
+        return t;
+    };
+    constexpr std::uint8_t first = sim::truth_first_photon;
+    constexpr std::uint8_t second = sim::truth_second_photon;
+    std::vector<sim::TruthRecord> truth{
+        photon(first, single(1, 10'000, here)),
+        photon(second, single(1, 10'010, there)),
+        gamma(1, 9'700),   // as early as it may be, and true
+        gamma(8, 10'200),  // as late as it may be, and random
+        gamma(9, 9'699),
+        gamma(9, 10'201),
+        gamma(9, 11'050),  // delayed, 50 after
+        photon(first, single(2, 20'000, here)),
+        photon(second, single(2, 20'010, there)),
+        gamma(2, 20'001, first),  // no gamma of the nuclide
+        photon(first, single(3, 30'000, here)),
+        photon(second, single(4, 30'010, there)),
+        gamma(3, 30'001),  // of one photon of a random pair
+    };
+    sim::PairingRules limits = rules();
+    limits.gammas = config::Gammas{1000, 1200, 300, 200, config::GammaPolicy::all, 1000};
+    const std::vector<gpu::Coincidence> pairs{prompt(truth[0], truth[1]), prompt(truth[7], truth[8]),
+                                              prompt(truth[10], truth[11])};
+    const auto triple = [&](std::size_t pair, std::int32_t dt,
+                            gpu::ThirdPhoton third = gpu::ThirdPhoton::coincident) {
+        return gpu::Triple{pairs[pair], dt, 30, 1100, third};
+    };
+    std::vector<gpu::Triple> triples{triple(0, -300), triple(0, 200),
+                                     triple(0, 50, gpu::ThirdPhoton::delayed), triple(1, 1), triple(2, 1)};
+    const auto compared = [&] {
+        return sim::compare(test::small_scanner().geometry, limits, truth, pairs, triples);
+    };
+    const auto c = compared();
+    REQUIRE(c.triples);
+    CHECK(c.singles == 6);
+    CHECK(c.triples->gammas == 7);
+    CHECK(c.triples->triples == 5);
+    CHECK(c.triples->expected == 5);
+    CHECK(c.triples->trues == 1);
+    CHECK(c.triples->spurious == 1);
+    CHECK(c.triples->randoms == 2);
+    CHECK(c.triples->delayeds == 1);
+    CHECK(c.triples->foreign == 0);
+    CHECK(c.triples->missing == 0);
+    CHECK(c.agrees());
+
+    SECTION("a triple that is not there is missing") {
+        triples.erase(triples.begin());
+        CHECK(compared().triples->missing == 1);
+        CHECK_FALSE(compared().agrees());
+        CHECK(sim::to_json(compared(), 0)["triples"]["missing"] == 1);
+    }
+    SECTION("a triple of a gamma outside the window is foreign, and so is one given twice") {
+        triples.push_back(triple(0, 201));
+        triples.push_back(triples.front());
+        CHECK(compared().triples->foreign == 2);
+        CHECK(compared().triples->missing == 0);
+        CHECK_FALSE(compared().agrees());
+    }
+    SECTION("a gamma whose frame was lost makes no triple") {
+        truth[2].flags |= sim::truth_lost;
+        CHECK(compared().triples->foreign == 1);
+    }
+    SECTION("of several gammas only_one keeps none") {
+        limits.gammas->policy = config::GammaPolicy::only_one;
+        CHECK(compared().triples->expected == 3);
+        triples.erase(triples.begin(), triples.begin() + 2);
+        CHECK(compared().agrees());
+    }
+    SECTION("of several gammas nearest keeps the nearest") {
+        limits.gammas->policy = config::GammaPolicy::nearest;
+        CHECK(compared().triples->foreign == 1);
+        triples.erase(triples.begin());
+        CHECK(compared().agrees());
+    }
+    SECTION("the text names them") {
+        CHECK_THAT(sim::to_text(c, 0),
+                   test::contains("triples            5: 1 true, 1 spurious, 2 random, 1 delayed") &&
+                       test::contains("5 expected of 7 gammas, 0 missing"));
+        limits.gammas.reset();
+        CHECK(sim::to_text(compared(), 0).find("triples") == std::string::npos);
+        CHECK_FALSE(sim::to_json(compared(), 0).contains("triples"));
+    }
+}

@@ -12,7 +12,7 @@ import support
 
 import petacq
 
-FIELDS = ("state", "prompts", "delayeds", "singles", "reason", "ledger_closed", "bytes")
+FIELDS = ("state", "prompts", "delayeds", "singles", "triples", "delayed_triples", "reason", "ledger_closed", "bytes")
 
 
 def put(folder, document, reserve=False):
@@ -36,6 +36,10 @@ class ListRuns(unittest.TestCase):
             shutil.copytree(source, daemon.data / "small")
             document = json.loads((source / "run.json").read_text())
             for name, changes in {
+                "triples": {
+                    "configuration": {"listmode": {"write_coincidences": True}, "gammas": {"lower_keV": 700}},
+                    "ledger": {**document["ledger"], "gammas": {"triples": 7, "delayed": 2}},
+                },
                 "singles": {"configuration": {"listmode": {"write_coincidences": False, "write_singles": True}}},
                 "crash": {"state": "running", "stop_utc": None, "ledger": None, "start_utc": "2026-01-31T12:00:00.000Z"},
                 "odd": {"state": 7, "start_utc": "yesterday", "ledger": [], "configuration": None},

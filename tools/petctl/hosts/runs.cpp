@@ -58,7 +58,7 @@ std::string reason_of(const OnHosts& runs) {
 json row_of(const std::string& id, const OnHosts& runs) {
     json row = {{"run", id}, {"ledger_closed", true}, {"reason", reason_of(runs)}};
     for (const auto& [host, run] : runs) {
-        for (const char* count : {"prompts", "delayeds", "singles", "bytes"})
+        for (const char* count : {"prompts", "delayeds", "singles", "triples", "delayed_triples", "bytes"})
             add_count(row[count], at(*run, {count}));
         add_closed(row["ledger_closed"], at(*run, {"ledger_closed"}));
         row["hosts"].push_back(host);

@@ -92,7 +92,7 @@ std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
     if (!kept) return problems;
     json total = {{"run", runs.size() == 1 ? *runs.begin() : "-"}, {"ledger_closed", closes}};
     for (const HostAnswer& answer : stopped) {
-        for (const char* records : {"prompts", "delayeds", "singles"})
+        for (const char* records : {"prompts", "delayeds", "singles", "triples", "delayed_triples"})
             add_count(total[records], at(answer.result(), {records}));
     }
     print((good == all ? "all" : fmt::format("{} of {} hosts", good, all)) + ": " + stop_line(total) + "\n");

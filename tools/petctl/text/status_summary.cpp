@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,8 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t max_rates = 6;
+/// Besides these, of a daemon that records triples.
+constexpr std::string_view triples_rate = "triples_per_s";
 
 /// "74 active, 2 silent": how many of the array have which value of `field`, the most frequent first.
 std::string tally(const json& array, const char* field) {
@@ -50,7 +53,8 @@ Lines main_rates(const json& status) {
     Table table{{true, false, false},
                 {{{"rates", Style::title}, {"last second", Style::faint}, {"average", Style::faint}}}};
     for (const Rate& rate : rates()) {
-        if (rate.rank > max_rates) continue;
+        const bool of_triples = rate.field == triples_rate && at(status, {"rates", rate.field}).is_number();
+        if (rate.rank > max_rates && !of_triples) continue;
         table.rows.push_back({{fmt::format("{:<16}", rate.label)},
                               {rate.text(at(status, {"rates", rate.field}))},
                               {rate.text(at(status, {"average", rate.field}))}});

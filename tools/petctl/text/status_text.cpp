@@ -189,10 +189,11 @@ std::string stop_line(const json& result) {
     if (never_began(result))
         return fmt::format("run {} had not begun: nothing is left of it", text_of(at(result, {"run"})));
     std::string line = fmt::format("run {} stopped: ", text_of(at(result, {"run"})));
-    for (const std::string one : {"prompt", "delayed", "single"}) {
-        const std::string several = one + "s";
-        if (const json& count = at(result, {several.c_str()}); count.is_number())
-            line += counted(count, one, several) + ", ";
+    for (const auto& [key, one] :
+         {std::pair{"prompts", "prompt"}, std::pair{"delayeds", "delayed"}, std::pair{"singles", "single"},
+          std::pair{"triples", "triple"}, std::pair{"delayed_triples", "delayed triple"}}) {
+        if (const json& count = at(result, {key}); count.is_number())
+            line += counted(count, one, std::string(one) + "s") + ", ";
     }
     line += "ledger " + closed(at(result, {"ledger_closed"}));
     const json& dropped = at(result, {"capture", "datagrams_dropped"});
@@ -222,11 +223,21 @@ std::vector<std::string> stop_problems(const json& result) {
 }
 
 Lines runs_lines(const json& runs) {
-    Table table{{true, true, false, false, false, false, false, true, true}, {}};
+    const bool triples = std::any_of(runs.begin(), runs.end(),
+                                     [](const json& run) { return at(run, {"triples"}).is_number(); });
+    Table table{{true, true, false, false, false, false}, {}};
     Line headings;
-    for (const char* heading :
-         {"run", "started", "duration", "prompts", "delayeds", "singles", "size", "ledger", "end"})
-        headings.push_back({heading, Style::faint});
+    const auto add_heading = [&](const char* heading) { headings.push_back({heading, Style::faint}); };
+    for (const char* heading : {"run", "started", "duration", "prompts", "delayeds", "singles"})
+        add_heading(heading);
+    if (triples) {
+        add_heading("triples");
+        add_heading("delayed triples");
+        table.left.insert(table.left.end(), {false, false});
+    }
+    for (const char* heading : {"size", "ledger", "end"})
+        add_heading(heading);
+    table.left.insert(table.left.end(), {false, true, true});
     table.rows.push_back(std::move(headings));
     for (const json& run : runs) {
         const json& state = at(run, {"state"});
@@ -241,15 +252,17 @@ Lines runs_lines(const json& runs) {
             end = fmt::format("{}: {}", text_of(data), verdict_text(at(run, {"verdict"})));
             style = data == "bad" ? Style::bad : Style::warning;
         }
-        table.rows.push_back({{text_of(at(run, {"run"})), style},
-                              {text_of(at(run, {"start_utc"}))},
-                              {duration(at(run, {"seconds"}))},
-                              {text_of(at(run, {"prompts"}))},
-                              {text_of(at(run, {"delayeds"}))},
-                              {text_of(at(run, {"singles"}))},
-                              {scaled(at(run, {"bytes"}), "B")},
-                              {closed(verdict), verdict == false ? Style::bad : Style::plain},
-                              {end, style}});
+        Line row{{text_of(at(run, {"run"})), style}, {text_of(at(run, {"start_utc"}))},
+                 {duration(at(run, {"seconds"}))},   {text_of(at(run, {"prompts"}))},
+                 {text_of(at(run, {"delayeds"}))},   {text_of(at(run, {"singles"}))}};
+        if (triples) {
+            row.push_back({text_of(at(run, {"triples"}))});
+            row.push_back({text_of(at(run, {"delayed_triples"}))});
+        }
+        row.push_back({scaled(at(run, {"bytes"}), "B")});
+        row.push_back({closed(verdict), verdict == false ? Style::bad : Style::plain});
+        row.push_back({end, style});
+        table.rows.push_back(std::move(row));
     }
     return table_lines(table);
 }

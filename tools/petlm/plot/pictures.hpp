@@ -47,6 +47,7 @@ struct PictureData {
     KindHistograms pairs;
     std::optional<Singles> singles;
     std::optional<config::Spectra> spectra;
+    std::optional<Triples> triples;
     std::optional<LedgerRows> ledger;
     std::string ledger_trouble;  ///< LedgerOverTime::trouble
     std::optional<SecondsRows> seconds_rows;
@@ -87,10 +88,14 @@ std::vector<Picture> pictures_of(const PictureData& data);
 std::string report_of(const std::string& target, const nlohmann::json& description, const nlohmann::json& run,
                       const PictureData& data, const std::vector<Picture>& pictures);
 
+inline constexpr double histogram_height = 360;  ///< of a picture of one histogram
 // pictures_spectra.cpp
 Picture energy_of_singles(const PictureData& data);
 Picture energy_of_pairs(const PictureData& data);
 Picture time_differences(const PictureData& data);
+// pictures_gammas.cpp: of a run with triples
+Picture lifetimes(const PictureData& data);
+Picture energy_of_gammas(const PictureData& data);
 // pictures_time.cpp
 Picture rates_over_time(const PictureData& data);
 Picture loss_over_time(const PictureData& data);

@@ -266,6 +266,10 @@ std::vector<Picture> pictures_of(const PictureData& data) {
     if (data.singles) pictures.push_back(energy_of_singles(data));
     pictures.push_back(energy_of_pairs(data));
     pictures.push_back(time_differences(data));
+    if (data.triples) {
+        pictures.push_back(lifetimes(data));
+        pictures.push_back(energy_of_gammas(data));
+    }
     pictures.push_back(crystal_map(data));
     pictures.push_back(rates_over_time(data));
     if (data.ledger) pictures.push_back(loss_over_time(data));

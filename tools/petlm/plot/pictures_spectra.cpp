@@ -8,7 +8,6 @@
 namespace petacq::petlm {
 namespace {
 
-constexpr double height = 360;
 constexpr std::size_t shown_bins = config::energy_bins - 1;  // the last bin is not on the axis
 constexpr double pairs_bin_keV = config::energy_bin_keV;
 
@@ -60,6 +59,12 @@ std::string window_text(const PictureData& data) {
                        data.energy_window()->upper_keV);
 }
 
+std::string gamma_window_text(const PictureData& data) {
+    if (!data.triples) return "";
+    const config::Gammas& rules = data.triples->rules;
+    return fmt::format(" Further lines: the gamma window, {} to {} keV.", rules.lower_keV, rules.upper_keV);
+}
+
 /// The first two fields of a row of a CSV; the last bin reaches to infinity.
 std::string energy_range(std::size_t bin, double bin_keV) {
     const double from = static_cast<double>(bin) * bin_keV;
@@ -80,15 +85,19 @@ Picture energy_of_singles(const PictureData& data) {
     p.caption = fmt::format(
         "{} of the run, in bins of {} keV (from {}). {}{}",
         singles.all_energies ? "All converted singles, whatever their energy," : "Singles that were saved",
-        bin_keV, singles.from, peak, window_text(data));
+        bin_keV, singles.from, peak, window_text(data) + gamma_window_text(data));
     p.alt = "Histogram of the energies of single photons in keV. " + peak;
-    p.height = height;
+    p.height = histogram_height;
     p.draw = [&data, values, bin_keV](cairo_t* cairo, const Theme& theme) {
-        Plot plot(cairo, theme, {0, 0, picture_width, height},
+        Plot plot(cairo, theme, {0, 0, picture_width, histogram_height},
                   energy_axis({values}, bin_keV, data.singles->all_energies),
                   count_axis(fmt::format("singles per {} keV", bin_keV), {values}));
         plot.steps(energy_edges(bin_keV), values, {theme.singles, true});
         draw_window(plot, data);
+        if (data.triples) {
+            plot.vertical(data.triples->rules.lower_keV);
+            plot.vertical(data.triples->rules.upper_keV);
+        }
     };
     p.csv = [&data, bin_keV](OutputFile& out) {
         out.text("from_keV,to_keV,singles\n");
@@ -109,9 +118,9 @@ Picture energy_of_pairs(const PictureData& data) {
         fmt::format("Both photons of each coincidence, in bins of {} keV, from the list-mode. Prompts: {}{}",
                     pairs_bin_keV, peak, window_text(data));
     p.alt = "Histogram of the energies of the photons in coincidences in keV. Prompts: " + peak;
-    p.height = height;
+    p.height = histogram_height;
     p.draw = [&data, prompts, delayeds](cairo_t* cairo, const Theme& theme) {
-        Plot plot(cairo, theme, {0, 0, picture_width, height},
+        Plot plot(cairo, theme, {0, 0, picture_width, histogram_height},
                   energy_axis({prompts, delayeds}, pairs_bin_keV, false),
                   count_axis(fmt::format("photons per {} keV", pairs_bin_keV), {prompts, delayeds}),
                   {0, legend_height});
@@ -158,10 +167,10 @@ Picture time_differences(const PictureData& data) {
     p.alt =
         "Histogram of the time differences of the two photons of each coincidence in nanoseconds: prompts"
         " over delayeds.";
-    p.height = height;
+    p.height = histogram_height;
     p.draw = [&data, edges, prompts, delayeds](cairo_t* cairo, const Theme& theme) {
         Plot plot(
-            cairo, theme, {0, 0, picture_width, height},
+            cairo, theme, {0, 0, picture_width, histogram_height},
             {"time difference (ns)", edges.front(), edges.back()},
             count_axis(fmt::format("pairs per {} ps", data.bins.differences.width * data.scanner.tick_ps),
                        {prompts, delayeds}),

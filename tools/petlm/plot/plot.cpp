@@ -20,7 +20,7 @@ constexpr std::uint32_t max_time_bins = 200;
 constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-differences", "singles-map",
                                      "rates",          "loss",          "corrections",      "temperature",
                                      "sinogram",       "axial-profile", "michelogram",      "flood-maps",
-                                     "energy-modules"};
+                                     "energy-modules", "lifetimes",     "energy-gammas"};
 
 /// The coincidence window; if it is not known, the largest time difference in the first block.
 std::uint32_t window_of(const ExportSource& source) {
@@ -64,6 +64,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     auto detector =
         is_run ? find_in_detector(source.target(), options.reference) : std::optional<DetectorFindings>();
     auto spectra = is_run ? spectra_of(source.target(), scanner) : std::nullopt;
+    auto triples = is_run ? triples_of(source.target()) : std::nullopt;
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
     daemon::Coverage coverage = completed_coverage(source);
     const auto [begin, end] = axis_of(source, coverage);
@@ -71,12 +72,19 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
                   window_of(source));
     if (is_run) bins.phases = phases_of(source.target());
     KindHistograms pairs = histograms_of(source, bins);
-    return {std::move(scanner),        depth,
-            std::move(bins),           std::move(pairs),
-            std::move(singles),        std::move(spectra),
-            std::move(over_time.rows), std::move(over_time.trouble),
-            std::move(seconds.rows),   std::move(seconds.trouble),
-            std::move(detector),       end,
+    return {std::move(scanner),
+            depth,
+            std::move(bins),
+            std::move(pairs),
+            std::move(singles),
+            std::move(spectra),
+            std::move(triples),
+            std::move(over_time.rows),
+            std::move(over_time.trouble),
+            std::move(seconds.rows),
+            std::move(seconds.trouble),
+            std::move(detector),
+            end,
             std::move(coverage)};
 }
 

@@ -58,6 +58,12 @@ Singles from_histograms(const std::filesystem::path& file, const config::Scanner
     return singles;
 }
 
+/// In one file, or in parts.
+bool has_records(const std::filesystem::path& run, const std::filesystem::path& file) {
+    return std::filesystem::exists(run / file) ||
+           std::filesystem::exists(run / (file.stem().string() + "-0001.plm"));
+}
+
 Singles from_records(const std::filesystem::path& run, const config::Scanner& scanner) {
     RecordSource source(run, daemon::RecordKind::singles);
     Singles singles;
@@ -87,9 +93,21 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
 std::optional<Singles> singles_of(const std::filesystem::path& run, const config::Scanner& scanner) {
     const auto histograms = run / daemon::histograms_file;
     if (std::filesystem::exists(histograms)) return from_histograms(histograms, scanner);
-    const bool has_singles = std::filesystem::exists(run / daemon::singles_file) ||
-                             std::filesystem::exists(run / "singles-0001.plm");
-    return has_singles ? std::optional(from_records(run, scanner)) : std::nullopt;
+    return has_records(run, daemon::singles_file) ? std::optional(from_records(run, scanner)) : std::nullopt;
+}
+
+std::optional<Triples> triples_of(const std::filesystem::path& run) {
+    if (!has_records(run, daemon::triples_file)) return std::nullopt;
+    RecordSource source(run, daemon::RecordKind::triples);
+    const auto& rules = source.coverage().rules.gammas;
+    if (!rules) return std::nullopt;
+    Triples triples{*rules, sinogram::GammaHistograms(*rules)};
+    daemon::ProgressLine progress("plotting triples", source.total_bytes());
+    while (source.next()) {
+        triples.histograms.add(source.reader().triples());
+        progress.show(source.bytes_done());
+    }
+    return triples;
 }
 
 std::optional<config::Spectra> spectra_of(const std::filesystem::path& run, const config::Scanner& scanner) {

@@ -141,3 +141,81 @@ TEST_CASE("a run's spectra are in the pictures", "[petlm][plot]") {
     REQUIRE(plotted(run, " --force").status == 0);
     CHECK(names_in(run / "plot") == files_of(pictures_without_ledger()));
 }
+
+TEST_CASE("lifetimes and energies of gammas of a run with triples are pictures", "[petlm][plot]") {
+    const TemporaryDirectory directory;
+    const auto run = directory / "run";
+    const config::Scanner scanner = export_scanner();
+    const auto pairs = wild_records(400);
+    write_run(run, pairs);
+    config::Gammas rules{700, 900, 90, 30, config::GammaPolicy::all, 5000};
+    gpu::RecordVector<gpu::Triple> triples;
+    // What is counted, one by one: bins are 2 keV and 2 ticks wide.
+    std::map<gpu::ThirdPhoton, std::vector<double>> times;
+    std::map<gpu::ThirdPhoton, std::vector<double>> energies;
+    for (const auto third : {gpu::ThirdPhoton::coincident, gpu::ThirdPhoton::delayed}) {
+        times[third].resize(60);
+        energies[third].resize(100);
+    }
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        gpu::Triple t{pairs[i], static_cast<std::int32_t>(i % 121) - 90, 3, 700 + static_cast<float>(i % 201),
+                      i % 4 == 0 ? gpu::ThirdPhoton::delayed : gpu::ThirdPhoton::coincident};
+        t.pair.dt = 0;
+        triples.push_back(t);
+        if (t.pair.kind != gpu::Kind::prompt) continue;
+        ++times[t.third][std::min<std::size_t>(59, static_cast<std::size_t>(30 - t.gamma_dt) / 2)];
+        ++energies[t.third][std::min<std::size_t>(99, (i % 201) / 2)];
+    }
+    daemon::Coverage coverage;
+    coverage.rules.gammas = rules;
+    const auto write_triples = [&] {
+        nlohmann::json description = file_description(scanner);
+        description["coverage"] = daemon::to_json(coverage);
+        daemon::ListModeOptions options;
+        options.kind = daemon::RecordKind::triples;
+        options.block_bytes = 4096;
+        options.sync_interval_ms = 3'600'000;
+        daemon::ListModeWriter writer(run / "triples.plm", options, description);
+        writer.append(gpu::RecordVector<gpu::Triple>(triples));
+        writer.finish();
+    };
+    write_triples();
+    const nlohmann::json histograms = {
+        {"crystals", std::vector<int>(scanner.geometry.crystal_count(), 2)},
+        {"energy_bin_keV", 4},
+        {"energy", std::vector<std::vector<int>>(scanner.geometry.bdm_count, std::vector<int>(256, 1))}};
+    write_file(run / "histograms.json", histograms.dump());
+    const Outcome outcome = plotted(run);
+    INFO(outcome.out);
+    REQUIRE(outcome.status == 0);
+    auto expected = pictures_without_ledger();
+    expected.insert({"energy-singles", "lifetimes", "energy-gammas"});
+    CHECK(names_in(run / "plot") == files_of(expected));
+    const Table lifetimes = table_of(run / "plot" / "lifetimes.csv");
+    CHECK(lifetimes.at("from_ticks").front() == -30);
+    CHECK(lifetimes.at("to_ticks").back() == 90);
+    CHECK(lifetimes.at("triples") == times[gpu::ThirdPhoton::coincident]);
+    CHECK(lifetimes.at("delayed_triples") == times[gpu::ThirdPhoton::delayed]);
+    const Table gammas = table_of(run / "plot" / "energy-gammas.csv");
+    CHECK(gammas.at("from_keV").front() == 700);
+    CHECK(gammas.at("to_keV").back() == 900);
+    CHECK(gammas.at("triples") == energies[gpu::ThirdPhoton::coincident]);
+    CHECK(gammas.at("delayed_triples") == energies[gpu::ThirdPhoton::delayed]);
+    CHECK(png_of(run / "plot" / "lifetimes.png").width == 200);
+    std::string html = read_file(run / "plot" / "report.html");
+    check_html(html);
+    CHECK(contains(html, "Further lines: the gamma window, 700 to 900 keV."));
+    CHECK(contains(html, "are the level of chance"));
+
+    // Without delayed gammas there is no level of chance, and without triples there are no such pictures.
+    coverage.rules.gammas->delay_ticks.reset();
+    std::filesystem::remove(run / "triples.plm");
+    write_triples();
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK_FALSE(contains(read_file(run / "plot" / "report.html"), "are the level of chance"));
+    std::filesystem::remove(run / "triples.plm");
+    REQUIRE(plotted(run, " --force").status == 0);
+    CHECK_FALSE(std::filesystem::exists(run / "plot" / "lifetimes.png"));
+    CHECK_FALSE(std::filesystem::exists(run / "plot" / "energy-gammas.csv"));
+    CHECK_FALSE(contains(read_file(run / "plot" / "report.html"), "gamma window"));
+}

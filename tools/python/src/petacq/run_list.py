@@ -33,6 +33,8 @@ class ListedRun:
     prompts: int | None
     delayeds: int | None
     singles: int | None
+    triples: int | None
+    delayed_triples: int | None
     reason: str | None  #: why it stopped, or why it cannot be read
     ledger_closed: bool | None
     bytes: int  #: of its files
@@ -54,6 +56,8 @@ class ListedRun:
             prompts=entry["prompts"],
             delayeds=entry["delayeds"],
             singles=entry["singles"],
+            triples=entry["triples"],
+            delayed_triples=entry["delayed_triples"],
             reason=entry["reason"],
             ledger_closed=entry["ledger_closed"],
             bytes=int(entry["bytes"]),
@@ -84,7 +88,9 @@ def _listed(folder: Path) -> ListedRun:
             raise ValueError("not a JSON object")
     except (OSError, ValueError, RecursionError) as error:
         why = f"{folder / 'run.json'}: {error}"
-        return ListedRun(folder.name, folder, "unreadable", None, None, None, None, None, None, why, None, size)
+        return ListedRun(
+            folder.name, folder, "unreadable", None, None, None, None, None, None, None, None, why, None, size
+        )
     try:
         coverage = Coverage.of_run_json(run)
     except CoverageError:
@@ -92,6 +98,7 @@ def _listed(folder: Path) -> ListedRun:
     state = _value(run, "state")
     pairs = _value(run, "configuration", "listmode", "write_coincidences") is not False
     singles = _value(run, "configuration", "listmode", "write_singles") is True
+    triples = pairs and isinstance(_value(run, "configuration", "gammas"), dict)
     return ListedRun(
         id=folder.name,
         path=folder,
@@ -102,6 +109,8 @@ def _listed(folder: Path) -> ListedRun:
         prompts=_value(run, "ledger", "pairs", "prompts_found") if pairs else None,
         delayeds=_value(run, "ledger", "pairs", "delayeds_found") if pairs else None,
         singles=_value(run, "ledger", "saved_singles", "found") if singles else None,
+        triples=_value(run, "ledger", "gammas", "triples") if triples else None,
+        delayed_triples=_value(run, "ledger", "gammas", "delayed") if triples else None,
         reason=_value(run, "stop_reason"),
         ledger_closed=_value(run, "ledger", "closed"),
         bytes=size,
