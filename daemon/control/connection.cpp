@@ -187,12 +187,14 @@ void ControlConnection::send(std::string line) {
 
 void ControlConnection::send(std::shared_ptr<const std::string> line, bool notification) {
     if (closed_) return;
+    // One message of any size may wait behind the one that is being written.
+    const std::size_t waiting = output_.empty() ? 0 : output_bytes_ - output_.front().text->size();
     output_bytes_ += line->size();
     notification_queued_ = notification_queued_ || notification;
     output_.push_back({std::move(line), notification});
     if (output_.size() == 1) {
         write();
-    } else if (output_bytes_ - output_.front().text->size() > context_->options.send_buffer_bytes) {
+    } else if (waiting > context_->options.send_buffer_bytes) {
         drop("it does not read what it asked for");
     }
 }

@@ -216,6 +216,28 @@ TEST_CASE("control: an answer is sent whatever its size, those of a batch if the
     CHECK(answers[3]["error"]["code"] == -32603);
 }
 
+TEST_CASE("control: a subscriber that is slow to read an answer is told the status behind it", "[control]") {
+    petacq::config::Control options = configuration_with().control;
+    options.send_buffer_bytes = 100'000;
+    TestServer server(options);
+    ControlClient client(server.socket());
+    client.call("subscribe", {{"interval_s", 0.1}});
+    // More than the kernel takes: the answer is on its way as long as nobody reads.
+    const json status = {{"filling", std::string(10'000'000, 'x')}};
+    server.handler.set_status(status);
+    client.send_bytes(status_request + std::string("\n"));
+    const std::uint64_t before = server.handler.status_calls();
+    REQUIRE(eventually([&] { return server.handler.status_calls() >= before + 2; }));
+    bool answered = false;
+    bool told = false;
+    while (!answered || !told) {
+        const json line = json::parse(client.read_line().value());
+        answered = answered || (line.contains("id") && line["result"] == status);
+        told = told || (answered && line.contains("method") && line["params"] == status);
+    }
+    CHECK(server.statistics().dropped == 0);
+}
+
 TEST_CASE("control: calls that wait for an answer are bounded", "[control]") {
     TestServer server;
     ControlClient client(server.socket());
