@@ -304,7 +304,8 @@ json make_second(const Second* second, const RateSetting& setting, double tick_s
             {"mean_abs_dt_ns", number_if(ends > 0, static_cast<double>(abs_dt) / ends * tick_s * 1e9)}};
 }
 
-/// Of the run in progress, otherwise of the last run, otherwise since the daemon started.
+/// The ledger of the run in progress. If there is none: that of the last run, or of all since the daemon
+/// started.
 Ledger ledger_of_run(const Observation& seen) {
     const AcquisitionSnapshot& a = *seen.now->acquisition;
     if (a.run) return *a.run;

@@ -320,8 +320,8 @@ void check_both(Scan scan) {
     }
 }
 
-/// A scanner of the long form, also along the axis.
-void check_arrangement(Scan scan) {
+/// A scanner of the long form, also along the axis, where the estimate may be off by `along` of the truth.
+void check_arrangement(Scan scan, double along = 0.07) {
     for (const auto crystals : {sim::CrystalModel::depth, sim::CrystalModel::scatter}) {
         scan.crystals = crystals;
         const Result result = check(scan);
@@ -329,7 +329,7 @@ void check_arrangement(Scan scan) {
         for (std::size_t i = 0; i < result.truth_along.size(); ++i) {
             if (result.truth_along[i] < 0.01 * result.true_total) continue;
             CAPTURE(i, result.truth_along[i], result.estimate_along[i]);
-            const double allowed = 0.1 * result.truth_along[i] + 2 * std::sqrt(result.truth_along[i]);
+            const double allowed = along * result.truth_along[i] + 2 * std::sqrt(result.truth_along[i]);
             CHECK(std::abs(result.estimate_along[i] - result.truth_along[i]) <= allowed);
         }
     }
@@ -407,8 +407,9 @@ TEST_CASE("scatter: in a box its amount and shape are those of the truth", "[.lo
 }
 
 TEST_CASE("scatter: in an insert and its ring its amount and shape are those of the truth", "[.long]") {
+    // docs/explanation/image.md (Scatter) states how much is found too high towards its ends.
     check_arrangement(
-        {"insert", "scanners/insert", {{{{2, -1, 0}, 12, 60}, 2}}, {{2, -1, 0}, 13, 70}, 350, 650});
+        {"insert", "scanners/insert", {{{{2, -1, 0}, 12, 60}, 2}}, {{2, -1, 0}, 13, 70}, 350, 650}, 0.1);
 }
 
 TEST_CASE("scatter: in a mouse its amount and shape are those of the truth", "[.long]") {

@@ -20,7 +20,7 @@ class Board {
     /// One hit anywhere on the board at a time of the host.
     void hit(std::int64_t at_ns, Random& random);
     void forget_hits() { hits_.clear(); }
-    /// What it sends now: all hits since the last time.
+    /// The datagrams that the board sends now. They hold all hits since it last sent.
     Datagram datagram();
     /// A full datagram of hits that are all at this time.
     Datagram burst(std::int64_t at_ns, Random& random);

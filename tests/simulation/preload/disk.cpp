@@ -41,7 +41,7 @@ struct Disk::Content {
         ::fstat(fd, &s);
         return static_cast<std::size_t>(s.st_size);
     }
-    /// What stands there; empty if it is all a hole, as large reserves of room are.
+    /// The bytes of the file there. Empty if that part of the file is a hole, as reserved room is.
     [[nodiscard]] std::string read(std::size_t at, std::size_t bytes) const {
         const std::size_t end = std::min(size(), at + bytes);
         const off_t data = end > at ? ::lseek(fd, static_cast<off_t>(at), SEEK_DATA) : -1;

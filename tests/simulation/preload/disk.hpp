@@ -27,7 +27,7 @@ class Disk {
 
     [[nodiscard]] bool holds(const std::string& path) const;
 
-    // What the daemon did. Paths are absolute.
+    // The calls of the daemon are reported here. Paths are absolute.
     void opened(int fd, const std::string& path, bool created);
     void closed(int fd) { open_.erase(fd); }
     /// A write, or a truncation (no data), about to happen.

@@ -18,8 +18,8 @@ std::int64_t ns_of(const timespec& t) {
     return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
 }
 
-/// What changes when a datagram arrives at a socket: the memory of those that wait, or the number of those
-/// for which there was no room. Nothing of a socket that is closed.
+/// The memory of the datagrams that wait in a socket, and the number of dropped ones. One of them changes
+/// when a datagram arrives. A closed socket has neither.
 std::optional<std::pair<std::uint32_t, std::uint32_t>> arrivals(int descriptor) {
     std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
     socklen_t size = sizeof memory;

@@ -1,4 +1,4 @@
-// What happened outside the daemon, for the checks after the simulation.
+// Writes down the events outside the daemon. The checks read them after the simulation.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 
 namespace petacq::simulation {
 
-/// What a thread waits for: the first of these ends the wait.
+/// A thread waits until the first of these happens.
 struct Wait {
     const void* on = nullptr;               ///< wake() of this address
     std::int64_t until_ns = INT64_MAX;      ///< a virtual time
@@ -33,7 +33,7 @@ class Scheduler {
     bool wait(Wait wait);
     /// Ends the waits on this address, the longest first, at most `count` of them. Returns how many.
     int wake(const void* on, int count = INT32_MAX);
-    /// What a thread waits for may be ready now.
+    /// Call this when something may have become ready for which a thread waits.
     void changed() { changed_ = true; }
     /// Calls `work` at a virtual time, in the thread that then has the turn. It must not wait; points in it
     /// are none.
