@@ -16,11 +16,11 @@ using nlohmann::json;
 Site::Site(const json& patch)
     : Site(patch, std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples" / "small.scanner.json") {}
 
-Site::Site(const json& patch, const std::filesystem::path& scanner_file) {
+Site::Site(const json& patch, const std::filesystem::path& scanner_file, std::int32_t time_offset_ticks) {
     std::filesystem::copy_file(scanner_file, scanner());
     const config::Scanner description = config::load_scanner(scanner());
     config::CalibrationModel model;
-    model.time_offset_ticks = 200;
+    model.time_offset_ticks = time_offset_ticks;
     model.bins = 16;
     config::save_calibration(calibration(), description.geometry,
                              config::make_calibration(description, model));

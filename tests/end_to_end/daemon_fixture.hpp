@@ -22,8 +22,10 @@ class Site {
   public:
     /// Writes a configuration fit for tests, changed by the JSON merge patch.
     explicit Site(const nlohmann::json& patch = nlohmann::json::object());
-    /// With another scanner than that of the examples.
-    Site(const nlohmann::json& patch, const std::filesystem::path& scanner_file);
+    /// With another scanner than that of the examples. The time offsets of crystals are up to so many ticks:
+    /// 200 are 3 ns, fewer where hits in several crystals of a block need a time.
+    Site(const nlohmann::json& patch, const std::filesystem::path& scanner_file,
+         std::int32_t time_offset_ticks = 200);
 
     /// Replaces the configuration.
     void configure(const nlohmann::json& patch);

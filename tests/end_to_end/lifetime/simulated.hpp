@@ -18,8 +18,8 @@ inline const std::string small_scanner = "small.scanner.json";
 inline const std::string box_scanner = "scanners/box.scanner.json";
 
 /// A site with the scanner of the examples of this name that records triples of this gamma.
-inline Site site_with_triples(const std::string& scanner, double gamma_keV,
-                              const std::string& policy = "all") {
+inline Site site_with_triples(const std::string& scanner, double gamma_keV, const std::string& policy = "all",
+                              std::int32_t time_offset_ticks = 200) {
     const auto examples = std::filesystem::path(PETACQ_SOURCE_DIR) / "config" / "examples";
     return {{{"pipeline", {{"threads", std::max(2U, std::thread::hardware_concurrency())}}},
              {"energy", {{"lower_keV", 400}, {"upper_keV", 650}}},
@@ -37,7 +37,8 @@ inline Site site_with_triples(const std::string& scanner, double gamma_keV,
                {"after_ns", 4},
                {"policy", policy},
                {"delay_ns", 400}}}},
-            examples / scanner};
+            examples / scanner,
+            time_offset_ticks};
 }
 
 /// Simulates the source (JSON, of one or an array) and replays it as the run. Returns the run directory.

@@ -66,7 +66,7 @@ class Gammas {
         scratch.hits.clear();
         for (const config::Gamma& gamma : model_.nuclide.gammas) {
             if (gamma.delay_half_life_s > 0 || !random.chance(model_.nuclide.chance(gamma, true))) continue;
-            flight_.follow({at, sim::isotropic(random)}, gamma.energy_keV, random, scratch.flight,
+            flight_.follow({at, sim::isotropic(random)}, 0, gamma.energy_keV, random, scratch.flight,
                            scratch.of_photon);
             if (!scratch.of_photon.empty() && random.chance(efficiency_))
                 scratch.hits.insert(scratch.hits.end(), scratch.of_photon.begin(), scratch.of_photon.end());

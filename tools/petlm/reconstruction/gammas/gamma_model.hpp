@@ -9,6 +9,7 @@
 #include "tools/petlm/reconstruction/corrections/attenuation.hpp"
 #include "tools/petlm/reconstruction/corrections/crystal_hits.hpp"
 #include "tools/petlm/reconstruction/corrections/energy_window.hpp"
+#include "tools/petlm/reconstruction/corrections/scatter_simulation.hpp"
 
 namespace petacq::gammas {
 
@@ -23,6 +24,7 @@ struct GammaModel {
     config::GammaPolicy policy = config::GammaPolicy::all;
     config::MultiplesPolicy multiples = config::MultiplesPolicy::remove_multiples;
     std::vector<float> relative;  ///< [crystal] efficiency, relative to their mean; empty: all are the same
+    corrections::AnglesInTime angles = {};
 };
 
 }  // namespace petacq::gammas

@@ -27,10 +27,12 @@ PhotonFlight::PhotonFlight(const GammaModel& model)
       in_pairs_(accepted_by(model.pairs)),
       in_gammas_(accepted_by(model.gammas)) {}
 
-void PhotonFlight::follow(sim::Ray ray, double energy, sim::Random& random, InFlight& scratch,
+void PhotonFlight::follow(sim::Ray ray, double radians, double energy, sim::Random& random, InFlight& scratch,
                           std::vector<PhotonHit>& out) const {
     out.clear();
     if (!leave_object(ray, energy, random, scratch.way)) return;
+    // Crystals stand still in the frame of the scanner.
+    if (radians != 0) ray = {config::turned(ray.at, -radians), config::turned(ray.direction, -radians)};
     scratch.deposits.clear();
     crystals_.follow(ray, energy, random, scratch.deposits);
     if (scratch.deposits.size() == 0) return;

@@ -26,9 +26,9 @@ class PhotonFlight {
         corrections::Crystals::Deposits deposits;
         std::vector<corrections::CrystalHit> hits;
     };
-    /// Energies up to 3000 keV. The hits of one photon; their chances are those of crystals of mean
-    /// efficiency, times the relative one.
-    void follow(sim::Ray ray, double energy, sim::Random& random, InFlight& scratch,
+    /// Energies up to 3000 keV. The hits of one photon, in a scanner at this angle; their chances are those
+    /// of crystals of mean efficiency, times the relative one.
+    void follow(sim::Ray ray, double radians, double energy, sim::Random& random, InFlight& scratch,
                 std::vector<PhotonHit>& out) const;
 
   private:

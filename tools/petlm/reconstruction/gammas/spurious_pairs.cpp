@@ -42,6 +42,7 @@ class DecaysAtPlace {
     }
 
     void follow(const config::Vector3& at, sim::Random& random) {
+        const double radians = draw_angle(random);
         annihilation_hits_.clear();
         annihilation_own_pairs_.clear();
         pairs_.clear();
@@ -49,10 +50,10 @@ class DecaysAtPlace {
         annihilation_singles_ = 0;
         for (std::size_t i = 0; i < samples; ++i) {
             sim::Ray ray{at, sim::isotropic(random)};
-            flight_.follow(ray, corrections::photopeak, random, scratch_, first_);
+            flight_.follow(ray, radians, corrections::photopeak, random, scratch_, first_);
             for (double& x : ray.direction)
                 x = -x;
-            flight_.follow(ray, corrections::photopeak, random, scratch_, second_);
+            flight_.follow(ray, radians, corrections::photopeak, random, scratch_, second_);
             const double first = spared(first_);
             const double second = spared(second_);
             annihilation_spared_ += first * second / samples;
@@ -74,8 +75,8 @@ class DecaysAtPlace {
             gamma.own_pairs.clear();
             gamma.lost = gamma.singles = 0;
             for (std::size_t i = 0; i < samples; ++i) {
-                flight_.follow({at, sim::isotropic(random)}, gamma.gamma->energy_keV, random, scratch_,
-                               first_);
+                flight_.follow({at, sim::isotropic(random)}, radians, gamma.gamma->energy_keV, random,
+                               scratch_, first_);
                 gamma.lost += (1 - spared(first_)) / samples;
                 gamma.singles += singles_of(first_) / samples;
                 add_hits(first_, 1, gamma.hits);
@@ -140,6 +141,15 @@ class DecaysAtPlace {
         double singles = 0;                  ///< mean number of its hits that are found
     };
 
+    /// Of the scanner at the time of the decays.
+    [[nodiscard]] double draw_angle(sim::Random& random) const {
+        const corrections::AnglesInTime& angles = model_.angles;
+        double chance = angles.radians.size() == 1 ? 0 : random.uniform();
+        std::size_t i = 0;
+        while (i + 1 < angles.radians.size() && chance >= angles.shares[i])
+            chance -= angles.shares[i++];
+        return angles.radians[i];
+    }
     [[nodiscard]] double emitted_at_once(const GammaSamples& gamma, bool positron) const {
         return gamma.at_once ? model_.nuclide.chance(*gamma.gamma, positron) : 0;
     }

@@ -16,8 +16,8 @@ namespace petacq::gammas {
 /// to do with the place of the decay. A Monte Carlo simulation of whole decays tells how many there are for
 /// each pair of the two annihilation photons, and on which lines: gammas leave an energy of the window of the
 /// pairs, or a part of their energy that lies in it. Decays without a positron make pairs of two gammas. The
-/// pairs are counted at nodes (corrections::NodePairs). The same for any number of threads. Thread-safe once
-/// made.
+/// pairs are counted at nodes (corrections::NodePairs); where the scanner turns, at all angles together. The
+/// same for any number of threads. Thread-safe once made.
 class SpuriousPairs {
   public:
     /// `activity`: of the nuclide. `efficiency`: as of GammaChance. `found`: chance that a pair which

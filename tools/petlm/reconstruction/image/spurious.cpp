@@ -41,6 +41,8 @@ gammas::GammaModel gamma_model_of(const Setup& setup, const Part& part, const Pa
     model.gammas = model.pairs;
     model.multiples = rules.coincidence.value_or(config::Coincidence{}).multiples_policy;
     if (factors.normalised()) model.relative = factors.file().efficiency;
+    // Which losses there were at which angle matters little for where photons fly.
+    model.angles = {setup.angles.radians(), setup.angles.shares(part.coverage, nuclide.half_life_s, {})};
     return model;
 }
 
@@ -53,9 +55,7 @@ corrections::OfPair found_pairs(const Setup& setup, const PartLines& lines) {
 SpuriousOfRun spurious_of(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
                           const std::string& what, std::uint64_t max_memory) {
     const auto stated = corrections::nuclide_of(part.coverage, setup.options);
-    if (!stated || config::prompt_gamma_note(stated->nuclide).empty() || setup.angles.turns() ||
-        counts.prompts == 0)
-        return {};
+    if (!stated || config::prompt_gamma_note(stated->nuclide).empty() || counts.prompts == 0) return {};
     const gammas::GammaModel model =
         gamma_model_of(setup, part, lines, counts, *config::find_nuclide(stated->nuclide));
     const corrections::OfPair found = found_pairs(setup, lines);

@@ -33,8 +33,8 @@ struct SpuriousOfRun {
 };
 /// What make_image() takes besides, from an image of all pairs as if they were of annihilation photons. How
 /// well photons are found follows from the singles of the seconds; without them, every photon that leaves
-/// energy in the crystals counts as found. Empty for nuclides that emit few prompt gammas or none, for
-/// unknown ones, and where the scanner turned. `counts` are finished. Throws as make_image() does.
+/// energy in the crystals counts as found. Empty for nuclides that emit few prompt gammas or none, and for
+/// unknown ones. `counts` are finished. Throws as make_image() does.
 SpuriousOfRun spurious_of(Setup& setup, const Part& part, const PartLines& lines, const ImageCounts& counts,
                           const std::string& what, std::uint64_t max_memory);
 

@@ -5,12 +5,14 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <vector>
 
 #include "config/base/constants.hpp"
 #include "config/make_calibration.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/turning_scanner.hpp"
 #include "tests/tools/petsim/common.hpp"
 #include "tools/petlm/reconstruction/gammas/crystal_resolution.hpp"
 #include "tools/petlm/reconstruction/gammas/efficiency.hpp"
@@ -168,6 +170,55 @@ TEST_CASE("spurious pairs are as many as in the truth, on the same lines", "[gam
         }
     }
     CHECK(std::accumulate(expected.begin(), expected.end(), 0.0) == Approx(spurious.total()).epsilon(0.04));
+    for (std::size_t i = 0; i < Bands::count; ++i) {
+        CAPTURE(i, expected[i], truth.spurious[i]);
+        CHECK(std::abs(expected[i] - truth.spurious[i]) <
+              0.02 * truth.pairs + 3.5 * std::sqrt(truth.spurious[i]));
+    }
+}
+
+TEST_CASE("spurious pairs of a scanner that turns are as many as in the truth, on the same lines",
+          "[gammas][rotation]") {
+    // Wide heads see many gammas.
+    nlohmann::json description = test::turning_scanner();
+    description["position_size"] = 64;
+    for (const char* axis : {"y", "z"})
+        description["module_types"][0]["layers"][0][axis]["count"] = 16;
+    for (nlohmann::json& head : description["modules"])
+        head["panel"]["pitch_mm"] = 40;
+    const config::Scanner scanner = config::scanner_from_json(description);
+    const Bands bands(scanner);
+    sim::Options options = options_of("Sc-44", 1e6);
+    options.turning.turns_per_minute = 180;  // three turns
+    const Counted truth = count(scanner, 0, options, bands, wide);
+    const corrections::AttenuatingObject nothing;
+    gammas::GammaModel model{scanner,      nothing, *config::find_nuclide("Sc-44"),
+                             {true, true}, wide,    {900, 1300, resolution},
+                             {},           {},      {}};
+    constexpr std::size_t angles = 24;
+    model.angles.shares.assign(angles, 1.0 / angles);
+    model.angles.radians.clear();
+    for (std::size_t i = 0; i < angles; ++i)
+        model.angles.radians.push_back(static_cast<double>(i) * 2 * std::numbers::pi / angles);
+    net::WorkerPool pool(2);
+    const std::uint32_t in_head = scanner.geometry.crystal_count() / 2;
+    const auto good = [&](std::uint32_t a, std::uint32_t b) {
+        return a / in_head != b / in_head && bands.of(a, b) < Bands::count;
+    };
+    const corrections::OfPair found = [&](std::uint32_t a, std::uint32_t b) {
+        return good(a, b) ? 1.0 : 0.0;
+    };
+    gammas::SpuriousPairs spurious(model, activity(), efficiency, found, truth.pairs, pool);
+    spurious.scale_to(truth.pairs);
+    CAPTURE(truth.pairs, truth.all(), spurious.total());
+    REQUIRE(truth.all() > 300);
+    CHECK(std::abs(spurious.total() - truth.all()) < 0.02 * truth.pairs + 2.5 * std::sqrt(truth.all()));
+    std::array<double, Bands::count> expected{};
+    for (std::uint32_t a = 0; a < scanner.geometry.crystal_count(); ++a) {
+        for (std::uint32_t b = 0; b < a; ++b) {
+            if (good(a, b)) expected[bands.of(a, b)] += spurious.counts(a, b);
+        }
+    }
     for (std::size_t i = 0; i < Bands::count; ++i) {
         CAPTURE(i, expected[i], truth.spurious[i]);
         CHECK(std::abs(expected[i] - truth.spurious[i]) <
