@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -96,6 +97,7 @@ PETACQ_INTERCEPT int pthread_create(pthread_t* __restrict id, const pthread_attr
     Scheduler::Thread* const thread = world->scheduler.add();
     auto* const start = new (std::nothrow) Start{thread, function, argument};
     if (start == nullptr || real_pthread_create(id, attributes, begin, start) != 0) abort();
+    Scheduler::await(*thread);
     threads()[*id] = thread;
     world->scheduler.point();
     return 0;
@@ -213,6 +215,12 @@ PETACQ_INTERCEPT int sem_post(sem_t* s) noexcept {
     world->scheduler.wake(s, 1);
     world->scheduler.point();
     return error;
+}
+
+// All threads are one of the kernel: one of low priority would slow all others, too.
+PETACQ_INTERCEPT int setpriority(__priority_which_t which, id_t who, int priority) noexcept {
+    PETACQ_REAL(setpriority);
+    return world == nullptr ? real_setpriority(which, who, priority) : 0;
 }
 
 // The futexes of the C++ library: futures, waits for atomics, initialisation of static objects.

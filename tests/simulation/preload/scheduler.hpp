@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/simulation/preload/context.hpp"
 #include "tests/simulation/preload/random.hpp"
 
 namespace petacq::simulation {
@@ -21,7 +22,8 @@ struct Wait {
 };
 
 /// One thread has the turn. It passes the turn on inside the functions of this class alone, so none of them
-/// needs a lock. All but begin() are called by the thread that has the turn.
+/// needs a lock. One thread of the kernel runs the one that has the turn, whichever it is. All but begin()
+/// are called by the thread that has the turn.
 class Scheduler {
   public:
     struct Thread;
@@ -45,8 +47,10 @@ class Scheduler {
     /// Before there are threads: does what is due until then.
     void skip_to(std::int64_t time_ns);
 
-    /// The parent calls add(), the child begin(), and end() as the last thing it does.
+    /// The parent calls add(), and await() once it has made the child; the child begin(), and end() as the
+    /// last thing it does.
     Thread* add();
+    static void await(Thread& thread);
     static void begin(Thread& thread);
     void end();
     /// Returns when the thread has ended.
@@ -62,10 +66,9 @@ class Scheduler {
     std::function<void()> on_standstill;
 
   private:
+    [[nodiscard]] Thread& thread(int id) const { return *threads_[static_cast<std::size_t>(id)]; }
     void check_turn() const;
     int choose(bool may_stay);
-    void give(int id);
-    static void pass_gate(Thread& thread);
     void do_what_is_due();
     void ask_if_ready();
     [[nodiscard]] std::int64_t next_ns() const;
@@ -92,7 +95,7 @@ struct Scheduler::Thread {
     Wait wait;
     std::uint64_t since = 0;  ///< number of the point
     pthread_t owner = 0;
-    int gate = 0;  ///< a futex: 1 when the thread has the turn
+    Context context;
 };
 
 }  // namespace petacq::simulation
