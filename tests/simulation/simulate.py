@@ -44,6 +44,7 @@ class Simulator:
         self.swallow = swallow
 
     def close(self):
+        self.bench.close()
         shutil.rmtree(self.work, ignore_errors=True)
 
     def play(self, story):
