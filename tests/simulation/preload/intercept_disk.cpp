@@ -78,6 +78,7 @@ PETACQ_INTERCEPT int close(int fd) {
     if (world != nullptr) {
         forget_timer(fd);
         world->disk.closed(fd);
+        world->network.closed(fd);
         world->scheduler.changed();
     }
     return real_close(fd);

@@ -1,6 +1,6 @@
 // Waits for files and sockets, timers, and the sockets' input and output.
 #include <errno.h>
-#include <netinet/in.h>
+#include <linux/sock_diag.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -121,38 +121,60 @@ PETACQ_INTERCEPT ssize_t send(int fd, const void* data, size_t size, int flags) 
     return moved(real_send(fd, data, size, flags));
 }
 
+PETACQ_INTERCEPT ssize_t recvmsg(int fd, msghdr* message, int flags) {
+    PETACQ_REAL(recvmsg);
+    if (world == nullptr || !world->network.has(fd)) return real_recvmsg(fd, message, flags);
+    const ssize_t size = world->network.receive(fd, *message, flags, world->wall_minus_monotonic_ns());
+    world->scheduler.note(static_cast<std::uint64_t>(size));
+    if (size < 0) errno = EAGAIN;
+    return size;
+}
+
 PETACQ_INTERCEPT int recvmmsg(int fd, mmsghdr* messages, unsigned count, int flags, timespec* timeout) {
     PETACQ_REAL(recvmmsg);
-    if (world == nullptr) return real_recvmmsg(fd, messages, count, flags, timeout);
+    if (world == nullptr || !world->network.has(fd))
+        return real_recvmmsg(fd, messages, count, flags, timeout);
     world->scheduler.point();
-    const int n = real_recvmmsg(fd, messages, count, flags, timeout);
-    world->scheduler.note(static_cast<std::uint64_t>(n));
-    for (int i = 0; i < n; ++i) {
-        msghdr& m = messages[i].msg_hdr;
-        world->scheduler.note(messages[i].msg_len);
-        for (cmsghdr* c = CMSG_FIRSTHDR(&m); c != nullptr; c = CMSG_NXTHDR(&m, c)) {
-            if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPNS) continue;
-            timespec stamp{};
-            std::memcpy(&stamp, CMSG_DATA(c), sizeof stamp);
-            stamp = timespec_of(world->network.arrival_ns(stamp) + world->wall_minus_monotonic_ns());
-            std::memcpy(CMSG_DATA(c), &stamp, sizeof stamp);
-        }
+    unsigned n = 0;
+    for (; n < count; ++n) {
+        const ssize_t size = recvmsg(fd, &messages[n].msg_hdr, flags);
+        if (size < 0) break;
+        messages[n].msg_len = static_cast<unsigned>(size);
     }
-    return n;
+    return n == 0 ? -1 : static_cast<int>(n);
+}
+
+PETACQ_INTERCEPT int getsockopt(int fd, int level, int name, void* __restrict value,
+                                socklen_t* __restrict size) noexcept {
+    PETACQ_REAL(getsockopt);
+    const int error = real_getsockopt(fd, level, name, value, size);
+    if (world == nullptr || level != SOL_SOCKET || name != SO_MEMINFO || !world->network.has(fd))
+        return error;
+    const Network::Memory memory = world->network.memory(fd);
+    auto* const numbers = static_cast<std::uint32_t*>(value);
+    numbers[SK_MEMINFO_RMEM_ALLOC] = memory.queued;
+    numbers[SK_MEMINFO_DROPS] = memory.dropped;
+    return error;
+}
+
+PETACQ_INTERCEPT int epoll_ctl(int fd, int operation, int of, epoll_event* event) noexcept {
+    PETACQ_REAL(epoll_ctl);
+    const bool ours = world != nullptr && world->network.has(of);
+    return real_epoll_ctl(fd, operation, ours ? world->network.ready(of) : of, event);
+}
+
+PETACQ_INTERCEPT int socket(int family, int type, int protocol) noexcept {
+    PETACQ_REAL(socket);
+    const int fd = real_socket(family, type, protocol);
+    const bool udp = family == AF_INET && (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_DGRAM;
+    if (world != nullptr && fd >= 0 && udp) world->network.made(fd);
+    return fd;
 }
 
 PETACQ_INTERCEPT int bind(int fd, const sockaddr* address, socklen_t size) noexcept {
     PETACQ_REAL(bind);
     const int error = real_bind(fd, address, size);
-    int type = 0;
-    socklen_t length = sizeof type;
-    if (world != nullptr && error == 0 && address->sa_family == AF_INET &&
-        getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_DGRAM) {
-        sockaddr_in bound{};
-        length = sizeof bound;
-        getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length);
-        world->network.bound(fd, bound);
-    }
+    if (world != nullptr && error == 0 && world->network.has(fd)) world->network.bound(fd);
     return error;
 }
 
