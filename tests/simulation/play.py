@@ -128,7 +128,7 @@ class Bench:
             "control": {"socket": os.path.join(directory, "control.sock")}, "http": {"listen": ""},
             "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}] * 2, "batch_bytes": 131072, "batch_count": 32,
                         "lock_memory": False, "flush_interval_ms": 50, "gro": False, "receive_buffer_bytes": 262144},
-            "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 1000, "slice_interval_ms": 100},
+            "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 4000, "slice_interval_ms": 100},
             "listmode": {"block_bytes": 4096, "sync_interval_ms": SYNC_INTERVAL_MS, "queue_blocks": 16, "write_singles": True},
             "coincidence": {"window_ticks": WINDOW_TICKS, "delay_ticks": 10000},
             "energy": {"lower_keV": LOWER_KEV, "upper_keV": UPPER_KEV},
