@@ -66,7 +66,7 @@ class Converter:
         bins = np.minimum(adc // 10, self.factor.shape[3] - 1)
         out["energy"] = adc.astype(np.float32) * self.factor[bdm, du, local, bins]
         out = out[(out["energy"] >= np.float32(LOWER_KEV)) & (out["energy"] <= np.float32(UPPER_KEV))]
-        return np.sort(out, order=("time", "crystal", "energy"))
+        return out[np.lexsort((out["energy"], out["crystal"], out["time"]))]
 
 
 def prompts(singles):
