@@ -85,8 +85,8 @@ class Service : public ControlHandler {
     /// The status document and its text.
     struct Shown {
         std::shared_ptr<const nlohmann::json> document;
-        std::shared_ptr<const std::string> text;
-        std::chrono::steady_clock::duration cost{};  ///< of making it
+        std::shared_ptr<const std::string> text;     ///< nullptr: nobody has asked for it
+        std::chrono::steady_clock::duration cost{};  ///< of making both
     };
 
     // The way of a run.

@@ -79,6 +79,7 @@ PETACQ_INTERCEPT int close(int fd) {
         forget_timer(fd);
         world->disk.closed(fd);
         world->network.closed(fd);
+        world->scheduler.readiness.closed(fd);
         world->scheduler.changed();
     }
     return real_close(fd);

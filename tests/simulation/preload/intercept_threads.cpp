@@ -217,7 +217,12 @@ PETACQ_INTERCEPT int sem_post(sem_t* s) noexcept {
     return error;
 }
 
-// All threads are one of the kernel: one of low priority would slow all others, too.
+// All threads are one of the kernel: names would be those of others, and one of low priority would slow all.
+PETACQ_INTERCEPT int pthread_setname_np(pthread_t id, const char* name) noexcept {
+    PETACQ_REAL(pthread_setname_np);
+    return world == nullptr ? real_pthread_setname_np(id, name) : 0;
+}
+
 PETACQ_INTERCEPT int setpriority(__priority_which_t which, id_t who, int priority) noexcept {
     PETACQ_REAL(setpriority);
     return world == nullptr ? real_setpriority(which, who, priority) : 0;

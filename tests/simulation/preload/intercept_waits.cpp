@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "tests/simulation/preload/intercept.hpp"
 
@@ -36,16 +37,20 @@ int wait_for(int timeout_ms, const Ask& ask) {
     return found;
 }
 
-/// Timers are eventfds that an event of the scheduler writes. By descriptor: number of the setting.
-std::map<int, std::uint64_t>& timers() {
-    static std::map<int, std::uint64_t> all;
+/// Timers are eventfds that an event of the scheduler writes.
+struct Timer {
+    std::uint64_t setting = 0;  ///< its number
+    bool over = false;          ///< written
+};
+std::map<int, Timer>& timers() {
+    static std::map<int, Timer> all;
     return all;
 }
 
-ssize_t moved(ssize_t bytes) {
+ssize_t moved(int fd, ssize_t bytes) {
     if (world == nullptr) return bytes;
     const int error = errno;
-    world->scheduler.changed();
+    world->scheduler.changed(fd);
     world->scheduler.note(static_cast<std::uint64_t>(bytes));
     world->scheduler.point();
     errno = error;
@@ -67,7 +72,13 @@ extern "C" {
 PETACQ_INTERCEPT int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) {
     PETACQ_REAL(epoll_wait);
     if (world == nullptr) return real_epoll_wait(fd, events, most, timeout_ms);
-    return wait_for(timeout_ms, [=] { return real_epoll_wait(fd, events, most, 0); });
+    return wait_for(timeout_ms, [=] {
+        Readiness& readiness = world->scheduler.readiness;
+        if (!readiness.may_report(fd)) return 0;
+        const int found = real_epoll_wait(fd, events, most, 0);
+        if (found == 0) readiness.reports_nothing(fd);
+        return found;
+    });
 }
 
 PETACQ_INTERCEPT int poll(pollfd* files, nfds_t count, int timeout_ms) {
@@ -80,7 +91,7 @@ PETACQ_INTERCEPT int timerfd_create(clockid_t clock, int flags) noexcept {
     PETACQ_REAL(timerfd_create);
     if (world == nullptr) return real_timerfd_create(clock, flags);
     const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    timers()[fd] = 0;
+    timers()[fd] = {};
     return fd;
 }
 
@@ -88,37 +99,39 @@ PETACQ_INTERCEPT int timerfd_settime(int fd, int flags, const itimerspec* value,
     PETACQ_REAL(timerfd_settime);
     if (world == nullptr) return real_timerfd_settime(fd, flags, value, old);
     PETACQ_REAL(read);
-    const std::uint64_t setting = ++timers().at(fd);
+    Timer& timer = timers().at(fd);
+    const std::uint64_t setting = ++timer.setting;
     std::uint64_t count = 0;
-    if (real_read(fd, &count, sizeof count) < 0 && errno != EAGAIN) abort();
+    if (std::exchange(timer.over, false) && real_read(fd, &count, sizeof count) < 0) abort();
     if (old != nullptr) *old = {};
     if (ns_of(value->it_value) == 0) return 0;
     const std::int64_t at =
         ns_of(value->it_value) + ((flags & TFD_TIMER_ABSTIME) != 0 ? 0 : world->scheduler.now_ns());
     world->scheduler.at(at, [fd, setting] {
         const auto found = timers().find(fd);
-        if (found == timers().end() || found->second != setting) return;
+        if (found == timers().end() || found->second.setting != setting) return;
+        found->second.over = true;
         const std::uint64_t one = 1;
         PETACQ_REAL(write);
         if (real_write(fd, &one, sizeof one) < 0) abort();
-        world->scheduler.changed();
+        world->scheduler.changed(fd);
     });
     return 0;
 }
 
 PETACQ_INTERCEPT ssize_t write(int fd, const void* data, size_t size) {
     PETACQ_REAL(write);
-    return moved(real_write(fd, data, size));
+    return moved(fd, real_write(fd, data, size));
 }
 
 PETACQ_INTERCEPT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
     PETACQ_REAL(sendmsg);
-    return moved(real_sendmsg(fd, message, flags));
+    return moved(fd, real_sendmsg(fd, message, flags));
 }
 
 PETACQ_INTERCEPT ssize_t send(int fd, const void* data, size_t size, int flags) {
     PETACQ_REAL(send);
-    return moved(real_send(fd, data, size, flags));
+    return moved(fd, real_send(fd, data, size, flags));
 }
 
 PETACQ_INTERCEPT ssize_t recvmsg(int fd, msghdr* message, int flags) {
@@ -159,8 +172,17 @@ PETACQ_INTERCEPT int getsockopt(int fd, int level, int name, void* __restrict va
 
 PETACQ_INTERCEPT int epoll_ctl(int fd, int operation, int of, epoll_event* event) noexcept {
     PETACQ_REAL(epoll_ctl);
-    const bool ours = world != nullptr && world->network.has(of);
-    return real_epoll_ctl(fd, operation, ours ? world->network.ready(of) : of, event);
+    if (world == nullptr) return real_epoll_ctl(fd, operation, of, event);
+    const int watched = world->network.has(of) ? world->network.ready(of) : of;
+    world->scheduler.readiness.watched(fd, watched);
+    return real_epoll_ctl(fd, operation, watched, event);
+}
+
+PETACQ_INTERCEPT int eventfd(unsigned count, int flags) noexcept {
+    PETACQ_REAL(eventfd);
+    const int fd = real_eventfd(count, flags);
+    if (world != nullptr && fd >= 0) world->scheduler.readiness.made_eventfd(fd);
+    return fd;
 }
 
 PETACQ_INTERCEPT int socket(int family, int type, int protocol) noexcept {

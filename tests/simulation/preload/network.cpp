@@ -57,7 +57,7 @@ void Network::send(std::size_t from, std::span<const std::byte> datagram) {
     const std::uint64_t one = 1;
     PETACQ_REAL(write);
     if (real_write(to.ready, &one, sizeof one) < 0) __builtin_trap();
-    scheduler_.changed();
+    scheduler_.changed(to.ready);
 }
 
 ssize_t Network::receive(int descriptor, msghdr& message, int flags, std::int64_t wall_ns) {

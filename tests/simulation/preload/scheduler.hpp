@@ -11,6 +11,7 @@
 
 #include "tests/simulation/preload/context.hpp"
 #include "tests/simulation/preload/random.hpp"
+#include "tests/simulation/preload/readiness.hpp"
 
 namespace petacq::simulation {
 
@@ -35,8 +36,15 @@ class Scheduler {
     bool wait(Wait wait);
     /// Ends the waits on this address, the longest first, at most `count` of them. Returns how many.
     int wake(const void* on, int count = INT32_MAX);
-    /// Call this when something may have become ready for which a thread waits.
-    void changed() { changed_ = true; }
+    /// Call these when something may have become ready for which a thread waits: anything, or a descriptor.
+    void changed() {
+        changed_ = true;
+        readiness.changed();
+    }
+    void changed(int descriptor) {
+        changed_ = true;
+        readiness.changed(descriptor);
+    }
     /// Calls `work` at a virtual time, in the thread that then has the turn. It must not wait; points in it
     /// are none.
     void at(std::int64_t time_ns, std::function<void()> work);
@@ -62,6 +70,7 @@ class Scheduler {
     [[nodiscard]] std::uint64_t trace() const { return trace_; }
     [[nodiscard]] std::uint64_t points() const { return points_; }
 
+    Readiness readiness;
     /// Called when all threads wait for something that nothing brings. Does not return.
     std::function<void()> on_standstill;
 
