@@ -72,7 +72,8 @@ class Lives:
     """The program under libsimulation.so, which plays lives of the daemon (preload/lives.cpp)."""
 
     # The daemon sees the same cores on every host; hwloc need not look at its devices.
-    ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TZ": "UTC", "HWLOC_SYNTHETIC": "core:4 pu:1", "HWLOC_PLUGINS_PATH": "/nonexistent"}
+    ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TZ": "UTC", "HWLOC_SYNTHETIC": "core:4 pu:1", "HWLOC_PLUGINS_PATH": "/nonexistent",
+                   "LD_BIND_NOW": "1"}
 
     def __init__(self, program, library):
         # Without randomised addresses: they decide where hash tables put things.

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <utility>
+#include <span>
 
 #include "tests/simulation/preload/intercept.hpp"
 
@@ -37,20 +37,27 @@ int wait_for(int timeout_ms, const Ask& ask) {
     return found;
 }
 
-/// Timers are eventfds that an event of the scheduler writes.
-struct Timer {
-    std::uint64_t setting = 0;  ///< its number
-    bool over = false;          ///< written
+/// Eventfds, and timers: their descriptors are eventfds that are set when the time is over.
+struct Counter {
+    std::uint64_t count = 0;
+    std::uint64_t setting = 0;  ///< number of that of a timer
 };
-std::map<int, Timer>& timers() {
-    static std::map<int, Timer> all;
+std::map<int, Counter>& counters() {
+    static std::map<int, Counter> all;
     return all;
 }
 
-ssize_t moved(int fd, ssize_t bytes) {
+/// The counter of a descriptor; nullptr: it is something else.
+Counter* counter_of(int fd) {
+    if (world == nullptr) return nullptr;
+    const auto found = counters().find(fd);
+    return found == counters().end() ? nullptr : &found->second;
+}
+
+ssize_t moved(ssize_t bytes) {
     if (world == nullptr) return bytes;
     const int error = errno;
-    world->scheduler.changed(fd);
+    world->scheduler.changed();
     world->scheduler.note(static_cast<std::uint64_t>(bytes));
     world->scheduler.point();
     errno = error;
@@ -61,8 +68,8 @@ ssize_t moved(int fd, ssize_t bytes) {
 
 namespace petacq::simulation {
 
-void forget_timer(int fd) {
-    timers().erase(fd);
+void forget_counter(int fd) {
+    counters().erase(fd);
 }
 
 }  // namespace petacq::simulation
@@ -72,66 +79,94 @@ extern "C" {
 PETACQ_INTERCEPT int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) {
     PETACQ_REAL(epoll_wait);
     if (world == nullptr) return real_epoll_wait(fd, events, most, timeout_ms);
-    return wait_for(timeout_ms, [=] {
-        Readiness& readiness = world->scheduler.readiness;
-        if (!readiness.may_report(fd)) return 0;
-        const int found = real_epoll_wait(fd, events, most, 0);
-        if (found == 0) readiness.reports_nothing(fd);
-        return found;
-    });
+    return wait_for(timeout_ms, [=] { return world->scheduler.readiness.report(fd, events, most); });
 }
 
 PETACQ_INTERCEPT int poll(pollfd* files, nfds_t count, int timeout_ms) {
     PETACQ_REAL(poll);
     if (world == nullptr) return real_poll(files, count, timeout_ms);
-    return wait_for(timeout_ms, [=] { return real_poll(files, count, 0); });
+    return wait_for(timeout_ms, [=] {
+        int found = real_poll(files, count, 0);
+        for (pollfd& file : std::span(files, count)) {
+            if (!world->scheduler.readiness.has(file.fd) || (file.events & POLLIN) == 0) continue;
+            if (!world->scheduler.readiness.readable(file.fd)) continue;
+            found += file.revents == 0 ? 1 : 0;
+            file.revents |= POLLIN;
+        }
+        return found;
+    });
+}
+
+PETACQ_INTERCEPT int eventfd(unsigned count, int flags) noexcept {
+    PETACQ_REAL(eventfd);
+    const int fd = real_eventfd(world == nullptr ? count : 0, flags);
+    if (world == nullptr || fd < 0) return fd;
+    counters()[fd] = {count};
+    world->scheduler.readiness.made(fd);
+    world->scheduler.readiness.set(fd, count != 0);
+    return fd;
 }
 
 PETACQ_INTERCEPT int timerfd_create(clockid_t clock, int flags) noexcept {
     PETACQ_REAL(timerfd_create);
     if (world == nullptr) return real_timerfd_create(clock, flags);
-    const int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    timers()[fd] = {};
-    return fd;
+    return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 }
 
 PETACQ_INTERCEPT int timerfd_settime(int fd, int flags, const itimerspec* value, itimerspec* old) noexcept {
     PETACQ_REAL(timerfd_settime);
-    if (world == nullptr) return real_timerfd_settime(fd, flags, value, old);
-    PETACQ_REAL(read);
-    Timer& timer = timers().at(fd);
-    const std::uint64_t setting = ++timer.setting;
-    std::uint64_t count = 0;
-    if (std::exchange(timer.over, false) && real_read(fd, &count, sizeof count) < 0) abort();
+    Counter* const timer = counter_of(fd);
+    if (timer == nullptr) return real_timerfd_settime(fd, flags, value, old);
+    timer->count = 0;
+    world->scheduler.readiness.set(fd, false);
+    const std::uint64_t setting = ++timer->setting;
     if (old != nullptr) *old = {};
     if (ns_of(value->it_value) == 0) return 0;
     const std::int64_t at =
         ns_of(value->it_value) + ((flags & TFD_TIMER_ABSTIME) != 0 ? 0 : world->scheduler.now_ns());
     world->scheduler.at(at, [fd, setting] {
-        const auto found = timers().find(fd);
-        if (found == timers().end() || found->second.setting != setting) return;
-        found->second.over = true;
-        const std::uint64_t one = 1;
-        PETACQ_REAL(write);
-        if (real_write(fd, &one, sizeof one) < 0) abort();
-        world->scheduler.changed(fd);
+        Counter* const over = counter_of(fd);
+        if (over == nullptr || over->setting != setting) return;
+        over->count = 1;
+        world->scheduler.became_readable(fd);
     });
     return 0;
 }
 
 PETACQ_INTERCEPT ssize_t write(int fd, const void* data, size_t size) {
     PETACQ_REAL(write);
-    return moved(fd, real_write(fd, data, size));
+    Counter* const counter = counter_of(fd);
+    if (counter == nullptr) return moved(real_write(fd, data, size));
+    std::uint64_t more = 0;
+    std::memcpy(&more, data, sizeof more);
+    counter->count += more;
+    world->scheduler.became_readable(fd);
+    world->scheduler.point();
+    return sizeof more;
+}
+
+PETACQ_INTERCEPT ssize_t read(int fd, void* data, size_t size) {
+    PETACQ_REAL(read);
+    Counter* const counter = counter_of(fd);
+    if (counter == nullptr) return real_read(fd, data, size);
+    if (counter->count == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    std::memcpy(data, &counter->count, sizeof counter->count);
+    counter->count = 0;
+    world->scheduler.readiness.set(fd, false);
+    return sizeof counter->count;
 }
 
 PETACQ_INTERCEPT ssize_t sendmsg(int fd, const msghdr* message, int flags) {
     PETACQ_REAL(sendmsg);
-    return moved(fd, real_sendmsg(fd, message, flags));
+    return moved(real_sendmsg(fd, message, flags));
 }
 
 PETACQ_INTERCEPT ssize_t send(int fd, const void* data, size_t size, int flags) {
     PETACQ_REAL(send);
-    return moved(fd, real_send(fd, data, size, flags));
+    return moved(real_send(fd, data, size, flags));
 }
 
 PETACQ_INTERCEPT ssize_t recvmsg(int fd, msghdr* message, int flags) {
@@ -173,16 +208,17 @@ PETACQ_INTERCEPT int getsockopt(int fd, int level, int name, void* __restrict va
 PETACQ_INTERCEPT int epoll_ctl(int fd, int operation, int of, epoll_event* event) noexcept {
     PETACQ_REAL(epoll_ctl);
     if (world == nullptr) return real_epoll_ctl(fd, operation, of, event);
-    const int watched = world->network.has(of) ? world->network.ready(of) : of;
-    world->scheduler.readiness.watched(fd, watched);
-    return real_epoll_ctl(fd, operation, watched, event);
-}
-
-PETACQ_INTERCEPT int eventfd(unsigned count, int flags) noexcept {
-    PETACQ_REAL(eventfd);
-    const int fd = real_eventfd(count, flags);
-    if (world != nullptr && fd >= 0) world->scheduler.readiness.made_eventfd(fd);
-    return fd;
+    Readiness& readiness = world->scheduler.readiness;
+    if (!readiness.has(of)) {
+        readiness.watched_by_kernel(fd);
+        return real_epoll_ctl(fd, operation, of, event);
+    }
+    if (operation == EPOLL_CTL_DEL) {
+        readiness.unwatch(of);
+    } else {
+        readiness.watch(fd, of, *event);
+    }
+    return 0;
 }
 
 PETACQ_INTERCEPT int socket(int family, int type, int protocol) noexcept {

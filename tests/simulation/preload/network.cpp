@@ -1,8 +1,6 @@
 #include "tests/simulation/preload/network.hpp"
 
 #include <netinet/in.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -25,7 +23,8 @@ std::uint32_t size_in_buffer(std::size_t bytes) {
 }  // namespace
 
 void Network::made(int descriptor) {
-    sockets_[descriptor].ready = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    sockets_[descriptor] = {};
+    scheduler_.readiness.made(descriptor);
 }
 
 void Network::bound(int descriptor) {
@@ -38,15 +37,14 @@ void Network::bound(int descriptor) {
 void Network::closed(int descriptor) {
     const auto found = sockets_.find(descriptor);
     if (found == sockets_.end()) return;
-    PETACQ_REAL(close);
-    real_close(found->second.ready);
     sockets_.erase(found);
     order_.erase(std::remove(order_.begin(), order_.end(), descriptor), order_.end());
 }
 
 void Network::send(std::size_t from, std::span<const std::byte> datagram) {
     if (order_.empty()) return;
-    Socket& to = sockets_.at(order_[from % order_.size()]);
+    const int descriptor = order_[from % order_.size()];
+    Socket& to = sockets_.at(descriptor);
     record_.arrived(scheduler_.now_ns(), datagram);
     if (to.memory.queued > to.room) {
         ++to.memory.dropped;
@@ -54,10 +52,7 @@ void Network::send(std::size_t from, std::span<const std::byte> datagram) {
     }
     to.memory.queued += size_in_buffer(datagram.size());
     to.waiting.push_back({scheduler_.now_ns(), {datagram.begin(), datagram.end()}});
-    const std::uint64_t one = 1;
-    PETACQ_REAL(write);
-    if (real_write(to.ready, &one, sizeof one) < 0) __builtin_trap();
-    scheduler_.changed(to.ready);
+    scheduler_.became_readable(descriptor);
 }
 
 ssize_t Network::receive(int descriptor, msghdr& message, int flags, std::int64_t wall_ns) {
@@ -66,11 +61,7 @@ ssize_t Network::receive(int descriptor, msghdr& message, int flags, std::int64_
     const Waiting datagram = std::move(from.waiting.front());
     from.waiting.pop_front();
     from.memory.queued -= size_in_buffer(datagram.bytes.size());
-    if (from.waiting.empty()) {
-        std::uint64_t count = 0;
-        PETACQ_REAL(read);
-        if (real_read(from.ready, &count, sizeof count) < 0) __builtin_trap();
-    }
+    if (from.waiting.empty()) scheduler_.readiness.set(descriptor, false);
     std::size_t taken = 0;
     for (std::size_t i = 0; i < message.msg_iovlen && taken < datagram.bytes.size(); ++i) {
         const std::size_t n = std::min(message.msg_iov[i].iov_len, datagram.bytes.size() - taken);

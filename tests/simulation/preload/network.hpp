@@ -29,8 +29,6 @@ class Network {
     void bound(int descriptor);
     void closed(int descriptor);
     [[nodiscard]] bool has(int descriptor) const { return sockets_.count(descriptor) != 0; }
-    /// The descriptor that is ready when the socket has something to read: for epoll.
-    [[nodiscard]] int ready(int descriptor) const { return sockets_.at(descriptor).ready; }
     /// Reads one datagram into the message, with its time stamp on a clock that shows `wall_ns` more than
     /// that of the scheduler. Returns its size; -1: there is none.
     ssize_t receive(int descriptor, msghdr& message, int flags, std::int64_t wall_ns);
@@ -48,7 +46,6 @@ class Network {
         std::vector<std::byte> bytes;
     };
     struct Socket {
-        int ready = -1;  ///< an eventfd
         std::uint32_t room = 0;
         Memory memory{};
         std::deque<Waiting> waiting{};

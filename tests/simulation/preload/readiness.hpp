@@ -1,53 +1,49 @@
-// Which epoll descriptors may have something to report. To ask the kernel costs more than all the rest of a
-// wait.
+// What epoll reports. Descriptors that only the daemon and the simulation use (eventfds, timers, UDP sockets)
+// are ready when the simulation says so; of them the kernel knows nothing but the numbers. Of others it is
+// asked, and only if something may have changed: that costs more than all the rest of a wait.
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace petacq::simulation {
 
 class Readiness {
   public:
-    /// An eventfd: a write to it makes nothing else ready.
-    void made_eventfd(int descriptor) { of(descriptor).is_eventfd = true; }
-    void watched(int epoll, int descriptor) {
-        of(descriptor).epoll = epoll;
-        of(epoll).changed = true;
-    }
-    void closed(int descriptor) {
-        of(descriptor) = {};
-        changed();
-    }
+    /// A descriptor that the simulation makes ready to be read.
+    void made(int descriptor) { ours_[descriptor] = {}; }
+    [[nodiscard]] bool has(int descriptor) const { return ours_.count(descriptor) != 0; }
+    void closed(int descriptor);
 
-    /// This one may have become ready; if it is no eventfd, what hangs on it may, too.
-    void changed(int descriptor) {
-        const Descriptor& d = of(descriptor);
-        if (!d.is_eventfd) return changed();
-        if (d.epoll >= 0) of(d.epoll).changed = true;
-    }
-    /// Any may.
-    void changed() {
-        for (Descriptor& d : all_)
-            d.changed = true;
-    }
+    /// Something can be read from it, or can no longer. What is set while it is set counts as new, too.
+    void set(int descriptor, bool readable);
+    [[nodiscard]] bool readable(int descriptor) const { return ours_.at(descriptor).readable; }
+    /// Any of the kernel's may have changed.
+    void changed();
 
-    [[nodiscard]] bool may_report(int epoll) { return of(epoll).changed; }
-    /// It has been asked, and has nothing.
-    void reports_nothing(int epoll) { of(epoll).changed = false; }
+    // epoll_ctl() of one of ours, and of another, which the kernel has been told of.
+    void watch(int epoll, int descriptor, const epoll_event& event);
+    void unwatch(int descriptor);
+    void watched_by_kernel(int epoll) { sets_[epoll].ask_kernel = true; }
+    /// As epoll_wait(), without waiting.
+    int report(int epoll, epoll_event* events, int most);
 
   private:
-    struct Descriptor {
+    struct Ours {
         int epoll = -1;  ///< by which it is watched
-        bool is_eventfd = false;
-        bool changed = true;  ///< of an epoll descriptor
+        epoll_event event{};
+        bool readable = false;
+        bool is_new = false;
     };
-    Descriptor& of(int descriptor) {
-        const auto at = static_cast<std::size_t>(descriptor);
-        if (at >= all_.size()) all_.resize(at + 1);
-        return all_[at];
-    }
-    std::vector<Descriptor> all_;
+    struct Set {
+        std::vector<int> ours;
+        bool ask_kernel = true;
+    };
+    std::map<int, Ours> ours_;
+    std::map<int, Set> sets_;  ///< by epoll descriptor
 };
 
 }  // namespace petacq::simulation

@@ -36,14 +36,15 @@ class Scheduler {
     bool wait(Wait wait);
     /// Ends the waits on this address, the longest first, at most `count` of them. Returns how many.
     int wake(const void* on, int count = INT32_MAX);
-    /// Call these when something may have become ready for which a thread waits: anything, or a descriptor.
+    /// Call these when something may have become ready for which a thread waits: anything, or a descriptor of
+    /// the simulation's own.
     void changed() {
         changed_ = true;
         readiness.changed();
     }
-    void changed(int descriptor) {
+    void became_readable(int descriptor) {
         changed_ = true;
-        readiness.changed(descriptor);
+        readiness.set(descriptor, true);
     }
     /// Calls `work` at a virtual time, in the thread that then has the turn. It must not wait; points in it
     /// are none.
