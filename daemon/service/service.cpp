@@ -291,13 +291,13 @@ void Service::tick() {
     shown_.reset();
     note_start();
     note_failure();
-    callbacks_.on_status(document());
+    callbacks_.on_status();
 }
 
 /// A fault of the detector need not wait for the next tick.
 void Service::second_measured() {
     show_change();
-    if (monitor_.assess(run_)) callbacks_.on_status(document());
+    if (monitor_.assess(run_)) callbacks_.on_status();
 }
 
 /// The state of the runs has changed: reads the counters, and makes the next status anew.
