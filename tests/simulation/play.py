@@ -69,31 +69,41 @@ def cpu_s(pid):
 
 
 class Lives:
-    """The program under libsimulation.so, which plays lives of the daemon (preload/lives.cpp)."""
+    """The program under libsimulation.so, which plays lives of the daemon in one directory (preload/lives.cpp)."""
 
     # The daemon sees the same cores on every host; hwloc need not look at its devices.
     ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TZ": "UTC", "HWLOC_SYNTHETIC": "core:4 pu:1", "HWLOC_PLUGINS_PATH": "/nonexistent",
                    "LD_BIND_NOW": "1"}
 
-    def __init__(self, program, library):
-        # Without randomised addresses: they decide where hash tables put things.
-        self.process = subprocess.Popen(["setarch", "-R", "env", f"LD_PRELOAD={library}", program], env=self.ENVIRONMENT,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    def __init__(self, program, library, directory):
+        self.log = directory + ".log"
+        with open(self.log, "ab") as log:
+            # Without randomised addresses: they decide where hash tables put things.
+            self.process = subprocess.Popen(["setarch", "-R", "env", f"LD_PRELOAD={library}", program, "--config",
+                                             os.path.join(directory, "petacqd.json")],
+                                            env=self.ENVIRONMENT | {"PETACQ_SIMULATION": directory}, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=log, bufsize=0)
 
     def close(self):
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
+    def text(self):
+        """The log of the latest life."""
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
     def _number(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.process.args[-1]} does not play lives: exit status {self.process.wait()}")
+            raise RuntimeError(f"{self.process.args[4]} does not play lives: exit status {self.process.wait()}: {self.text()}")
         return int(line)
 
-    def play(self, number, from_ns, swallow, directory):
+    def play(self, number, from_ns, swallow):
         """(exit status as of subprocess, why it stands still)"""
-        self.process.stdin.write(f"{number} {from_ns} {int(swallow)} {directory}\n".encode())
+        os.truncate(self.log, 0)
+        self.process.stdin.write(f"{number} {from_ns} {int(swallow)}\n".encode())
         pid, before = self._number(), -1.0
         while not select.select([self.process.stdout], [], [], IDLE_S)[0]:
             now = cpu_s(pid)
@@ -112,7 +122,8 @@ class Bench:
 
     def __init__(self, binaries, source, work):
         self.source, self.work = source, work
-        self.lives = Lives(os.path.join(binaries, "petacqd"), os.path.join(binaries, os.pardir, "lib", "libsimulation.so"))
+        self.petacqd, self.library = os.path.join(binaries, "petacqd"), os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
+        self.lives = {}  # by directory
         self.scanner = os.path.join(work, "scanner.json")
         with open(self.scanner, "w", encoding="utf-8") as file:
             json.dump(SCANNER, file)
@@ -121,7 +132,8 @@ class Bench:
                         "--bins", "1"], check=True, capture_output=True)
 
     def close(self):
-        self.lives.close()
+        for lives in self.lives.values():
+            lives.close()
 
     def configuration(self, directory):
         return {
@@ -144,6 +156,8 @@ class Bench:
             file.write(str(story))
         with open(os.path.join(directory, "petacqd.json"), "w", encoding="utf-8") as file:
             json.dump(self.configuration(directory), file)
+        if directory not in self.lives:
+            self.lives[directory] = Lives(self.petacqd, self.library, directory)
         lives, from_ns = [], 0
         length_ns = story.settings["length_ms"] * 10**6
         while not lives or from_ns < length_ns - 2 * RESTART_NS and len(lives) < MAX_LIVES:
@@ -156,9 +170,8 @@ class Bench:
 
     def _live(self, directory, number, from_ns, swallow):
         life = Life(from_ns)
-        life.exit, life.why = self.lives.play(number, from_ns, swallow, directory)
-        with open(os.path.join(directory, "log"), encoding="utf-8", errors="replace") as file:
-            life.log = file.read()
+        life.exit, life.why = self.lives[directory].play(number, from_ns, swallow)
+        life.log = self.lives[directory].text()
         self._read_events(life, directory, number)
         return life
 

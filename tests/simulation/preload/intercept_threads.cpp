@@ -14,6 +14,7 @@
 #include <new>
 
 #include "tests/simulation/preload/intercept.hpp"
+#include "tests/simulation/preload/lives.hpp"
 
 using namespace petacq::simulation;
 
@@ -92,6 +93,7 @@ extern "C" {
 PETACQ_INTERCEPT int pthread_create(pthread_t* __restrict id, const pthread_attr_t* __restrict attributes,
                                     void* (*function)(void*), void* __restrict argument) noexcept {
     PETACQ_REAL(pthread_create);
+    play_lives();
     if (world == nullptr) return real_pthread_create(id, attributes, function, argument);
     at_end();
     Scheduler::Thread* const thread = world->scheduler.add();
@@ -137,11 +139,9 @@ PETACQ_INTERCEPT int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
 PETACQ_INTERCEPT int pthread_cond_init(pthread_cond_t* __restrict c,
                                        const pthread_condattr_t* __restrict attributes) noexcept {
     PETACQ_REAL(pthread_cond_init);
-    if (world != nullptr) {
-        clockid_t clock = CLOCK_REALTIME;
-        if (attributes != nullptr) pthread_condattr_getclock(attributes, &clock);
-        clocks_of_conditions()[c] = clock;
-    }
+    clockid_t clock = CLOCK_REALTIME;
+    if (attributes != nullptr) pthread_condattr_getclock(attributes, &clock);
+    clocks_of_conditions()[c] = clock;
     return real_pthread_cond_init(c, attributes);
 }
 
