@@ -83,7 +83,7 @@ class Live {
     void wait_for_user_signal();
     void start_receiving();
     ServiceCallbacks callbacks();
-    void publish(const nlohmann::json& document);
+    void publish();
     void stop_serving();
 
     const Inputs& inputs_;
@@ -139,7 +139,7 @@ ServiceCallbacks Live::callbacks() {
                 status_ = exit_status::internal_failure;
                 leave();
             },
-            [this](const nlohmann::json& document) { publish(document); },
+            [this] { publish(); },
             [this](Reply reply) {
                 reload([reply = std::move(reply)](const nlohmann::json& answer, const std::string& failure) {
                     failure.empty() ? reply.result(answer) : reply.error(rpc_refused, failure);
@@ -294,7 +294,9 @@ void Live::start_receiving() {
              inputs_.scanner.geometry.crystal_count(), configuration_.control.socket);
 }
 
-void Live::publish(const nlohmann::json& document) {
+void Live::publish() {
+    if (!has_manager() && !alarm_ && !http_) return;  // nobody reads it
+    const nlohmann::json& document = service_.document();
     notifier_.tell(document);
     if (alarm_) alarm_->observe(document);
     if (!http_) return;
@@ -308,7 +310,7 @@ int Live::run() {
     wait_for_hangup();
     wait_for_user_signal();
     start_receiving();
-    publish(service_.document());
+    publish();
     if (const auto interval = watchdog_interval()) {
         const auto states = [this] {
             progress_.observe(service_.stages().read(), std::chrono::steady_clock::now());

@@ -291,13 +291,13 @@ void Service::tick() {
     shown_.reset();
     note_start();
     note_failure();
-    callbacks_.on_status(document());
+    callbacks_.on_status();
 }
 
 /// A fault of the detector need not wait for the next tick.
 void Service::second_measured() {
     show_change();
-    if (monitor_.assess(run_)) callbacks_.on_status(document());
+    if (monitor_.assess(run_)) callbacks_.on_status();
 }
 
 /// The state of the runs has changed: reads the counters, and makes the next status anew.
@@ -312,7 +312,12 @@ void Service::show_phase() {
 }
 
 std::shared_ptr<const std::string> Service::status() {
-    document();
+    const nlohmann::json& shown = document();
+    if (shown_->text == nullptr) {
+        const auto start = std::chrono::steady_clock::now();
+        shown_->text = std::make_shared<const std::string>(rpc_text(shown));
+        shown_->cost += std::chrono::steady_clock::now() - start;
+    }
     return shown_->text;
 }
 
@@ -326,7 +331,6 @@ const nlohmann::json& Service::document() {
     if (!shown_) {
         shown_ = Shown{};
         shown_->document = std::make_shared<const nlohmann::json>(monitor_.status(run_));
-        shown_->text = std::make_shared<const std::string>(rpc_text(*shown_->document));
         shown_->cost = Clock::now() - start;
     }
     return *shown_->document;

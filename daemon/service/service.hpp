@@ -37,8 +37,8 @@ namespace petacq::daemon {
 struct ServiceCallbacks {
     /// Once, when the pipeline has failed and its run, if any, is finalised.
     std::function<void()> on_failure;
-    /// About once a second, and at a fault of the detector. May look at Service::reading() meanwhile.
-    std::function<void(const nlohmann::json& document)> on_status;
+    /// About once a second, and at a fault of the detector. Service::document() is the status.
+    std::function<void()> on_status;
     /// Carries out a request to reload.
     std::function<void(Reply)> reload;
 };
@@ -85,8 +85,8 @@ class Service : public ControlHandler {
     /// The status document and its text.
     struct Shown {
         std::shared_ptr<const nlohmann::json> document;
-        std::shared_ptr<const std::string> text;
-        std::chrono::steady_clock::duration cost{};  ///< of making it
+        std::shared_ptr<const std::string> text;     ///< nullptr: nobody has asked for it
+        std::chrono::steady_clock::duration cost{};  ///< of making both
     };
 
     // The way of a run.

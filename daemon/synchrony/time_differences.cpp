@@ -14,8 +14,8 @@ double certainty(double count, double expected) {
 }
 
 double LagHistogram::mean() const {
-    const double all = std::accumulate(bins_, bins_ + scale_.bins(), 0.0);
-    return all / static_cast<double>(scale_.bins());
+    const std::uint64_t all = std::accumulate(bins_, bins_ + scale_.bins(), std::uint64_t{0});
+    return static_cast<double>(all) / static_cast<double>(scale_.bins());
 }
 
 std::vector<Peak> LagHistogram::peaks(double min_certainty, std::size_t most) const {

@@ -63,11 +63,22 @@ class LagHistogram {
 /// time of b less time of a, not negative. REQUIRES: `hits` are in the order of time.
 template <class Visit>
 void for_each_pair(std::span<const TimedSingle> hits, std::int64_t reach, Visit visit) {
+    // Where the hits of one module in a row end. A burst of thousands within the reach makes no pairs.
+    std::vector<std::uint32_t> row_end(hits.size());
+    for (std::size_t i = hits.size(); i-- > 0;) {
+        const bool goes_on = i + 1 < hits.size() && hits[i + 1].module == hits[i].module;
+        row_end[i] = goes_on ? row_end[i + 1] : static_cast<std::uint32_t>(i + 1);
+    }
     for (std::size_t i = 0; i < hits.size(); ++i) {
-        for (std::size_t j = i + 1; j < hits.size(); ++j) {
+        for (std::size_t j = row_end[i]; j < hits.size();) {
             const auto difference = static_cast<std::int64_t>(hits[j].time - hits[i].time);
             if (difference > reach) break;
-            if (hits[i].module != hits[j].module) visit(hits[i].module, hits[j].module, difference);
+            if (hits[j].module == hits[i].module) {
+                j = row_end[j];
+                continue;
+            }
+            visit(hits[i].module, hits[j].module, difference);
+            ++j;
         }
     }
 }

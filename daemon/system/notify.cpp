@@ -43,6 +43,8 @@ class Manager {
         if (descriptor_ >= 0) ::close(descriptor_);
     }
 
+    [[nodiscard]] bool there() const { return descriptor_ >= 0; }
+
     /// Sends a message that the next one of its kind replaces. Returns false if it did not reach the manager.
     bool send(const std::string& state) {
         const net::MutexLock lock(mutex_);
@@ -123,6 +125,10 @@ std::string health_word(const nlohmann::json& health) {
 }
 
 }  // namespace
+
+bool has_manager() {
+    return manager().there();
+}
 
 void notify_ready() {
     manager().deliver("READY=1");

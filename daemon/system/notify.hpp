@@ -14,6 +14,8 @@
 
 namespace petacq::daemon {
 
+/// Whether there is a service manager.
+bool has_manager();
 void notify_ready();
 void notify_reloading();
 /// Asks the manager not to kill the daemon before this time has passed, even if its own time-out is shorter.

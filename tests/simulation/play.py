@@ -4,7 +4,9 @@ import dataclasses
 import functools
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 
 KILLED, POWER_CUT, STANDSTILL = 90, 91, 92
@@ -66,36 +68,62 @@ def cpu_s(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def log_until_end(daemon):
-    """Raises subprocess.TimeoutExpired if it does not go on, or never ends."""
-    before = -1.0
-    while True:
-        try:
-            return daemon.communicate(timeout=IDLE_S)[1]
-        except subprocess.TimeoutExpired:
-            now = cpu_s(daemon.pid)
+class Lives:
+    """The program under libsimulation.so, which plays lives of the daemon in one directory (preload/lives.cpp)."""
+
+    # The daemon sees the same cores on every host; hwloc need not look at its devices.
+    ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TZ": "UTC", "HWLOC_SYNTHETIC": "core:4 pu:1", "HWLOC_PLUGINS_PATH": "/nonexistent",
+                   "LD_BIND_NOW": "1"}
+
+    def __init__(self, program, library, directory):
+        self.log = directory + ".log"
+        with open(self.log, "ab") as log:
+            # Without randomised addresses: they decide where hash tables put things.
+            self.process = subprocess.Popen(["setarch", "-R", "env", f"LD_PRELOAD={library}", program, "--config",
+                                             os.path.join(directory, "petacqd.json")],
+                                            env=self.ENVIRONMENT | {"PETACQ_SIMULATION": directory}, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=log, bufsize=0)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+    def text(self):
+        """The log of the latest life."""
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def _number(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{self.process.args[4]} does not play lives: exit status {self.process.wait()}: {self.text()}")
+        return int(line)
+
+    def play(self, number, from_ns, swallow):
+        """(exit status as of subprocess, why it stands still)"""
+        os.truncate(self.log, 0)
+        self.process.stdin.write(f"{number} {from_ns} {int(swallow)}\n".encode())
+        pid, before = self._number(), -1.0
+        while not select.select([self.process.stdout], [], [], IDLE_S)[0]:
+            now = cpu_s(pid)
             if now == before or now > MOST_CPU_S:
-                raise
+                with open(f"/proc/{pid}/wchan", encoding="utf-8") as wait:  # "0": it computes
+                    why = f"no end after {now:.0f} s of CPU, waits in the kernel in {wait.read()}."
+                os.kill(pid, signal.SIGKILL)
+                self._number()
+                return STANDSTILL, why
             before = now
-
-
-def waits_of_threads(process):
-    """In which function of the kernel each thread waits; "0": it computes."""
-    waits = []
-    for thread in sorted(os.listdir(f"/proc/{process}/task"), key=int):
-        with open(f"/proc/{process}/task/{thread}/comm", encoding="utf-8") as name, \
-             open(f"/proc/{process}/task/{thread}/wchan", encoding="utf-8") as wait:
-            waits.append(f"{name.read().strip()} {wait.read()}")
-    return ", ".join(waits)
+        return os.waitstatus_to_exitcode(self._number()), ""
 
 
 class Bench:
     """The programs, and what all simulations share: scanner and calibration."""
 
     def __init__(self, binaries, source, work):
-        self.petacqd, self.work = os.path.join(binaries, "petacqd"), work
-        self.library = os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
-        self.source = source
+        self.source, self.work = source, work
+        self.petacqd, self.library = os.path.join(binaries, "petacqd"), os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
+        self.lives = {}  # by directory
         self.scanner = os.path.join(work, "scanner.json")
         with open(self.scanner, "w", encoding="utf-8") as file:
             json.dump(SCANNER, file)
@@ -103,13 +131,17 @@ class Bench:
         subprocess.run([os.path.join(binaries, "petcal"), "make", "--scanner", self.scanner, "--output", self.calibration,
                         "--bins", "1"], check=True, capture_output=True)
 
+    def close(self):
+        for lives in self.lives.values():
+            lives.close()
+
     def configuration(self, directory):
         return {
             "scanner": self.scanner, "calibration": self.calibration, "data_dir": os.path.join(directory, "data"),
             "control": {"socket": os.path.join(directory, "control.sock")}, "http": {"listen": ""},
             "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}] * 2, "batch_bytes": 131072, "batch_count": 32,
                         "lock_memory": False, "flush_interval_ms": 50, "gro": False, "receive_buffer_bytes": 262144},
-            "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 1000, "slice_interval_ms": 100},
+            "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 4000, "slice_interval_ms": 100},
             "listmode": {"block_bytes": 4096, "sync_interval_ms": SYNC_INTERVAL_MS, "queue_blocks": 16, "write_singles": True},
             "coincidence": {"window_ticks": WINDOW_TICKS, "delay_ticks": 10000},
             "energy": {"lower_keV": LOWER_KEV, "upper_keV": UPPER_KEV},
@@ -124,6 +156,8 @@ class Bench:
             file.write(str(story))
         with open(os.path.join(directory, "petacqd.json"), "w", encoding="utf-8") as file:
             json.dump(self.configuration(directory), file)
+        if directory not in self.lives:
+            self.lives[directory] = Lives(self.petacqd, self.library, directory)
         lives, from_ns = [], 0
         length_ns = story.settings["length_ms"] * 10**6
         while not lives or from_ns < length_ns - 2 * RESTART_NS and len(lives) < MAX_LIVES:
@@ -135,22 +169,9 @@ class Bench:
         return Outcome(directory, lives)
 
     def _live(self, directory, number, from_ns, swallow):
-        environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": self.library, "PETACQ_SIMULATION": directory,
-                       "PETACQ_SIMULATION_LIFE": str(number), "PETACQ_SIMULATION_FROM_NS": str(from_ns), "TZ": "UTC"}
-        if swallow:
-            environment["PETACQ_SIMULATION_SWALLOW"] = "1"
         life = Life(from_ns)
-        # Without randomised addresses: they decide where hash tables put things.
-        with subprocess.Popen(["setarch", "-R", self.petacqd, "--config", os.path.join(directory, "petacqd.json")], env=environment,
-                              cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as daemon:
-            try:
-                log = log_until_end(daemon)
-                life.exit = daemon.returncode
-            except subprocess.TimeoutExpired:
-                life.exit, life.why = STANDSTILL, f"no end after {cpu_s(daemon.pid):.0f} s of CPU: {waits_of_threads(daemon.pid)}."
-                daemon.kill()
-                log = daemon.communicate()[1]
-        life.log = log.decode("utf-8", "replace")
+        life.exit, life.why = self.lives[directory].play(number, from_ns, swallow)
+        life.log = self.lives[directory].text()
         self._read_events(life, directory, number)
         return life
 

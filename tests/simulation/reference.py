@@ -44,7 +44,7 @@ class Converter:
             self.owner[source["bdms"]] = source["id"]
 
     def singles(self, datagrams):
-        """Accepted ones, in order, of distinct datagrams."""
+        """Accepted ones, in the order of time, of distinct datagrams."""
         distinct = list(dict.fromkeys(datagrams))
         f = np.frombuffer(b"".join(d[16:] for d in distinct), FRAME)
         source = np.repeat([int.from_bytes(d[6:8], "big") for d in distinct], [len(d) // 16 - 1 for d in distinct])
@@ -66,7 +66,7 @@ class Converter:
         bins = np.minimum(adc // 10, self.factor.shape[3] - 1)
         out["energy"] = adc.astype(np.float32) * self.factor[bdm, du, local, bins]
         out = out[(out["energy"] >= np.float32(LOWER_KEV)) & (out["energy"] <= np.float32(UPPER_KEV))]
-        return np.sort(out, order=("time", "crystal", "energy"))
+        return out[np.argsort(out["time"], kind="stable")]
 
 
 def prompts(singles):

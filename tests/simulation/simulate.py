@@ -9,7 +9,7 @@ package is missing.
 
 import argparse
 import concurrent.futures
-import multiprocessing
+import multiprocessing.util
 import os
 import shutil
 import sys
@@ -44,6 +44,7 @@ class Simulator:
         self.swallow = swallow
 
     def close(self):
+        self.bench.close()
         shutil.rmtree(self.work, ignore_errors=True)
 
     def play(self, story):
@@ -87,6 +88,7 @@ def start_worker(binaries, cores):
     global simulator
     os.sched_setaffinity(0, {cores.get()})
     simulator = Simulator(binaries)
+    multiprocessing.util.Finalize(simulator, simulator.close, exitpriority=0)
 
 
 def play_seed(seed, length_ms):
@@ -110,17 +112,10 @@ def play_seeds(options, length_ms):
                 print(f"seed {seed}: {failure}", flush=True)
             if failures:
                 failed.append(seed)
-        for _ in range(options.jobs):
-            pool.submit(stop_worker)
     took = time.monotonic() - begin
     print(f"{count} stories of {length_ms / 1000:.0f} s in {took:.1f} s ({count * length_ms / 1000 / took:.0f} times real time), "
           f"{len(failed)} failed")
     return failed
-
-
-def stop_worker():
-    if simulator is not None:
-        simulator.close()
 
 
 def play_one(options, story, shortened):

@@ -3,6 +3,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <tuple>
+#include <vector>
 
 #include "daemon/synchrony/synchrony.hpp"
 #include "tests/support/catch.hpp"
@@ -115,6 +117,31 @@ void check_reports(const Scene& scene) {
 }
 
 }  // namespace
+
+TEST_CASE("pairs of hits are those of a plain search, also in bursts of one module", "[synchrony]") {
+    std::mt19937 random(5);
+    std::vector<TimedSingle> hits;
+    for (std::uint64_t time = 1000; hits.size() < 3000; time += random() % 4) {
+        const std::size_t row = random() % 5 == 0 ? random() % 40 : 1;
+        hits.insert(hits.end(), row, {time, static_cast<std::uint32_t>(random() % 3)});
+    }
+    using Pair = std::tuple<std::uint32_t, std::uint32_t, std::int64_t>;
+    for (const std::int64_t reach : {0, 1, 30}) {
+        std::vector<Pair> expected;
+        for (std::size_t i = 0; i < hits.size(); ++i) {
+            for (std::size_t j = i + 1; j < hits.size(); ++j) {
+                const auto apart = static_cast<std::int64_t>(hits[j].time - hits[i].time);
+                if (apart <= reach && hits[i].module != hits[j].module)
+                    expected.emplace_back(hits[i].module, hits[j].module, apart);
+            }
+        }
+        std::vector<Pair> found;
+        daemon::for_each_pair(hits, reach, [&](std::uint32_t a, std::uint32_t b, std::int64_t apart) {
+            found.emplace_back(a, b, apart);
+        });
+        CHECK(found == expected);
+    }
+}
 
 TEST_CASE("a module out of step is found with its offset", "[synchrony]") {
     for (const double late : {3.0, -3.0, 10.0, -10.0, 100.0, 1500.0, 5e3, -40e3, 4e5}) {

@@ -15,7 +15,7 @@
 using namespace petacq::simulation;
 
 namespace petacq::simulation {
-void forget_timer(int fd);
+void forget_counter(int fd);
 }
 
 namespace {
@@ -76,8 +76,10 @@ PETACQ_INTERCEPT int open(const char* path, int flags, ...) {
 PETACQ_INTERCEPT int close(int fd) {
     PETACQ_REAL(close);
     if (world != nullptr) {
-        forget_timer(fd);
+        forget_counter(fd);
         world->disk.closed(fd);
+        world->network.closed(fd);
+        world->scheduler.readiness.closed(fd);
         world->scheduler.changed();
     }
     return real_close(fd);

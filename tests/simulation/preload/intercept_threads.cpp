@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <new>
 
 #include "tests/simulation/preload/intercept.hpp"
+#include "tests/simulation/preload/lives.hpp"
 
 using namespace petacq::simulation;
 
@@ -91,11 +93,13 @@ extern "C" {
 PETACQ_INTERCEPT int pthread_create(pthread_t* __restrict id, const pthread_attr_t* __restrict attributes,
                                     void* (*function)(void*), void* __restrict argument) noexcept {
     PETACQ_REAL(pthread_create);
+    play_lives();
     if (world == nullptr) return real_pthread_create(id, attributes, function, argument);
     at_end();
     Scheduler::Thread* const thread = world->scheduler.add();
     auto* const start = new (std::nothrow) Start{thread, function, argument};
     if (start == nullptr || real_pthread_create(id, attributes, begin, start) != 0) abort();
+    Scheduler::await(*thread);
     threads()[*id] = thread;
     world->scheduler.point();
     return 0;
@@ -135,11 +139,9 @@ PETACQ_INTERCEPT int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
 PETACQ_INTERCEPT int pthread_cond_init(pthread_cond_t* __restrict c,
                                        const pthread_condattr_t* __restrict attributes) noexcept {
     PETACQ_REAL(pthread_cond_init);
-    if (world != nullptr) {
-        clockid_t clock = CLOCK_REALTIME;
-        if (attributes != nullptr) pthread_condattr_getclock(attributes, &clock);
-        clocks_of_conditions()[c] = clock;
-    }
+    clockid_t clock = CLOCK_REALTIME;
+    if (attributes != nullptr) pthread_condattr_getclock(attributes, &clock);
+    clocks_of_conditions()[c] = clock;
     return real_pthread_cond_init(c, attributes);
 }
 
@@ -213,6 +215,17 @@ PETACQ_INTERCEPT int sem_post(sem_t* s) noexcept {
     world->scheduler.wake(s, 1);
     world->scheduler.point();
     return error;
+}
+
+// All threads are one of the kernel: names would be those of others, and one of low priority would slow all.
+PETACQ_INTERCEPT int pthread_setname_np(pthread_t id, const char* name) noexcept {
+    PETACQ_REAL(pthread_setname_np);
+    return world == nullptr ? real_pthread_setname_np(id, name) : 0;
+}
+
+PETACQ_INTERCEPT int setpriority(__priority_which_t which, id_t who, int priority) noexcept {
+    PETACQ_REAL(setpriority);
+    return world == nullptr ? real_setpriority(which, who, priority) : 0;
 }
 
 // The futexes of the C++ library: futures, waits for atomics, initialisation of static objects.

@@ -1,61 +1,94 @@
 #include "tests/simulation/preload/network.hpp"
 
-#include <linux/sock_diag.h>
-#include <sched.h>
-#include <sys/socket.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <cstring>
 
-#include "tests/simulation/preload/real.hpp"
+#include "tests/simulation/preload/intercept.hpp"
 
 namespace petacq::simulation {
 
 namespace {
 
-std::int64_t ns_of(const timespec& t) {
-    return t.tv_sec * std::int64_t{1'000'000'000} + t.tv_nsec;
-}
+/// What a datagram takes of a socket's buffer besides its bytes. That of a kernel depends on its version.
+constexpr std::uint32_t overhead = 768;
+constexpr std::uint16_t port_of_senders = 20'000;
 
-/// The memory of the datagrams that wait in a socket, and the number of dropped ones. One of them changes
-/// when a datagram arrives. A closed socket has neither.
-std::optional<std::pair<std::uint32_t, std::uint32_t>> arrivals(int descriptor) {
-    std::array<std::uint32_t, SK_MEMINFO_VARS> memory{};
-    socklen_t size = sizeof memory;
-    if (::getsockopt(descriptor, SOL_SOCKET, SO_MEMINFO, memory.data(), &size) != 0) return std::nullopt;
-    return std::pair(memory[SK_MEMINFO_RMEM_ALLOC], memory[SK_MEMINFO_DROPS]);
+std::uint32_t size_in_buffer(std::size_t bytes) {
+    return static_cast<std::uint32_t>(bytes) + overhead;
 }
 
 }  // namespace
 
-void Network::send(std::size_t from, std::span<const std::byte> datagram) {
-    if (daemon_.empty()) return;
-    PETACQ_REAL(clock_gettime);
-    PETACQ_REAL(sched_yield);
-    PETACQ_REAL(sendto);
-    if (socket_ < 0) socket_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    timespec now{};
-    real_clock_gettime(CLOCK_REALTIME, &now);
-    sent_.emplace_back(ns_of(now), scheduler_.now_ns());
-    const Receiver& to = daemon_[from % daemon_.size()];
-    const auto before = arrivals(to.descriptor);
-    if (real_sendto(socket_, datagram.data(), datagram.size(), 0,
-                    reinterpret_cast<const sockaddr*>(&to.address), sizeof to.address) < 0)
-        return;
-    // The kernel of a busy host may deliver it only after a while.
-    constexpr std::int64_t longest_ns = 5'000'000'000;
-    while (before && arrivals(to.descriptor) == before && ns_of(now) < sent_.back().first + longest_ns) {
-        real_sched_yield();
-        real_clock_gettime(CLOCK_REALTIME, &now);
-    }
-    record_.arrived(scheduler_.now_ns(), datagram);
-    scheduler_.changed();
+void Network::made(int descriptor) {
+    sockets_[descriptor] = {};
+    scheduler_.readiness.made(descriptor);
 }
 
-std::int64_t Network::arrival_ns(const timespec& stamp) const {
-    const auto after = std::upper_bound(sent_.begin(), sent_.end(), std::pair(ns_of(stamp), INT64_MAX));
-    return after == sent_.begin() ? scheduler_.now_ns() : std::prev(after)->second;
+void Network::bound(int descriptor) {
+    Socket& socket = sockets_.at(descriptor);
+    socklen_t size = sizeof socket.room;
+    ::getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &socket.room, &size);
+    order_.push_back(descriptor);
+}
+
+void Network::closed(int descriptor) {
+    const auto found = sockets_.find(descriptor);
+    if (found == sockets_.end()) return;
+    sockets_.erase(found);
+    order_.erase(std::remove(order_.begin(), order_.end(), descriptor), order_.end());
+}
+
+void Network::send(std::size_t from, std::span<const std::byte> datagram) {
+    if (order_.empty()) return;
+    const int descriptor = order_[from % order_.size()];
+    Socket& to = sockets_.at(descriptor);
+    record_.arrived(scheduler_.now_ns(), datagram);
+    if (to.memory.queued > to.room) {
+        ++to.memory.dropped;
+        return;
+    }
+    to.memory.queued += size_in_buffer(datagram.size());
+    to.waiting.push_back({scheduler_.now_ns(), {datagram.begin(), datagram.end()}});
+    scheduler_.became_readable(descriptor);
+}
+
+ssize_t Network::receive(int descriptor, msghdr& message, int flags, std::int64_t wall_ns) {
+    Socket& from = sockets_.at(descriptor);
+    if (from.waiting.empty()) return -1;
+    const Waiting datagram = std::move(from.waiting.front());
+    from.waiting.pop_front();
+    from.memory.queued -= size_in_buffer(datagram.bytes.size());
+    if (from.waiting.empty()) scheduler_.readiness.set(descriptor, false);
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < message.msg_iovlen && taken < datagram.bytes.size(); ++i) {
+        const std::size_t n = std::min(message.msg_iov[i].iov_len, datagram.bytes.size() - taken);
+        std::memcpy(message.msg_iov[i].iov_base, datagram.bytes.data() + taken, n);
+        taken += n;
+    }
+    message.msg_flags = taken < datagram.bytes.size() ? MSG_TRUNC : 0;
+    if (message.msg_name != nullptr) {
+        sockaddr_in sender{};
+        sender.sin_family = AF_INET;
+        sender.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        sender.sin_port = htons(port_of_senders);
+        std::memcpy(message.msg_name, &sender, std::min<std::size_t>(message.msg_namelen, sizeof sender));
+        message.msg_namelen = sizeof sender;
+    }
+    const timespec stamp = timespec_of(datagram.arrived_ns + wall_ns);
+    if (message.msg_controllen >= CMSG_SPACE(sizeof stamp)) {
+        cmsghdr* const control = CMSG_FIRSTHDR(&message);
+        control->cmsg_level = SOL_SOCKET;
+        control->cmsg_type = SO_TIMESTAMPNS;
+        control->cmsg_len = CMSG_LEN(sizeof stamp);
+        std::memcpy(CMSG_DATA(control), &stamp, sizeof stamp);
+        message.msg_controllen = CMSG_SPACE(sizeof stamp);
+    } else {
+        message.msg_controllen = 0;
+    }
+    return static_cast<ssize_t>((flags & MSG_TRUNC) != 0 ? datagram.bytes.size() : taken);
 }
 
 }  // namespace petacq::simulation

@@ -1,12 +1,14 @@
-// The UDP sockets of the daemon, seen from the boards.
+// The UDP sockets of the daemon, seen from the boards. Those of the kernel are bound, and hear nothing: what
+// the boards send waits here until it is read.
 #pragma once
 
-#include <netinet/in.h>
-#include <time.h>
+#include <sys/socket.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "tests/simulation/preload/record.hpp"
@@ -18,23 +20,40 @@ class Network {
   public:
     Network(Scheduler& scheduler, Record& record) : scheduler_(scheduler), record_(record) {}
 
-    /// The daemon receives there, by this descriptor.
-    void bound(int descriptor, const sockaddr_in& address) { daemon_.push_back({descriptor, address}); }
     /// To one of the daemon's sockets; lost while there is none.
     void send(std::size_t from, std::span<const std::byte> datagram);
-    /// The virtual time at which a datagram with this time stamp of the kernel arrived.
-    [[nodiscard]] std::int64_t arrival_ns(const timespec& stamp) const;
+
+    // The calls of the daemon.
+    void made(int descriptor);
+    /// The buffer of the socket has its size by now.
+    void bound(int descriptor);
+    void closed(int descriptor);
+    [[nodiscard]] bool has(int descriptor) const { return sockets_.count(descriptor) != 0; }
+    /// Reads one datagram into the message, with its time stamp on a clock that shows `wall_ns` more than
+    /// that of the scheduler. Returns its size; -1: there is none.
+    ssize_t receive(int descriptor, msghdr& message, int flags, std::int64_t wall_ns);
+    /// As SO_MEMINFO tells: bytes that wait, with what the kernel adds to each datagram, and dropped
+    /// datagrams.
+    struct Memory {
+        std::uint32_t queued = 0;
+        std::uint32_t dropped = 0;
+    };
+    [[nodiscard]] Memory memory(int descriptor) const { return sockets_.at(descriptor).memory; }
 
   private:
-    struct Receiver {
-        int descriptor;
-        sockaddr_in address;
+    struct Waiting {
+        std::int64_t arrived_ns;
+        std::vector<std::byte> bytes;
+    };
+    struct Socket {
+        std::uint32_t room = 0;
+        Memory memory{};
+        std::deque<Waiting> waiting{};
     };
     Scheduler& scheduler_;
     Record& record_;
-    int socket_ = -1;
-    std::vector<Receiver> daemon_;
-    std::vector<std::pair<std::int64_t, std::int64_t>> sent_;  ///< real time, virtual time
+    std::map<int, Socket> sockets_;
+    std::vector<int> order_;  ///< in which they were bound
 };
 
 }  // namespace petacq::simulation

@@ -1,7 +1,5 @@
 #include "tests/simulation/preload/scheduler.hpp"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,16 +8,9 @@
 #include <cstdlib>
 #include <utility>
 
-#include "tests/simulation/preload/real.hpp"
-
 namespace petacq::simulation {
 
 namespace {
-
-void futex(int* word, int operation, int value) {
-    PETACQ_REAL(syscall);
-    real_syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
-}
 
 constexpr std::int64_t cost_of_point_ns = 300;
 // From a switch at every point to long turns: different faults need different schedules.
@@ -33,24 +24,9 @@ Scheduler::Scheduler(std::uint64_t seed) : random_(seed), stay_(stays[random_.be
 }
 
 void Scheduler::check_turn() const {
-    if (threads_[static_cast<std::size_t>(turn_)]->owner == ::pthread_self()) return;
-    std::array<char, 32> name{};
-    ::pthread_getname_np(::pthread_self(), name.data(), name.size());
-    ::dprintf(STDERR_FILENO, "simulation: thread %s acts out of turn\n", name.data());
+    if (thread(turn_).owner == ::pthread_self()) return;
+    ::dprintf(STDERR_FILENO, "simulation: a thread acts out of turn\n");
     std::abort();
-}
-
-void Scheduler::give(int id) {
-    turn_ = id;
-    Thread& next = *threads_[static_cast<std::size_t>(id)];
-    __atomic_store_n(&next.gate, 1, __ATOMIC_RELEASE);
-    futex(&next.gate, FUTEX_WAKE, 1);
-}
-
-void Scheduler::pass_gate(Thread& thread) {
-    while (__atomic_load_n(&thread.gate, __ATOMIC_ACQUIRE) == 0)
-        futex(&thread.gate, FUTEX_WAIT, 0);
-    __atomic_store_n(&thread.gate, 0, __ATOMIC_RELAXED);
 }
 
 void Scheduler::at(std::int64_t time_ns, std::function<void()> work) {
@@ -107,7 +83,7 @@ void Scheduler::advance() {
     now_ns_ = std::max(now_ns_, next);
 }
 
-/// Gives the turn to a thread that can go on.
+/// The thread that now has the turn. It can go on.
 int Scheduler::choose(bool may_stay) {
     for (;;) {
         do_what_is_due();
@@ -123,8 +99,7 @@ int Scheduler::choose(bool may_stay) {
     }
     const int next = able_[able_.size() == 1 ? 0 : random_.below(able_.size())];
     note(static_cast<std::uint64_t>(next));
-    if (next != turn_) give(next);
-    return next;  // turn_ may have moved on already
+    return turn_ = next;
 }
 
 void Scheduler::point(bool yields) {
@@ -132,25 +107,25 @@ void Scheduler::point(bool yields) {
     check_turn();
     ++points_;
     now_ns_ += cost_of_point_ns;
-    const int me = turn_;
-    Thread& thread = *threads_[static_cast<std::size_t>(me)];
-    if (choose(!yields) != me) pass_gate(thread);
+    Thread& me = thread(turn_);
+    Thread& next = thread(choose(!yields));
+    if (&next != &me) me.context.pass_to(next.context);
 }
 
 bool Scheduler::wait(Wait wait) {
     check_turn();
     ++points_;
     now_ns_ += cost_of_point_ns;
-    const int me = turn_;
-    Thread& thread = *threads_[static_cast<std::size_t>(me)];
-    thread.wait = std::move(wait);
-    thread.waits = true;
-    thread.timed_out = false;
-    thread.since = points_;
-    next_due_ns_ = std::min(next_due_ns_, thread.wait.until_ns);
-    changed_ = changed_ || thread.wait.ready != nullptr;
-    if (choose(false) != me) pass_gate(thread);
-    return !thread.timed_out;
+    Thread& me = thread(turn_);
+    me.wait = std::move(wait);
+    me.waits = true;
+    me.timed_out = false;
+    me.since = points_;
+    next_due_ns_ = std::min(next_due_ns_, me.wait.until_ns);
+    changed_ = changed_ || me.wait.ready != nullptr;
+    Thread& next = thread(choose(false));
+    if (&next != &me) me.context.pass_to(next.context);
+    return !me.timed_out;
 }
 
 int Scheduler::wake(const void* on, int count) {
@@ -173,9 +148,13 @@ Scheduler::Thread* Scheduler::add() {
     return threads_.back().get();
 }
 
+void Scheduler::await(Thread& thread) {
+    thread.context.await();
+}
+
 void Scheduler::begin(Thread& thread) {
     thread.owner = ::pthread_self();
-    pass_gate(thread);
+    thread.context.give();
 }
 
 void Scheduler::join(const Thread& thread) {
@@ -184,10 +163,10 @@ void Scheduler::join(const Thread& thread) {
 }
 
 void Scheduler::end() {
-    Thread& thread = *threads_[static_cast<std::size_t>(turn_)];
-    thread.ended = true;
-    wake(&thread);
-    choose(false);
+    Thread& me = thread(turn_);
+    me.ended = true;
+    wake(&me);
+    me.context.leave(thread(choose(false)).context);
 }
 
 }  // namespace petacq::simulation

@@ -9,7 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "tests/simulation/preload/context.hpp"
 #include "tests/simulation/preload/random.hpp"
+#include "tests/simulation/preload/readiness.hpp"
 
 namespace petacq::simulation {
 
@@ -21,7 +23,8 @@ struct Wait {
 };
 
 /// One thread has the turn. It passes the turn on inside the functions of this class alone, so none of them
-/// needs a lock. All but begin() are called by the thread that has the turn.
+/// needs a lock. One thread of the kernel runs the one that has the turn, whichever it is. All but begin()
+/// are called by the thread that has the turn.
 class Scheduler {
   public:
     struct Thread;
@@ -33,8 +36,16 @@ class Scheduler {
     bool wait(Wait wait);
     /// Ends the waits on this address, the longest first, at most `count` of them. Returns how many.
     int wake(const void* on, int count = INT32_MAX);
-    /// Call this when something may have become ready for which a thread waits.
-    void changed() { changed_ = true; }
+    /// Call these when something may have become ready for which a thread waits: anything, or a descriptor of
+    /// the simulation's own.
+    void changed() {
+        changed_ = true;
+        readiness.changed();
+    }
+    void became_readable(int descriptor) {
+        changed_ = true;
+        readiness.set(descriptor, true);
+    }
     /// Calls `work` at a virtual time, in the thread that then has the turn. It must not wait; points in it
     /// are none.
     void at(std::int64_t time_ns, std::function<void()> work);
@@ -45,8 +56,10 @@ class Scheduler {
     /// Before there are threads: does what is due until then.
     void skip_to(std::int64_t time_ns);
 
-    /// The parent calls add(), the child begin(), and end() as the last thing it does.
+    /// The parent calls add(), and await() once it has made the child; the child begin(), and end() as the
+    /// last thing it does.
     Thread* add();
+    static void await(Thread& thread);
     static void begin(Thread& thread);
     void end();
     /// Returns when the thread has ended.
@@ -58,14 +71,14 @@ class Scheduler {
     [[nodiscard]] std::uint64_t trace() const { return trace_; }
     [[nodiscard]] std::uint64_t points() const { return points_; }
 
+    Readiness readiness;
     /// Called when all threads wait for something that nothing brings. Does not return.
     std::function<void()> on_standstill;
 
   private:
+    [[nodiscard]] Thread& thread(int id) const { return *threads_[static_cast<std::size_t>(id)]; }
     void check_turn() const;
     int choose(bool may_stay);
-    void give(int id);
-    static void pass_gate(Thread& thread);
     void do_what_is_due();
     void ask_if_ready();
     [[nodiscard]] std::int64_t next_ns() const;
@@ -92,7 +105,7 @@ struct Scheduler::Thread {
     Wait wait;
     std::uint64_t since = 0;  ///< number of the point
     pthread_t owner = 0;
-    int gate = 0;  ///< a futex: 1 when the thread has the turn
+    Context context;
 };
 
 }  // namespace petacq::simulation

@@ -2,10 +2,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,13 +20,11 @@ constexpr std::int64_t silence_at_end_ns = 2'000 * ms;
 constexpr std::int64_t last_status_before_end_ns = 500 * ms;
 constexpr std::int64_t patience_at_end_ns = 60'000 * ms;
 
-/// VmHWM of the process, kB.
+/// Of the process, kB.
 std::string peak_memory() {
-    std::ifstream in("/proc/self/status");
-    for (std::string word; in >> word;) {
-        if (word == "VmHWM:" && in >> word) return word;
-    }
-    return "0";
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    return std::to_string(used.ru_maxrss);
 }
 
 }  // namespace

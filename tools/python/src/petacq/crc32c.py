@@ -1,7 +1,7 @@
 """CRC-32C (Castagnoli), as list-mode files use it.
 
 The packages ``google-crc32c`` or ``crc32c`` are used when one is installed. Otherwise NumPy does it: long data are
-folded over themselves many words at a time, which is some hundred times as fast as a loop over bytes.
+folded over themselves many words at a time, and of what remains a table tells what each byte at each place does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Words = npt.NDArray[np.uint32]
 Bytes = npt.NDArray[np.uint8]
 
 _POLYNOMIAL = 0x82F63B78
-_WIDTHS = (16384, 1024, 64)  # words to which long data are folded, one after the other
+_WIDTHS = (16384, 1024)  # words to which long data are folded, one after the other
+_PLACES = 4 * 1024 + 3  # bytes: of the last width, and those that are no word
 
 
 def _byte_table() -> list[int]:
@@ -91,18 +92,30 @@ def _fold(words: Words, width: int) -> Words:
     return folded
 
 
+@cache
+def _places() -> Words:
+    """[place][value] What a byte does to a CRC that is started with 0, if so many bytes follow it."""
+    table = np.empty((_PLACES, 256), np.uint32)
+    step = table[0] = np.array(_TABLE, np.uint32)
+    for place in range(1, _PLACES):
+        table[place] = table[place - 1] >> 8 ^ step[table[place - 1] & 0xFF]
+    return table
+
+
 def _folding(data: Bytes) -> int:
     """The CRC by NumPy alone."""
+    if len(data) < 50:  # NumPy would take longer
+        return _plain(0xFFFFFFFF, data.tobytes()) ^ 0xFFFFFFFF
+    data = data.copy()
+    data[:4] ^= 0xFF  # the start value, moved into the data
     whole = len(data) // 4 * 4
-    words = data[:whole].copy().view(np.uint32)
-    register = 0xFFFFFFFF
-    if len(words) > 2 * _WIDTHS[-1]:
-        words[0] ^= np.uint32(0xFFFFFFFF)  # the start value, moved into the data
-        register = 0
-        for width in _WIDTHS:
-            if len(words) > 2 * width:
-                words = _fold(words, width)
-    return _plain(register, words.tobytes() + data[whole:].tobytes()) ^ 0xFFFFFFFF
+    words = data[:whole].view(np.uint32)
+    for width in _WIDTHS:
+        if len(words) > width:
+            words = _fold(words, width)
+    left = np.concatenate([words.view(np.uint8), data[whole:]])
+    places = np.arange(len(left) - 1, -1, -1)
+    return int(np.bitwise_xor.reduce(_places()[places, left])) ^ 0xFFFFFFFF
 
 
 def _by_package() -> Callable[[Bytes], int] | None:
