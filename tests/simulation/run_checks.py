@@ -10,6 +10,7 @@ import numpy as np
 from petacq.errors import IncompleteWarning
 from petacq.plm import PlmFile
 
+import ended_run
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SYNC_INTERVAL_MS
@@ -92,6 +93,7 @@ class RunChecks:
         files = {kind: self._records(kind, bool(written.get(kind))) for kind in ("coincidences", "singles")}
         self._check_written(files, written)
         self._check_description(identities)
+        self._check_ended(files)
         if not self.found and all(records is not None for records in files.values()):
             self._check_singles(files["singles"], arrived)
             self._check_prompts(files["coincidences"], files["singles"])
@@ -136,6 +138,12 @@ class RunChecks:
         told, final = self._written_before(self.life.end_ns).get("coincidences", 0), ledger["pairs"]["written"]
         if told > final:
             self._fail("ledger", f"the status told of {told} coincidences, the run has {final}")
+
+    def _check_ended(self, files):
+        if self.description is not None and self.description["state"] != "running":
+            for text in ended_run.failures(self.directory, self.description, files, self.whole):
+                check, what = text.split(": ", 1)
+                self._fail(check, what)
 
     def _check_singles(self, singles, arrived):
         extra = not_in(singles, arrived)
