@@ -12,8 +12,8 @@
 //
 // Progress is the largest candidate so far, so that no single wild frame, early or late, moves it. The
 // candidate of a datagram is the smaller of its two times; for a datagram with a single frame, the smaller of
-// its time and the previous candidate. After a pause of more than max_jump, the place where the clock should be
-// counts as the previous candidate: otherwise the next datagram would be a jump.
+// its time and the previous candidate. After a pause of more than max_jump, the time that the clock should
+// have counts as the previous candidate: otherwise the next datagram would be a jump.
 //
 // Limits: two wild frames in the same datagram, both ahead by less than max_jump, move the progress. A source
 // whose datagrams are further than max_jump from where its clock should be looks like one that jumps.

@@ -12,6 +12,7 @@ from petacq.plm import PlmFile
 
 import ended_run
 import reference
+import run_promises
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SYNC_INTERVAL_MS
 from units import MS
@@ -81,6 +82,7 @@ class RunChecks:
         self.description = read_description(directory)
         self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
         self.whole = life.exit not in (KILLED, POWER_CUT) and not self.disk_faults
+        self.asked_ns = asked_ns
         self.found = []
 
     def failures(self, identities, arrived):
@@ -140,10 +142,11 @@ class RunChecks:
             self._fail("ledger", f"the status told of {told} coincidences, the run has {final}")
 
     def _check_ended(self, files):
-        if self.description is not None and self.description["state"] != "running":
-            for text in ended_run.failures(self.directory, self.description, files, self.whole):
-                check, what = text.split(": ", 1)
-                self._fail(check, what)
+        ended = self.description is not None and self.description["state"] != "running"
+        texts = list(ended_run.failures(self.directory, self.description, files, self.whole)) if ended else []
+        for text in [*texts, *run_promises.failures(self)]:
+            check, what = text.split(": ", 1)
+            self._fail(check, what)
 
     def _check_singles(self, singles, arrived):
         extra = not_in(singles, arrived)
