@@ -7,6 +7,7 @@ from petacq.calibration import Calibration
 from petacq.scanner import Scanner
 
 import health
+import reception_checks
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
@@ -30,6 +31,7 @@ class Checks:
             found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
             found += self._reception(life, datagrams)
             found += health.failures(life, story)
+            found += reception_checks.failures(life, story, [d for d in datagrams if reference.well_formed(d[1], self.boards)])
             found += self._runs(life, datagrams, story, outcome)
         return found
 

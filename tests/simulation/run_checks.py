@@ -10,7 +10,9 @@ import numpy as np
 from petacq.errors import IncompleteWarning
 from petacq.plm import PlmFile
 
+import ended_run
 import reference
+import run_promises
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SYNC_INTERVAL_MS
 from units import MS
@@ -90,6 +92,7 @@ class RunChecks:
         self.description = read_description(directory)
         self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
         self.whole = life.exit not in (KILLED, POWER_CUT) and not self.disk_faults
+        self.asked_ns = asked_ns
         self.found = []
 
     def failures(self, identities, arrived):
@@ -102,6 +105,7 @@ class RunChecks:
         files = {kind: self._records(kind, bool(written.get(kind))) for kind in ("coincidences", "singles")}
         self._check_written(files, written)
         self._check_description(identities)
+        self._check_ended(files)
         if not self.found and all(records is not None for records in files.values()):
             self._check_singles(files["singles"], arrived)
             self._check_prompts(files["coincidences"], files["singles"])
@@ -146,6 +150,13 @@ class RunChecks:
         told, final = self._written_before(self.life.end_ns).get("coincidences", 0), ledger["pairs"]["written"]
         if told > final:
             self._fail("ledger", f"the status told of {told} coincidences, the run has {final}")
+
+    def _check_ended(self, files):
+        ended = self.description is not None and self.description["state"] != "running"
+        texts = list(ended_run.failures(self.directory, self.description, files, self.whole)) if ended else []
+        for text in [*texts, *run_promises.failures(self)]:
+            check, what = text.split(": ", 1)
+            self._fail(check, what)
 
     def _check_singles(self, singles, arrived):
         extra = not_in(singles, arrived)
