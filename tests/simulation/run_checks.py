@@ -174,8 +174,7 @@ class RunChecks:
     def _counts_all(self):
         """Whether each hit that arrived in its time is in the run."""
         run = self.description
-        # A run that starts before detector time is known lacks hits that arrived before it, though its coverage may include them.
-        if run is None or run["state"] != "complete" or run["taken"]["start_ticks"] == 0:
+        if run is None or run["state"] != "complete":
             return False
         # Times that are wrong do not tell to which run a hit belongs.
         if any(event.what in ("reset", "step_us", "corrupt") for event in self.story.events):
