@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/listmode/reader.hpp"
-#include "tests/fuzz/plm.hpp"
+#include "tests/fuzz/base/plm.hpp"
 
 using namespace petacq;
 using fuzz::require;

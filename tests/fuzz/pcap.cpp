@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 using namespace petacq;
 

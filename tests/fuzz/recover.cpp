@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "daemon/listmode/reader.hpp"
-#include "tests/fuzz/plm.hpp"
+#include "tests/fuzz/base/plm.hpp"
 
 using namespace petacq;
 

@@ -6,9 +6,14 @@
 
 #include "config/base/error.hpp"
 #include "config/base/json_file.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "config/base/schemas.hpp"
+#include "tests/fuzz/base/json_target.hpp"
 
 using namespace petacq;
+
+std::string_view fuzz::schema_of_target() {
+    return config::scanner_schema_text();
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "daemon/tracking/source_tracker.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 using namespace petacq;
 using fuzz::require;

@@ -8,7 +8,7 @@
 
 #include "net/pcap/replayer.hpp"
 #include "net/receive/receiver.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 using namespace petacq;
 using fuzz::require;

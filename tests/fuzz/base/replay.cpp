@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 namespace {
 
