@@ -74,6 +74,11 @@ double required_above_0(const json& object, const char* key) {
         .get<double>();
 }
 
+/// As long as those of a scanner; 0: a file of 1.0 did not state it.
+bool is_tick_ps(const json& value) {
+    return value.is_number() && value >= 0 && value <= 1e9;
+}
+
 /// A member that may be missing or null: its value is not known then.
 std::optional<double> known_number(const json& object, const char* key, double most,
                                    const char* expectation) {
@@ -273,7 +278,7 @@ void set_intervals_of_1_0(Coverage& coverage, const json& description, const jso
 
 Coverage coverage_of_1_0(const json& description, const json& run, bool whole_run) {
     Coverage coverage;
-    if (const json& tick = member(description, "tick_ps"); tick.is_number())
+    if (const json& tick = member(description, "tick_ps"); is_tick_ps(tick))
         coverage.tick_ps = tick.get<double>();
     coverage.rules = rules_of_1_0(description, run, coverage.unknown);
     const json& said = member(description, "operator");
@@ -337,9 +342,7 @@ Coverage coverage_from_json(const json& document) {
         refuse(fmt::format("expected version {}, found {}", json_version, version.dump()));
     Coverage coverage;
     try {
-        // 0: a file of 1.0 that does not state it.
-        coverage.tick_ps = required(document, "tick_ps", "a number of at least 0",
-                                    [](const json& v) { return v.is_number() && v >= 0; });
+        coverage.tick_ps = required(document, "tick_ps", "a number from 0 to 1e9", is_tick_ps);
         if (const json& list = member(document, "intervals"); !list.is_null())
             coverage.intervals = intervals_from(list);
         if (const json& open = member(document, "open_ticks"); open.is_number_unsigned())

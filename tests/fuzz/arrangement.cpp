@@ -186,6 +186,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const fuzz::MemoryBound bound((std::size_t{192} << 20) + 2000 * size);
     try {
         const config::Scanner scanner = config::scanner_from_json(document);
+        fuzz::accept();
         const config::Arrangement& arrangement = *scanner.arrangement;
         require(arrangement.crystal_count() == scanner.geometry.crystal_count(), "crystals are counted once");
         check_places(arrangement);

@@ -59,7 +59,9 @@ void check_sets(std::span<const std::uint8_t> bytes) {
 
 /// What every command may ask of any coverage.
 void check(const Coverage& coverage) {
-    require(std::isfinite(coverage.tick_ps) && coverage.tick_ps >= 0, "a tick has a length");
+    fuzz::accept();
+    require(std::isfinite(coverage.tick_ps) && coverage.tick_ps >= 0 && coverage.tick_ps <= 1e9,
+            "a tick has a length");
     require(!coverage.loss.live || (*coverage.loss.live >= 0 && *coverage.loss.live <= 1), "a share of data");
     if (coverage.activity) {
         require(coverage.activity->half_life_s > 0 && coverage.activity->branching_ratio > 0,

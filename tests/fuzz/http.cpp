@@ -23,6 +23,7 @@ int starts_and_stops = 0;
 daemon::HttpControl control() {
     return {[](const daemon::StartRequest&, const daemon::Reply& reply) {
                 ++starts_and_stops;
+                fuzz::accept();
                 reply.result({{"run", "r"}});
             },
             [](const daemon::StopRequest&, const daemon::Reply& reply) {

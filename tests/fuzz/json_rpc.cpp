@@ -30,6 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         try {
             const daemon::StartRequest start = daemon::start_request(call);
+            fuzz::accept();
             require(!start.duration_s || *start.duration_s > 0, "a duration is above 0");
             echoed(daemon::rpc_result_text(call.id, daemon::rpc_text({{"run", start.run.value_or("")}})));
         } catch (const daemon::RpcError& error) {

@@ -16,6 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const fuzz::MemoryBound bound((std::size_t{16} << 20) + 50 * size);
     try {
         const nifti::Volume volume = nifti::load(file.path());
+        fuzz::accept();
         require(volume.values.size() == volume.voxels() && volume.voxels() > 0, "a value for each voxel");
         require(volume.voxel_mm3() > 0 && std::isfinite(volume.voxel_mm3()), "voxels have a size");
         for (const float value : volume.values)

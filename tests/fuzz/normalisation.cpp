@@ -71,6 +71,7 @@ void read_classes(fuzz::Input input) {
     take(input, classes->class_b, pairs);
     try {
         classes->index();
+        fuzz::accept();
         Normalisation n;
         n.efficiency.assign(crystals, 1);
         n.transaxial.assign(classes->transaxial_count(), 1.5F);

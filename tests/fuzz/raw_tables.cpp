@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
         const config::Calibration calibration = petcal::read_raw_tables(fuzz::tiny, files);
         config::check_calibration(fuzz::tiny, calibration);
+        fuzz::accept();
         const std::filesystem::path file = scratch.path() / "calibration.h5";
         config::save_calibration(file, fuzz::tiny, calibration);
         const config::Calibration again = config::load_calibration(file, fuzz::tiny);

@@ -18,6 +18,7 @@ std::string_view fuzz::schema_of_target() {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {
         const auto scanner = config::scanner_from_json(config::parse_json(fuzz::text_of(data, size)));
+        fuzz::accept();
         const config::Geometry& g = scanner.geometry;
         fuzz::require(g.bdm_count <= config::max_bdm_count(scanner.frame_version) && g.du_count <= 16 &&
                           g.position_size <= 256,

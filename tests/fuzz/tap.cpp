@@ -17,6 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const daemon::TapSource source{"scanner", 15.625, 12, (size & 1) == 0, (size & 2) == 0, (size & 5) == 0};
     try {
         const auto request = daemon::TapRequest::parse(fuzz::text_of(data, size), source);
+        fuzz::accept();
         require(request.prescale >= 1 && request.prescale <= daemon::TapRequest::max_prescale,
                 "the prescale");
         require(request.kind == daemon::RecordKind::singles   ? source.singles

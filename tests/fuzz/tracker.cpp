@@ -107,6 +107,7 @@ class Machine {
         const daemon::Verdict verdict = tracker_.observe(d, now_);
         if (!verdict.use) return;
         ++used_;
+        fuzz::accept();
         if (verdict.open) {
             require(verdict.refuses_all(), "what is open is refused for now");
             open_.emplace_back(d, verdict);

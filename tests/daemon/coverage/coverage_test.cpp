@@ -227,7 +227,7 @@ TEST_CASE("coverage: what is outside of its range is refused, with what was expe
         }
         return std::string("accepted");
     };
-    CHECK(refused("/tick_ps", -1) == "coverage: tick_ps: expected a number of at least 0, found -1");
+    CHECK(refused("/tick_ps", -1) == "coverage: tick_ps: expected a number from 0 to 1e9, found -1");
     CHECK(refused("/loss/live", 1.5) == "coverage: live: expected a share from 0 to 1, or null, found 1.5");
     CHECK(refused("/anchor/ticks", 1.5) == "coverage: ticks: expected a number of ticks, found 1.5");
     CHECK(refused("/anchor/unix_ns", UINT64_MAX) ==

@@ -37,6 +37,13 @@ inline void require(bool condition, const char* what) {
     std::abort();
 }
 
+/// Inputs that were taken as sound. A target that takes none of its seeds would test nothing but refusals:
+/// its test fails.
+inline std::size_t accepted = 0;
+inline void accept() {
+    ++accepted;
+}
+
 /// Whether the text of an error helps: it says what was expected, that a key is missing, or which one is not
 /// known.
 inline bool says_what_was_expected(std::string_view text) {
@@ -142,7 +149,7 @@ class ScratchDirectory {
     std::filesystem::path path_;
 };
 
-/// A file in memory with these bytes.
+/// A file in memory with these bytes. It has no name in a directory, which libhdf5 asks for.
 class MemoryFile {
   public:
     MemoryFile(const std::uint8_t* data, std::size_t size) : file_(::memfd_create("input", MFD_CLOEXEC)) {
