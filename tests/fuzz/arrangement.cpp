@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <vector>
 
 #include "config/base/error.hpp"
@@ -63,7 +64,7 @@ bool is_large(const json& document) {
                 crystals +=
                     crystals_in(layer.at("y")) * crystals_in(layer.at("z")) * layer.value("count", 1.0);
         return (modules > 2000 && modules <= 65536) ||
-               (modules * crystals > 50'000 && modules * crystals <= 2.0 * config::max_crystals * 256);
+               (modules * crystals > 10'000 && modules * crystals <= 2.0 * config::max_crystals * 256);
     } catch (const json::exception&) {
         return false;  // refused
     }
@@ -153,6 +154,13 @@ void check_pairs(const config::Geometry& g) {
         require(std::prev(ring)->second.second < ring->second.first, "rings rise along the axis");
 }
 
+void check_rotation(const config::Rotation& rotation) {
+    for (const std::int32_t count : {INT32_MIN, -1, 0, 1, 3600, INT32_MAX}) {
+        const double angle = rotation.angle(count);
+        require(angle >= 0 && angle < 2 * std::numbers::pi, "an angle from 0 to less than a whole turn");
+    }
+}
+
 /// What `petcal derive normalisation` makes of it.
 void check_classes(const config::Arrangement& arrangement) {
     const auto found = normalisation::classes_of(arrangement);
@@ -193,6 +201,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check_apart(arrangement);
         check_channels(scanner.geometry);
         check_pairs(scanner.geometry);
+        if (scanner.rotation) check_rotation(*scanner.rotation);
         if (arrangement.modules().size() <= 40 && arrangement.crystal_count() <= 2000)
             check_classes(arrangement);
         const double depth = config::DepthOfInteraction::of(scanner, std::nullopt).typical_mm();

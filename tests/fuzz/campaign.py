@@ -52,8 +52,7 @@ class Campaign:
         self.run(name, "-runs=0", profile=raw)
         try:
             subprocess.run(["llvm-profdata", "merge", "-o", merged, raw], check=True, stderr=subprocess.DEVNULL)
-            files = [os.path.join(self.source, path) for path in TARGETS[name].about]
-            told = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", self.program(name), *files],
+            told = subprocess.run(["llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", self.program(name)],
                                   check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
         except (OSError, subprocess.CalledProcessError):
             return {}
@@ -61,8 +60,10 @@ class Campaign:
             for path in (raw, merged):
                 if os.path.exists(path):
                     os.remove(path)
-        lines = {os.path.relpath(file["filename"], self.source): file["summary"]["lines"] for file in json.loads(told)["data"][0]["files"]}
-        return {path: (of["covered"], of["count"]) for path, of in lines.items()}
+        lines = {os.path.relpath(os.path.normpath(file["filename"]), self.source): file["summary"]["lines"]
+                 for file in json.loads(told)["data"][0]["files"]}
+        return {path: (of["covered"], of["count"]) for path, of in sorted(lines.items())
+                if any(path == about or path.startswith(about + "/") for about in TARGETS[name].about)}
 
 
 def share(covered, count):

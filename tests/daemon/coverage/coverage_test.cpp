@@ -236,6 +236,9 @@ TEST_CASE("coverage: what is outside of its range is refused, with what was expe
     CHECK(refused("/activity/activity_MBq", -1) ==
           "coverage: activity_MBq: expected a number of at least 0, or null, found -1");
     CHECK(refused("/activity/nuclide", 9) == "coverage: nuclide: expected a name, found 9");
+    CHECK(refused("/rules/energy/filter", 9) == "coverage: /energy/filter: expected true or false, found 9");
+    CHECK(refused("/rules/coincidence/window_ticks", std::uint64_t{1} << 33)
+              .starts_with("coverage: /coincidence/window_ticks: expected an integer from "));
     CHECK(refused("/intervals", json::parse("[[5, 4]]")) ==
           "coverage: expected an interval that does not end before it starts, found [5, 4]");
 }
