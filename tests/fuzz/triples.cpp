@@ -42,10 +42,19 @@ void count(const std::filesystem::path& file, std::vector<gpu::Triple>& all) {
         for (const gpu::ThirdPhoton third : {gpu::ThirdPhoton::coincident, gpu::ThirdPhoton::delayed})
             counted += counts.front().triples(kind, third);
     require(counted == all.size() && source.records() == all.size(), "every triple is counted once");
-    for (const petlm::ThirdPhotons& each : counts) {
-        (void)each.hidden_factor();
+    std::vector<gpu::Coincidence> pairs;
+    for (const gpu::Triple& t : all)
+        pairs.push_back(t.pair);
+    for (petlm::ThirdPhotons& each : counts) {
         require(each.by_chance(gpu::Kind::prompt) == 0 && each.true_share(gpu::Kind::delayed) == 0,
                 "no share without pairs");
+        each.add(pairs);
+        require(std::isfinite(each.hidden_factor()) && each.hidden_factor() >= 1, "gammas hide some others");
+        for (const gpu::Kind kind : {gpu::Kind::prompt, gpu::Kind::delayed}) {
+            require(each.by_chance(kind) >= 0 && std::isfinite(each.of_randoms(kind, 100, 400)) &&
+                        std::isfinite(each.true_share(kind)) && each.error_of_true_share(kind) >= 0,
+                    "shares of the pairs");
+        }
     }
 }
 
