@@ -446,13 +446,17 @@ json to_json(const Configuration& configuration) {
 
 namespace {
 
+/// A section that stands alone, as files of records state it. What is not declared is left out: a later
+/// version wrote it.
 template <class Section>
-Section section_from(json section, const std::string& name) {
+Section section_from(const json& section, const std::string& name) {
     const json& declared = configuration_schema().at("properties").at(name).at("properties");
+    json known = json::object();
     for (const auto& [key, declaration] : declared.items())
-        if (!section.contains(key) && declaration.contains("default")) section[key] = declaration["default"];
+        if (section.contains(key)) known[key] = section[key];
     try {
-        return section.get<Section>();
+        apply_schema({{"type", "object"}, {"properties", declared}}, known);
+        return known.get<Section>();
     } catch (const Error& error) {
         throw Error("/" + name + error.what());
     }

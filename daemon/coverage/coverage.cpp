@@ -21,6 +21,14 @@ using nlohmann::json;
 /// Differences of the clocks of hosts, and of a host and the boards in a long run, that are no contradiction.
 constexpr double largest_clock_difference_s = 60;
 
+/// Of any two times: the difference of the clocks may exceed what one holds.
+double seconds_between(std::chrono::system_clock::time_point from, std::chrono::system_clock::time_point to) {
+    const auto since_epoch = [](std::chrono::system_clock::time_point time) {
+        return std::chrono::duration<double>(time.time_since_epoch()).count();
+    };
+    return since_epoch(to) - since_epoch(from);
+}
+
 void check_alike(const Coverage& a, const Coverage& b) {
     const auto expect = [](bool same, const std::string& what) {
         if (!same) throw CoverageError(what);
@@ -34,8 +42,7 @@ void check_alike(const Coverage& a, const Coverage& b) {
     expect(difference.empty(), "their records were made by different rules: " + difference);
     if (a.anchor && b.anchor) {
         const auto utc = a.utc_of(b.anchor->ticks);
-        const double apart = utc ? std::chrono::duration<double>(b.anchor->utc - *utc).count()
-                                 : largest_clock_difference_s * 2;
+        const double apart = utc ? seconds_between(*utc, b.anchor->utc) : largest_clock_difference_s * 2;
         expect(std::abs(apart) <= largest_clock_difference_s,
                fmt::format("their detector times have different zeros: by the time of day they lie {:.6g} s "
                            "apart",
@@ -130,8 +137,10 @@ double Coverage::since_reference_s(std::uint64_t tick) const {
 std::optional<std::chrono::system_clock::time_point> Coverage::utc_of(std::uint64_t tick) const {
     if (!anchor) return std::nullopt;
     const double since = since_reference_s(tick);
-    constexpr double longest_s = 5e9;  // with any time of today, what the clock holds
-    if (std::abs(since) > longest_s) return std::nullopt;
+    constexpr double last_s = 9e9;  // of what the clock holds, before and after 1970
+    constexpr std::chrono::system_clock::time_point epoch;
+    if (!(std::abs(since + seconds_between(epoch, anchor->utc)) < last_s) || !(std::abs(since) < last_s))
+        return std::nullopt;
     return anchor->utc + std::chrono::duration_cast<std::chrono::system_clock::duration>(
                              std::chrono::duration<double>(since));
 }
@@ -139,7 +148,7 @@ std::optional<std::chrono::system_clock::time_point> Coverage::utc_of(std::uint6
 std::optional<double> Coverage::activity_MBq_at(std::uint64_t tick) const {
     const auto utc = utc_of(tick);
     if (!utc || !activity || !activity->activity_MBq || !activity->assay) return std::nullopt;
-    const double since_s = std::chrono::duration<double>(*utc - *activity->assay).count();
+    const double since_s = seconds_between(*activity->assay, *utc);
     return *activity->activity_MBq * std::exp2(-since_s / activity->half_life_s);
 }
 

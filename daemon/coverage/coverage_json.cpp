@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -45,6 +46,47 @@ std::string text_or_empty(const json& value) {
     return value.is_string() ? value.get<std::string>() : std::string();
 }
 
+/// A member that must be there. `good`: whether the value is as expected.
+template <class Good>
+const json& required(const json& object, const char* key, const char* expectation, Good good) {
+    const json& value = member(object, key);
+    if (!good(value)) {
+        const std::string found = value.dump(-1, ' ', false, json::error_handler_t::replace);
+        refuse(fmt::format("{}: expected {}, found {}", key, expectation, found.substr(0, 60)));
+    }
+    return value;
+}
+
+std::uint64_t required_ticks(const json& object, const char* key) {
+    return required(object, key, "a number of ticks", [](const json& v) { return v.is_number_unsigned(); })
+        .get<std::uint64_t>();
+}
+
+std::chrono::system_clock::time_point required_utc(const json& object, const char* key) {
+    constexpr std::int64_t last = 9'000'000'000'000'000'000;  // the clock holds little more
+    const json& ns = required(object, key, "nanoseconds since 1970",
+                              [](const json& v) { return v.is_number_integer() && v >= 0 && v <= last; });
+    return from_unix_ns(ns.get<std::int64_t>());
+}
+
+double required_above_0(const json& object, const char* key) {
+    return required(object, key, "a number above 0", [](const json& v) { return v.is_number() && v > 0; })
+        .get<double>();
+}
+
+/// As long as those of a scanner; 0: a file of 1.0 did not state it.
+bool is_tick_ps(const json& value) {
+    return value.is_number() && value >= 0 && value <= 1e9;
+}
+
+/// A member that may be missing or null: its value is not known then.
+std::optional<double> known_number(const json& object, const char* key, double most,
+                                   const char* expectation) {
+    const auto good = [&](const json& v) { return v.is_null() || (v.is_number() && v >= 0 && v <= most); };
+    const json& value = required(object, key, expectation, good);
+    return value.is_null() ? std::nullopt : std::optional(value.get<double>());
+}
+
 Intervals intervals_from(const json& list) {
     if (!list.is_array()) refuse("expected a list of intervals");
     std::vector<gpu::TickRange> ranges;
@@ -54,8 +96,8 @@ Intervals intervals_from(const json& list) {
             refuse("expected intervals of two ticks each, [start, end]");
         ranges.push_back({entry[0].get<std::uint64_t>(), entry[1].get<std::uint64_t>()});
         if (ranges.back().start > ranges.back().end)
-            refuse(fmt::format("the interval from {} ends before it, at {}", ranges.back().start,
-                               ranges.back().end));
+            refuse(fmt::format("expected an interval that does not end before it starts, found [{}, {}]",
+                               ranges.back().start, ranges.back().end));
     }
     return Intervals(std::move(ranges));
 }
@@ -90,15 +132,13 @@ json to_json(const StatedActivity& activity) {
 
 StatedActivity activity_from(const json& document) {
     StatedActivity activity;
-    activity.nuclide = document.at("nuclide").get<std::string>();
-    activity.half_life_s = document.at("half_life_s").get<double>();
-    activity.branching_ratio = document.at("branching_ratio").get<double>();
-    if (!(activity.half_life_s > 0) || !(activity.branching_ratio > 0))
-        refuse("expected a half-life and a branching ratio above 0");
-    if (const json& value = member(document, "activity_MBq"); value.is_number())
-        activity.activity_MBq = value.get<double>();
-    if (const json& value = member(document, "assay_unix_ns"); value.is_number_integer())
-        activity.assay = from_unix_ns(value.get<std::int64_t>());
+    activity.nuclide = required(document, "nuclide", "a name", [](const json& v) { return v.is_string(); });
+    activity.half_life_s = required_above_0(document, "half_life_s");
+    activity.branching_ratio = required_above_0(document, "branching_ratio");
+    activity.activity_MBq = known_number(document, "activity_MBq", std::numeric_limits<double>::max(),
+                                         "a number of at least 0, or null");
+    if (!member(document, "assay_unix_ns").is_null())
+        activity.assay = required_utc(document, "assay_unix_ns");
     return activity;
 }
 
@@ -135,7 +175,7 @@ RecordRules rules_of_1_0(const json& description, const json& run, std::vector<s
         }
     }
     const json& window = member(description, "window_ticks");
-    if (!window.is_number_unsigned()) {
+    if (!window.is_number_unsigned() || window > std::numeric_limits<std::uint32_t>::max()) {
         unknown.emplace_back("the rules by which its records were made");
         return {};
     }
@@ -167,7 +207,8 @@ std::optional<StatedActivity> activity_of_1_0(const json& said) {
     activity.nuclide = said.at("nuclide").get<std::string>();
     activity.half_life_s = said.at("half_life_s").get<double>();
     activity.branching_ratio = said.at("branching_ratio").get<double>();
-    if (const json& value = member(said, "activity_MBq"); value.is_number())
+    if (!(activity.half_life_s > 0) || !(activity.branching_ratio > 0)) return std::nullopt;
+    if (const json& value = member(said, "activity_MBq"); value.is_number() && value >= 0)
         activity.activity_MBq = value.get<double>();
     activity.assay = utc_time(text_or_empty(member(said, "assay_utc")));
     return activity;
@@ -198,9 +239,11 @@ std::optional<TimeAnchor> anchor_of_1_0(const json& run, std::uint64_t begin, do
     const auto stop = ticks(run, "stop_ticks");
     if (start && *start == begin && start_utc) return TimeAnchor{begin, *start_utc};
     if (!stop || !stop_utc || *stop < begin) return std::nullopt;
-    const double s = static_cast<double>(*stop - begin) * tick_ps * 1e-12;
-    return TimeAnchor{begin, *stop_utc - std::chrono::duration_cast<std::chrono::system_clock::duration>(
-                                             std::chrono::duration<double>(s))};
+    Coverage from_stop;
+    from_stop.tick_ps = tick_ps;
+    from_stop.anchor = TimeAnchor{*stop, *stop_utc};
+    const auto utc = from_stop.utc_of(begin);
+    return utc ? std::optional(TimeAnchor{begin, *utc}) : std::nullopt;
 }
 
 void set_intervals_of_1_0(Coverage& coverage, const json& description, const json& run, bool whole_run) {
@@ -235,7 +278,7 @@ void set_intervals_of_1_0(Coverage& coverage, const json& description, const jso
 
 Coverage coverage_of_1_0(const json& description, const json& run, bool whole_run) {
     Coverage coverage;
-    if (const json& tick = member(description, "tick_ps"); tick.is_number())
+    if (const json& tick = member(description, "tick_ps"); is_tick_ps(tick))
         coverage.tick_ps = tick.get<double>();
     coverage.rules = rules_of_1_0(description, run, coverage.unknown);
     const json& said = member(description, "operator");
@@ -299,21 +342,19 @@ Coverage coverage_from_json(const json& document) {
         refuse(fmt::format("expected version {}, found {}", json_version, version.dump()));
     Coverage coverage;
     try {
-        coverage.tick_ps = document.at("tick_ps").get<double>();
+        coverage.tick_ps = required(document, "tick_ps", "a number from 0 to 1e9", is_tick_ps);
         if (const json& list = member(document, "intervals"); !list.is_null())
             coverage.intervals = intervals_from(list);
         if (const json& open = member(document, "open_ticks"); open.is_number_unsigned())
             coverage.open_ticks = open.get<std::uint64_t>();
         if (const json& anchor = member(document, "anchor"); anchor.is_object()) {
-            coverage.anchor = TimeAnchor{anchor.at("ticks").get<std::uint64_t>(),
-                                         from_unix_ns(anchor.at("unix_ns").get<std::int64_t>())};
+            coverage.anchor = TimeAnchor{required_ticks(anchor, "ticks"), required_utc(anchor, "unix_ns")};
         }
         if (const json& activity = member(document, "activity"); activity.is_object())
             coverage.activity = activity_from(activity);
         coverage.rules = rules_from(member(document, "rules"));
         const json& loss = member(document, "loss");
-        if (const json& live = member(loss, "live"); live.is_number())
-            coverage.loss.live = live.get<double>();
+        coverage.loss.live = known_number(loss, "live", 1, "a share from 0 to 1, or null");
         if (const json& complete = member(loss, "seconds_complete"); complete.is_boolean())
             coverage.loss.seconds_complete = complete.get<bool>();
         const json& origin = member(document, "origin");
@@ -323,10 +364,10 @@ Coverage coverage_from_json(const json& document) {
         }
         coverage.origin.calibration_sha256 = text_or_empty(member(origin, "calibration_sha256"));
         coverage.origin.scanner_sha256 = text_or_empty(member(origin, "scanner_sha256"));
-        if (const json& unknown = member(document, "unknown"); unknown.is_array())
-            coverage.unknown = unknown.get<std::vector<std::string>>();
-    } catch (const json::exception& error) {
-        refuse(error.what());
+        if (const json& unknown = member(document, "unknown"); unknown.is_array()) {
+            for (const json& what : unknown)
+                coverage.unknown.push_back(text_or_empty(what));
+        }
     } catch (const config::Error& error) {
         refuse(error.what());
     }

@@ -146,11 +146,18 @@ void for_each_field(const Second& s, std::span<const std::uint16_t> modules_of_c
     of_crystals("crystal_delayeds", "ends", "Ends of delayeds.", s.sums.delayeds);
 }
 
+/// A double would be cut off, and one that no integer holds is undefined.
+std::size_t whole_number(const json& value) {
+    if (!value.is_number_unsigned())
+        throw std::invalid_argument("a field with a shape or an offset that is not a whole number");
+    return value.get<std::size_t>();
+}
+
 FieldShape shape_of(const json& shape, std::size_t& count) {
     count = 1;
     if (shape.empty()) return FieldShape::number;
     if (shape.size() != 1) throw std::invalid_argument("a field with a shape of several dimensions");
-    count = shape.at(0).get<std::size_t>();
+    count = whole_number(shape.at(0));
     return FieldShape::by_crystal;
 }
 
@@ -215,7 +222,7 @@ std::vector<SecondField> fields_of(const json& description, std::size_t record_b
             if (type == types.end()) continue;
             field.type = *type;
             field.name = f.at("name").get<std::string>();
-            field.offset = f.at("offset").get<std::size_t>();
+            field.offset = whole_number(f.at("offset"));
             field.shape = shape_of(f.at("shape"), field.count);
             for (const FieldShape shape : {FieldShape::by_module, FieldShape::by_module_pair,
                                            FieldShape::by_energy, FieldShape::by_sector_pair}) {

@@ -1,30 +1,31 @@
-// Calibration files of a scanner with three modules of two by two crystals (tests/fuzz/seeds.py has it, too).
+// Calibration files.
 #include "config/calibration.hpp"
 
 #include <cmath>
 
-#include "config/base/error.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/hdf5_target.hpp"
 
 using namespace petacq;
-
-// libhdf5 leaks memory when it reads a damaged file.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): LSan's name
-extern "C" const char* __lsan_default_suppressions() {
-    return "leak:libhdf5";
-}
+using fuzz::require;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    const config::Geometry geometry{3, {1, 1, 1}, {1, 1, 1}, {1, 2, 2}, 3, 1, 4};
-    const fuzz::MemoryFile file(data, size);
-    try {
-        const auto calibration = config::load_calibration(file.path(), geometry);
-        fuzz::require(calibration.position_table.size() == 3 * 16, "the shape of the positions");
-        fuzz::require(calibration.energy_factor.size() == 3 * 4 * std::size_t{calibration.bins},
-                      "the shape of the factors");
-        for (const float factor : calibration.energy_factor)
-            fuzz::require(std::isfinite(factor) && factor >= 0, "factors are finite and not negative");
-    } catch (const config::Error&) {
-    }
+    fuzz::read_hdf5(
+        data, size, [](const auto& file) { return config::load_calibration(file, fuzz::tiny); },
+        [](const config::Calibration& calibration, const std::filesystem::path& file) {
+            require(calibration.position_table.size() == 3 * 16, "the shape of the positions");
+            require(calibration.energy_factor.size() == 3 * 4 * std::size_t{calibration.bins},
+                    "the shape of the factors");
+            require(calibration.time_offset.empty() || calibration.time_offset.size() == 12,
+                    "the shape of the offsets");
+            for (const float factor : calibration.energy_factor)
+                require(std::isfinite(factor) && factor >= 0, "factors are finite and not negative");
+            (void)calibration.coincidence_fwhm_ps();
+            config::save_calibration(file, fuzz::tiny, calibration);
+            const config::Calibration again = config::load_calibration(file, fuzz::tiny);
+            require(again.position_table == calibration.position_table &&
+                        again.energy_factor == calibration.energy_factor &&
+                        again.time_offset == calibration.time_offset && again.bins == calibration.bins,
+                    "a calibration that is written reads back the same");
+        });
     return 0;
 }

@@ -1,5 +1,6 @@
 // Requests over HTTP: a session of the server on one end of a pair of sockets, the input from the other end.
-// The last bit of the first byte says whether the request gets the token that start and stop need.
+// The last two bits of the first byte say whether the request gets the token that start and stop need, or a
+// wrong one.
 #include <fcntl.h>
 #include <sys/socket.h>
 
@@ -8,7 +9,7 @@
 #include <string>
 
 #include "daemon/http/session.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 using namespace petacq;
 using fuzz::require;
@@ -16,14 +17,17 @@ using fuzz::require;
 namespace {
 
 const std::string token(16, 't');
-int starts = 0;
+const std::string wrong_token = token.substr(1) + 'u';
+int starts_and_stops = 0;
 
 daemon::HttpControl control() {
     return {[](const daemon::StartRequest&, const daemon::Reply& reply) {
-                ++starts;
+                ++starts_and_stops;
+                fuzz::accept();
                 reply.result({{"run", "r"}});
             },
             [](const daemon::StopRequest&, const daemon::Reply& reply) {
+                ++starts_and_stops;
                 reply.error(daemon::rpc_refused, "no run");
             }};
 }
@@ -42,9 +46,9 @@ daemon::HttpOptions options() {
 }
 
 /// Behind the first line.
-std::string with_token(std::string request) {
+std::string with_token(std::string request, const std::string& shown = token) {
     const std::size_t end = request.find("\r\n");
-    if (end != std::string::npos) request.insert(end, "\r\nAuthorization: Bearer " + token);
+    if (end != std::string::npos) request.insert(end, "\r\nAuthorization: Bearer " + shown);
     return request;
 }
 
@@ -80,7 +84,7 @@ void serve(const std::string& request) {
 /// Otherwise no input would reach what is behind the refusal.
 bool token_opens() {
     serve(with_token("POST /control/start HTTP/1.0\r\nContent-Type: application/json\r\n\r\n"));
-    require(starts == 1, "the token allows to start");
+    require(starts_and_stops == 1, "the token allows to start");
     return true;
 }
 
@@ -92,6 +96,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (size == 0) return 0;
     size = std::min<std::size_t>(size, 65536);  // fits the buffer of the socket
     const std::string request(reinterpret_cast<const char*>(data) + 1, size - 1);
-    serve((data[0] & 1) != 0 ? with_token(request) : request);
+    if ((data[0] & 1) != 0) {
+        serve(with_token(request));
+        return 0;
+    }
+    const int before = starts_and_stops;
+    serve((data[0] & 2) != 0 ? with_token(request, wrong_token) : request);
+    require(starts_and_stops == before || request.find(token) != std::string::npos,
+            "nobody starts or stops without the token");
     return 0;
 }

@@ -4,10 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/control/server.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/json_target.hpp"
 
 using namespace petacq;
 using fuzz::require;
+
+std::string_view fuzz::schema_of_target() {
+    return {};
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const daemon::RpcMessage message = daemon::parse_rpc_message(fuzz::text_of(data, size));
@@ -26,6 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         try {
             const daemon::StartRequest start = daemon::start_request(call);
+            fuzz::accept();
             require(!start.duration_s || *start.duration_s > 0, "a duration is above 0");
             echoed(daemon::rpc_result_text(call.id, daemon::rpc_text({{"run", start.run.value_or("")}})));
         } catch (const daemon::RpcError& error) {

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "daemon/listmode/reader.hpp"
-#include "tests/fuzz/plm.hpp"
+#include "tests/fuzz/base/plm.hpp"
 
 using namespace petacq;
 
@@ -39,6 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::filesystem::remove(output);
     try {
         petlm::recover({file.path(), output});
+        fuzz::accept();
         const daemon::Condition before = condition_of(file.path());
         const daemon::Condition after = condition_of(output);
         fuzz::require(after.state == daemon::FileState::complete, "a recovered file is complete");

@@ -6,13 +6,19 @@
 
 #include "config/base/error.hpp"
 #include "config/base/json_file.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "config/base/schemas.hpp"
+#include "tests/fuzz/base/json_target.hpp"
 
 using namespace petacq;
+
+std::string_view fuzz::schema_of_target() {
+    return config::scanner_schema_text();
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     try {
         const auto scanner = config::scanner_from_json(config::parse_json(fuzz::text_of(data, size)));
+        fuzz::accept();
         const config::Geometry& g = scanner.geometry;
         fuzz::require(g.bdm_count <= config::max_bdm_count(scanner.frame_version) && g.du_count <= 16 &&
                           g.position_size <= 256,

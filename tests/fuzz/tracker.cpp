@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "daemon/tracking/source_tracker.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 using namespace petacq;
 using fuzz::require;
@@ -107,6 +107,7 @@ class Machine {
         const daemon::Verdict verdict = tracker_.observe(d, now_);
         if (!verdict.use) return;
         ++used_;
+        fuzz::accept();
         if (verdict.open) {
             require(verdict.refuses_all(), "what is open is refused for now");
             open_.emplace_back(d, verdict);

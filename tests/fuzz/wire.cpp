@@ -8,7 +8,7 @@
 
 #include "net/pcap/replayer.hpp"
 #include "net/receive/receiver.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 using namespace petacq;
 using fuzz::require;
@@ -33,6 +33,7 @@ void take(const net::Admission& admission, net::Framing framing, std::span<const
     require(segment <= bytes.size(), "datagrams in a payload are within it");
     const net::Endpoint sender{0x7F000001, 7};
     if (admission.judge(sender, bytes.data(), bytes.size(), header) != net::Admitted::yes) return;
+    fuzz::accept();
     const std::size_t before = admission.header_size();
     require(bytes.size() >= before && (bytes.size() - before) % net::frame_bytes == 0, "whole frames");
     const net::FrameVersion version = admission.frames().version;

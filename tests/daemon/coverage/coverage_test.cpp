@@ -215,6 +215,44 @@ TEST_CASE("coverage: its JSON form reads back") {
         CHECK_THROWS_AS(coverage_from_json(json::parse(bad)), std::invalid_argument);
 }
 
+TEST_CASE("coverage: what is outside of its range is refused, with what was expected") {
+    const json good = to_json(some_coverage(gpu::TickRange{1000, 161'000}));
+    const auto refused = [&](const char* member, const json& value) {
+        json document = good;
+        document[json::json_pointer(member)] = value;
+        try {
+            (void)coverage_from_json(document);
+        } catch (const std::invalid_argument& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    CHECK(refused("/tick_ps", -1) == "coverage: tick_ps: expected a number from 0 to 1e9, found -1");
+    CHECK(refused("/loss/live", 1.5) == "coverage: live: expected a share from 0 to 1, or null, found 1.5");
+    CHECK(refused("/anchor/ticks", 1.5) == "coverage: ticks: expected a number of ticks, found 1.5");
+    CHECK(refused("/anchor/unix_ns", UINT64_MAX) ==
+          "coverage: unix_ns: expected nanoseconds since 1970, found 18446744073709551615");
+    CHECK(refused("/activity/half_life_s", 0) == "coverage: half_life_s: expected a number above 0, found 0");
+    CHECK(refused("/activity/activity_MBq", -1) ==
+          "coverage: activity_MBq: expected a number of at least 0, or null, found -1");
+    CHECK(refused("/activity/nuclide", 9) == "coverage: nuclide: expected a name, found 9");
+    CHECK(refused("/rules/energy/filter", 9) == "coverage: /energy/filter: expected true or false, found 9");
+    CHECK(refused("/rules/coincidence/window_ticks", std::uint64_t{1} << 33)
+              .starts_with("coverage: /coincidence/window_ticks: expected an integer from "));
+    CHECK(refused("/intervals", json::parse("[[5, 4]]")) ==
+          "coverage: expected an interval that does not end before it starts, found [5, 4]");
+}
+
+TEST_CASE("coverage: no time of day is beyond the clock") {
+    Coverage coverage = some_coverage(gpu::TickRange{1000, 161'000});
+    coverage.anchor->utc = std::chrono::system_clock::time_point(std::chrono::seconds(8'900'000'000));
+    CHECK(coverage.utc_of(161'000) == coverage.anchor->utc + std::chrono::seconds(160));
+    CHECK_FALSE(coverage.utc_of(1000 + 200'000'000'000));  // a tick is a millisecond
+    CHECK_FALSE(coverage.activity_MBq_at(1000 + 200'000'000'000));
+    coverage.activity->assay = std::chrono::system_clock::time_point::min();
+    CHECK(coverage.activity_MBq_at(1000) == Approx(0));
+}
+
 TEST_CASE("coverage: a rule that is not stated has the default of its key") {
     // Another value than the default for each key.
     config::Coincidence coincidence = some_rules();

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -71,10 +72,12 @@ LedgerOverTime ledger_over_time(const std::filesystem::path& run) {
     Lines lines(in);
     const auto first = lines.next();
     const std::vector<std::string> names = fields_of(first.value_or(""));
-    if (!first || names.size() < 3 || names[0] != "from_ticks" || names[1] != "to_ticks") {
-        ledger.trouble = in.bad() ? name + " cannot be read: " + std::generic_category().message(errno)
-                         : !first ? name + " has no whole line"
-                                  : name + ": expected from_ticks,to_ticks and counters in its first line";
+    const bool each_once = std::set<std::string>(names.begin(), names.end()).size() == names.size();
+    if (!first || names.size() < 3 || names[0] != "from_ticks" || names[1] != "to_ticks" || !each_once) {
+        ledger.trouble =
+            in.bad() ? name + " cannot be read: " + std::generic_category().message(errno)
+            : !first ? name + " has no whole line"
+                     : name + ": expected from_ticks,to_ticks and counters, each once, in its first line";
         return ledger;
     }
     LedgerRows rows;

@@ -28,6 +28,10 @@ from petacq.coverage_1_0 import (
 from petacq.errors import CoverageError, UnknownWarning
 
 _VERSION = 1
+_MOST_TICK_PS = 1e9  # as in the description of a scanner
+_MOST_HALF_LIVES = 1000  # a double holds the activity before and after so many
+_LAST_TICK = (1 << 64) - 1
+_LAST_NS = 9_000_000_000_000_000_000  # since 1970; the clock of the programs holds little more
 
 @dataclass(frozen=True)
 class StatedActivity:
@@ -145,8 +149,11 @@ class Coverage:
         for start, end in self.intervals:
             seconds = (end - start) * self.tick_s
             length += seconds
-            decayed += math.exp(-per_s * self.since_reference_s(start)) * -math.expm1(-per_s * seconds) / per_s
-        return length / decayed
+            half_lives = self.since_reference_s(start) / half_life_s
+            if half_lives < -_MOST_HALF_LIVES:
+                return 0.0
+            decayed += math.exp2(-half_lives) * -math.expm1(-per_s * seconds) / per_s
+        return length / decayed if decayed > 0 else math.inf
 
     # Its forms
 
@@ -175,28 +182,30 @@ class Coverage:
             rules, loss, origin = (object_of(document, key) for key in ("rules", "loss", "origin"))
             listed = document.get("intervals")
             return cls(
-                tick_ps=float(document["tick_ps"]),
+                tick_ps=_number(document.get("tick_ps"), "tick_ps", _MOST_TICK_PS),
                 intervals=None if listed is None else _intervals(listed),
                 open_ticks=whole_number(document.get("open_ticks")),
-                anchor=(int(anchor["ticks"]), int(anchor["unix_ns"])) if anchor else None,
+                anchor=(_whole(anchor, "ticks", _LAST_TICK), _whole(anchor, "unix_ns", _LAST_NS)) if anchor else None,
                 activity=_activity(said, _utc_of_ns(said.get("assay_unix_ns"))),
                 coincidence=object_of(rules, "coincidence"),
                 energy=object_of(rules, "energy"),
                 gammas=object_of(rules, "gammas"),
-                live=None if loss.get("live") is None else float(loss["live"]),
+                live=None if loss.get("live") is None else _number(loss["live"], "live", 1),
                 seconds_complete=loss.get("seconds_complete", True) is True,
                 runs=tuple(_origin(run) for run in origin.get("runs") or ()),
                 calibration_sha256=origin.get("calibration_sha256"),
                 scanner_sha256=origin.get("scanner_sha256"),
                 unknown=tuple(map(str, document.get("unknown") or ())),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
+            raise CoverageError(f"coverage: {error}") from error
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise CoverageError(f"coverage: {error!r}") from error
 
     @classmethod
     def _of_1_0(cls, description: Mapping[str, Any], run: Mapping[str, Any], whole_run: bool) -> Self:
         tick_ps = description.get("tick_ps")
-        tick_ps = float(tick_ps) if isinstance(tick_ps, (int, float)) else 0.0
+        tick_ps = float(tick_ps) if isinstance(tick_ps, (int, float)) and 0 <= tick_ps <= _MOST_TICK_PS else 0.0
         unknown: list[str] = []
         coincidence, energy = rules_of_1_0(description, run, unknown)
         said = description.get("operator")
@@ -259,8 +268,12 @@ def _mean_live(a: Coverage, b: Coverage) -> float | None:
     return (a.live * a.ticks + b.live * b.ticks) / ticks if ticks else 1.0
 
 
-def warned(coverage: Coverage, path: Path) -> Coverage:
-    """The coverage, with a warning about what a file of petacqd 1.0 does not tell."""
+def coverage_of_file(path: Path, description: Mapping[str, Any], run: Mapping[str, Any], whole_run: bool) -> Coverage:
+    """``Coverage.of``, with errors that name the file, and a warning about what a file of petacqd 1.0 does not tell."""
+    try:
+        coverage = Coverage.of(description, run, whole_run)
+    except CoverageError as error:
+        raise CoverageError(f"{path}: {error}") from error
     if coverage.unknown:
         warnings.warn(UnknownWarning(f"{path}: written by petacqd 1.0; not known: {', '.join(coverage.unknown)}"), stacklevel=3)
     return coverage
@@ -291,17 +304,30 @@ def said_start(run: Mapping[str, Any]) -> datetime | None:
 # JSON
 
 
+def _number(found: Any, name: str, most: float) -> float:
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found <= most:
+        raise ValueError(f"{name}: expected a number from 0 to {most:g}, found {found!r}")
+    return float(found)
+
+
+def _whole(holder: Mapping[str, Any], name: str, most: int) -> int:
+    found = whole_number(holder.get(name))
+    if found is None or found > most:
+        raise ValueError(f"{name}: expected a whole number from 0 to {most}, found {holder.get(name)!r}")
+    return found
+
+
 def _intervals(document: Any) -> tuple[Ticks, ...]:
     intervals = []
     for start, end in document:
-        if whole_number(start) is None or whole_number(end) is None or end < start:
+        if whole_number(start) is None or whole_number(end) is None or not start <= end <= _LAST_TICK:
             raise ValueError(f"expected an interval of two ticks, [start, end], found {[start, end]}")
         intervals.append((start, end))
     return joined(intervals)
 
 
 def _utc_of_ns(ns: Any) -> datetime | None:
-    return EPOCH + timedelta(microseconds=ns / 1000) if isinstance(ns, int) else None
+    return EPOCH + timedelta(microseconds=ns / 1000) if whole_number(ns) is not None and ns <= _LAST_NS else None
 
 
 def _activity(said: Mapping[str, Any], assay: datetime | None) -> StatedActivity | None:

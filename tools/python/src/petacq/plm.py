@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from petacq import layout
 from petacq.compression import decompress
-from petacq.coverage import Coverage, run_json_near, warned
+from petacq.coverage import Coverage, coverage_of_file, run_json_near
 from petacq.crc32c import crc32c, crc32c_combine
 from petacq.errors import IncompleteWarning, PlmError
 from petacq.layout import BLOCK_HEADER, FILE_HEADER, INDEX_ENTRY, KINDS, TRAILER, Records, value
@@ -117,7 +117,7 @@ class PlmFile(RecordBlocks):
         run = run_json_near(self.path, self.description.get("run_id"))
         # The coincidences of a run that was not split are one file or one set.
         is_whole = re.fullmatch(rf"{self.kind}(\.\d+)?\.plm", self.path.name) is not None
-        return warned(Coverage.of(self.description, run, is_whole), self.path)
+        return coverage_of_file(self.path, self.description, run, is_whole)
 
     @property
     def payload_crc(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from petacq.coverage import Coverage, run_json_near, united, warned
+from petacq.coverage import Coverage, coverage_of_file, run_json_near, united
 from petacq.errors import PlmError
 from petacq.layout import Records
 from petacq.plm import Missing, PlmFile
@@ -152,4 +152,4 @@ class PlmFiles(_Joined):
             return united([file.coverage for file in self.files])
         # The parts of a run of 1.0 say the same.
         run = run_json_near(self.path, self.description.get("run_id"))
-        return warned(Coverage.of(self.description, run, self.complete), self.path)
+        return coverage_of_file(self.path, self.description, run, self.complete)

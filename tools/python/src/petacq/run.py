@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from petacq.calibration import Calibration
 from petacq.coverage import Coverage, said_start
-from petacq.errors import CalibrationError, IncompleteWarning, RunError
+from petacq.errors import CalibrationError, CoverageError, IncompleteWarning, RunError
 from petacq.plm import Missing, PlmFile
 from petacq.plm_files import PlmFiles, PlmSet
 from petacq.rates import RunRates, rates_of
@@ -111,7 +111,10 @@ class Run:
         files that do not belong together."""
         if self._parts["coincidences"] or self._parts["singles"]:
             return self._records().coverage
-        return Coverage.of_run_json(self.metadata if self._has_metadata else {})
+        try:
+            return Coverage.of_run_json(self.metadata if self._has_metadata else {})
+        except CoverageError as error:
+            raise CoverageError(f"{self.path / 'run.json'}: {error}") from error
 
     @property
     def start(self) -> datetime | None:

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "daemon/listmode/format.hpp"
-#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/base/fuzz.hpp"
 
 namespace petacq::fuzz {
 
