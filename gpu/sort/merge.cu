@@ -5,7 +5,7 @@
 
 namespace petacq::gpu::sort {
 
-namespace {
+inline namespace merge_kernels {
 
 using cuda::check;
 
@@ -34,7 +34,7 @@ std::uint32_t tiles_of(std::uint32_t count) {
     return (count + tile - 1) / tile;
 }
 
-}  // namespace
+}  // namespace merge_kernels
 
 std::size_t merge_scratch_bytes(std::uint32_t count) {
     Parts parts(nullptr);
