@@ -10,7 +10,7 @@
 
 namespace petacq::gpu::sort {
 
-inline namespace bitonic_kernels {
+namespace {
 
 using cuda::check;
 
@@ -193,7 +193,7 @@ void launch_near(const Job& job, Pairs in, bool all) {
     check(cudaGetLastError(), "kernel launch", "sorting tiles of a network");
 }
 
-}  // namespace bitonic_kernels
+}  // namespace
 
 void launch_bitonic_sort(const Job& job) {
     int padded_bits = tile_bits;

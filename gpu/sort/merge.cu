@@ -5,7 +5,7 @@
 
 namespace petacq::gpu::sort {
 
-inline namespace merge_kernels {
+namespace {
 
 using cuda::check;
 
@@ -34,7 +34,7 @@ std::uint32_t tiles_of(std::uint32_t count) {
     return (count + tile - 1) / tile;
 }
 
-}  // namespace merge_kernels
+}  // namespace
 
 std::size_t merge_scratch_bytes(std::uint32_t count) {
     Parts parts(nullptr);

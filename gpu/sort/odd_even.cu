@@ -5,7 +5,7 @@
 
 namespace petacq::gpu::sort {
 
-inline namespace odd_even_kernels {
+namespace {
 
 using Block = BlockMerge<256, 8>;
 static_assert(2 * Block::tile % MergeTile::tile == 0, "for launch_merges");
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(Block::threads)
     Block::write(storage, own, size, in, out, begin, at);
 }
 
-}  // namespace odd_even_kernels
+}  // namespace
 
 void launch_odd_even_sort(const Job& job) {
     const std::uint32_t blocks = (job.count + Block::tile - 1) / Block::tile;

@@ -15,7 +15,7 @@
 
 namespace petacq::gpu::sort {
 
-inline namespace quicksort_kernels {
+namespace {
 
 using namespace quicksort;
 using cuda::check;
@@ -277,7 +277,7 @@ void launch_merge_all(const Scratch& s, const Job& job, std::uint32_t at_once) {
           "cudaLaunchCooperativeKernel", "sorting the rest of a quicksort");
 }
 
-}  // namespace quicksort_kernels
+}  // namespace
 
 std::size_t quicksort_scratch_bytes(std::uint32_t count) {
     return place(nullptr, count).bytes;

@@ -7,7 +7,7 @@
 
 namespace petacq::gpu::sort {
 
-inline namespace radix_kernels {
+namespace {
 
 using cuda::check;
 
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(Pass::threads, 3)
               out, digit, look_back, base);
 }
 
-}  // namespace radix_kernels
+}  // namespace
 
 std::size_t radix_scratch_bytes(std::uint32_t count) {
     return place(nullptr, count).bytes;

@@ -8,7 +8,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace count_kernels {
+namespace {
 
 constexpr std::uint32_t warps = search_threads / 32;
 constexpr std::uint32_t scan_threads = 1024;
@@ -172,7 +172,7 @@ __global__ void add_singles_kernel(const __grid_constant__ SearchArguments a) {
         add_single(a, i, false);
 }
 
-}  // namespace count_kernels
+}  // namespace
 
 void launch_counts(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.count - a.taken);

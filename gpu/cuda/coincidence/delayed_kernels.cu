@@ -7,7 +7,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace delayed_kernels {
+namespace {
 
 /// Adds the values of a whole warp to a counter in global memory.
 __device__ void add_count(SearchTotals* totals, CountIndex index, std::uint32_t value) {
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(search_threads)
     });
 }
 
-}  // namespace delayed_kernels
+}  // namespace
 
 void launch_delayed_counts(const SearchArguments& a, cudaStream_t stream) {
     const std::uint32_t tiles = tiles_for(a.rules.shifted ? a.count - a.taken : a.count);

@@ -10,7 +10,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace emit_kernels {
+namespace {
 
 /// Writes records [low, low + room) of a list in list order.
 struct OutputPart {
@@ -169,7 +169,7 @@ std::uint32_t record_blocks(std::uint32_t room) {
     return std::min((room + record_threads - 1) / record_threads, 1024U);
 }
 
-}  // namespace emit_kernels
+}  // namespace
 
 void launch_emit(const SearchArguments& a, Kind kind, std::uint64_t low, std::uint32_t room, Coincidence* out,
                  cudaStream_t stream) {

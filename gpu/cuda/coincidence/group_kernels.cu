@@ -5,7 +5,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace group_kernels {
+namespace {
 
 constexpr std::uint32_t super_singles = single_tile * super_tiles;
 
@@ -207,7 +207,7 @@ __global__ void expand_kernel(const __grid_constant__ SearchArguments a) {
     }
 }
 
-}  // namespace group_kernels
+}  // namespace
 
 void launch_bounds(const SearchArguments& a, cudaStream_t stream) {
     bounds_kernel<<<1, 32, 0, stream>>>(a);

@@ -8,7 +8,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace convert_kernels {
+namespace {
 
 constexpr std::uint32_t threads = 512;
 constexpr std::uint32_t per_thread = cell_tile / threads;
@@ -368,7 +368,7 @@ void launch_convert_as(const ConvertPlan& plan, const ConvertArguments& a, cudaS
     check(cudaGetLastError(), "kernel launch", "converting frames");
 }
 
-}  // namespace convert_kernels
+}  // namespace
 
 std::size_t placement_words(std::uint32_t pending_room, std::uint32_t cell_room) {
     const std::size_t tiles = std::max(pending_room / split_items, cell_room / min_cells) + std::size_t{1};

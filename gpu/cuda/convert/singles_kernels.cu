@@ -5,7 +5,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace singles_kernels {
+namespace {
 
 constexpr std::uint32_t threads = min_cells;
 
@@ -78,7 +78,7 @@ __global__ void singles_kernel(const __grid_constant__ ConvertArguments a, std::
     add_maxima(a.totals, key, pending_time);
 }
 
-}  // namespace singles_kernels
+}  // namespace
 
 void launch_take_singles(const ConvertArguments& arguments, std::uint32_t crystals, cudaStream_t stream) {
     if (arguments.cell_count == 0) return;

@@ -8,7 +8,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace long_run_kernels {
+namespace {
 
 constexpr std::uint32_t threads = 256;
 constexpr unsigned all_lanes = 0xFFFFFFFF;
@@ -58,7 +58,7 @@ std::uint32_t blocks_for(std::uint32_t count) {
     return (count + threads - 1) / threads;
 }
 
-}  // namespace long_run_kernels
+}  // namespace
 
 KeyPacking KeyPacking::of(const RunTotals& totals, std::uint32_t crystals) {
     KeyPacking packing;

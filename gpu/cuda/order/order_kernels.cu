@@ -3,7 +3,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace order_kernels {
+namespace {
 
 constexpr std::uint32_t threads = 256;
 constexpr std::uint32_t longest_run = 32;  // of equal times that are still ranked individually
@@ -48,7 +48,7 @@ std::uint32_t blocks_for(std::uint32_t count) {
     return (count + threads - 1) / threads;
 }
 
-}  // namespace order_kernels
+}  // namespace
 
 void launch_pack(SingleArrays sorted, std::uint32_t count, std::uint64_t base, Single* out,
                  std::uint32_t* long_run, cudaStream_t stream) {

@@ -5,7 +5,7 @@
 
 namespace petacq::gpu::cuda {
 
-inline namespace transfer_kernels {
+namespace {
 
 constexpr std::uint32_t threads = 256;
 
@@ -33,7 +33,7 @@ __global__ void pack_records_kernel(const SearchTotals* totals, const Coincidenc
     }
 }
 
-}  // namespace transfer_kernels
+}  // namespace
 
 void launch_fetch(std::byte* to, const std::byte* from, std::size_t bytes, cudaStream_t stream) {
     if (bytes == 0) return;

@@ -2,7 +2,7 @@
 #include "tools/petlm/reconstruction/projector/compare_rows.hpp"
 
 namespace petacq::image {
-inline namespace compare_rows_kernels {
+namespace {
 
 constexpr unsigned block_size = 128;
 
@@ -60,7 +60,7 @@ __global__ void divide(DeviceRows rows, std::size_t voxels, float* back) {
             : 0.0F;
 }
 
-}  // namespace compare_rows_kernels
+}  // namespace
 
 std::size_t compared_blocks(std::size_t rows) {
     return blocks_of(rows);
