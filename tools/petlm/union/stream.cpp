@@ -60,13 +60,14 @@ HeardStream::HeardStream(const UnionOptions& options) : options_(options) {
 
 void HeardStream::look() {
     for (const std::filesystem::path& directory : options_.runs) {
-        const bool known = std::any_of(runs_.begin(), runs_.end(),
-                                       [&](const auto& run) { return run->directory() == directory; });
-        if (known || (options_.follow && !std::filesystem::exists(directory / daemon::run_file))) continue;
+        if (is_open(directory) || (options_.follow && !std::filesystem::exists(directory / daemon::run_file)))
+            continue;
         open(directory);
     }
     for (const auto& run : runs_)
         run->look();
+    for (const std::filesystem::path& directory : options_.runs)
+        open_continued(directory);
     for (const auto& run : runs_) {
         if (!options_.follow && !run->ended()) {
             throw UsageError(run->directory().string() +
@@ -82,6 +83,44 @@ void HeardStream::open(const std::filesystem::path& directory) {
     runs_.push_back(std::move(run));
 }
 
+bool HeardStream::is_open(const std::filesystem::path& directory) const {
+    return std::any_of(runs_.begin(), runs_.end(),
+                       [&](const auto& run) { return run->directory() == directory; });
+}
+
+void HeardStream::open_continued(const std::filesystem::path& directory) {
+    const std::string name = (directory / "").lexically_normal().parent_path().filename().string();
+    const std::filesystem::path beside = (directory / "").lexically_normal().parent_path().parent_path();
+    std::filesystem::path latest = directory;
+    for (unsigned number = 2;; ++number) {
+        const auto before = std::find_if(runs_.begin(), runs_.end(),
+                                         [&](const auto& run) { return run->directory() == latest; });
+        const std::filesystem::path next = beside / fmt::format("{}-{}", name, number);
+        if (before == runs_.end() || !std::filesystem::exists(next / daemon::run_file)) return;
+        if (!is_open(next)) {
+            if (!continues(next, **before)) return;
+            auto run = std::make_unique<HeardRun>(next);
+            check(*run);
+            run->look();
+            pointers_.push_back(run.get());
+            runs_.push_back(std::move(run));
+        }
+        latest = next;
+    }
+}
+
+bool HeardStream::continues(const std::filesystem::path& directory, const HeardRun& before) const {
+    if (!before.ended() || before.document().value("state", json()) != "running") return false;
+    const auto anchor = daemon::coverage_of_run(run_document(directory)).anchor;
+    if (!anchor) return false;  // it waits for its start
+    return std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) {
+        if (run.get() == &before) return false;
+        if (!run->ended()) return true;
+        const daemon::Coverage own = run->coverage();
+        return own.intervals && own.span().start <= anchor->ticks && anchor->ticks < own.span().end;
+    });
+}
+
 void HeardStream::check(const HeardRun& run) const {
     if (runs_.empty()) return;
     const HeardRun& other = *runs_.front();
@@ -95,7 +134,9 @@ void HeardStream::check(const HeardRun& run) const {
                                      other.directory().string(), run.directory().string(), what,
                                      json_line(difference.front())));
     }
-    if (run.name() == other.name() || options_.any_name) return;
+    const bool named =
+        std::find(options_.runs.begin(), options_.runs.end(), run.directory()) != options_.runs.end();
+    if (run.name() == other.name() || options_.any_name || !named) return;
     throw UsageError(
         fmt::format("{} and {} have different names, {} and {}; expected one run, or --any-name if they are "
                     "of one stream",
@@ -134,7 +175,8 @@ daemon::Coverage HeardStream::coverage() const {
     } catch (const daemon::CoverageError& error) {
         throw UsageError(fmt::format("the runs are not of one stream: {}", error.what()));
     }
-    if (const auto& anchor = first().coverage().anchor) united.anchor = anchor;
+    const daemon::Coverage of_first = first().coverage();
+    if (of_first.anchor) united.anchor = of_first.anchor;
     return united;
 }
 

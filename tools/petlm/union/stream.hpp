@@ -22,7 +22,9 @@ class HeardStream {
     /// if one is still written and `follow` is not set.
     explicit HeardStream(const UnionOptions& options);
 
-    /// Opens runs that have come, and takes what has been written since. Throws as the constructor does.
+    /// Opens runs that have come, and takes what has been written since. A run NAME-2 beside a run NAME that
+    /// was interrupted continues it if it began while another host recorded: then a host has come back. So
+    /// does NAME-3, and so on. Throws as the constructor does.
     void look();
     /// Of those that are there. Runs are added at the end.
     [[nodiscard]] std::span<HeardRun* const> runs() const { return pointers_; }
@@ -37,6 +39,9 @@ class HeardStream {
 
   private:
     void open(const std::filesystem::path& directory);
+    void open_continued(const std::filesystem::path& directory);
+    [[nodiscard]] bool is_open(const std::filesystem::path& directory) const;
+    [[nodiscard]] bool continues(const std::filesystem::path& directory, const HeardRun& before) const;
     void check(const HeardRun& run) const;
 
     const UnionOptions& options_;

@@ -3,13 +3,8 @@
 #include <map>
 #include <set>
 
-#include "daemon/seconds/reader.hpp"
-#include "tests/support/program.hpp"
-#include "tests/tools/petlm/covered.hpp"
-#include "tests/tools/petlm/resort/support.hpp"
 #include "tests/tools/petlm/tags.hpp"
-#include "tools/petlm/base/status.hpp"
-#include "tools/petlm/union/union.hpp"
+#include "tests/tools/petlm/union/support.hpp"
 
 using namespace petacq;
 using namespace petacq::test;
@@ -17,70 +12,6 @@ using daemon::Intervals;
 using daemon::RecordKind;
 using gpu::TickRange;
 using nlohmann::json;
-
-namespace {
-
-gpu::CoincidenceRules rules() {
-    gpu::CoincidenceRules rules;
-    rules.window = 40;
-    rules.delay = 700;
-    return rules;
-}
-
-const json& coincidence() {
-    static const json section = coincidence_of(rules());
-    return section;
-}
-
-/// A run of the name r in a directory of its host, whose singles say what they cover.
-std::filesystem::path write_heard(const std::filesystem::path& host, const Singles& singles,
-                                  const Intervals& times, const json& changes = json::object(),
-                                  const std::string& name = "r") {
-    const auto run = host / name;
-    daemon::Coverage coverage = covered_by_run(run, times, resort_scanner().tick_ps);
-    // One scanner, one time of day.
-    coverage.anchor->utc += std::chrono::microseconds(times.span().start);
-    json stated = {{"operator", {{"nuclide", "F-18"}}}};
-    daemon::state_in(stated, coverage);
-    stated.merge_patch(changes);
-    write_singles_run(run, singles, coincidence(), times.span().start, times.span().end, stated);
-    write_covered(run / "singles.plm", RecordKind::singles, singles, coverage);
-    return run;
-}
-
-petlm::UnionOptions options_for(const std::filesystem::path& output,
-                                std::vector<std::filesystem::path> runs) {
-    petlm::UnionOptions options;
-    options.runs = std::move(runs);
-    options.output = output;
-    options.backend = "cpu";
-    options.threads = 2;
-    return options;
-}
-
-int quietly_unite(const petlm::UnionOptions& options) {
-    return quietly([&] { return petlm::unite(options); });
-}
-
-json run_json_of(const std::filesystem::path& run) {
-    return json::parse(read_file(run / "run.json"));
-}
-
-Singles some_singles(std::mt19937_64& random, std::size_t count = 3000) {
-    Singles singles = difficult("sparse", 40, random, count);
-    for (gpu::Single& s : singles)
-        s.energy = static_cast<float>(random() % 3 + 510);
-    // The same hit twice, and hits that differ in one member only.
-    for (std::size_t i = 0; i + 1 < singles.size(); ++i)
-        if (random() % 20 == 0) {
-            singles[i + 1] = singles[i];
-            if (random() % 2 == 0) singles[i + 1].energy += 1;
-        }
-    sort_singles(singles);
-    return singles;
-}
-
-}  // namespace
 
 TEST_CASE("union: the records of a host that lost nothing, whatever the others lost", "[union]") {
     std::mt19937_64 random(37);
@@ -214,8 +145,8 @@ TEST_CASE("union: what a host that was killed does not cover comes from the othe
     }
     SECTION("and it returned with a run of another name") {
         const auto first = write_heard(directory / "a", between(all, 0, killed), {{times.start, killed}});
-        const auto second =
-            write_heard(directory / "a", between(all, back, UINT64_MAX), {{back, times.end}}, json::object(), "r-2");
+        const auto second = write_heard(directory / "a", between(all, back, UINT64_MAX), {{back, times.end}},
+                                        json::object(), "r-2");
         auto options = options_for(directory / "u", {first, whole, second});
         CHECK_THROWS_WITH(quietly_unite(options), contains("--any-name"));
         options.any_name = true;
@@ -268,9 +199,8 @@ TEST_CASE("union: tags of one stream count once, and those that one host lost ar
         found.insert(found.end(), reader.tags().begin(), reader.tags().end());
     const auto order = [](const gpu::Tag& t) { return std::tie(t.time, t.channel, t.kind, t.value); };
     REQUIRE(found.size() == tags.size());
-    CHECK(std::equal(found.begin(), found.end(), tags.begin(), [&](const gpu::Tag& a, const gpu::Tag& b) {
-        return order(a) == order(b);
-    }));
+    CHECK(std::equal(found.begin(), found.end(), tags.begin(),
+                     [&](const gpu::Tag& a, const gpu::Tag& b) { return order(a) == order(b); }));
 }
 
 TEST_CASE("union: runs that are not of one stream are refused, with the reason", "[union]") {
