@@ -80,7 +80,9 @@ daemon::Coverage HeardRun::coverage() const {
 std::string HeardRun::damage() const {
     if (!singles_) return "it has no singles";
     std::string why;
-    if (!whole_files_ && document_->value("state", nlohmann::json()) != "running")
+    const auto state = document_->value("state", nlohmann::json());
+    const bool cut_off = state == "running" || state == "interrupted";  // then it is no news
+    if (!whole_files_ && !cut_off)
         why = "its singles are cut off: their whole blocks are taken";
     if (blocks_left_out_ > 0) {
         why += fmt::format("{}{} blocks of its singles cannot be read", why.empty() ? "" : "; ",

@@ -110,7 +110,7 @@ void HeardStream::open_continued(const std::filesystem::path& directory) {
 }
 
 bool HeardStream::continues(const std::filesystem::path& directory, const HeardRun& before) const {
-    if (!before.ended() || before.document().value("state", json()) != "running") return false;
+    if (!before.ended()) return false;
     const auto anchor = daemon::coverage_of_run(run_document(directory)).anchor;
     if (!anchor) return false;  // it waits for its start
     return std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) {

@@ -23,8 +23,8 @@ class HeardStream {
     explicit HeardStream(const UnionOptions& options);
 
     /// Opens runs that have come, and takes what has been written since. A run NAME-2 beside a run NAME that
-    /// was interrupted continues it if it began while another host recorded: then a host has come back. So
-    /// does NAME-3, and so on. Throws as the constructor does.
+    /// has ended continues it if it began while another host recorded: then a host has come back. So does
+    /// NAME-3, and so on. Throws as the constructor does.
     void look();
     /// Of those that are there. Runs are added at the end.
     [[nodiscard]] std::span<HeardRun* const> runs() const { return pointers_; }
