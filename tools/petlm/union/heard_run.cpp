@@ -82,8 +82,7 @@ std::string HeardRun::damage() const {
     std::string why;
     const auto state = document_->value("state", nlohmann::json());
     const bool cut_off = state == "running" || state == "interrupted";  // then it is no news
-    if (!whole_files_ && !cut_off)
-        why = "its singles are cut off: their whole blocks are taken";
+    if (!whole_files_ && !cut_off) why = "its singles are cut off: their whole blocks are taken";
     if (blocks_left_out_ > 0) {
         why += fmt::format("{}{} blocks of its singles cannot be read", why.empty() ? "" : "; ",
                            blocks_left_out_);

@@ -22,7 +22,8 @@ std::optional<std::uint64_t> lost_of(const HeardRun& run) {
 
 }  // namespace
 
-Origins origins_of(const HeardStream& stream, const UnitedSingles& singles, const ResortedRun& made,
+Origins origins_of(const HeardStream& stream, const UnitedSingles& singles,
+                   std::optional<UnitedCapture> capture, const ResortedRun& made,
                    const config::Scanner& scanner) {
     Origins origins;
     const daemon::Coverage all = stream.coverage();
@@ -54,7 +55,33 @@ Origins origins_of(const HeardStream& stream, const UnitedSingles& singles, cons
     if (made.lost_by_all.unknown_ticks == 0)
         origins.datagrams_at_most =
             static_cast<std::uint64_t>(std::max(std::int64_t{0}, origins.datagrams_lost));
+    if (capture) {
+        std::optional<std::uint64_t> lost = 0;
+        for (const auto& [source, datagrams] : capture->sources)
+            lost = lost && datagrams.lost ? std::optional(*lost + *datagrams.lost) : std::nullopt;
+        const auto& others = capture->others;
+        const bool all_numbered = others.several == 0 && std::all_of(others.only.begin(), others.only.end(),
+                                                                     [](auto count) { return count == 0; });
+        // Captures know each datagram, and so what is in none of them.
+        if (lost && all_numbered && !capture->sources.empty()) origins.captures_lack = lost;
+    }
+    origins.capture = std::move(capture);
     return origins;
+}
+
+/// `datagrams` of the union.
+json of_capture(const UnitedCapture& capture) {
+    const auto datagrams = [](const DatagramOrigins& of) {
+        return json{{"several", of.several}, {"only", of.only}};
+    };
+    json sources = json::array();
+    for (const auto& [source, of] : capture.sources) {
+        json one = datagrams(of);
+        one["source"] = source;
+        one["lost_by_all"] = of.lost ? json(*of.lost) : json();
+        sources.push_back(std::move(one));
+    }
+    return {{"sources", sources}, {"others", datagrams(capture.others)}};
 }
 
 json to_json(const Origins& origins) {
@@ -75,10 +102,12 @@ json to_json(const Origins& origins) {
     const json lost = origins.unknown_s > 0 ? json() : json(origins.datagrams_lost);
     const auto& most = origins.datagrams_at_most;
     return {{"runs", runs},
+            {"datagrams", origins.capture ? of_capture(*origins.capture) : json()},
             {"hits", hits(origins.all)},
             {"modules", modules},
             {"lost_by_all",
              {{"datagrams", lost},
+              {"captures_lack", origins.captures_lack ? json(*origins.captures_lack) : json()},
               {"datagrams_at_most", most ? json(*most) : json()},
               {"unknown_s", origins.unknown_s}}}};
 }

@@ -10,6 +10,7 @@
 #include "config/scanner/scanner.hpp"
 #include "tools/petlm/resort/result/resorted_run.hpp"
 #include "tools/petlm/union/stream.hpp"
+#include "tools/petlm/union/united_capture.hpp"
 #include "tools/petlm/union/united_singles.hpp"
 
 namespace petacq::petlm {
@@ -28,9 +29,12 @@ struct Origins {
     std::vector<double> estimated_s;  ///< [bdm] in which the share of its data that arrived is an estimate
     /// Not more datagrams were lost by all. Absent: no run that covers everything knows what it has lost.
     std::optional<std::uint64_t> datagrams_at_most;
+    std::optional<UnitedCapture> capture;        ///< if all runs have captures
+    std::optional<std::uint64_t> captures_lack;  ///< datagrams that are in none of them; absent: unknown
 };
 
-Origins origins_of(const HeardStream& stream, const UnitedSingles& singles, const ResortedRun& made,
+Origins origins_of(const HeardStream& stream, const UnitedSingles& singles,
+                   std::optional<UnitedCapture> capture, const ResortedRun& made,
                    const config::Scanner& scanner);
 
 /// `united` of run.json.

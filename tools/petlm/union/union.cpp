@@ -30,6 +30,7 @@ using nlohmann::json;
 
 /// How often runs that are still written are looked at.
 constexpr std::chrono::milliseconds look_interval(200);
+constexpr const char* capture_file = "raw.pcap";
 
 InputOptions input_of(const UnionOptions& options) {
     InputOptions input;
@@ -44,13 +45,27 @@ json united_document(const HeardStream& stream, const daemon::Coverage& covered)
     for (const char* of_one_host :
          {"ledger", "verdict", "failure", "loss_known", "health", "files", "seconds"})
         document.erase(of_one_host);
-    bool complete = false;  // a run that ended as it should covers the end
+    // The interval that was taken is wider than the coverage: replays of the capture go by it.
+    gpu::TickRange taken = covered.span();
+    document["state"] = "interrupted";
+    document.erase("stop_reason");
     for (const HeardRun* run : stream.runs()) {
-        const daemon::Coverage own = run->coverage();
-        const bool to_the_end = own.intervals && own.span().end == covered.span().end;
-        complete = complete || (to_the_end && run->document().value("state", "") == "complete");
+        const json& own = run->document();
+        const auto taken_at = [&](const char* key, std::uint64_t otherwise) {
+            const json::json_pointer at(std::string("/taken/") + key);
+            const bool known = own.contains(at) && own[at].is_number_unsigned();
+            return known ? own[at].get<std::uint64_t>() : otherwise;
+        };
+        taken.start = std::min(taken.start, taken_at("start_ticks", taken.start));
+        taken.end = std::max(taken.end, taken_at("stop_ticks", taken.end));
+        // A run that ended as it should covers the end.
+        const daemon::Coverage coverage = run->coverage();
+        const bool to_the_end = coverage.intervals && coverage.span().end == covered.span().end;
+        if (!to_the_end || own.value("state", "") != "complete") continue;
+        document["state"] = "complete";
+        document["stop_reason"] = own.value("stop_reason", json());
     }
-    document["state"] = complete ? "complete" : "interrupted";
+    document["taken"] = {{"start_ticks", taken.start}, {"stop_ticks", taken.end}};
     return document;
 }
 
@@ -97,6 +112,16 @@ json complete_document(const std::filesystem::path& file, const Origins& origins
     document["files"].push_back(file_entry(
         part_of(Outputs::final_name(singles), united.hits(), united.times().start, united.times().end),
         daemon::RecordKind::singles));
+    if (origins.capture) {
+        const std::uint64_t datagrams = origins.capture->datagrams;
+        document["capture"] = {{"file", capture_file},
+                               {"datagrams_offered", datagrams},
+                               {"datagrams_written", datagrams},
+                               {"datagrams_dropped", 0},
+                               {"bytes", std::filesystem::file_size(
+                                             file.parent_path() / (std::string(capture_file) + ".partial"))},
+                               {"failure", nullptr}};
+    }
     write_text(Outputs::final_name(file), document.dump(2) + '\n');
     return document;
 }
@@ -167,6 +192,21 @@ class FollowedSingles {
     std::optional<UnitedSingles> united_;
 };
 
+/// The captures of all runs as one, if all of them have captures.
+std::optional<UnitedCapture> unite_captures_of(const HeardStream& stream,
+                                               const std::filesystem::path& output) {
+    std::vector<std::filesystem::path> captures;
+    for (const HeardRun* run : stream.runs()) {
+        captures.push_back(run->directory() / capture_file);
+        if (!std::filesystem::exists(captures.back())) return std::nullopt;
+    }
+    const json& document = stream.first().document();
+    const json receive = document["configuration"].value("receive", json::object());
+    const bool bare = receive.value("framing", json()) == "bare";
+    return unite_captures(captures, output, bare ? net::Framing::bare : net::Framing::sequenced,
+                          config::scanner_from_json(document["scanner"]).frame_version);
+}
+
 }  // namespace
 
 int unite(const UnionOptions& options) {
@@ -177,6 +217,8 @@ int unite(const UnionOptions& options) {
     claim_records(outputs, options.output);
     const std::filesystem::path singles = options.output / daemon::singles_file;
     outputs.claim(singles);
+    const std::filesystem::path capture = options.output / capture_file;
+    outputs.claim(capture);
     const FollowedSingles all(stream, options, Outputs::partial(singles));
     for (const HeardRun* run : stream.runs())
         if (const std::string why = run->damage(); !why.empty())
@@ -186,7 +228,8 @@ int unite(const UnionOptions& options) {
     const Inputs inputs = inputs_of(stream, options, Outputs::partial(singles));
     const Engines engines = engines_of(stream, options);
     const ResortedRun made = search_whole(inputs, engines, shard_singles, options.output, outputs);
-    const Origins origins = origins_of(stream, all.united(), made, engines.scanner);
+    const Origins origins = origins_of(
+        stream, all.united(), unite_captures_of(stream, Outputs::partial(capture)), made, engines.scanner);
     const json document = complete_document(Outputs::partial(options.output / daemon::run_file), origins,
                                             all.united(), Outputs::partial(singles));
     outputs.commit();

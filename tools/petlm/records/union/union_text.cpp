@@ -34,6 +34,10 @@ std::vector<std::pair<std::string, std::string>> union_lines(const nlohmann::jso
             of_all = fmt::format("{} datagrams", lost.at("datagrams").get<std::int64_t>());
         }
         lines.emplace(lines.begin() + 1, "lost by all", of_all);
+        if (const auto& lack = lost.at("captures_lack"); !lack.is_null()) {
+            lines.emplace(lines.begin() + 2, "raw captures",
+                          fmt::format("{} datagrams are in none of them", lack.get<std::uint64_t>()));
+        }
         return lines;
     } catch (const nlohmann::json::exception&) {
         return {};  // another program wrote it
