@@ -68,7 +68,7 @@ daemon::Coverage HeardRun::coverage() const {
     }
     daemon::Coverage coverage = coverage_of_singles(directory_, *document_);
     daemon::Intervals times = times_of(coverage, *singles_);
-    if (!whole_files_) {
+    if (!whole_files_ || unwritten() > 0) {
         const auto blocks = singles_->blocks();
         const std::uint64_t end = blocks.empty() ? 0 : daemon::add_or_max(blocks.back().last_time, 1);
         times = times.intersect(gpu::TickRange{0, end});
@@ -77,8 +77,15 @@ daemon::Coverage HeardRun::coverage() const {
     return coverage;
 }
 
+std::uint64_t HeardRun::unwritten() const {
+    const nlohmann::json::json_pointer at("/ledger/saved_singles/write_failed");
+    const bool known = document_->contains(at) && (*document_)[at].is_number_unsigned();
+    return known ? (*document_)[at].get<std::uint64_t>() : 0;
+}
+
 std::string HeardRun::damage() const {
     if (!singles_) return "it has no singles";
+    if (unwritten() > 0) return fmt::format("{} singles could not be written", unwritten());
     std::string why;
     const auto state = document_->value("state", nlohmann::json());
     const bool cut_off = state == "running" || state == "interrupted";  // then it is no news

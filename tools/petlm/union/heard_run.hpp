@@ -36,14 +36,16 @@ class HeardRun {
     [[nodiscard]] const SinglesFiles* singles() const { return singles_ ? &*singles_ : nullptr; }
     /// A block that cannot be read: the run does not cover its time.
     void leave_out(const SinglesFiles::SinglesBlock& block);
-    /// What its singles cover, once it has ended: up to the last whole block of files that were cut off, and
-    /// without blocks that were left out.
+    /// What its singles cover, once it has ended: up to the last whole block of files that were cut off or
+    /// that the disk did not take, and without blocks that were left out.
     [[nodiscard]] daemon::Coverage coverage() const;
     /// Why it has less than its run.json says; empty: it has not.
     [[nodiscard]] std::string damage() const;
 
   private:
     void open(bool ended);
+    /// Singles that the disk did not take, after those in the files.
+    [[nodiscard]] std::uint64_t unwritten() const;
 
     std::filesystem::path directory_;
     std::unique_ptr<nlohmann::json> document_;

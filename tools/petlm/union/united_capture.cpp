@@ -160,16 +160,16 @@ class Copies {
   public:
     Copies(std::size_t hosts, UnitedCapture& united) : hosts_(hosts), united_(united) {}
 
-    struct Taken {
+    struct Arrival {
         bool is_new = false;       ///< none that was seen before
         std::size_t first_by = 0;  ///< the host whose copy came first, and by how much
         std::int64_t later_ns = 0;
     };
-    Taken take(const Identity& id, std::size_t host, std::int64_t time_ns) {
+    Arrival take(const Identity& id, std::size_t host, std::int64_t time_ns) {
         while (!order_.empty() && order_.front().second < time_ns - same_ns)
             forget();
         const auto [seen, is_new] = seen_.try_emplace(id);
-        Seen& copies = seen->second;
+        CopyCounts& copies = seen->second;
         if (is_new) {
             copies.by.resize(hosts_);
             copies.first_by = host;
@@ -186,7 +186,7 @@ class Copies {
     }
 
   private:
-    struct Seen {
+    struct CopyCounts {
         std::vector<std::uint32_t> by;  ///< [host] how often
         std::uint32_t taken = 0;
         std::size_t first_by = 0;
@@ -213,7 +213,7 @@ class Copies {
 
     const std::size_t hosts_;
     UnitedCapture& united_;
-    std::unordered_map<Identity, Seen, IdentityHash> seen_;
+    std::unordered_map<Identity, CopyCounts, IdentityHash> seen_;
     std::deque<std::pair<Identity, std::int64_t>> order_;
 };
 
@@ -239,7 +239,7 @@ UnitedCapture unite_captures(std::span<const std::filesystem::path> captures,
         if (next == open.size()) break;
         const Identity& id = open[next]->id();
         const std::int64_t time_ns = time_of(next);
-        const Copies::Taken taken = copies.take(id, next, time_ns);
+        const Copies::Arrival taken = copies.take(id, next, time_ns);
         if (taken.is_new) {
             out.add(open[next]->front(), time_ns);
             ++united.datagrams;

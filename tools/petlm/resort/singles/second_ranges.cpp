@@ -244,7 +244,8 @@ daemon::BoardReport BoardReports::of_same(std::span<const RunReport> runs, gpu::
         }
     }
     const auto has_all = [&](const RunReport& run, std::size_t m) {
-        if (!run.whole) return false;
+        // A host may have heard what its disk did not take.
+        if (!run.whole || m >= run.singles.size() || run.singles[m] > singles[m]) return false;
         return run.live[m] == 1 || (!more(best[m]->live[m], run.live[m]) && counted(run, m));
     };
     for (const RunReport& run : runs) {
@@ -274,12 +275,14 @@ daemon::BoardReport BoardReports::of_same(std::span<const RunReport> runs, gpu::
         all.dead_time[m] = known_of([&](const RunReport& r) { return r.dead_time[m]; });
         all.live[m] = run.live[m];
         if (has_all(run, m)) continue;
-        known = known && covering <= 1;
-        if (covering <= 1 || !(run.live[m] < 1)) continue;
+        const bool counts = run.whole && m < run.singles.size() && run.singles[m] > 0;
+        const bool unwritten = counts && run.singles[m] > singles[m];
+        known = known && covering <= 1 && !unwritten;
+        if (!unwritten && (covering <= 1 || !(run.live[m] < 1))) continue;
         lost_by_all_.estimated[m] += second.ticks();
-        if (!run.whole || run.singles.empty() || run.singles[m] == 0) continue;
+        if (!counts) continue;
         const double gain = static_cast<double>(singles[m]) / static_cast<double>(run.singles[m]);
-        all.live[m] = std::clamp(run.live[m] * gain, run.live[m], 1.0);
+        all.live[m] = std::min(run.live[m] * gain, 1.0);
     }
     // Of the modules each was heard as a whole, though by different runs: nothing is missing.
     const bool nothing = known && covering > 1 &&
@@ -287,7 +290,7 @@ daemon::BoardReport BoardReports::of_same(std::span<const RunReport> runs, gpu::
                                      [](double live) { return std::isnan(live) || live == 1; });
     for (const RunReport& run : runs) {
         if (!run.covers) continue;
-        if (covering == 1 || (nothing && !std::isnan(run.lost))) all.lost = nothing ? 0 : run.lost;
+        if ((covering == 1 && known) || (nothing && !std::isnan(run.lost))) all.lost = nothing ? 0 : run.lost;
         all.late = all.late == 0 ? run.late : std::min(all.late, run.late);
     }
     if (std::isnan(all.lost))
