@@ -1,6 +1,6 @@
 """Two hosts hear one stream, and die: kills, power cuts and full disks of either, or of both, drawn from a seed.
 
-Usage: union_campaign.py PROGRAMS SOURCE [--seeds FIRST-LAST]
+Usage: union_test.py PROGRAMS SOURCE [--seeds FIRST-LAST]
 
 Real programs: petsim makes the streams, petacqd records what each host hears of one, petlm unites the runs. What must
 hold:
