@@ -62,7 +62,7 @@ json settings() {
 }  // namespace
 
 TEST_CASE("the union of two hosts is the run of one that lost nothing", "[e2e][hosts][union]") {
-    const Site site(settings());
+    Site site(settings());
     const auto file = [&](const std::string& name) { return (site.directory() / name).string(); };
     REQUIRE(run_program(PETSIM_PROGRAM,
                         petsim_arguments(site, {"--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--rate",
@@ -144,6 +144,23 @@ TEST_CASE("the union of two hosts is the run of one that lost nothing", "[e2e][h
               hits["only"][1].get<std::uint64_t>() ==
           run["ledger"]["saved_singles"]["written"]);
     CHECK(run_program(PETLM_PROGRAM, {"verify", united.string()}).status == 0);
+
+    // However a host divides its files.
+    json divided = settings();
+    divided["listmode"] = {{"write_singles", true},
+                           {"files", 2},
+                           {"compression", "zstd"},
+                           {"split_bytes", 200'000},
+                           {"block_bytes", 65'536}};
+    site.configure(divided);
+    record("b2", [&](std::size_t i) { return heard[i][1]; });
+    site.configure(settings());
+    CHECK(std::filesystem::exists(site.run("b2") / "singles-0002.2.plm"));
+    const auto of_divided = site.directory() / "divided";
+    CHECK(run_program(PETLM_PROGRAM, {"union", site.run("a").string(), site.run("b2").string(), "--any-name",
+                                      "--output", of_divided.string()})
+              .status == 0);
+    CHECK(same(of_divided / "singles.plm", united / "singles.plm"));
 
     // The capture knows each datagram, and gives all of the run again.
     std::array<std::uint64_t, 4> counts{};  // none, a, b, both

@@ -124,3 +124,39 @@ TEST_CASE("petctl: acknowledge on several hosts", "[control][hosts]") {
     CHECK(one_away.out == "run r1 acknowledged as interrupted on a\n");
     CHECK(one_away.err == "petctl: nowhere: no route to nowhere\n");
 }
+
+TEST_CASE("petctl: a pair of hosts counts once, and may lack one of them", "[control][hosts]") {
+    Hosts hosts;
+    const auto ledger = [](std::uint64_t accepted, std::uint64_t singles) {
+        return json{{"run", "r1"},
+                    {"state", "complete"},
+                    {"ledger",
+                     {{"datagrams", {{"accepted", accepted}, {"lost", 100 - accepted}}},
+                      {"saved_singles", {{"written", singles}}},
+                      {"closed", true}}}};
+    };
+    hosts.servers[0].handler.set_ledger(ledger(90, 900));
+    hosts.servers[1].handler.set_ledger(ledger(99, 990));
+    hosts.servers[2].handler.set_ledger(ledger(100, 500));
+    const auto said = hosts.petctl({"ledger", "--json"}, "a+b,c");
+    CHECK(said.status == 0);
+    const json sum = json::parse(said.out);
+    CHECK(sum["sum"]["saved_singles"]["written"] == 990 + 500);
+    CHECK(sum["sum"]["datagrams"]["lost"] == 1);
+    CHECK(sum["closed"] == true);
+    CHECK(json::parse(hosts.petctl({"ledger", "--json"}).out)["sum"]["saved_singles"]["written"] == 2390);
+
+    for (auto& server : hosts.servers)
+        server.handler.set_runs({run_of("r1", "complete", 10)});
+    CHECK(json::parse(hosts.petctl({"runs", "--json"}, "a+b,c").out)["runs"][0]["singles"] == 2000);
+
+    // A host of a pair that is away is named, and no failure of the pair.
+    const auto away = hosts.petctl({"ledger", "--json"}, "a+nowhere,c");
+    CHECK(away.status == 0);
+    CHECK(json::parse(away.out)["hosts"]["nowhere"]["failure"] == "no route to nowhere");
+    CHECK(hosts.petctl({"ledger"}, "a,nowhere").status == 69);
+    CHECK(hosts.petctl({"ledger"}, "nowhere+neither,c").status == 69);
+    CHECK(hosts.petctl({"ledger"}, "a+a").status == 64);
+    CHECK(hosts.petctl({"ledger"}, "a+,c").status == 64);
+    CHECK_THAT(hosts.petctl({"join"}, "a,b").out, contains("no host of a pair lacks the run"));
+}

@@ -27,17 +27,15 @@ std::vector<std::pair<std::string, std::string>> union_lines(const nlohmann::jso
         const nlohmann::json& lost = united.at("lost_by_all");
         const nlohmann::json& most = lost.at("datagrams_at_most");
         std::string of_all;
-        if (lost.at("datagrams").is_null()) {
+        if (const auto& lack = lost.at("captures_lack"); !lack.is_null()) {
+            of_all = fmt::format("{} datagrams, by the raw captures", lack.get<std::uint64_t>());
+        } else if (lost.at("datagrams").is_null()) {
             of_all = fmt::format("unknown in {:.4g} s", lost.at("unknown_s").get<double>());
             if (!most.is_null()) of_all += fmt::format("; at most {} datagrams", most.get<std::uint64_t>());
         } else {
             of_all = fmt::format("{} datagrams", lost.at("datagrams").get<std::int64_t>());
         }
         lines.emplace(lines.begin() + 1, "lost by all", of_all);
-        if (const auto& lack = lost.at("captures_lack"); !lack.is_null()) {
-            lines.emplace(lines.begin() + 2, "raw captures",
-                          fmt::format("{} datagrams are in none of them", lack.get<std::uint64_t>()));
-        }
         return lines;
     } catch (const nlohmann::json::exception&) {
         return {};  // another program wrote it
