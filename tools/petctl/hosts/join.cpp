@@ -100,12 +100,13 @@ int join_group(HostGroup& group) {
             continue;
         }
         if (at(own.result(), {"run"}).is_object()) continue;
-        for (const std::string& line : disagreements({own, of_host(status.answers, partner)})) {
+        // It may have been updated meanwhile.
+        const auto differences = disagreements({own, of_host(status.answers, partner)}, false);
+        for (const std::string& line : differences)
             tell(host, line);
-            worst = exit_status::has_problems;
-        }
         const auto start = time_ahead(status);
-        if (!start || worst == exit_status::has_problems) {
+        if (!start) tell(host, "no host tells watermark and tick");
+        if (!start || !differences.empty()) {
             worst = exit_status::has_problems;
             continue;
         }

@@ -15,8 +15,9 @@
 namespace petacq::petctl {
 
 /// Where hosts that have answered `status` disagree, one line for each subject: version, scanner,
-/// calibration, clock, tick, energy window, what is written. Empty: their runs can be combined.
-std::vector<std::string> disagreements(const std::vector<HostAnswer>& statuses);
+/// calibration, clock, tick, energy window, what is written. Empty: their runs can be combined. `versions`:
+/// whether that of petacqd counts.
+std::vector<std::string> disagreements(const std::vector<HostAnswer>& statuses, bool versions = true);
 
 /// {"hosts": {name: status or {"failure"}}, "health": {"state", "reasons": [{"host", "code", "message",
 /// "severity"}]}}. The state is the worst of all; a host that cannot be reached has failed, and hosts that
