@@ -22,6 +22,12 @@ using nlohmann::json;
 /// Clocks of hosts differ by less, and so does what boards drift in a day.
 constexpr std::chrono::seconds clocks_differ{60};
 
+/// However the paths are spelt.
+bool is_same(const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code absent;
+    return a.lexically_normal() == b.lexically_normal() || std::filesystem::equivalent(a, b, absent);
+}
+
 /// What the hosts must have in common to have written the same records of the same datagrams.
 json alike(const json& document) {
     const json& configuration = document["configuration"];
@@ -49,9 +55,7 @@ json alike(const json& document) {
 HeardStream::HeardStream(const UnionOptions& options) : options_(options) {
     for (std::size_t i = 0; i < options.runs.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            std::error_code absent;
-            if (options.runs[i].lexically_normal() == options.runs[j].lexically_normal() ||
-                std::filesystem::equivalent(options.runs[i], options.runs[j], absent))
+            if (is_same(options.runs[i], options.runs[j]))
                 throw UsageError(options.runs[i].string() + ": named twice; expected the runs of two hosts");
         }
     }
@@ -85,7 +89,7 @@ void HeardStream::open(const std::filesystem::path& directory) {
 
 bool HeardStream::is_open(const std::filesystem::path& directory) const {
     return std::any_of(runs_.begin(), runs_.end(),
-                       [&](const auto& run) { return run->directory() == directory; });
+                       [&](const auto& run) { return is_same(run->directory(), directory); });
 }
 
 void HeardStream::open_continued(const std::filesystem::path& directory) {
@@ -94,7 +98,7 @@ void HeardStream::open_continued(const std::filesystem::path& directory) {
     std::filesystem::path latest = directory;
     for (unsigned number = 2;; ++number) {
         const auto before = std::find_if(runs_.begin(), runs_.end(),
-                                         [&](const auto& run) { return run->directory() == latest; });
+                                         [&](const auto& run) { return is_same(run->directory(), latest); });
         const std::filesystem::path next = beside / fmt::format("{}-{}", name, number);
         if (before == runs_.end() || !std::filesystem::exists(next / daemon::run_file)) return;
         if (!is_open(next)) {

@@ -135,4 +135,9 @@ TEST_CASE("union: a run NAME-2 is another one unless another host recorded when 
     const auto b = write_heard(directory / "b", between(all, 0, end), gpu::TickRange{times.start, end});
     REQUIRE(quietly_unite(options_for(directory / "u", {a / "", b})) == petlm::ok);
     CHECK(run_json_of(directory / "u")["united"]["runs"].size() == (overlaps ? 3 : 2));
+    // Once, though it is named, too.
+    auto options = options_for(directory / "v", {a, b, directory / "b" / ".." / "a" / "r-2"});
+    options.any_name = true;
+    REQUIRE(quietly_unite(options) == petlm::ok);
+    CHECK(run_json_of(directory / "v")["united"]["runs"].size() == 3);
 }
