@@ -228,35 +228,51 @@ daemon::BoardReport BoardReports::of_others(std::span<const RunReport> runs) con
     return all;
 }
 
-daemon::BoardReport BoardReports::of_same(std::span<const RunReport> runs, gpu::TickRange second,
-                                          std::span<const std::uint64_t> singles) {
-    const auto counted = [&](const RunReport& run, std::size_t m) {
-        return run.whole && m < run.singles.size() && run.singles[m] == singles[m];
-    };
-    const auto more = [](double a, double b) { return !std::isnan(a) && !(b >= a); };
-    std::vector<const RunReport*> best(geometry_.bdm_count, &runs.front());  // [bdm] the run with most of it
-    for (std::size_t m = 0; m < best.size(); ++m) {
+bool BoardReports::more(double a, double b) {
+    return !std::isnan(a) && !(b >= a);
+}
+
+bool BoardReports::counted(const RunReport& run, std::size_t m, std::span<const std::uint64_t> singles) {
+    return run.whole && m < run.singles.size() && run.singles[m] == singles[m];
+}
+
+std::vector<const BoardReports::RunReport*> BoardReports::most_of(
+    std::span<const RunReport> runs, std::span<const std::uint64_t> singles) const {
+    std::vector<const RunReport*> most(geometry_.bdm_count, &runs.front());
+    for (std::size_t m = 0; m < most.size(); ++m) {
         for (const RunReport& run : runs) {
-            const bool as_much = !more(best[m]->live[m], run.live[m]);
-            if (more(run.live[m], best[m]->live[m]) ||
-                (as_much && ((run.whole && !best[m]->whole) || (counted(run, m) && !counted(*best[m], m)))))
-                best[m] = &run;
+            const RunReport& other = *most[m];
+            const bool tells_more =
+                (run.whole && !other.whole) || (counted(run, m, singles) && !counted(other, m, singles));
+            if (more(run.live[m], other.live[m]) || (!more(other.live[m], run.live[m]) && tells_more))
+                most[m] = &run;
         }
     }
+    return most;
+}
+
+void BoardReports::note_lost(double lost, gpu::TickRange second) {
+    if (std::isnan(lost)) {
+        lost_by_all_.unknown_ticks += second.ticks();
+    } else {
+        lost_by_all_.datagrams += lost;
+    }
+}
+
+daemon::BoardReport BoardReports::of_same(std::span<const RunReport> runs, gpu::TickRange second,
+                                          std::span<const std::uint64_t> singles) {
+    const std::vector<const RunReport*> best = most_of(runs, singles);
     const auto has_all = [&](const RunReport& run, std::size_t m) {
         // A host may have heard what its disk did not take.
         if (!run.whole || m >= run.singles.size() || run.singles[m] > singles[m]) return false;
-        return run.live[m] == 1 || (!more(best[m]->live[m], run.live[m]) && counted(run, m));
+        return run.live[m] == 1 || (!more(best[m]->live[m], run.live[m]) && counted(run, m, singles));
     };
     for (const RunReport& run : runs) {
         std::size_t m = 0;
         while (m < best.size() && has_all(run, m))
             ++m;
         if (m < best.size()) continue;
-        if (std::isnan(run.lost))
-            lost_by_all_.unknown_ticks += second.ticks();
-        else
-            lost_by_all_.datagrams += run.lost;
+        note_lost(run.lost, second);
         return run;
     }
     daemon::BoardReport all = daemon::BoardReport::none(geometry_);
@@ -293,10 +309,7 @@ daemon::BoardReport BoardReports::of_same(std::span<const RunReport> runs, gpu::
         if ((covering == 1 && known) || (nothing && !std::isnan(run.lost))) all.lost = nothing ? 0 : run.lost;
         all.late = all.late == 0 ? run.late : std::min(all.late, run.late);
     }
-    if (std::isnan(all.lost))
-        lost_by_all_.unknown_ticks += second.ticks();
-    else
-        lost_by_all_.datagrams += all.lost;
+    note_lost(all.lost, second);
     return all;
 }
 

@@ -78,6 +78,14 @@ class BoardReports {
     daemon::BoardReport of_others(std::span<const RunReport> runs) const;
     daemon::BoardReport of_same(std::span<const RunReport> runs, gpu::TickRange second,
                                 std::span<const std::uint64_t> singles);
+    /// Whether a share is known and larger than another one, or that is not known.
+    static bool more(double a, double b);
+    /// Whether the run has counted all singles of the module that were found.
+    static bool counted(const RunReport& run, std::size_t m, std::span<const std::uint64_t> singles);
+    /// [bdm] the run that has most of it.
+    [[nodiscard]] std::vector<const RunReport*> most_of(std::span<const RunReport> runs,
+                                                        std::span<const std::uint64_t> singles) const;
+    void note_lost(double lost, gpu::TickRange second);
 
     const config::Geometry geometry_;
     const HeardBoards heard_;
