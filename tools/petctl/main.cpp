@@ -111,7 +111,7 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
 }
 
 constexpr const char* only_these =
-    "only start, stop, status, watch, ledger, runs and acknowledge act on several hosts";
+    "only start, join, stop, status, watch, ledger, runs and acknowledge act on several hosts";
 
 /// Adds the commands. The one that is parsed sets `action`.
 void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
@@ -171,6 +171,14 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         const json parameters = start_parameters(*start, a);
         with_either([parameters](ControlClient& client) { return petctl::start_run(client, parameters); },
                     [parameters](HostGroup& group) { return petctl::start_group(group, parameters); })();
+    });
+
+    CLI::App* join = app.add_subcommand(
+        "join", "With --hosts a+b: start the run of one of them on the other, which has come back");
+    join->callback([&a, with_either] {
+        if (a.hosts.empty()) throw CLI::ValidationError("join", "needs --hosts with a pair of hosts, a+b");
+        with_either([](ControlClient&) { return 0; },
+                    [](HostGroup& group) { return petctl::join_group(group); })();
     });
 
     CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
@@ -304,8 +312,8 @@ int main(int argc, char** argv) {
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
     app.add_option("--hosts", arguments.hosts,
-                   "start, stop, status, watch, ledger, runs and acknowledge: of these hosts as one, over "
-                   "ssh; h1,h2,...")
+                   "start, join, stop, status, watch, ledger, runs and acknowledge: of these hosts as one, "
+                   "over ssh; h1,h2,...; h1+h2: both hear the same boards")
         ->delimiter(',')
         ->allow_extra_args(false);
     std::function<int()> action;

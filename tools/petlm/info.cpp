@@ -15,6 +15,7 @@
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/records/origin.hpp"
 #include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/union/union_text.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -230,7 +231,10 @@ int info(const InfoOptions& options) {
             const auto& run = document["run"];
             std::cout << "run          " << target.string() << ": "
                       << (run.is_null() ? why : "state " + state_of_run(target, run)) << "\n"
-                      << third_photons_line(run) << uncertain_randoms_line(run) << '\n';
+                      << third_photons_line(run) << uncertain_randoms_line(run);
+            for (const auto& [what, value] : union_lines(run))
+                std::cout << fmt::format("{:<12} {}\n", what, value);
+            std::cout << '\n';
         }
     }
     for (std::size_t i = 0; i < files.size(); ++i) {

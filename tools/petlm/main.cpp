@@ -30,6 +30,7 @@
 #include "tools/petlm/records/recovery/recover.hpp"
 #include "tools/petlm/resort/command_line.hpp"
 #include "tools/petlm/resort/resort.hpp"
+#include "tools/petlm/union/union.hpp"
 #include "tools/report/cairo.hpp"
 
 namespace {
@@ -228,6 +229,21 @@ void add_resort(CLI::App& app, int& status) {
         ->excludes(force)
         ->excludes(part);
     add_resort_options(sub, o);
+    sub.add_option("--threads", o.threads, "Workers; 0: one per core, or two per GPU");
+}
+
+void add_union(CLI::App& app, int& status) {
+    auto [sub, o] = add(app, status, "union",
+                        "Makes one run of those of hosts that heard the same boards: what one of them has "
+                        "lost comes from another",
+                        unite);
+    sub.add_option("runs", o.runs, "Run directories with singles.plm, two or more")->required();
+    add_output(sub, o, "Run directory to write");
+    sub.add_flag("--follow", o.follow, "The runs are still written, or will be: wait until all have ended");
+    sub.add_flag("--any-name", o.any_name, "Take runs of different names");
+    sub.add_option("--backend", o.backend, "What computes")
+        ->check(CLI::IsMember(petacq::config::words<petacq::config::Backend>.names))
+        ->capture_default_str();
     sub.add_option("--threads", o.threads, "Workers; 0: one per core, or two per GPU");
 }
 
@@ -486,7 +502,7 @@ int run(int argc, char** argv) {
     int status = ok;
     for (auto* add_command :
          {add_info, add_dump, add_verify, add_recover, add_export, add_import, add_cut, add_gate, add_merge,
-          add_resort, add_plot, add_image, add_frames, add_tracers, add_lifetime, add_nema})
+          add_resort, add_union, add_plot, add_image, add_frames, add_tracers, add_lifetime, add_nema})
         add_command(app, status);
     const petacq::config::CommandLineStyle style{"petlm", {"--frame-s"}, {"--offset-mm"}};
     return petacq::config::parse_command_line(app, style, argc, argv).value_or(status);

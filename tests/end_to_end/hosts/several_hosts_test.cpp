@@ -1,8 +1,17 @@
 // petctl --hosts: the daemons of several hosts as one. A script takes the place of ssh.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <regex>
+#include <stop_token>
+#include <thread>
 
 #include "tests/end_to_end/daemon_fixture.hpp"
 #include "tests/support/catch.hpp"
@@ -56,10 +65,10 @@ fi
 /// Hosts named a, b, c, each with a daemon of one scanner and one calibration. The last is also named `held`.
 class Hosts {
   public:
-    explicit Hosts(std::size_t count, const json& gammas = nullptr) {
+    explicit Hosts(std::size_t count, const json& gammas = nullptr, bool same_boards = false) {
         std::string cases;
         for (std::size_t i = 0; i < count; ++i) {
-            json settings = settings_of(i, count);
+            json settings = same_boards ? settings_of(0, 1) : settings_of(i, count);
             settings["gammas"] = gammas;
             sites.push_back(std::make_unique<Site>(settings));
             if (i > 0) use_calibration(*sites[i], *sites[0]);
@@ -111,6 +120,56 @@ class Hosts {
 
     TemporaryDirectory directory_;
     std::string names_;
+};
+
+/// A switch that mirrors: every datagram that it gets goes to several ports.
+class Mirror {
+  public:
+    explicit Mirror(std::size_t hosts) : ports_(hosts), socket_(::socket(AF_INET, SOCK_DGRAM, 0)) {
+        sockaddr_in address = loopback(0);
+        socklen_t size = sizeof address;
+        const int bytes = 8 << 20;
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+        const timeval patience{0, 20'000};
+        ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        REQUIRE(::bind(socket_, reinterpret_cast<const sockaddr*>(&address), size) == 0);
+        REQUIRE(::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+        port_ = ntohs(address.sin_port);
+        thread_ = std::jthread([this](const std::stop_token& stop) {
+            std::array<char, 65536> datagram;
+            while (!stop.stop_requested()) {
+                const auto bytes_read = ::recv(socket_, datagram.data(), datagram.size(), 0);
+                if (bytes_read <= 0) continue;
+                for (const auto& port : ports_) {
+                    const sockaddr_in to = loopback(port);
+                    (void)::sendto(socket_, datagram.data(), static_cast<std::size_t>(bytes_read), 0,
+                                   reinterpret_cast<const sockaddr*>(&to), sizeof to);
+                }
+            }
+        });
+    }
+    ~Mirror() {
+        thread_.request_stop();
+        thread_.join();
+        ::close(socket_);
+    }
+    Mirror(const Mirror&) = delete;
+    Mirror& operator=(const Mirror&) = delete;
+    void send_to(std::size_t host, std::uint16_t port) { ports_.at(host) = port; }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  private:
+    static sockaddr_in loopback(std::uint16_t port) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(port);
+        return address;
+    }
+    std::vector<std::atomic<std::uint16_t>> ports_;
+    int socket_;
+    std::uint16_t port_ = 0;
+    std::jthread thread_;
 };
 
 std::vector<std::string> stream(const Site& site, const std::string& seconds,
@@ -216,6 +275,102 @@ TEST_CASE("several hosts start, run and stop as one, with gammas", "[e2e][hosts]
         return json::parse(read_file(directory / "run.json"))["ledger"];
     };
     CHECK(ledger_of(found)["gammas"] == ledger_of(expected)["gammas"]);
+}
+
+TEST_CASE("a pair of hosts is one: one is killed, comes back and joins, and nothing is lost",
+          "[e2e][hosts][union]") {
+    Hosts hosts(2, nullptr, true);
+    Mirror mirror(2);
+    for (std::size_t host = 0; host < 2; ++host)
+        mirror.send_to(host, hosts.daemons[host]->ports().front());
+    // Slowly: a start lies half a second of detector time ahead.
+    Process petsim(
+        PETSIM_PROGRAM,
+        stream(*hosts.sites[0], "60", {"--to", mirror.address(), "--pace", "0.25", "--tag-clock", "1:0.01"}),
+        hosts.sites[0]->directory() / "petsim");
+    for (const auto& daemon : hosts.daemons)
+        REQUIRE(daemon->until([](const json& s) { return s["rates"]["frames_per_s"] > 0; }));
+    const std::string pair = "a+b";
+    const auto petctl = [&](const std::vector<std::string>& arguments) {
+        const Outcome outcome = hosts.petctl(arguments, pair);
+        UNSCOPED_INFO(outcome.out << outcome.err);
+        return outcome;
+    };
+    const auto singles_of_host = [&](std::size_t host, std::uint64_t more) {
+        return hosts.daemons[host]->until(
+            [&](const json& s) { return s["ledger"]["saved_singles"]["found"] > more; });
+    };
+    const Outcome started = petctl({"start", "--run", "r", "--nuclide", "F-18", "--key", "cage=7"});
+    REQUIRE(started.status == 0);
+    REQUIRE(singles_of_host(0, 2000));
+    REQUIRE(singles_of_host(1, 2000));
+    CHECK_FALSE(contains(petctl({"status"}).out, "half_missing"));
+
+    hosts.daemons[0]->process().signal(SIGKILL);
+    hosts.daemons[0]->process().wait();
+    REQUIRE(singles_of_host(1, 5000));
+    const Outcome alone = petctl({"status"});
+    CHECK(alone.status == 0);  // the pair answers
+    CHECK(contains(alone.out, "  all   * RECORDING"));
+    CHECK(contains(alone.out, "  a: half_missing: "));
+    CHECK(contains(alone.out, "; b has run r\n"));
+    CHECK(json::parse(petctl({"status", "--json"}).out)["health"]["state"] == "degraded");
+    CHECK(petctl({"join"}).status == 69);
+
+    hosts.daemons[0] = std::make_unique<Daemon>(*hosts.sites[0], "again");
+    mirror.send_to(0, hosts.daemons[0]->ports().front());
+    CHECK(contains(petctl({"status"}).out, "; b has run r: petctl join takes it up\n"));
+    const Outcome joined = petctl({"join"});
+    CHECK(joined.status == 0);
+    CHECK(contains(joined.out, "a joins run r of b with its run r-2, from "));
+    REQUIRE(singles_of_host(0, 2000));
+    const Outcome both = petctl({"status"});
+    CHECK_FALSE(contains(both.out, "half_missing"));
+    CHECK_FALSE(contains(both.out, "runs_differ"));
+    CHECK(hosts.daemons[0]->status()["run"]["operator"]["keys"]["cage"] == "7");
+    CHECK(contains(petctl({"join"}).out, "no host of a pair lacks the run of its partner"));
+
+    // And the other one fails, and comes back when the first is there.
+    hosts.daemons[1]->process().signal(SIGKILL);
+    hosts.daemons[1]->process().wait();
+    REQUIRE(singles_of_host(0, 5000));
+    hosts.daemons[1] = std::make_unique<Daemon>(*hosts.sites[1], "again");
+    mirror.send_to(1, hosts.daemons[1]->ports().front());
+    CHECK(contains(petctl({"join"}).out, "b joins run r-2 of a with its run r-2, from "));
+    REQUIRE(singles_of_host(1, 2000));
+    const Outcome stopped = petctl({"stop", "--run", "r"});
+    CHECK(stopped.status == 0);
+    CHECK(contains(stopped.out, "\nall: run r-2 stopped: "));
+    petsim.signal(SIGTERM);
+    petsim.wait();
+
+    const auto united = hosts.sites[0]->directory() / "united";
+    const Outcome outcome =
+        run_program(PETLM_PROGRAM, {"union", hosts.sites[0]->run("r").string(),
+                                    hosts.sites[1]->run("r").string(), "-o", united.string()});
+    INFO(outcome.out << outcome.err);
+    REQUIRE(outcome.status == 0);
+    const auto run = json::parse(read_file(united / "run.json"));
+    CHECK(run["state"] == "complete");
+    CHECK(run["united"]["runs"].size() == 4);
+
+    // One that lost nothing.
+    const Site one(settings_of(0, 1));
+    use_calibration(one, *hosts.sites[0]);
+    const double end_s = run["stop_ticks"].get<double>() * 15.625e-12 + 0.2;
+    const std::string capture = (one.directory() / "all.pcap").string();
+    REQUIRE(run_program(PETSIM_PROGRAM,
+                        stream(one, std::to_string(end_s), {"--write", capture, "--tag-clock", "1:0.01"}))
+                .status == 0);
+    REQUIRE(run_program(PETACQD_PROGRAM,
+                        {"--config", one.configuration(), "--replay", capture, "--run", "all", "--from-ticks",
+                         run["start_ticks"].dump(), "--to-ticks", run["stop_ticks"].dump()})
+                .status == 0);
+    for (const char* name : {"singles.plm", "tags.plm"}) {
+        INFO(name);
+        CHECK(payload_of(united / name).size() > 1000);
+        CHECK(payload_of(united / name) == payload_of(one.run("all") / name));
+    }
 }
 
 TEST_CASE("all hosts start a run, or none", "[e2e][hosts]") {

@@ -7,6 +7,7 @@
 #include "tests/support/files.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
 
+using namespace petacq;
 using namespace petacq::test;
 using nlohmann::json;
 
@@ -123,4 +124,96 @@ TEST_CASE("petctl: acknowledge on several hosts", "[control][hosts]") {
     CHECK(one_away.status == 69);
     CHECK(one_away.out == "run r1 acknowledged as interrupted on a\n");
     CHECK(one_away.err == "petctl: nowhere: no route to nowhere\n");
+}
+
+TEST_CASE("petctl: a pair of hosts counts once, and may lack one of them", "[control][hosts]") {
+    Hosts hosts;
+    const auto ledger = [](std::uint64_t accepted, std::uint64_t singles) {
+        return json{{"run", "r1"},
+                    {"state", "complete"},
+                    {"ledger",
+                     {{"datagrams", {{"accepted", accepted}, {"lost", 100 - accepted}}},
+                      {"saved_singles", {{"written", singles}}},
+                      {"closed", true}}}};
+    };
+    hosts.servers[0].handler.set_ledger(ledger(90, 900));
+    hosts.servers[1].handler.set_ledger(ledger(99, 990));
+    hosts.servers[2].handler.set_ledger(ledger(100, 500));
+    const auto said = hosts.petctl({"ledger", "--json"}, "a+b,c");
+    CHECK(said.status == 0);
+    const json sum = json::parse(said.out);
+    CHECK(sum["sum"]["saved_singles"]["written"] == 990 + 500);
+    CHECK(sum["sum"]["datagrams"]["lost"] == 1);
+    CHECK(sum["closed"] == true);
+    CHECK(json::parse(hosts.petctl({"ledger", "--json"}).out)["sum"]["saved_singles"]["written"] == 2390);
+
+    for (auto& server : hosts.servers)
+        server.handler.set_runs({run_of("r1", "complete", 10)});
+    CHECK(json::parse(hosts.petctl({"runs", "--json"}, "a+b,c").out)["runs"][0]["singles"] == 2000);
+
+    // A host of a pair that is away is named, and no failure of the pair.
+    const auto away = hosts.petctl({"ledger", "--json"}, "a+nowhere,c");
+    CHECK(away.status == 0);
+    CHECK(json::parse(away.out)["hosts"]["nowhere"]["failure"] == "no route to nowhere");
+    CHECK(hosts.petctl({"ledger"}, "a,nowhere").status == 69);
+    CHECK(hosts.petctl({"ledger"}, "nowhere+neither,c").status == 69);
+    CHECK(hosts.petctl({"ledger"}, "a+a").status == 64);
+    CHECK(hosts.petctl({"ledger"}, "a+,c").status == 64);
+    CHECK_THAT(hosts.petctl({"join"}, "a,b").out, contains("no host of a pair lacks the run"));
+}
+
+TEST_CASE("petctl: a host joins the run of its partner, with all that the operator said of it",
+          "[control][hosts]") {
+    Hosts hosts;
+    json recording = {{"state", "running"},
+                      {"version", "1.1.0"},
+                      {"common", {{"tick_ps", 1e6}, {"clock", "hall 3"}}},
+                      {"watermark_s", 2.0},
+                      {"run",
+                       {{"id", "mouse-7"},
+                        {"waiting", false},
+                        {"start_ticks", 1'000'000},
+                        {"stop_ticks", nullptr},
+                        {"duration_s", 60.0},
+                        {"note", "breathes"},
+                        {"operator", {{"subject", "mouse 7"}, {"keys", {{"cage", "9"}}}}}}}};
+    json idle = {{"state", "idle"},
+                 {"version", "1.0.0"},
+                 {"uptime_s", 12.0},
+                 {"common", {{"tick_ps", 1e6}, {"clock", "hall 3"}}},
+                 {"run", nullptr}};
+    hosts.servers[0].handler.set_status(idle);
+    hosts.servers[1].handler.set_status(recording);
+    const auto status = hosts.petctl({"status"}, "a+b");
+    CHECK(status.status == 0);
+    CHECK_THAT(status.out,
+               contains("a: half_missing: it has no run, since petacqd started there 12.0 s ago at "
+                        "the latest; b has run mouse-7: petctl join takes it up"));
+
+    // An update changes the version. Its run mouse-7 is on its disk.
+    hosts.servers[0].handler.set_runs(
+        {run_of("mouse-7", "interrupted", 10), run_of("mouse-7-2", "complete", 11)});
+    const auto said = hosts.petctl({"join"}, "a+b,c");
+    INFO(said.out << said.err);
+    CHECK(said.status == 0);
+    const daemon::StartRequest start = hosts.servers[0].handler.last_start();
+    CHECK(start.run == "mouse-7-3");
+    CHECK(start.start_ticks > 2'000'000U);
+    CHECK(start.stop_ticks == 61'000'000U);
+    CHECK(start.note == "breathes");
+    CHECK(start.operator_data.subject == "mouse 7");
+    CHECK(start.operator_data.keys.at("cage") == "9");
+    CHECK_FALSE(hosts.servers[2].handler.last_start().run);
+
+    // Its partner has a run that it joined itself.
+    recording["run"]["id"] = "mouse-7-4";
+    hosts.servers[1].handler.set_status(recording);
+    CHECK(hosts.petctl({"join"}, "a+b").status == 0);
+    CHECK(hosts.servers[0].handler.last_start().run == "mouse-7-3");
+
+    idle["common"]["clock"] = "hall 4";
+    hosts.servers[0].handler.set_status(idle);
+    const auto other = hosts.petctl({"join"}, "a+b");
+    CHECK(other.status == 1);
+    CHECK_THAT(other.err, contains("petctl: a: the hosts have different clocks: hall 3 (b) hall 4 (a)"));
 }

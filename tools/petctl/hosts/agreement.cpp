@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "tools/petctl/hosts/summary.hpp"
 #include "tools/petctl/text/values.hpp"
@@ -38,9 +39,10 @@ std::string shown(const json& value) {
 
 }  // namespace
 
-std::vector<std::string> disagreements(const std::vector<HostAnswer>& statuses) {
+std::vector<std::string> disagreements(const std::vector<HostAnswer>& statuses, bool versions) {
     std::vector<std::string> found;
     for (const Subject& subject : subjects) {
+        if (!versions && subject.name == std::string_view("versions")) continue;
         std::map<std::string, std::string> hosts;  // by value
         for (const HostAnswer& status : statuses) {
             if (!status.good()) continue;

@@ -11,10 +11,14 @@
 
 namespace petacq::petctl {
 
-/// Starts one run on all hosts at one detector time, or on none of them. `parameters`: those of the method
+/// Starts one run on all hosts at one detector time, or on none of them. A
+/// host of a pair may be missing. `parameters`: those of the method
 /// `start`, with times in seconds, too (start_times.hpp). A run id, a start and, for a duration, a stop that
 /// hold for all are added.
 int start_group(HostGroup& group, nlohmann::json parameters);
+/// Starts the run that a host of a pair has on the other one, which has none: it joins from now on, to the
+/// same stop. Its run has the same id, or one with a number (mouse-7-2) if it has a run of that id.
+int join_group(HostGroup& group);
 /// `parameters` of the method `stop`. Stops the runs of all hosts at one detector time, and waits until they
 /// are on disk.
 int stop_group(HostGroup& group, nlohmann::json parameters);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "daemon/system/utc.hpp"
 #include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
@@ -16,14 +17,15 @@ const json& HostAnswer::result() const {
     return document ? *document : none;
 }
 
-HostGroup::HostGroup(const std::vector<std::string>& names, std::string socket)
-    : names_(names), socket_(std::move(socket)), launchers_(names.size()) {
+HostGroup::HostGroup(const std::vector<std::string>& words, std::string socket)
+    : pairs_(words), names_(pairs_.names()), socket_(std::move(socket)), launchers_(names_.size()) {
     for (std::size_t i = 0; i < names_.size(); ++i) {
         // An option would reach the launcher as one of its own.
         if (names_[i].empty() || names_[i].starts_with('-') || printable(names_[i]) != names_[i] ||
             names_[i].find(' ') != std::string::npos) {
-            throw std::invalid_argument("expected names of hosts separated by commas, found '" +
-                                        printable(names_[i]) + "'");
+            throw std::invalid_argument(
+                "expected names of hosts separated by commas, those of a pair by +, found '" +
+                printable(names_[i]) + "'");
         }
         if (std::find(names_.begin(), names_.begin() + static_cast<std::ptrdiff_t>(i), names_[i]) !=
             names_.begin() + static_cast<std::ptrdiff_t>(i))
@@ -70,8 +72,16 @@ std::vector<HostAnswer> HostGroup::watch_status(Milliseconds grace) {
         Watched& host = watched_[i];
         // One that has failed is shown as such until it answers; the others do not wait for it.
         const auto until = host.last.good() ? host.asked + grace : now;
-        if (host.answer.wait_until(until) == std::future_status::ready) host.last = host.answer.get();
+        if (host.answer.wait_until(until) == std::future_status::ready) {
+            host.last = host.answer.get();
+            if (host.last.good())
+                host.failing_since.reset();
+            else if (!host.failing_since)
+                host.failing_since = std::chrono::system_clock::now();
+        }
         answers.push_back(host.last);
+        if (host.failing_since)
+            answers.back().failure += " (since " + daemon::utc_text(*host.failing_since) + ")";
         if (host.answer.valid() && host.last.good()) {
             const auto waited = std::chrono::floor<std::chrono::seconds>(Clock::now() - host.asked).count();
             answers.back() = {names_[i], {}, "no answer for " + std::to_string(waited) + " s", false};

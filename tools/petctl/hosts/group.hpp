@@ -5,10 +5,12 @@
 #include <future>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/petctl/hosts/launcher.hpp"
+#include "tools/petctl/hosts/pairs.hpp"
 
 namespace petacq::petctl {
 
@@ -31,11 +33,13 @@ class HostGroup {
     /// The longest time for an answer that needs no work on disk: the way there, and the answer.
     static constexpr Milliseconds patience{20'000};
 
-    /// Throws std::invalid_argument unless the names are hosts that differ. `socket`: the control socket
+    /// `words`: hosts, or the hosts of a pair: "a+b". Throws std::invalid_argument unless the names are hosts
+    /// that differ. `socket`: the control socket
     /// there; empty: the one that petctl uses there.
-    HostGroup(const std::vector<std::string>& names, std::string socket);
+    HostGroup(const std::vector<std::string>& words, std::string socket);
 
     [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+    [[nodiscard]] const HostPairs& pairs() const { return pairs_; }
     /// Asks all of them, and returns when each has answered or failed; in the order of the names.
     std::vector<HostAnswer> ask(const std::string& method, const nlohmann::json& parameters,
                                 Milliseconds timeout = patience);
@@ -53,12 +57,14 @@ class HostGroup {
     struct Watched {
         std::future<HostAnswer> answer;  ///< not valid: nothing is asked
         std::chrono::steady_clock::time_point asked;
+        std::optional<std::chrono::system_clock::time_point> failing_since;
         HostAnswer last;
     };
     HostAnswer ask_one(std::size_t host, const std::string& method, const nlohmann::json& parameters,
                        Milliseconds timeout);
 
-    std::vector<std::string> names_;
+    const HostPairs pairs_;
+    const std::vector<std::string> names_;
     std::string socket_;
     std::vector<std::unique_ptr<Launcher>> launchers_;  ///< in the order of the names; nullptr: no connection
     std::vector<Watched> watched_;                      ///< of watch_status; uses the launchers

@@ -36,19 +36,41 @@ void add_count(json& sum, const json& count) {
     sum = (sum.is_null() ? 0 : sum.get<std::uint64_t>()) + count.get<std::uint64_t>();
 }
 
+void add_counts(json& sum, const std::vector<std::pair<std::string, const json*>>& hosts, const char* name,
+                const HostPairs& pairs) {
+    for (const auto& unit : pairs.units()) {
+        json most;
+        for (const auto& [host, counts] : hosts) {
+            const json& count = at(*counts, {name});
+            if (std::find(unit.begin(), unit.end(), host) == unit.end() || !count.is_number_unsigned())
+                continue;
+            if (most.is_null() || count > most) most = count;
+        }
+        add_count(sum, most);
+    }
+}
+
 void add_closed(json& all, const json& own) {
     if (own == false || (own != true && all == true)) all = own;
 }
 
-json group_ledger(const std::vector<HostAnswer>& ledgers) {
+json group_ledger(const std::vector<HostAnswer>& ledgers, const HostPairs& pairs) {
     json hosts = json::object();
+    for (const HostAnswer& answer : ledgers)
+        hosts[answer.host] = answer.good() ? answer.result() : json{{"failure", answer.failure}};
     json sum = json::object();
     json closes = true;
-    for (const HostAnswer& answer : ledgers) {
-        const json& ledger = at(answer.result(), {"ledger"});
+    for (const auto& unit : pairs.units()) {
+        const auto accepted = [&](const std::string& host) {
+            const json& count = at(hosts[host], {"ledger", "datagrams", "accepted"});
+            return count.is_number_unsigned() ? count.get<std::int64_t>() : -1;
+        };
+        const std::string& best = *std::max_element(
+            unit.begin(), unit.end(),
+            [&](const std::string& a, const std::string& b) { return accepted(a) < accepted(b); });
+        const json& ledger = at(hosts[best], {"ledger"});
         add_closed(closes, at(ledger, {"closed"}));
         add_to(sum, ledger);
-        hosts[answer.host] = answer.good() ? answer.result() : json{{"failure", answer.failure}};
     }
     return {{"hosts", std::move(hosts)}, {"sum", std::move(sum)}, {"closed", std::move(closes)}};
 }

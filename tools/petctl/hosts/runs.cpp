@@ -55,11 +55,12 @@ std::string reason_of(const OnHosts& runs) {
     return text;
 }
 
-json row_of(const std::string& id, const OnHosts& runs) {
+json row_of(const std::string& id, const OnHosts& runs, const HostPairs& pairs) {
     json row = {{"run", id}, {"ledger_closed", true}, {"reason", reason_of(runs)}};
+    for (const char* count : {"prompts", "delayeds", "singles", "triples", "delayed_triples"})
+        add_counts(row[count], runs, count, pairs);
     for (const auto& [host, run] : runs) {
-        for (const char* count : {"prompts", "delayeds", "singles", "triples", "delayed_triples", "bytes"})
-            add_count(row[count], at(*run, {count}));
+        add_count(row["bytes"], at(*run, {"bytes"}));
         add_closed(row["ledger_closed"], at(*run, {"ledger_closed"}));
         row["hosts"].push_back(host);
         const json& verdict = at(*run, {"verdict"});
@@ -77,7 +78,7 @@ json row_of(const std::string& id, const OnHosts& runs) {
 
 }  // namespace
 
-json group_runs(const std::vector<HostRuns>& lists, std::optional<std::size_t> last) {
+json group_runs(const std::vector<HostRuns>& lists, std::optional<std::size_t> last, const HostPairs& pairs) {
     json hosts = json::object();
     std::map<std::string, OnHosts> runs;
     for (const HostRuns& list : lists)
@@ -89,7 +90,7 @@ json group_runs(const std::vector<HostRuns>& lists, std::optional<std::size_t> l
     }
     json rows = json::array();
     for (const auto& [id, on_hosts] : runs) {
-        json row = row_of(id, on_hosts);
+        json row = row_of(id, on_hosts, pairs);
         row["not_on"] = json::array();
         for (const HostRuns& list : lists) {
             // An earlier one may be on a page that was not asked for.

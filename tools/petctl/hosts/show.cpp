@@ -26,9 +26,16 @@ void show(const json& document, bool as_json, Lines (*as_lines)(const json&)) {
     print(as_json ? text_of_document(document, 2) : joined(as_lines(document), colour_wanted()));
 }
 
+/// Whether a host of each unit has answered.
 template <class Answers>
-int exit_status(const Answers& answers) {
-    return std::all_of(answers.begin(), answers.end(), [](const auto& answer) { return answer.reached; })
+int exit_status(const Answers& answers, const HostPairs& pairs) {
+    const auto reached = [&](const std::string& host) {
+        return std::any_of(answers.begin(), answers.end(),
+                           [&](const auto& answer) { return answer.host == host && answer.reached; });
+    };
+    const auto& units = pairs.units();
+    return std::all_of(units.begin(), units.end(),
+                       [&](const auto& unit) { return std::any_of(unit.begin(), unit.end(), reached); })
                ? 0
                : exit_status::unavailable;
 }
@@ -37,8 +44,8 @@ int exit_status(const Answers& answers) {
 
 int show_group_status(HostGroup& group, bool as_json) {
     const std::vector<HostAnswer> statuses = group.ask_status();
-    show(group_status(statuses), as_json, group_status_lines);
-    return exit_status(statuses);
+    show(group_status(statuses, group.pairs()), as_json, group_status_lines);
+    return exit_status(statuses, group.pairs());
 }
 
 int watch_group(HostGroup& group, bool as_json) {
@@ -49,7 +56,7 @@ int watch_group(HostGroup& group, bool as_json) {
     constexpr std::chrono::seconds grace{3};
     const bool redraw = ::isatty(STDOUT_FILENO) == 1;
     for (auto next = std::chrono::steady_clock::now();; std::this_thread::sleep_until(next)) {
-        const json document = group_status(group.watch_status(grace));
+        const json document = group_status(group.watch_status(grace), group.pairs());
         if (redraw) {
             print("\x1b[H\x1b[2J" + (as_json ? text_of_document(document, 2)
                                              : joined(group_status_lines(document), colour_wanted())));
@@ -64,9 +71,9 @@ int show_group_ledger(HostGroup& group, const std::optional<std::string>& run, b
     json parameters = json::object();
     if (run) parameters["run"] = *run;
     const std::vector<HostAnswer> ledgers = group.ask(group.names(), "ledger", parameters);
-    const json document = group_ledger(ledgers);
+    const json document = group_ledger(ledgers, group.pairs());
     show(document, as_json, group_ledger_lines);
-    if (const int status = exit_status(ledgers); status != 0) return status;
+    if (const int status = exit_status(ledgers, group.pairs()); status != 0) return status;
     return document["closed"] == true ? exit_status::ok : exit_status::has_problems;
 }
 
@@ -86,8 +93,8 @@ int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_j
             if (answer.good()) list.runs.add(answer.result());
         }
     }
-    show(group_runs(lists, last), as_json, group_runs_lines);
-    return exit_status(lists);
+    show(group_runs(lists, last, group.pairs()), as_json, group_runs_lines);
+    return exit_status(lists, group.pairs());
 }
 
 int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs) {
@@ -108,7 +115,7 @@ int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs) {
         }
         if (!done.empty()) print(fmt::format("run {} acknowledged as interrupted on {}\n", run, done));
         if (done.empty() || refused) status = std::max<int>(status, exit_status::has_problems);
-        status = std::max(status, exit_status(answers));
+        status = std::max(status, exit_status(answers, group.pairs()));
     }
     return status;
 }

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -43,6 +44,28 @@ void heed_interrupts() {
 /// Throws nothing if nobody reads it: a terminal may have gone while hosts are still to be stopped.
 void complain(const std::string& host, const std::string& what) {
     std::fputs(fmt::format("petctl: {}{}{}\n", host, host.empty() ? "" : ": ", what).c_str(), stderr);
+}
+
+/// Whether the answer of a partner of the host is good.
+bool partner_answers(const HostPairs& pairs, const std::vector<HostAnswer>& answers,
+                     const std::string& host) {
+    return pairs.partner_is(host, [&](const std::string& partner) {
+        return std::any_of(answers.begin(), answers.end(),
+                           [&](const HostAnswer& answer) { return answer.host == partner && answer.good(); });
+    });
+}
+
+/// Leaves out hosts that do not answer, but whose partner does.
+void leave_out_missing(const HostPairs& pairs, TimedStatus& status) {
+    std::vector<HostAnswer> there;
+    for (const HostAnswer& answer : status.answers) {
+        if (answer.good() || !partner_answers(pairs, status.answers, answer.host)) {
+            there.push_back(answer);
+            continue;
+        }
+        complain(answer.host, answer.failure + "; the run starts without it, petctl join takes it up");
+    }
+    status.answers = std::move(there);
 }
 
 /// Names what keeps the hosts from starting; whether there is anything.
@@ -120,7 +143,8 @@ void take_back(HostGroup& group, const std::vector<HostAnswer>& started, const s
 }  // namespace
 
 int start_group(HostGroup& group, json parameters) {
-    const TimedStatus status = TimedStatus::of(group, group.names());
+    TimedStatus status = TimedStatus::of(group, group.names());
+    leave_out_missing(group.pairs(), status);
     if (hindered(status)) {
         complain("", "no run was started on any host");
         return exit_status::has_problems;
@@ -131,20 +155,26 @@ int start_group(HostGroup& group, json parameters) {
     }
     const std::string run = printable(parameters["run"].get<std::string>());
     heed_interrupts();
-    const std::vector<HostAnswer> answers = group.ask(group.names(), "start", parameters);
+    std::vector<std::string> hosts;
+    for (const HostAnswer& answer : status.answers)
+        hosts.push_back(answer.host);
+    const std::vector<HostAnswer> answers = group.ask(hosts, "start", parameters);
     bool failed = interrupted;
+    std::size_t started = 0;
     for (const HostAnswer& answer : answers) {
-        if (answer.good()) continue;
+        if (answer.good()) {
+            ++started;
+            continue;
+        }
         complain(answer.host, answer.failure);
-        failed = true;
+        failed = failed || !partner_answers(group.pairs(), answers, answer.host);
     }
     if (failed) {
         take_back(group, answers, run);
         complain("", "run " + run + " was started on no host, or taken back");
         return exit_status::has_problems;
     }
-    print(fmt::format("run {} started on {}, from {} ticks\n", run,
-                      daemon::counted_text(answers.size(), "host"),
+    print(fmt::format("run {} started on {}, from {} ticks\n", run, daemon::counted_text(started, "host"),
                       parameters["start_ticks"].get<std::uint64_t>()));
     // The hosts agree on the gammas.
     if (const std::string note = gammas_note(parameters, status.answers.front().result()); !note.empty())

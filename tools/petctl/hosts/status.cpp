@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -43,18 +44,42 @@ void add_own_reasons(json& reasons, const std::string& host, const json& health)
     reasons.push_back(reason(host, "health_unknown", "its health is " + text_of(state), "failed"));
 }
 
+/// Why a host of a pair is missing while a partner of it is there; empty: it is not.
+std::string missing_half(const HostAnswer& own, const std::vector<HostAnswer>& statuses,
+                         const HostPairs& pairs) {
+    if (own.good() && at(own.result(), {"run"}).is_object()) return "";
+    for (const std::string& partner : pairs.partners(own.host)) {
+        for (const HostAnswer& status : statuses) {
+            if (status.host != partner || !status.good()) continue;
+            const json& run = at(status.result(), {"run"});
+            const std::string has =
+                run.is_object() ? "has run " + printable(text_of(at(run, {"id"}))) : "answers";
+            if (!own.good()) return fmt::format("{}; {} {}", own.failure, partner, has);
+            if (!run.is_object()) continue;
+            return fmt::format(
+                "it has no run, since petacqd started there {} ago at the latest; {} {}: petctl join takes "
+                "it up",
+                duration(at(own.result(), {"uptime_s"})), partner, has);
+        }
+    }
+    return "";
+}
+
 /// Reasons that no host can see alone.
-void add_common_reasons(json& reasons, const std::vector<HostAnswer>& statuses) {
+void add_common_reasons(json& reasons, const std::vector<HostAnswer>& statuses, const HostPairs& pairs) {
     for (const std::string& line : disagreements(statuses))
         reasons.push_back(reason("", "hosts_disagree", line, "degraded"));
     std::set<std::string> runs;
     std::string named;
     double earliest = INFINITY;
     double latest = 0;
+    std::set<std::string> all;
+    for (const HostAnswer& status : statuses)
+        all.insert(text_of(at(status.result(), {"run", "id"})));
     for (const HostAnswer& status : statuses) {
-        if (!status.good()) continue;
+        if (!status.good() || !missing_half(status, statuses, pairs).empty()) continue;
         const std::string run = text_of(at(status.result(), {"run", "id"}));
-        runs.insert(run);
+        runs.insert(joined_run(run, [&](const std::string& id) { return all.contains(id); }));
         named +=
             fmt::format("{}{} has {}", named.empty() ? "" : ", ", status.host, run == "-" ? "none" : run);
         const json& watermark = at(status.result(), {"watermark_s"});
@@ -81,6 +106,21 @@ struct Figures {
     std::uint64_t dropped = 0;
     double disk_s = INFINITY;  ///< time left
 
+    /// The better ones of two hosts of a pair.
+    void take_best(const Figures& other) {
+        frames_per_s = std::max(frames_per_s, other.frames_per_s);
+        singles_per_s = std::max(singles_per_s, other.singles_per_s);
+        lost = std::min(lost, other.lost);
+        dropped = std::min(dropped, other.dropped);
+        disk_s = std::min(disk_s, other.disk_s);
+    }
+    void add(const Figures& other) {
+        frames_per_s += other.frames_per_s;
+        singles_per_s += other.singles_per_s;
+        lost += other.lost;
+        dropped += other.dropped;
+        disk_s = std::min(disk_s, other.disk_s);
+    }
     void add(const json& status) {
         const auto number = [&](std::initializer_list<const char*> path) {
             const json& value = at(status, path);
@@ -148,25 +188,80 @@ Span common_mark(const json& hosts, bool unicode) {
     return {words, Style::bad};
 }
 
+/// The hosts of each unit: those of the pairs, and all others by themselves.
+std::vector<std::vector<std::string>> units_of(const json& group) {
+    std::vector<std::vector<std::string>> units;
+    if (group.contains("pairs")) group["pairs"].get_to(units);
+    for (const auto& [host, status] : group["hosts"].items()) {
+        const bool paired = std::any_of(units.begin(), units.end(), [&, name = host](const auto& unit) {
+            return std::find(unit.begin(), unit.end(), name) != unit.end();
+        });
+        if (!paired) units.push_back({host});
+    }
+    return units;
+}
+
+/// The status of each unit: that of a host that records, or else of one that answers.
+json statuses_of_units(const json& group) {
+    json all = json::array();
+    for (const auto& unit : units_of(group)) {
+        const auto better = [&](const std::string& a, const std::string& b) {
+            const auto rank = [&](const std::string& host) {
+                const json& status = group["hosts"][host];
+                return status.contains("failure") ? 0 : strip_word(status).text == "RECORDING" ? 2 : 1;
+            };
+            return rank(a) < rank(b);
+        };
+        all.push_back(group["hosts"][*std::max_element(unit.begin(), unit.end(), better)]);
+    }
+    return all;
+}
+
+Figures figures_of(const json& group) {
+    Figures all;
+    for (const auto& unit : units_of(group)) {
+        std::optional<Figures> best;
+        for (const std::string& host : unit) {
+            const json& status = group["hosts"][host];
+            if (status.contains("failure")) continue;
+            Figures own;
+            own.add(status);
+            if (best) {
+                best->take_best(own);
+            } else {
+                best = own;
+            }
+        }
+        if (best) all.add(*best);
+    }
+    return all;
+}
+
 }  // namespace
 
-json group_status(const std::vector<HostAnswer>& statuses) {
+json group_status(const std::vector<HostAnswer>& statuses, const HostPairs& pairs) {
     json hosts = json::object();
     json reasons = json::array();
     for (const HostAnswer& status : statuses) {
+        const std::string missing = missing_half(status, statuses, pairs);
+        if (!missing.empty()) reasons.push_back(reason(status.host, "half_missing", missing, "degraded"));
         if (status.good()) {
             hosts[status.host] = status.result();
             add_own_reasons(reasons, status.host, at(status.result(), {"health"}));
         } else {
             hosts[status.host] = {{"failure", status.failure}};
-            reasons.push_back(reason(status.host, "host_unreachable", status.failure, "failed"));
+            if (missing.empty())
+                reasons.push_back(reason(status.host, "host_unreachable", status.failure, "failed"));
         }
     }
-    add_common_reasons(reasons, statuses);
+    add_common_reasons(reasons, statuses, pairs);
     const bool failed = std::any_of(reasons.begin(), reasons.end(),
                                     [](const json& one) { return one["severity"] == "failed"; });
     const char* state = failed ? "failed" : reasons.empty() ? "ok" : "degraded";
-    return {{"hosts", std::move(hosts)}, {"health", {{"state", state}, {"reasons", std::move(reasons)}}}};
+    json group = {{"hosts", std::move(hosts)},
+                  {"health", {{"state", state}, {"reasons", std::move(reasons)}}}};
+    if (const json several = pairs.several(); !several.is_null()) group["pairs"] = several;
+    return group;
 }
 
 Lines group_status_lines(const json& group) {
@@ -177,7 +272,8 @@ Lines group_status_lines(const json& group) {
          {"host", "recording", "state", "run", "health", "frames", "singles", "lost", "dropped", "disk left"})
         headings.push_back({heading, Style::faint});
     table.rows.push_back(std::move(headings));
-    Figures all;
+    const Figures all = figures_of(group);
+    const json units = statuses_of_units(group);
     for (const auto& [host, status] : group["hosts"].items()) {
         if (status.contains("failure")) {
             table.rows.push_back({{host}, {"no answer", Style::bad}, {}, {}, {}, {}, {}, {}, {}, {}});
@@ -185,13 +281,12 @@ Lines group_status_lines(const json& group) {
         }
         Figures own;
         own.add(status);
-        all.add(status);
         table.rows.push_back(row(host, strip_mark(status, unicode), text_of(at(status, {"state"})),
                                  run_of(status), at(status, {"health", "state"}), own));
     }
     const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
-    table.rows.push_back(row("all", common_mark(group["hosts"], unicode), common_of(group["hosts"], state),
-                             common_of(group["hosts"], run_of), group["health"]["state"], all));
+    table.rows.push_back(row("all", common_mark(units, unicode), common_of(units, state),
+                             common_of(units, run_of), group["health"]["state"], all));
     Lines lines = table_lines(table);
     for (const auto& [host, status] : group["hosts"].items()) {
         const json& recording = at(status, {"recording"});
@@ -208,20 +303,19 @@ Lines group_status_lines(const json& group) {
 }
 
 std::string group_status_line(const json& group) {
-    Figures all;
+    const Figures all = figures_of(group);
+    const json units = statuses_of_units(group);
     std::string codes;
     for (const json& one : group["health"]["reasons"]) {
         const std::string host = one["host"];
         codes +=
             (codes.empty() ? " (" : ", ") + (host.empty() ? "" : host + " ") + one["code"].get<std::string>();
     }
-    for (const json& status : group["hosts"])
-        all.add(status);
     const auto state = [](const json& status) { return text_of(at(status, {"state"})); };
     return fmt::format("{}  {}  {}  {}{}  run {}  frames {}  singles {}  lost {}  dropped {}",
-                       daemon::counted_text(group["hosts"].size(), "host"), common_words(group["hosts"]),
-                       common_of(group["hosts"], state), text_of(group["health"]["state"]),
-                       codes.empty() ? "" : codes + ")", common_of(group["hosts"], run_of),
+                       daemon::counted_text(group["hosts"].size(), "host"), common_words(units),
+                       common_of(units, state), text_of(group["health"]["state"]),
+                       codes.empty() ? "" : codes + ")", common_of(units, run_of),
                        scaled(all.frames_per_s, "/s"), scaled(all.singles_per_s, "/s"), text_of(all.lost),
                        text_of(all.dropped));
 }

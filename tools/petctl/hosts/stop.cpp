@@ -62,7 +62,8 @@ std::optional<std::uint64_t> common_stop(const TimedStatus& status) {
 
 /// A line for each host and one for all, or for those of `all` hosts that have stopped a run. Returns the
 /// number of problems.
-std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
+std::size_t report(const std::vector<HostAnswer>& stopped, const HostGroup& group) {
+    const std::size_t all = group.names().size();
     std::size_t problems = 0;
     std::size_t good = 0;
     std::set<std::string> runs;
@@ -82,7 +83,10 @@ std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
             fmt::print(stderr, "petctl: {}: {}\n", answer.host, problem);
         problems += found.size();
     }
-    if (runs.size() > 1) {
+    std::set<std::string> joined;  // without the numbers of hosts that joined
+    for (const std::string& run : runs)
+        joined.insert(joined_run(run, [&](const std::string& id) { return runs.contains(id); }));
+    if (joined.size() > 1) {
         fmt::print(stderr, "petctl: the hosts had different runs\n");
         ++problems;
     }
@@ -90,11 +94,12 @@ std::size_t report(const std::vector<HostAnswer>& stopped, std::size_t all) {
         return answer.good() && !never_began(answer.result());
     });
     if (!kept) return problems;
-    json total = {{"run", runs.size() == 1 ? *runs.begin() : "-"}, {"ledger_closed", closes}};
-    for (const HostAnswer& answer : stopped) {
-        for (const char* records : {"prompts", "delayeds", "singles", "triples", "delayed_triples"})
-            add_count(total[records], at(answer.result(), {records}));
-    }
+    json total = {{"run", joined.size() == 1 ? *joined.begin() : "-"}, {"ledger_closed", closes}};
+    std::vector<std::pair<std::string, const json*>> counts;
+    for (const HostAnswer& answer : stopped)
+        if (answer.good()) counts.emplace_back(answer.host, &answer.result());
+    for (const char* records : {"prompts", "delayeds", "singles", "triples", "delayed_triples"})
+        add_counts(total[records], counts, records, group.pairs());
     print((good == all ? "all" : fmt::format("{} of {} hosts", good, all)) + ": " + stop_line(total) + "\n");
     return problems;
 }
@@ -112,13 +117,28 @@ int stop_group(HostGroup& group, json parameters) {
         }
         fmt::print(stderr, "petctl: {}: {}\n", answer.host,
                    answer.good() ? "no run is in progress" : answer.failure);
-        ++problems;
+        const bool partner_has = group.pairs().partner_is(answer.host, [&](const std::string& partner) {
+            return std::any_of(status.answers.begin(), status.answers.end(), [&](const HostAnswer& other) {
+                return other.host == partner && has_run(other);
+            });
+        });
+        problems += partner_has ? 0 : 1;
+    }
+    // A host that joined has its own id of the run.
+    if (parameters.contains("run")) {
+        const std::string run = text_of(parameters["run"]);
+        const auto is_run = [&](const HostAnswer& answer) {
+            const std::string own = text_of(at(answer.result(), {"run", "id"}));
+            return !has_run(answer) ||
+                   joined_run(own, [&](const std::string& id) { return id == run; }) == run;
+        };
+        if (std::all_of(status.answers.begin(), status.answers.end(), is_run)) parameters.erase("run");
     }
     // Asks them again, since a host that hangs has held up the first answers.
     if (hosts.size() > 1) {
         if (const auto stop = common_stop(TimedStatus::of(group, hosts))) parameters["stop_ticks"] = *stop;
     }
-    problems += report(group.ask(hosts, "stop", parameters, patience_for_disks), group.names().size());
+    problems += report(group.ask(hosts, "stop", parameters, patience_for_disks), group);
     return problems == 0 ? exit_status::ok : exit_status::has_problems;
 }
 

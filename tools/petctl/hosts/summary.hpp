@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/petctl/hosts/group.hpp"
@@ -14,13 +15,16 @@
 namespace petacq::petctl {
 
 /// Where hosts that have answered `status` disagree, one line for each subject: version, scanner,
-/// calibration, clock, tick, energy window, what is written. Empty: their runs can be combined.
-std::vector<std::string> disagreements(const std::vector<HostAnswer>& statuses);
+/// calibration, clock, tick, energy window, what is written. Empty: their runs can be combined. `versions`:
+/// whether that of petacqd counts.
+std::vector<std::string> disagreements(const std::vector<HostAnswer>& statuses, bool versions = true);
 
 /// {"hosts": {name: status or {"failure"}}, "health": {"state", "reasons": [{"host", "code", "message",
 /// "severity"}]}}. The state is the worst of all; a host that cannot be reached has failed, and hosts that
 /// disagree or have different runs are degraded.
-nlohmann::json group_status(const std::vector<HostAnswer>& statuses);
+/// A host of a pair that is missing is degraded if its partner answers. `pairs`, if there are any: lists of
+/// their hosts.
+nlohmann::json group_status(const std::vector<HostAnswer>& statuses, const HostPairs& pairs);
 /// Group status as a table: a row for each host and one for all, and the reasons.
 Lines group_status_lines(const nlohmann::json& group);
 /// The same on one line.
@@ -28,12 +32,15 @@ std::string group_status_line(const nlohmann::json& group);
 
 /// Adds a count to a sum that is null until the first; a value that is no count changes nothing.
 void add_count(nlohmann::json& sum, const nlohmann::json& count);
+/// Adds the counts of this name of the hosts. A pair counts once, by the host that has more.
+void add_counts(nlohmann::json& sum, const std::vector<std::pair<std::string, const nlohmann::json*>>& hosts,
+                const char* name, const HostPairs& pairs);
 /// Whether all ledgers close, with `own` added: false if one does not, null if one is not known.
 void add_closed(nlohmann::json& all, const nlohmann::json& own);
 
 /// {"hosts": {name: answer or {"failure"}}, "sum": ledger, "closed": all are there and close; null: none is
-/// open, but not all are there}.
-nlohmann::json group_ledger(const std::vector<HostAnswer>& ledgers);
+/// open, but not all are there}. A pair counts once, by the host that has accepted more datagrams.
+nlohmann::json group_ledger(const std::vector<HostAnswer>& ledgers, const HostPairs& pairs);
 /// A row for each counter that is not 0 everywhere, a column for each host and one for the sum.
 Lines group_ledger_lines(const nlohmann::json& group);
 
@@ -48,7 +55,8 @@ struct HostRuns {
 /// {"hosts": {name: {"data_dir", "runs"} or {"failure"}}, "runs": a row for each run, the latest last}. A row
 /// has the fields of a run, with counts summed over the hosts and the worst state, and `hosts` and `not_on`:
 /// those that have it, and those that do not. `last`: at most this many rows.
-nlohmann::json group_runs(const std::vector<HostRuns>& lists, std::optional<std::size_t> last);
+nlohmann::json group_runs(const std::vector<HostRuns>& lists, std::optional<std::size_t> last,
+                          const HostPairs& pairs);
 Lines group_runs_lines(const nlohmann::json& group);
 
 }  // namespace petacq::petctl

@@ -14,6 +14,7 @@
 #include "tools/petlm/plot/pictures.hpp"
 #include "tools/petlm/plot/verdict.hpp"
 #include "tools/petlm/records/run.hpp"
+#include "tools/petlm/records/union/union_text.hpp"
 #include "tools/report/canvas.hpp"
 #include "tools/report/page.hpp"
 
@@ -112,6 +113,8 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     add("computed by", known("/backend"));
     add("petacqd", known("/version"));
     add("calibration (SHA-256)", data.coverage.origin.calibration_sha256);
+    for (auto& row : union_lines(run))
+        rows.push_back(std::move(row));
     return rows;
 }
 

@@ -16,9 +16,11 @@ namespace petacq::petlm {
 /// Not thread-safe. Throws as ListModeFile does.
 class RecordFile {
   public:
+    /// `has_closing`: close() gets a description that replaces members of this one.
     RecordFile(const std::filesystem::path& path, daemon::RecordKind kind, std::uint32_t block_bytes,
-               const nlohmann::json& description)
-        : file_(path, kind, block_bytes, description), block_(block_bytes - sizeof(daemon::BlockHeader)) {}
+               const nlohmann::json& description, bool has_closing = false)
+        : file_(path, kind, block_bytes, description, config::Compression::none, 0, has_closing),
+          block_(block_bytes - sizeof(daemon::BlockHeader)) {}
 
     /// Appends records of the kind of the file, which continue the order.
     template <class Record>
@@ -35,6 +37,10 @@ class RecordFile {
     void close() {
         if (used_ != 0) write();
         file_.close();
+    }
+    void close(const nlohmann::json& closing) {
+        if (used_ != 0) write();
+        file_.close(closing);
     }
     [[nodiscard]] std::uint64_t records() const { return file_.records(); }
 

@@ -22,6 +22,7 @@
 #include "tools/petlm/resort/search/engines.hpp"
 #include "tools/petlm/resort/search/settings.hpp"
 #include "tools/petlm/resort/search/workers.hpp"
+#include "tools/petlm/resort/search_whole.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
@@ -70,45 +71,48 @@ class RecordsOut {
 
 }  // namespace
 
-int resort(const ResortOptions& given) {
-    const ResortOptions options = in_ticks(given, run_document(given.input.runs.front()));
-    check_output(options.output, options.input);
-    if (options.part) return make_parts(options);
-    if (options.join) return join_parts(options);
-    const Engines engines = engines_for(run_document(options.input.runs.front()), options);
-    const Inputs inputs = open_inputs(options.input);
-
-    const bool one_file = is_one_file(options.output);
-    const std::filesystem::path output =
-        one_file ? options.output : options.output / daemon::coincidences_file;
-    Outputs outputs(options.force);
-    if (!one_file) outputs.make_directory(options.output);
-    outputs.claim(output);
-    const std::filesystem::path triples_output = options.output / daemon::triples_file;
-    if (!one_file) outputs.claim(triples_output);
-    for (std::uint32_t file = 0; file < daemon::max_files && !one_file; ++file) {
-        outputs.claim(daemon::file_of_set(output, file));
-        outputs.claim(daemon::file_of_set(triples_output, file));
+void claim_records(Outputs& outputs, const std::filesystem::path& output) {
+    const bool one_file = is_one_file(output);
+    if (!one_file) outputs.make_directory(output);
+    const std::filesystem::path coincidences = one_file ? output : output / daemon::coincidences_file;
+    outputs.claim(coincidences);
+    if (one_file) return;
+    const std::filesystem::path triples = output / daemon::triples_file;
+    outputs.claim(triples);
+    for (std::uint32_t file = 0; file < daemon::max_files; ++file) {
+        outputs.claim(daemon::file_of_set(coincidences, file));
+        outputs.claim(daemon::file_of_set(triples, file));
     }
-    RunWriter run(inputs, engines, options.output, outputs);
+}
+
+ResortedRun search_whole(const Inputs& inputs, const Engines& engines, std::uint64_t in_a_shard,
+                         const std::filesystem::path& output, Outputs& outputs) {
+    const bool one_file = is_one_file(output);
+    RunWriter run(inputs, engines, output, outputs);
     const auto make_out = [&](daemon::RecordKind kind, const std::filesystem::path& path) {
         return std::make_unique<RecordsOut>(kind, path, one_file ? 1 : engines.configuration.listmode.files,
                                             inputs.singles.front().block_bytes(),
                                             engines.description(kind, inputs, run.covered()));
     };
-    const auto out = make_out(daemon::RecordKind::coincidences, output);
-    const bool triples_wanted = engines.rules.gammas && !one_file;
-    const auto triples_out = triples_wanted ? make_out(daemon::RecordKind::triples, triples_output) : nullptr;
-    const auto shards =
-        plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(shard_singles));
+    std::unique_ptr<RecordsOut> out;
+    std::unique_ptr<RecordsOut> triples_out;
+    if (engines.rules.search) {
+        out = make_out(daemon::RecordKind::coincidences,
+                       one_file ? output : output / daemon::coincidences_file);
+        if (engines.rules.gammas && !one_file)
+            triples_out = make_out(daemon::RecordKind::triples, output / daemon::triples_file);
+    }
+    const auto shards = plan_shards(inputs.singles, inputs.interval, in_a_shard);
     Workers workers(engines, {inputs.singles, shards, 0, shards.size(), shards.front().start, run.seconds()});
     {
         daemon::ProgressLine progress("finding coincidences", shards.size(), daemon::ProgressUnit::steps);
         for (std::size_t i = 0; i < shards.size(); ++i) {
             ShardResult shard = workers.next();
-            for (auto& records : shard.coincidences)
-                out->append(records);
-            out->check();
+            if (out) {
+                for (auto& records : shard.coincidences)
+                    out->append(records);
+                out->check();
+            }
             if (triples_out) {
                 triples_out->append(shard.triples);
                 triples_out->check();
@@ -117,9 +121,24 @@ int resort(const ResortOptions& given) {
             progress.show(i + 1);
         }
     }
-    const ResortedRun& made =
-        run.finish(out->close(), triples_out ? triples_out->close() : std::vector<daemon::ListModePart>(),
-                   workers.description());
+    const auto files_of = [](const std::unique_ptr<RecordsOut>& records) {
+        return records ? records->close() : std::vector<daemon::ListModePart>();
+    };
+    auto coincidences = files_of(out);
+    return run.finish(std::move(coincidences), files_of(triples_out), workers.description());
+}
+
+int resort(const ResortOptions& given) {
+    const ResortOptions options = in_ticks(given, run_document(given.input.runs.front()));
+    check_output(options.output, options.input);
+    if (options.part) return make_parts(options);
+    if (options.join) return join_parts(options);
+    const Engines engines = engines_for(run_document(options.input.runs.front()), options);
+    const Inputs inputs = open_inputs(options.input);
+    Outputs outputs(options.force);
+    claim_records(outputs, options.output);
+    const ResortedRun made =
+        search_whole(inputs, engines, options.shard_singles.value_or(shard_singles), options.output, outputs);
     outputs.commit();
     std::cout << summary(options.output, made);
     return ok;

@@ -57,23 +57,28 @@ inline void sort_singles(Singles& singles) {
     });
 }
 
+/// run.json of a complete run, changed by the JSON merge patch.
+inline nlohmann::json run_document(const std::filesystem::path& directory, const nlohmann::json& coincidence,
+                                   const nlohmann::json& changes) {
+    nlohmann::json run = {{"run_id", directory.filename().string()},
+                          {"state", "complete"},
+                          {"start_utc", "2026-11-20T18:45:00.000Z"},
+                          {"calibration_sha256", "abc"},
+                          {"configuration", resort_configuration_of(coincidence)},
+                          {"scanner", config::to_json(resort_scanner())}};
+    run.merge_patch(changes);
+    return run;
+}
+
 /// Writes a run directory with these singles, which are in order.
 inline void write_singles_run(const std::filesystem::path& directory, const Singles& singles,
                               const nlohmann::json& coincidence, std::uint64_t start, std::uint64_t stop,
                               const nlohmann::json& changes = nlohmann::json::object(),
                               std::uint32_t block_bytes = 4096) {
-    const config::Scanner scanner = resort_scanner();
     std::filesystem::create_directories(directory);
-    nlohmann::json run = {{"run_id", directory.filename().string()},
-                          {"state", "complete"},
-                          {"start_utc", "2026-11-20T18:45:00.000Z"},
-                          {"start_ticks", start},
-                          {"stop_ticks", stop},
-                          {"calibration_sha256", "abc"},
-                          {"configuration", resort_configuration_of(coincidence)},
-                          {"scanner", config::to_json(scanner)}};
-    run.merge_patch(changes);
-    write_file(directory / "run.json", run.dump());
+    nlohmann::json all = {{"start_ticks", start}, {"stop_ticks", stop}};
+    all.merge_patch(changes);
+    write_file(directory / "run.json", run_document(directory, coincidence, all).dump());
     daemon::ListModeOptions options;
     options.kind = daemon::RecordKind::singles;
     options.block_bytes = block_bytes;

@@ -56,11 +56,13 @@ bool holds_tags(const std::filesystem::path& run) {
 
 }  // namespace
 
-std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, const daemon::Coverage& covered,
-                         const std::filesystem::path& output, gpu::TickRange& times, bool truncated) {
+std::uint64_t merge_tags(const Inputs& inputs, const daemon::Coverage& covered,
+                         const std::filesystem::path& output, gpu::TickRange& times) {
+    const bool truncated = inputs.whole_blocks;
+    const bool one_stream = inputs.heard() == HeardBoards::same;
     const daemon::Intervals within = covered.intervals.value_or(daemon::Intervals());
     std::vector<std::unique_ptr<TagStream>> streams;
-    for (const std::filesystem::path& run : runs) {
+    for (const std::filesystem::path& run : inputs.heard_by(inputs.files_at)) {
         try {
             streams.push_back(std::make_unique<TagStream>(run, within, truncated));
         } catch (const daemon::NotListMode&) {
@@ -86,8 +88,14 @@ std::uint64_t merge_tags(std::span<const std::filesystem::path> runs, const daem
         if (next == nullptr) break;
         if (written == 0) times.start = next->front().time;
         times.end = next->front().time;
-        out.append(std::span(&next->front(), 1));
+        const gpu::Tag tag = next->front();
+        out.append(std::span(&tag, 1));
         next->advance();
+        for (const auto& stream : streams) {
+            const bool copy = one_stream && stream.get() != next && !stream->ended() &&
+                              daemon::in_order(stream->front(), tag);
+            if (copy) stream->advance();
+        }
     }
     out.close();
     return written;

@@ -101,20 +101,9 @@ json resorted_ledger(const Inputs& inputs, const ResortedRun& made, std::uint64_
     return known;
 }
 
-json entry(const daemon::ListModePart& part, daemon::RecordKind kind) {
-    const auto time = [&](std::uint64_t ticks) { return part.records == 0 ? json() : json(ticks); };
-    return {{"name", part.name},
-            {"kind", name_of(kind)},
-            {"bytes", part.bytes},
-            {"first_record", part.first_record},
-            {"records", part.records},
-            {"first_time", time(part.first_time)},
-            {"last_time", time(part.last_time)}};
-}
-
 json from_inputs(const Inputs& inputs) {
     json from = json::array();
-    for (const std::filesystem::path& run : inputs.runs)
+    for (const std::filesystem::path& run : inputs.heard_by(inputs.runs))
         from.push_back(std::filesystem::absolute(run).string());
     return from;
 }
@@ -179,6 +168,17 @@ daemon::ListModePart part_of(const std::filesystem::path& file, std::uint64_t re
     return part;
 }
 
+json file_entry(const daemon::ListModePart& part, daemon::RecordKind kind) {
+    const auto time = [&](std::uint64_t ticks) { return part.records == 0 ? json() : json(ticks); };
+    return {{"name", part.name},
+            {"kind", name_of(kind)},
+            {"bytes", part.bytes},
+            {"first_record", part.first_record},
+            {"records", part.records},
+            {"first_time", time(part.first_time)},
+            {"last_time", time(part.last_time)}};
+}
+
 void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs) {
     if (taken.bad_address == 0) return;
     throw BadInput(fmt::format("{}: {} singles name crystals that the scanner does not have",
@@ -197,8 +197,7 @@ void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage c
                   const ResortedRun& made, const std::filesystem::path& output) {
     gpu::TickRange tag_times;
     const std::filesystem::path tags = output / daemon::tags_file;
-    const std::uint64_t tag_count =
-        merge_tags(inputs.files_at, covered, Outputs::partial(tags), tag_times, inputs.whole_blocks);
+    const std::uint64_t tag_count = merge_tags(inputs, covered, Outputs::partial(tags), tag_times);
     json content = inputs.documents[inputs.first()];
     for (const auto& [key, value] : settings.items())
         content["configuration"][key] = value;
@@ -221,14 +220,14 @@ void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage c
     }
     json files = json::array();
     for (const daemon::ListModePart& part : made.coincidences_files)
-        files.push_back(entry(part, daemon::RecordKind::coincidences));
+        files.push_back(file_entry(part, daemon::RecordKind::coincidences));
     for (const daemon::ListModePart& part : made.triples_files)
-        files.push_back(entry(part, daemon::RecordKind::triples));
+        files.push_back(file_entry(part, daemon::RecordKind::triples));
     if (std::filesystem::exists(Outputs::partial(tags))) {
         files.push_back(
-            entry(part_of(tags, tag_count, tag_times.start, tag_times.end), daemon::RecordKind::tags));
+            file_entry(part_of(tags, tag_count, tag_times.start, tag_times.end), daemon::RecordKind::tags));
     }
-    files.push_back(entry(made.seconds_file, daemon::RecordKind::seconds));
+    files.push_back(file_entry(made.seconds_file, daemon::RecordKind::seconds));
     content["files"] = files;
     content["seconds"] = {{"file", daemon::seconds_file},
                           {"records", made.seconds_file.records},

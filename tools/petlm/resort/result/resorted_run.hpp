@@ -23,6 +23,7 @@ struct ResortedRun {
     gpu::FrameCounts taken;  ///< the saved singles
     daemon::SecondsTotal seconds;
     std::optional<double> live;  ///< mean share of the data of the boards that arrived; absent: unknown
+    LostByAll lost_by_all;       ///< by hosts that heard one stream
     std::optional<gpu::GammaCounts> gammas;  ///< absent: none were looked for
     std::vector<daemon::ListModePart> coincidences_files;
     std::vector<daemon::ListModePart> triples_files;
@@ -41,6 +42,9 @@ daemon::Coverage covered_by_result(const Inputs& inputs, const config::Configura
 /// A record file that is complete under its partial name, as run.json describes it.
 daemon::ListModePart part_of(const std::filesystem::path& file, std::uint64_t records,
                              std::uint64_t first_time, std::uint64_t last_time);
+
+/// A record file as it stands under `files` of run.json.
+nlohmann::json file_entry(const daemon::ListModePart& part, daemon::RecordKind kind);
 
 /// Throws BadInput if singles named crystals that the scanner does not have.
 void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs);

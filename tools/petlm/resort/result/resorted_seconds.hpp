@@ -20,8 +20,9 @@ namespace petacq::petlm {
 /// One thread at a time.
 class ResortedSeconds {
   public:
-    /// `runs`: those that the singles are of. `file`: nullptr if the seconds are not wanted.
-    ResortedSeconds(std::span<const ReportingRun> runs, std::vector<gpu::TickRange> ranges,
+    /// `runs`: those that the singles are of, which have heard such boards. `file`: nullptr if the seconds
+    /// are not wanted.
+    ResortedSeconds(std::span<const ReportingRun> runs, HeardBoards heard, std::vector<gpu::TickRange> ranges,
                     const config::Geometry& geometry, std::uint64_t ticks_per_s,
                     const gpu::CoincidenceRules& rules, daemon::SecondsFile* file);
 
@@ -34,11 +35,15 @@ class ResortedSeconds {
     /// Mean share of the data of the boards that arrived; absent: unknown.
     [[nodiscard]] std::optional<double> live() const { return live_.mean(); }
 
+    [[nodiscard]] const LostByAll& lost_by_all() const { return reports_.lost_by_all(); }
+
   private:
     void measure();
+    [[nodiscard]] std::vector<std::uint64_t> singles_of_modules() const;
 
     const std::vector<gpu::TickRange> ranges_;
     const config::Geometry geometry_;
+    const std::vector<std::uint16_t> module_of_;  ///< [crystal]
     BoardReports reports_;
     daemon::SecondsMeter meter_;
     daemon::LiveSums live_;

@@ -50,7 +50,8 @@ RunWriter::RunWriter(const Inputs& inputs, const Engines& engines, const std::fi
       output_(output),
       covered_(covered_by_result(inputs, engines.configuration, output)),
       seconds_file_(claim_files(inputs, engines, covered_, output, outputs)),
-      seconds_(inputs.reporting(), second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s()),
+      seconds_(inputs.reporting(), inputs.heard(),
+               second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s()),
                engines.scanner.geometry, engines.ticks_per_s(), engines.rules, seconds_file_.get()) {
     if (engines.rules.gammas) made_.gammas.emplace();
 }
@@ -76,6 +77,7 @@ const ResortedRun& RunWriter::finish(std::vector<daemon::ListModePart> coinciden
         made_.seconds_file = close(*seconds_file_, output_ / daemon::seconds_file);
         made_.seconds = seconds_.total();
         made_.live = seconds_.live();
+        made_.lost_by_all = seconds_.lost_by_all();
         complete_run(inputs_, engines_.settings(), covered_, made_, output_);
     }
     return made_;

@@ -124,12 +124,21 @@ std::size_t Inputs::first() const {
 }
 
 std::vector<ReportingRun> Inputs::reporting() const {
+    if (!of_one_stream.empty()) return of_one_stream;
     std::vector<ReportingRun> all;
     for (std::size_t run = 0; run < runs.size(); ++run) {
         const auto& known = coverages[run].intervals;
         all.push_back({files_at[run], known ? *known : times_of(coverages[run], singles[run])});
     }
     return all;
+}
+
+std::vector<std::filesystem::path> Inputs::heard_by(const std::vector<std::filesystem::path>& others) const {
+    if (of_one_stream.empty()) return others;
+    std::vector<std::filesystem::path> directories;
+    for (const ReportingRun& run : of_one_stream)
+        directories.push_back(run.directory);
+    return directories;
 }
 
 void settle_interval(Inputs& inputs, const InputOptions& options) {

@@ -35,12 +35,21 @@ struct Inputs {
     bool whole = false;                           ///< no run has data outside of it
     std::vector<MissingData> missing;             ///< in the times that are searched
     bool whole_blocks = false;  ///< a run that was interrupted ends with its last whole block
+    /// The singles are those of one stream that several hosts heard: the runs of these, which have its tags
+    /// and what its boards reported. Empty: each of the runs has other boards.
+    std::vector<ReportingRun> of_one_stream;
 
     /// The number of the run whose start is that of the interval, or nearest before it: the result begins
     /// with it, and has its name, its run.json and its time of day.
     [[nodiscard]] std::size_t first() const;
-    /// Whose boards have reported, and when.
+    /// Whose boards have reported, and when: those of one stream or, without them, the runs.
     [[nodiscard]] std::vector<ReportingRun> reporting() const;
+    /// The directories of the hosts of one stream or, without them, these.
+    [[nodiscard]] std::vector<std::filesystem::path> heard_by(
+        const std::vector<std::filesystem::path>& others) const;
+    [[nodiscard]] HeardBoards heard() const {
+        return of_one_stream.empty() ? HeardBoards::others : HeardBoards::same;
+    }
 };
 
 /// What is to be searched. The time that all runs have in common, or, with `partial`, all their time.

@@ -135,14 +135,13 @@ class BoardReports::Live {
     [[nodiscard]] double lost() const {
         return run_.times.ticks_in(second_) > reported_ ? daemon::BoardReport::unknown : lost_;
     }
-    /// Raises the shares of all runs so far.
-    void raise(std::vector<double>& shares) const {
-        if (run_.times.ticks_in(second_) > reported_) return;
-        for (std::size_t m = 0; m < shares.size(); ++m) {
-            const bool known = run_.told[m] && !unknown_[m] && !std::isnan(shares_[m]);
-            // Not a number is less than nothing here.
-            if (known && !(shares[m] >= shares_[m])) shares[m] = shares_[m];
-        }
+    /// [bdm] NaN: unknown.
+    [[nodiscard]] std::vector<double> shares() const {
+        std::vector<double> shares(shares_.size(), daemon::BoardReport::unknown);
+        if (run_.times.ticks_in(second_) > reported_) return shares;
+        for (std::size_t m = 0; m < shares.size(); ++m)
+            if (run_.told[m] && !unknown_[m]) shares[m] = shares_[m];
+        return shares;
     }
 
   private:
@@ -154,8 +153,10 @@ class BoardReports::Live {
     double lost_ = 0;
 };
 
-BoardReports::BoardReports(std::span<const ReportingRun> runs, const config::Geometry& geometry)
-    : geometry_(geometry) {
+BoardReports::BoardReports(std::span<const ReportingRun> runs, HeardBoards heard,
+                           const config::Geometry& geometry)
+    : geometry_(geometry), heard_(heard) {
+    lost_by_all_.estimated.resize(geometry.bdm_count);
     for (const ReportingRun& run : runs) {
         runs_.push_back({seconds_of(run.directory), run.times, std::vector<bool>(geometry.bdm_count)});
         std::vector<bool>& told = runs_.back().told;
@@ -168,37 +169,147 @@ BoardReports::BoardReports(std::span<const ReportingRun> runs, const config::Geo
     }
 }
 
-daemon::BoardReport BoardReports::of(gpu::TickRange second) {
+BoardReports::RunReport BoardReports::of_run(RunSeconds& run, gpu::TickRange second) const {
+    RunReport report{daemon::BoardReport::none(geometry_), false, run.times.ticks_in(second) > 0, {}};
+    auto& reader = run.reader;
+    Live live(run, second);
+    while (reader && range_of(*reader).end < second.end) {
+        live.add(*reader);
+        if (!reader->next()) reader.reset();
+    }
+    if (reader) live.add(*reader);
+    report.live = live.shares();
+    if (!reader || reader->start() > second.start) {
+        report.lost = live.lost();
+        return report;
+    }
+    report.whole = range_of(*reader) == second;
+    if (const auto* lost = reader->find("lost")) report.lost = reader->values(*lost).number();
+    if (const auto* late = reader->find("late")) {
+        if (late->type == daemon::FieldType::u64) report.late = reader->values(*late).whole();
+    }
+    const auto by_module = [&](const char* name, auto& numbers, auto value) {
+        const auto* const field = reader->find(name);
+        if (field == nullptr || field->count != geometry_.bdm_count) return;
+        numbers.resize(field->count);
+        const daemon::FieldValues values = reader->values(*field);
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            numbers[i] = value(values, i);
+    };
+    const auto number = [](const daemon::FieldValues& values, std::size_t i) { return values.number(i); };
+    by_module("module_temperature", report.temperature_C, number);
+    by_module("module_dead_time", report.dead_time, number);
+    by_module("module_singles", report.singles, [](const daemon::FieldValues& values, std::size_t i) {
+        return static_cast<std::uint64_t>(values.number(i));
+    });
+    return report;
+}
+
+daemon::BoardReport BoardReports::of(gpu::TickRange second, std::span<const std::uint64_t> singles) {
+    std::vector<RunReport> runs;
+    for (RunSeconds& run : runs_)
+        runs.push_back(of_run(run, second));
+    return heard_ == HeardBoards::same ? of_same(runs, second, singles) : of_others(runs);
+}
+
+daemon::BoardReport BoardReports::of_others(std::span<const RunReport> runs) const {
     daemon::BoardReport all = daemon::BoardReport::none(geometry_);
     all.lost = 0;
-    for (RunSeconds& run : runs_) {
-        auto& reader = run.reader;
-        Live live(run, second);
-        while (reader && range_of(*reader).end < second.end) {
-            live.add(*reader);
-            if (!reader->next()) reader.reset();
+    for (const RunReport& run : runs) {
+        all.lost += run.lost;
+        all.late += run.late;
+        for (std::size_t m = 0; m < geometry_.bdm_count; ++m) {
+            all.temperature_C[m] = mean_of_known(all.temperature_C[m], run.temperature_C[m]);
+            all.dead_time[m] = mean_of_known(all.dead_time[m], run.dead_time[m]);
+            // Not a number is less than nothing here.
+            if (!std::isnan(run.live[m]) && !(all.live[m] >= run.live[m])) all.live[m] = run.live[m];
         }
-        if (reader) live.add(*reader);
-        live.raise(all.live);
-        if (!reader || reader->start() > second.start) {
-            all.lost += live.lost();
-            continue;
-        }
-        const auto* const lost = reader->find("lost");
-        all.lost += lost != nullptr ? reader->values(*lost).number() : daemon::BoardReport::unknown;
-        if (const auto* late = reader->find("late")) {
-            if (late->type == daemon::FieldType::u64) all.late += reader->values(*late).whole();
-        }
-        const auto by_module = [&](const char* name, std::vector<double>& numbers) {
-            const auto* const field = reader->find(name);
-            if (field == nullptr || field->count != numbers.size()) return;
-            const daemon::FieldValues values = reader->values(*field);
-            for (std::size_t i = 0; i < numbers.size(); ++i)
-                numbers[i] = mean_of_known(numbers[i], values.number(i));
-        };
-        by_module("module_temperature", all.temperature_C);
-        by_module("module_dead_time", all.dead_time);
     }
+    return all;
+}
+
+bool BoardReports::more(double a, double b) {
+    return !std::isnan(a) && !(b >= a);
+}
+
+bool BoardReports::counted(const RunReport& run, std::size_t m, std::span<const std::uint64_t> singles) {
+    return run.whole && m < run.singles.size() && run.singles[m] == singles[m];
+}
+
+std::vector<const BoardReports::RunReport*> BoardReports::most_of(
+    std::span<const RunReport> runs, std::span<const std::uint64_t> singles) const {
+    std::vector<const RunReport*> most(geometry_.bdm_count, &runs.front());
+    for (std::size_t m = 0; m < most.size(); ++m) {
+        for (const RunReport& run : runs) {
+            const RunReport& other = *most[m];
+            const bool tells_more =
+                (run.whole && !other.whole) || (counted(run, m, singles) && !counted(other, m, singles));
+            if (more(run.live[m], other.live[m]) || (!more(other.live[m], run.live[m]) && tells_more))
+                most[m] = &run;
+        }
+    }
+    return most;
+}
+
+void BoardReports::note_lost(double lost, gpu::TickRange second) {
+    if (std::isnan(lost)) {
+        lost_by_all_.unknown_ticks += second.ticks();
+    } else {
+        lost_by_all_.datagrams += lost;
+    }
+}
+
+daemon::BoardReport BoardReports::of_same(std::span<const RunReport> runs, gpu::TickRange second,
+                                          std::span<const std::uint64_t> singles) {
+    const std::vector<const RunReport*> best = most_of(runs, singles);
+    const auto has_all = [&](const RunReport& run, std::size_t m) {
+        // A host may have heard what its disk did not take.
+        if (!run.whole || m >= run.singles.size() || run.singles[m] > singles[m]) return false;
+        return run.live[m] == 1 || (!more(best[m]->live[m], run.live[m]) && counted(run, m, singles));
+    };
+    for (const RunReport& run : runs) {
+        std::size_t m = 0;
+        while (m < best.size() && has_all(run, m))
+            ++m;
+        if (m < best.size()) continue;
+        note_lost(run.lost, second);
+        return run;
+    }
+    daemon::BoardReport all = daemon::BoardReport::none(geometry_);
+    const auto covering =
+        std::count_if(runs.begin(), runs.end(), [](const RunReport& r) { return r.covers; });
+    bool known = true;
+    for (std::size_t m = 0; m < best.size(); ++m) {
+        const RunReport& run = *best[m];
+        const auto known_of = [&](auto numbers) {
+            double number = numbers(run);
+            for (std::size_t i = 0; std::isnan(number) && i < runs.size(); ++i)
+                number = numbers(runs[i]);
+            return number;
+        };
+        all.temperature_C[m] = known_of([&](const RunReport& r) { return r.temperature_C[m]; });
+        all.dead_time[m] = known_of([&](const RunReport& r) { return r.dead_time[m]; });
+        all.live[m] = run.live[m];
+        if (has_all(run, m)) continue;
+        const bool counts = run.whole && m < run.singles.size() && run.singles[m] > 0;
+        const bool unwritten = counts && run.singles[m] > singles[m];
+        known = known && covering <= 1 && !unwritten;
+        if (!unwritten && (covering <= 1 || !(run.live[m] < 1))) continue;
+        lost_by_all_.estimated[m] += second.ticks();
+        if (!counts) continue;
+        const double gain = static_cast<double>(singles[m]) / static_cast<double>(run.singles[m]);
+        all.live[m] = std::min(run.live[m] * gain, 1.0);
+    }
+    // Of the modules each was heard as a whole, though by different runs: nothing is missing.
+    const bool nothing = known && covering > 1 &&
+                         std::all_of(all.live.begin(), all.live.end(),
+                                     [](double live) { return std::isnan(live) || live == 1; });
+    for (const RunReport& run : runs) {
+        if (!run.covers) continue;
+        if ((covering == 1 && known) || (nothing && !std::isnan(run.lost))) all.lost = nothing ? 0 : run.lost;
+        all.late = all.late == 0 ? run.late : std::min(all.late, run.late);
+    }
+    note_lost(all.lost, second);
     return all;
 }
 

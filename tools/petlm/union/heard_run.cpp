@@ -1,0 +1,100 @@
+#include "tools/petlm/union/heard_run.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "daemon/listmode/file_reader.hpp"
+#include "daemon/run/directory.hpp"
+#include "daemon/space/reserve.hpp"
+#include "daemon/tracking/saturate.hpp"
+#include "tools/petlm/base/status.hpp"
+#include "tools/petlm/resort/singles/inputs.hpp"
+
+namespace petacq::petlm {
+
+HeardRun::HeardRun(std::filesystem::path directory)
+    : directory_(std::move(directory)),
+      document_(std::make_unique<nlohmann::json>(run_document(directory_))) {}
+
+HeardRun::~HeardRun() = default;
+
+std::string HeardRun::name() const {
+    return document_->value("run_id", std::string());
+}
+
+void HeardRun::look() {
+    if (ended_) return;
+    bool ended = true;
+    if (document_->value("state", nlohmann::json()) == "running") {
+        ended = !daemon::is_being_written(directory_);
+        *document_ = run_document(directory_);  // it may have ended between the two looks
+    }
+    if (!singles_) open(ended);
+    if (!whole_files_) whole_files_ = singles_ && singles_->extend();
+    ended_ = ended;
+}
+
+void HeardRun::open(bool ended) {
+    if (ended) {
+        try {
+            // By their index, whatever blocks are damaged.
+            singles_.emplace(directory_);
+            whole_files_ = true;
+            return;
+        } catch (const std::exception&) {
+            // They were cut off, or there are none.
+        }
+    }
+    try {
+        singles_.emplace(SinglesFiles::followed(directory_));
+    } catch (const daemon::NotListMode&) {
+        // Nothing has been written yet, or nothing ever was.
+    }
+}
+
+void HeardRun::leave_out(const SinglesFiles::SinglesBlock& block) {
+    ++blocks_left_out_;
+    left_out_ = left_out_.unite(gpu::TickRange{block.first_time, daemon::add_or_max(block.last_time, 1)});
+}
+
+daemon::Coverage HeardRun::coverage() const {
+    if (!singles_) {
+        daemon::Coverage nothing = daemon::coverage_of_run(*document_);
+        nothing.intervals = daemon::Intervals();
+        return nothing;
+    }
+    daemon::Coverage coverage = coverage_of_singles(directory_, *document_);
+    daemon::Intervals times = times_of(coverage, *singles_);
+    if (!whole_files_ || unwritten() > 0) {
+        const auto blocks = singles_->blocks();
+        const std::uint64_t end = blocks.empty() ? 0 : daemon::add_or_max(blocks.back().last_time, 1);
+        times = times.intersect(gpu::TickRange{0, end});
+    }
+    coverage.intervals = times.without(left_out_);
+    return coverage;
+}
+
+std::uint64_t HeardRun::unwritten() const {
+    const nlohmann::json::json_pointer at("/ledger/saved_singles/write_failed");
+    const bool known = document_->contains(at) && (*document_)[at].is_number_unsigned();
+    return known ? (*document_)[at].get<std::uint64_t>() : 0;
+}
+
+std::string HeardRun::damage() const {
+    if (!singles_) return "it has no singles";
+    if (unwritten() > 0) return fmt::format("{} singles could not be written", unwritten());
+    std::string why;
+    const auto state = document_->value("state", nlohmann::json());
+    const bool cut_off = state == "running" || state == "interrupted";  // then it is no news
+    if (!whole_files_ && !cut_off) why = "its singles are cut off: their whole blocks are taken";
+    if (blocks_left_out_ > 0) {
+        why += fmt::format("{}{} blocks of its singles cannot be read", why.empty() ? "" : "; ",
+                           blocks_left_out_);
+    }
+    return why;
+}
+
+}  // namespace petacq::petlm
