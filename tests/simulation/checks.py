@@ -6,10 +6,12 @@ import os
 from petacq.calibration import Calibration
 from petacq.scanner import Scanner
 
+import calibration
 import health
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
+from record_checks import Arrived
 from run_checks import Identities, RunChecks, read_description
 from units import MS, S
 
@@ -21,7 +23,9 @@ class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
         self.boards = len(SCANNER["sources"])
-        self.convert = reference.Converter(SCANNER, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
+        calibrations = [Calibration.load(file, Scanner.load(bench.scanner)) for file in bench.calibrations]
+        self.calibrations = [c.sha256 for c in calibrations]
+        self.converters = {c.sha256: reference.Converter(SCANNER, c) for c in calibrations}
 
     def failures(self, story, outcome):
         found = []
@@ -78,11 +82,12 @@ class Checks:
 
     def _runs(self, life, datagrams, story, outcome):
         found = []
-        arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
+        arrived = Arrived(datagrams, self.boards, story.settings["gammas"] != 0, self.converters)
         for at, text in life.all("request"):
             call = json.loads(text)
             if call["method"] == "start":
                 name = call["params"]["run"]
                 run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
                 found += run.failures(self.identities, arrived)
+                found += calibration.failures(run, life, at, self.calibrations)
         return found
