@@ -34,7 +34,7 @@ def expected_codes(what, words):
 def happens_alone(event, story):
     """Faults that act at the same time may hide each other."""
     begin, end = event.ms * MS - HEALTH_NS, event.ms * MS + HEALTH_NS
-    return not any(other != event and other.what != "request" and other.ms * MS <= end and other.ms * MS + lasts_ns(other) >= begin
+    return not any(other != event and other.what not in ("request", "calibration") and other.ms * MS <= end and other.ms * MS + lasts_ns(other) >= begin
                    for other in story.events)
 
 

@@ -75,9 +75,12 @@ class RunChecks:
         self.name, self.directory, self.life, self.story = name, directory, life, story
         self.description = read_description(directory)
         self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
-        self.whole = life.exit not in (KILLED, POWER_CUT) and not self.disk_faults
+        self.ended = self.description is not None and self.description["state"] != "running"
+        self.whole = (self.ended or life.exit not in (KILLED, POWER_CUT)) and not self.disk_faults
         self.kinds = [kind for kind in COUNTED if kind != "triples" or story.settings["gammas"]]
-        self.statuses = [(at, status) for at, status in life.statuses if status["run"] and status["run"]["id"] == name]
+        # A run that ends while it waits for its start leaves nothing.
+        self.statuses = [(at, status) for at, status in life.statuses
+                         if status["run"] and status["run"]["id"] == name and not status["run"]["waiting"]]
         self.found = []
 
     def failures(self, identities, arrived):
@@ -118,7 +121,6 @@ class RunChecks:
     def _told_finished(self):
         """Whether the daemon said that the run is on disk, whole."""
         answers = [json.loads(text).get("result") for _, text in self.life.all("answer") if '"ledger_closed"' in text]
-        # A run that is stopped while it waits for its start leaves nothing.
         return any(a["run"] == self.name and a["failure"] is None and not a["reason"].endswith("before its start_ticks") for a in answers)
 
     def _records(self, kind, expected):
@@ -146,7 +148,7 @@ class RunChecks:
                 self.fail("power", f"{there} {kind}, though {count} had to be on the disk")
 
     def _check_description(self, identities, files):
-        if self.description is None or self.description["state"] == "running":
+        if not self.ended:
             if self._told_finished():
                 self.fail("power", "run.json is not that of a run that has ended, though the daemon said so")
             elif self.whole and self.life.exit == 0:

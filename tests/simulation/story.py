@@ -15,7 +15,7 @@ SETTINGS = {
     "capture": 0,  # 1: with a raw capture
     "spectra": 0,  # 1: with the spectra of a run
     # One of so many; 0: none.
-    "gamma_one_in": 0,  # decays emit a third photon
+    "gamma_one_in": 0,  # decays emit a third photon, and of these another; at least 2
     "echo_one_in": 0,  # decays are followed by another after the delay of the delayeds
     "tag_one_in": 0,  # datagrams have a tag
 }
