@@ -10,6 +10,8 @@ SETTLED_NS = 4 * S
 NEVER = {"pipeline_failed", "stage_stalled", "run_failed", "start_delayed", "ledger_series_incomplete"}
 CLOCK_CODES = {"source_restarted", "source_jumping", "source_lagging", "source_leading", "source_stepped_back", "time_jumps",
                "late_frames", "source_clock", "sources_behind", "source_silent"}
+# What is named when datagrams are dropped, or the cause that hides it.
+DROPS = {"kernel_drops", "no_free_batch", "stage_stalled", "disk_slow", "seconds_slow"}
 
 
 def expected_codes(what, words):
@@ -38,9 +40,26 @@ def happens_alone(event, story):
                    for other in story.events)
 
 
+def unnamed_drops(life, seen):
+    """Datagrams that kernel or daemon dropped are named, or what made it drop them."""
+    before = 0
+    for at, status in life.statuses:
+        counted = status["total"]["datagrams"]
+        dropped = counted["dropped_kernel"] + counted["dropped_no_buffer"]
+        if dropped > before and at < life.end_ns - HEALTH_NS and not named_at(seen, at) & DROPS:
+            return [f"health: {dropped - before} dropped datagrams at {at / S:.3f} s are not named within {HEALTH_NS / S:.0f} s"]
+        before = dropped
+    return []
+
+
+def named_at(seen, ns):
+    """From this time on, while health has time to name it."""
+    return set().union(*(codes for t, codes in seen if ns <= t <= ns + HEALTH_NS))
+
+
 def failures(life, story):
-    found = []
     seen = [(at, {reason["code"] for reason in status["health"]["reasons"]}) for at, status in life.statuses]
+    found = unnamed_drops(life, seen)
     if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_slow"):
         wrong = [(at, codes & NEVER) for at, codes in seen if codes & NEVER]
         found += [f"health: {sorted(codes)} at {at / S:.3f} s" for at, codes in wrong[:1]]
@@ -49,7 +68,7 @@ def failures(life, story):
         codes = expected_codes(event.what, event.words)
         if not codes or not happens_alone(event, story) or not life.begin_ns + SETTLED_NS < at < life.end_ns - HEALTH_NS:
             continue
-        named = set().union(*(codes for t, codes in seen if at <= t <= at + HEALTH_NS))
+        named = named_at(seen, at)
         if not named & codes:
             found.append(f"health: {event} is not named within {HEALTH_NS / S:.0f} s: {sorted(named)}")
     return found

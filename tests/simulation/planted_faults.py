@@ -12,7 +12,7 @@ import reference
 from story import Story
 
 STORY = """seed 11
-length_ms 17000
+length_ms 24000
 boards 4
 decays_per_s 100
 send_ms 60
@@ -30,6 +30,7 @@ tag_one_in 5
 5500 silence 2 3000
 6500 request {"jsonrpc":"2.0","id":4,"method":"start","params":{"run":"r2"}}
 12000 kill
+15000 burst 1 1000
 """
 
 
@@ -127,6 +128,7 @@ def faults(calibrations):
         ("files", lambda p: os.remove(p.path("r1", "ledger.csv"))),
         ("power", lambda p: shutil.rmtree(p.path("r1", ""))),
         ("health", lambda p: p.change_answers(0, '"source_silent"', '"another"')),
+        ("health", lambda p: p.change_answers(1, '"kernel_drops"', '"another"')),
     ]
 
 
@@ -136,7 +138,7 @@ def lose_arrival_at_first(datagrams):
 
 # Played: (name of the check, what the library plants, the event in place of the kill)
 PLAYED = [
-    ("memory", "leak", "16000 kill"),
+    ("memory", "leak", "14000 kill"),
     ("standstill", "", "7000 disk_slow 9000 200000"),
     ("power", "forget_names", "9000 power_cut 5"),
 ]

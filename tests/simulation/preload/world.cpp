@@ -188,9 +188,19 @@ void World::happen_to_board(const Event& event, Board& board, std::size_t number
     } else if (what == "burst") {
         for (std::int64_t i = 0; board.on && i < event.number(1); ++i)
             network.send(number, board.burst(now, random_));
+    } else if (what == "flood") {
+        flood(number, scheduler.now_ns() + event.number(1) * ms);
     } else {
         throw std::runtime_error("story: unknown event: " + what);
     }
+}
+
+/// A full datagram each millisecond.
+void World::flood(std::size_t number, std::int64_t until_ns) {
+    if (over_ || scheduler.now_ns() >= until_ns) return;
+    if (boards_[number].on)
+        network.send(number, boards_[number].burst(scheduler.now_ns() - epoch_ns, random_));
+    after(ms, [this, number, until_ns] { flood(number, until_ns); });
 }
 
 /// False: the event is another one.

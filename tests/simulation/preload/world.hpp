@@ -62,6 +62,7 @@ class World {
     void happen(const Event& event);
     void happen_to_board(const Event& event, Board& board, std::size_t number);
     bool happen_to_host(const Event& event);
+    void flood(std::size_t board, std::int64_t until_ns);
     void strangers(std::int64_t count);
     void use_calibration(const std::string& number) const;
     void ask(const std::string& request);
