@@ -6,33 +6,39 @@ import os
 from petacq.calibration import Calibration
 from petacq.scanner import Scanner
 
+import calibration
 import health
 import reception_checks
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
+from record_checks import Arrived
 from run_checks import Identities, RunChecks, read_description
 from units import MS, S
 
 CONNECT_NS = 5 * S
-MAX_MEMORY_KB = 200_000
+# Twice what it needs.
+MAX_MEMORY_KB = 100_000
 
 
 class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
         self.boards = len(SCANNER["sources"])
-        self.convert = reference.Converter(SCANNER, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
+        calibrations = [Calibration.load(file, Scanner.load(bench.scanner)) for file in bench.calibrations]
+        self.calibrations = [c.sha256 for c in calibrations]
+        self.converters = {c.sha256: reference.Converter(SCANNER, c) for c in calibrations}
 
     def failures(self, story, outcome):
         found = []
         for number, life in enumerate(outcome.lives):
             datagrams = list(reference.arrivals(os.path.join(outcome.directory, "arrived"), number))
+            arrived = Arrived(datagrams, self.boards, story.settings["gammas"] != 0, self.converters)
             found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
             found += self._reception(life, datagrams)
             found += health.failures(life, story)
-            found += reception_checks.failures(life, story, [d for d in datagrams if reference.well_formed(d[1], self.boards)])
-            found += self._runs(life, datagrams, story, outcome)
+            found += reception_checks.failures(life, story, arrived.admitted)
+            found += self._runs(life, arrived, story, outcome)
         return found
 
     def _ends(self, life, before, story, directory):
@@ -78,13 +84,13 @@ class Checks:
                     f"dropped by the kernel {counted['dropped_kernel']}"]
         return []
 
-    def _runs(self, life, datagrams, story, outcome):
+    def _runs(self, life, arrived, story, outcome):
         found = []
-        arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
         for at, text in life.all("request"):
             call = json.loads(text)
             if call["method"] == "start":
                 name = call["params"]["run"]
                 run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
                 found += run.failures(self.identities, arrived)
+                found += calibration.failures(run, life, at, self.calibrations)
         return found

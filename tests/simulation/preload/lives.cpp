@@ -4,9 +4,12 @@
 //
 //   PETACQ_SIMULATION      the directory of all lives: petacqd.json, `data`, control.sock and `story` lie
 //                          there
-//   asked for, a line      LIFE FROM_NS SWALLOWS
-//                          number of the life, from 0; where in the story it begins; 1 for a disk that says
-//                          it has synced and has not (for tests of the simulation)
+//   asked for, a line      LIFE FROM_NS [FAULT]
+//                          number of the life, from 0; where in the story it begins; for tests of the
+//                          simulation, what is planted:
+//     forget_writes        the disk says that it has synced a file, and has not
+//     forget_names         the same of a directory
+//     leak                 the daemon takes memory and does not return it
 //   answered, two lines    PID, when it begins; its wait status, when it has ended
 #include "tests/simulation/preload/lives.hpp"
 
@@ -38,8 +41,9 @@ void begin(const char* directory, const char* asked) {
     World::Options options;
     options.directory = directory;
     std::istringstream words(asked);
-    words >> options.life >> options.from_ns >> options.swallows_syncs;
+    words >> options.life >> options.from_ns;
     if (!words) throw std::runtime_error(std::string("not understood: ") + asked);
+    words >> options.fault;
     direct_to_nothing(STDIN_FILENO);
     direct_to_nothing(STDOUT_FILENO);
     if (::chdir(directory) != 0) throw std::runtime_error(options.directory + ": is no directory");
