@@ -3,9 +3,10 @@
 import csv
 import json
 import os
+import warnings
 
 import numpy as np
-
+from petacq.errors import IncompleteWarning
 from petacq.plm import PlmFile
 
 RECORDS = {"coincidences": "pairs", "singles": "saved_singles"}
@@ -38,7 +39,9 @@ def _complete(directory, description, ledger):
     for entry in description["files"]:
         path = os.path.join(directory, entry["name"])
         try:
-            file = PlmFile(path, verify=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", IncompleteWarning)
+                file = PlmFile(path, verify=True)
         except Exception as error:  # whatever a reader says
             yield f"files: {entry['name']}: {error}"
             continue

@@ -55,7 +55,7 @@ def failures(life, story, datagrams):
     if clocks_right:
         checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards), _numbers(life, arrivals, boards)]
     if not any(event.what in ("reset", "step_us", "drift_ppm") for event in events):
-        checks.append(_clocks(life))
+        checks += [_clocks(life), _jumping(life, events)]
     return [text for check in checks for text in check]
 
 
@@ -192,6 +192,19 @@ def _clocks(life):
         jumped = {source["id"]: source["clock_jumps"] for source in status["sources"] if source["clock_jumps"]}
         if jumped:
             yield f"clocks: {jumped} jumps at {at / S:.3f} s, and no clock has jumped"
+            return
+
+
+def _jumping(life, events):
+    """A wrong time now and then is over with the next datagram."""
+    if any(event.what == "corrupt" and 0 < event.number(1) < 20 for event in events):
+        return
+    row = {}
+    for at, status in life.statuses:
+        jumping = {source["id"] for source in status["sources"] if source["state"] == "jumping"}
+        row = {board: row.get(board, 0) + 1 for board in jumping}
+        if any(count >= 4 for count in row.values()):
+            yield f"clocks: {row} statuses in a row until {at / S:.3f} s call a board jumping that sends few wrong times"
             return
 
 

@@ -13,10 +13,12 @@ START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
 
 def failures(run):
     """`run`: a RunChecks."""
+    yield from _sync(run)
     if not run.disk_faults:
         yield from _power(run)
         yield from _times(run)
         yield from _written(run)
+        yield from _live(run)
 
 
 def _seen(run):
@@ -34,6 +36,30 @@ def _power(run):
         yield f"power: run.json says running, though the end of the run was told at {told[0] / S:.3f} s"
     elif len(seen) > 2 and "start_ticks" not in run.description and _seen(run)[1][1]["ledger"]["saved_singles"]["written"]:
         yield "power: run.json does not say when the data of the run began"
+
+
+def _sync(run):
+    """A run is not complete if a sync of its records has failed."""
+    failed = [path for _, path in run.life.all("sync_failed") if f"/{run.name}/" in path and path.endswith(".plm")]
+    if failed and run.description is not None and run.description["state"] == "complete":
+        yield f"sync: the run is complete, though a sync of {failed[0]} failed"
+
+
+def _live(run):
+    """The share of the data that arrived is less where boards were silent, or datagrams lost."""
+    description, events = run.description, run.story.events
+    if description is None or description["state"] != "complete" or not description["coverage"]["intervals"]:
+        return
+    live, counted = description["coverage"]["loss"]["live"], description["ledger"]["datagrams"]
+    if live is None or any(event.what in CLOCK_FAULTS for event in events):
+        return
+    start, stop = (ticks / TICKS_PER_NS for ticks in (description["coverage"]["intervals"][0][0], description["coverage"]["intervals"][-1][1]))
+    silent = sum(event.number(1) * MS for event in events if event.what == "silence" and event.number(1) >= 3000
+                 and start + S < event.ms * MS and event.ms * MS + event.number(1) * MS < stop - S)
+    missing = silent / (stop - start) / run.story.settings["boards"]
+    missing += counted["lost"] / (counted["lost"] + counted["received"]) if 20 < counted["lost"] < 2**63 else 0
+    if live > 1 - missing / 3:
+        yield f"live: {live}, though {missing:.3f} of the data did not arrive"
 
 
 def _times(run):
