@@ -9,7 +9,7 @@ import numpy as np
 from petacq.errors import IncompleteWarning
 from petacq.plm import PlmFile
 
-RECORDS = {"coincidences": "pairs", "singles": "saved_singles"}
+RECORDS = {"coincidences": "pairs", "singles": "saved_singles", "triples": "triples", "tags": "tags"}
 
 
 def failures(directory, description, files, whole):
@@ -17,6 +17,8 @@ def failures(directory, description, files, whole):
     ledger = description["ledger"]
     found = []
     for kind, section in RECORDS.items():
+        if kind not in files:
+            continue
         counts = ledger[section]
         if counts["in_queue"]:
             found.append(f"files: {counts['in_queue']} {kind} wait after the end of the run")

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 
+from story import CALIBRATIONS, DELAYEDS, GAMMAS
+
 KILLED, POWER_CUT, STANDSTILL = 90, 91, 92
 EPOCH_NS = 10**12  # the virtual clock when a story begins
 RESTART_NS = 10**9  # from the end of a daemon to the start of the next
@@ -14,6 +16,8 @@ RESTART_NS = 10**9  # from the end of a daemon to the start of the next
 IDLE_S, MOST_CPU_S = 60, 300
 MAX_LIVES = 20
 WINDOW_TICKS, LOWER_KEV, UPPER_KEV = 400, 350, 650
+DELAY_TICKS = 10000  # world.cpp knows it, too
+GAMMA = {"lower_keV": 655, "upper_keV": 1200, "before_ticks": 150, "after_ticks": 300, "delay_ticks": 20000}
 SYNC_INTERVAL_MS = 1000
 # Small, so that what the daemon does for each module costs little. board.cpp knows these numbers, too.
 SCANNER = {
@@ -99,21 +103,28 @@ class Bench:
         self.scanner = os.path.join(work, "scanner.json")
         with open(self.scanner, "w", encoding="utf-8") as file:
             json.dump(SCANNER, file)
-        self.calibration = os.path.join(work, "calibration.h5")
-        subprocess.run([os.path.join(binaries, "petcal"), "make", "--scanner", self.scanner, "--output", self.calibration,
-                        "--bins", "1"], check=True, capture_output=True)
+        self.calibrations = [os.path.join(work, f"calibration-{number}.h5") for number in range(CALIBRATIONS)]
+        for seed, calibration in enumerate(self.calibrations, 1):
+            subprocess.run([os.path.join(binaries, "petcal"), "make", "--scanner", self.scanner, "--output", calibration,
+                            "--bins", "1", "--seed", str(seed), "--time-offset-ticks", str(20 * (seed - 1))],
+                           check=True, capture_output=True)
 
-    def configuration(self, directory):
+    def configuration(self, directory, settings):
+        gammas = GAMMAS[settings["gammas"]]
         return {
-            "scanner": self.scanner, "calibration": self.calibration, "data_dir": os.path.join(directory, "data"),
+            "scanner": self.scanner, "calibration": os.path.join(directory, "calibration.h5"),
+            "data_dir": os.path.join(directory, "data"),
             "control": {"socket": os.path.join(directory, "control.sock")}, "http": {"listen": ""},
-            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}] * 2, "batch_bytes": 131072, "batch_count": 32,
+            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}] * settings["sockets"], "batch_bytes": 131072,
+                        "batch_count": 16 * max(2, settings["sockets"]),
                         "lock_memory": False, "flush_interval_ms": 50, "gro": False, "receive_buffer_bytes": 262144},
             "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 1000, "slice_interval_ms": 100},
-            "listmode": {"block_bytes": 4096, "sync_interval_ms": SYNC_INTERVAL_MS, "queue_blocks": 16, "write_singles": True},
-            "coincidence": {"window_ticks": WINDOW_TICKS, "delay_ticks": 10000},
+            "listmode": {"block_bytes": 4096, "sync_interval_ms": SYNC_INTERVAL_MS, "queue_blocks": 16, "write_singles": True,
+                         "write_raw": settings["capture"] != 0},
+            "spectra": {"enabled": settings["spectra"] != 0},
+            "coincidence": {"window_ticks": WINDOW_TICKS, "delay_ticks": DELAY_TICKS, "delayeds": DELAYEDS[settings["delayeds"]]},
             "energy": {"lower_keV": LOWER_KEV, "upper_keV": UPPER_KEV},
-        }
+        } | ({"gammas": GAMMA | {"policy": gammas}} if gammas else {})
 
     def play(self, story, directory, swallow=False):
         """The directory is emptied first. Its path must always have the same length: paths stand in files, and sizes of
@@ -123,7 +134,8 @@ class Bench:
         with open(os.path.join(directory, "story"), "w", encoding="ascii") as file:
             file.write(str(story))
         with open(os.path.join(directory, "petacqd.json"), "w", encoding="utf-8") as file:
-            json.dump(self.configuration(directory), file)
+            json.dump(self.configuration(directory, story.settings), file)
+        os.symlink("../" + os.path.basename(self.calibrations[0]), os.path.join(directory, "calibration.h5"))
         lives, from_ns = [], 0
         length_ns = story.settings["length_ms"] * 10**6
         while not lives or from_ns < length_ns - 2 * RESTART_NS and len(lives) < MAX_LIVES:
