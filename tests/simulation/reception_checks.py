@@ -5,7 +5,6 @@ import json
 import numpy as np
 
 from disturbance import lasts_ns
-from play import POWER_CUT, KILLED, SCANNER
 from units import MS, S
 
 HEADER, FRAME, TIME = 16, 16, slice(2, 10)
@@ -14,6 +13,8 @@ MAX_DISORDER = 10 * MS * TICKS_PER_NS  # ticks; the configuration's default, as 
 TIMEOUT_NS = 500 * MS
 # What moves clocks, or makes times that are wrong.
 CLOCK_FAULTS = ("reset", "step_us", "corrupt", "drift_ppm")
+# After these, what arrives is used as before.
+HARMLESS = ("request", "drift_ppm", "lose", "double", "delay")
 # A status tells of a moment shortly before it is read.
 SNAPSHOT_NS = 700 * MS
 SETTLED_NS = 8 * S
@@ -110,13 +111,10 @@ def _works(life, events, arrivals):
     alone = {event.words[0] for event in events if event.what in ("reset", "step_us") and event.words[0] != "all"}
     if len(alone) > 1 or any(event.what == "corrupt" for event in events):
         return
-    ends = [event.ms * MS + min(lasts_ns(event), 60 * S) for event in events if event.what not in ("request", "drift_ppm", "off", "lose", "double",
-                                                                                               "delay")]
-    ends += [event.ms * MS for event in events if event.what == "off"]
+    # When each disturbance began, and when it was over.
+    disturbed = [(event.ms * MS, event.ms * MS + (0 if event.what == "off" else lasts_ns(event))) for event in events if event.what not in HARMLESS]
     for (begin, before), (end, now) in zip(life.statuses, life.statuses[1:]):
-        if begin < life.begin_ns + SETTLED_NS or any(begin - SETTLED_NS < at and event_begin < end for at, event_begin in
-                                                     zip(ends, [e.ms * MS for e in events if e.what not in
-                                                                ("request", "drift_ppm", "lose", "double", "delay")])):
+        if begin < life.begin_ns + SETTLED_NS or any(since < end and until + SETTLED_NS > begin for since, until in disturbed):
             continue
         inside = (arrivals.at > begin) & (arrivals.at < end - SNAPSHOT_NS)
         came = int(arrivals.frames[inside].sum())
