@@ -69,6 +69,8 @@ def _times(run):
         return
     start, stop = intervals[0][0] / TICKS_PER_NS, intervals[-1][1] / TICKS_PER_NS
     asked, reason = description["asked"]["duration_s"], description["stop_reason"]
+    if description["asked"]["start_ticks"] is not None or description["asked"]["stop_ticks"] is not None:
+        return
     if not START_NS[0] < start - run.asked_ns < START_NS[1]:
         yield f"times: it was asked to start at {run.asked_ns / S:.3f} s, and starts at {start / S:.3f} s"
     if reason == "duration reached":
