@@ -94,6 +94,8 @@ class RunChecks:
         packets = self._packets(bool(written.get("capture")))
         self._check_written({**files, "capture": packets}, written)
         self._check_description(identities, files)
+        if packets and self.life.exit == POWER_CUT and not self.ended:
+            packets = packets[: written.get("capture", 0)]  # what was not synced may be there in part
         if not self.found and all(records is not None for kind, records in files.items() if kind != "tags"):
             RecordChecks(self, files, packets, arrived).check()
         return self.found
