@@ -9,6 +9,7 @@ from petacq.scanner import Scanner
 
 import calibration
 import health
+import recovery
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
@@ -29,6 +30,7 @@ class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
         self.boards = len(SCANNER["sources"])
+        self.petlm = bench.petlm
         calibrations = [Calibration.load(file, Scanner.load(bench.scanner)) for file in bench.calibrations]
         self.calibrations = [c.sha256 for c in calibrations]
         self.converters = {c.sha256: reference.Converter(SCANNER, c) for c in calibrations}
@@ -130,4 +132,5 @@ class Checks:
                 run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
                 found += run.failures(self.identities, arrived)
                 found += calibration.failures(run, life, at, self.calibrations)
+                found += recovery.failures(run, self.petlm)
         return found

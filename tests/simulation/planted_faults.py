@@ -134,6 +134,7 @@ def faults(calibrations):
         ("triples", lambda p: p.configured_otherwise(gammas=2)),
         ("capture", lambda p: p.cut("r1", "raw.pcap", 1)),
         ("calibration", lambda p: p.change_description("r2", lambda d: other_calibration(d, calibrations))),
+        ("recovery", lambda p: os.remove(p.path("r2", "run.json"))),
         ("interrupted", lambda p: p.change_answers(1, '"r2"', '"another"')),
         ("files", lambda p: p.cut("r1", "seconds.plm", 1)),
         ("files", lambda p: os.remove(p.path("r1", "ledger.csv"))),

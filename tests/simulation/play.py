@@ -97,7 +97,7 @@ class Bench:
     """The programs, and what all simulations share: scanner and calibration."""
 
     def __init__(self, binaries, source, work):
-        self.petacqd, self.work = os.path.join(binaries, "petacqd"), work
+        self.petacqd, self.petlm, self.work = os.path.join(binaries, "petacqd"), os.path.join(binaries, "petlm"), work
         self.library = os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
         self.source = source
         self.scanner = os.path.join(work, "scanner.json")

@@ -75,7 +75,7 @@ class RunChecks:
         self.name, self.directory, self.life, self.story = name, directory, life, story
         self.description = read_description(directory)
         self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
-        self.ended = self.description is not None and self.description["state"] != "running"
+        self.ended = self.description is not None and self.description["state"] not in ("running", "interrupted")
         self.whole = (self.ended or life.exit not in (KILLED, POWER_CUT)) and not self.disk_faults
         self.kinds = [kind for kind in COUNTED if kind != "triples" or story.settings["gammas"]]
         # A run that ends while it waits for its start leaves nothing.
@@ -85,7 +85,7 @@ class RunChecks:
 
     def failures(self, identities, arrived):
         """`arrived`: of the life of the daemon."""
-        written = self._promised()
+        written = self.promised()
         if not os.path.isdir(self.directory):
             if any(written.values()) or self._told_finished():
                 self.fail("power", f"it is not there, though {written} had to be")
@@ -103,7 +103,7 @@ class RunChecks:
     def fail(self, check, what):
         self.found.append(f"{check}: run {self.name}: {what}")
 
-    def _promised(self):
+    def promised(self):
         """What must be on the disk at the end: written an interval before it, or found two before it."""
         long_ago = self.life.end_ns - SYNC_INTERVAL_MS * MS - SYNC_SLACK_NS
         written, found = self._counted("written", until_ns=long_ago), self._counted("in_queue", until_ns=long_ago - SYNC_INTERVAL_MS * MS)
