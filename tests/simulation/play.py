@@ -97,7 +97,7 @@ class Bench:
     """The programs, and what all simulations share: scanner and calibration."""
 
     def __init__(self, binaries, source, work):
-        self.petacqd, self.work = os.path.join(binaries, "petacqd"), work
+        self.petacqd, self.petlm, self.work = os.path.join(binaries, "petacqd"), os.path.join(binaries, "petlm"), work
         self.library = os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
         self.source = source
         self.scanner = os.path.join(work, "scanner.json")
@@ -126,8 +126,8 @@ class Bench:
             "energy": {"lower_keV": LOWER_KEV, "upper_keV": UPPER_KEV},
         } | ({"gammas": GAMMA | {"policy": gammas}} if gammas else {})
 
-    def play(self, story, directory, swallow=False):
-        """The directory is emptied first. Its path must always have the same length: paths stand in files, and sizes of
+    def play(self, story, directory, fault=""):
+        """The directory is emptied first. `fault`: what the library plants (load.cpp). Its path must always have the same length: paths stand in files, and sizes of
         writes in the trace."""
         shutil.rmtree(directory, ignore_errors=True)
         os.makedirs(os.path.join(directory, "data"))
@@ -139,18 +139,17 @@ class Bench:
         lives, from_ns = [], 0
         length_ns = story.settings["length_ms"] * 10**6
         while not lives or from_ns < length_ns - 2 * RESTART_NS and len(lives) < MAX_LIVES:
-            life = self._live(directory, len(lives), from_ns, swallow)
+            life = self._live(directory, len(lives), from_ns, fault)
             lives.append(life)
             if life.exit == STANDSTILL:
                 break
             from_ns = max(life.end_ns, from_ns) + RESTART_NS
         return Outcome(directory, lives)
 
-    def _live(self, directory, number, from_ns, swallow):
+    def _live(self, directory, number, from_ns, fault):
         environment = {"PATH": os.environ["PATH"], "LD_PRELOAD": self.library, "PETACQ_SIMULATION": directory,
-                       "PETACQ_SIMULATION_LIFE": str(number), "PETACQ_SIMULATION_FROM_NS": str(from_ns), "TZ": "UTC"}
-        if swallow:
-            environment["PETACQ_SIMULATION_SWALLOW"] = "1"
+                       "PETACQ_SIMULATION_LIFE": str(number), "PETACQ_SIMULATION_FROM_NS": str(from_ns), "TZ": "UTC",
+                       "PETACQ_SIMULATION_FAULT": fault}
         life = Life(from_ns)
         # Without randomised addresses: they decide where hash tables put things.
         with subprocess.Popen(["setarch", "-R", self.petacqd, "--config", os.path.join(directory, "petacqd.json")], env=environment,

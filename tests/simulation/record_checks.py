@@ -94,7 +94,7 @@ class RecordChecks:
 
     def _check_interval(self):
         """The records lie in the times that the run took, and these in the ones that were asked for."""
-        if self.description["state"] == "running":
+        if not self.run.ended:
             return
         taken, asked = self.description["taken"], self.description["asked"]
         for kind, records in self.files.items():

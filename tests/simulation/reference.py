@@ -27,6 +27,11 @@ def arrivals(path, life):
         at += size
 
 
+def arrived_bytes(life, ns, datagram):
+    """As the library writes them down."""
+    return ARRIVED.pack(life, len(datagram), ns + EPOCH_NS) + datagram
+
+
 def well_formed(datagram):
     return len(datagram) >= 16 and len(datagram) % 16 == 0 and datagram[:5] == b"PETF\x01"
 

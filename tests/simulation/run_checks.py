@@ -77,15 +77,18 @@ class RunChecks:
         self.name, self.directory, self.life, self.story = name, directory, life, story
         self.description = read_description(directory)
         self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
-        self.whole = life.exit not in (KILLED, POWER_CUT) and not self.disk_faults
+        self.ended = self.description is not None and self.description["state"] not in ("running", "interrupted")
+        self.whole = (self.ended or life.exit not in (KILLED, POWER_CUT)) and not self.disk_faults
         self.kinds = [kind for kind in COUNTED if kind != "triples" or story.settings["gammas"]]
-        self.statuses = [(at, status) for at, status in life.statuses if status["run"] and status["run"]["id"] == name]
+        # A run that ends while it waits for its start leaves nothing.
+        self.statuses = [(at, status) for at, status in life.statuses
+                         if status["run"] and status["run"]["id"] == name and not status["run"]["waiting"]]
         self.asked_ns = asked_ns
         self.found = []
 
     def failures(self, identities, arrived):
         """`arrived`: of the life of the daemon."""
-        written = self._promised()
+        written = self.promised()
         if not os.path.isdir(self.directory):
             if any(written.values()) or self._told_finished():
                 self.fail("power", f"it is not there, though {written} had to be")
@@ -95,6 +98,8 @@ class RunChecks:
         self._check_written({**files, "capture": packets}, written)
         self._check_description(identities, files)
         self._check_ended(files, arrived)
+        if packets and self.life.exit == POWER_CUT and not self.ended:
+            packets = packets[: written.get("capture", 0)]  # what was not synced may be there in part
         if not self.found and all(records is not None for kind, records in files.items() if kind != "tags"):
             RecordChecks(self, files, packets, arrived).check()
         return self.found
@@ -102,7 +107,7 @@ class RunChecks:
     def fail(self, check, what):
         self.found.append(f"{check}: run {self.name}: {what}")
 
-    def _promised(self):
+    def promised(self):
         """What must be on the disk at the end: written an interval before it, or found two before it."""
         long_ago = self.life.end_ns - SYNC_INTERVAL_MS * MS - SYNC_SLACK_NS
         written, found = self._counted("written", until_ns=long_ago), self._counted("in_queue", until_ns=long_ago - SYNC_INTERVAL_MS * MS)
@@ -122,7 +127,6 @@ class RunChecks:
     def _told_finished(self):
         """Whether the daemon said that the run is on disk, whole."""
         answers = [json.loads(text).get("result") for _, text in self.life.all("answer") if '"ledger_closed"' in text]
-        # A run that is stopped while it waits for its start leaves nothing.
         return any(a["run"] == self.name and a["failure"] is None and not a["reason"].endswith("before its start_ticks") for a in answers)
 
     def _records(self, kind, expected):
@@ -150,14 +154,14 @@ class RunChecks:
                 self.fail("power", f"{there} {kind}, though {count} had to be on the disk")
 
     def _check_ended(self, files, arrived):
-        ended = self.description is not None and self.description["state"] != "running"
-        texts = list(ended_run.failures(self.directory, self.description, files, self.whole)) if ended else []
+        undisturbed = self.whole and self.life.exit == 0
+        texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
         for text in [*texts, *run_promises.failures(self, arrived.datagrams)]:
             check, what = text.split(": ", 1)
             self.fail(check, what)
 
     def _check_description(self, identities, files):
-        if self.description is None or self.description["state"] == "running":
+        if not self.ended:
             if self._told_finished():
                 self.fail("power", "run.json is not that of a run that has ended, though the daemon said so")
             elif self.whole and self.life.exit == 0:

@@ -21,17 +21,13 @@ def failures(run, arrived):
         yield from _live(run)
 
 
-def _seen(run):
-    return [(at, status) for at, status in run.life.statuses if status["run"] and status["run"]["id"] == run.name]
-
-
 def _power(run):
     """run.json can always be read, and says when the data began."""
-    seen = [at for at, _ in _seen(run)]
+    seen = [at for at, _ in run.statuses]
     if run.description is None:
         if seen:
             yield f"power: run.json cannot be read, though a status told of the run at {seen[0] / S:.3f} s"
-    elif len(seen) > 2 and "start_ticks" not in run.description and _seen(run)[1][1]["ledger"]["saved_singles"]["written"]:
+    elif len(seen) > 2 and "start_ticks" not in run.description and run.statuses[1][1]["ledger"]["saved_singles"]["written"]:
         yield "power: run.json does not say when the data of the run began"
 
 
@@ -103,7 +99,7 @@ def _stop(run, arrived):
 
 def _written(run):
     """What one status says was found is written in the next."""
-    seen = _seen(run)
+    seen = run.statuses
     for (at, before), (then, now) in zip(seen, seen[1:]):
         if then - at < 1900 * MS:
             continue

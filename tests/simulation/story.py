@@ -15,7 +15,7 @@ SETTINGS = {
     "capture": 0,  # 1: with a raw capture
     "spectra": 0,  # 1: with the spectra of a run
     # One of so many; 0: none.
-    "gamma_one_in": 0,  # decays emit a third photon
+    "gamma_one_in": 0,  # decays emit a third photon, and of these another; at least 2
     "echo_one_in": 0,  # decays are followed by another after the delay of the delayeds
     "tag_one_in": 0,  # datagrams have a tag
 }
@@ -155,7 +155,7 @@ def draw_fault(random):
     if kind < 15:
         return ("lose", "double", "delay", "corrupt")[(kind - 7) // 2], (board, random.one_of([0, one_in]))
     if kind == 15:
-        return "burst", (board, random.one_of([20, 200, 1000]))
+        return random.one_of([("burst", (board, random.one_of([20, 200, 1000]))), ("flood", (board, random.one_of([500, 4000])))])
     if kind == 16:
         return "strangers", (random.one_of([1, 30]),)
     if kind == 17:
@@ -174,7 +174,10 @@ def draw(seed, length_ms=60000):
                 "echo_one_in": random.one_of([0, 4]), "tag_one_in": random.one_of([0, 10])}
     events = draw_operator(random, length_ms) + draw_switches(random, length_ms)
     for _ in range(random.below(max(1, EVENTS_PER_MINUTE * length_ms // 60000)) + 1):
-        events.append(Event(random.between(QUIET_START_MS, length_ms - QUIET_END_MS), *draw_fault(random)))
+        at, fault = random.between(QUIET_START_MS, length_ms - QUIET_END_MS), draw_fault(random)
+        events.append(Event(at, *fault))
+        if fault[0] == "flood" and random.below(2) == 0:  # more than a slow disk takes
+            events.append(Event(at, "disk_slow", (4000, random.one_of([200, 1500]))))
     starts = [event.ms for event in events if event.what == "request" and '"start"' in event.words[0]]
     for _ in range(random.one_of([0, 0, 0, 1, 1, 2]) * max(1, length_ms // 60000)):
         end = random.one_of([("kill", ()), ("power_cut", (random.between(1, 60),)), ("power_cut", (random.between(1, 60),)),

@@ -3,7 +3,10 @@
 //   PETACQ_SIMULATION          directory with the story; `data` and control.sock of the daemon lie there
 //   PETACQ_SIMULATION_LIFE     number of this life of the daemon, from 0
 //   PETACQ_SIMULATION_FROM_NS  where in the story it begins
-//   PETACQ_SIMULATION_SWALLOW  the disk says that it has synced, and has not: for tests of the simulation
+//   PETACQ_SIMULATION_FAULT    for tests of the simulation; empty: none
+//     forget_writes            the disk says that it has synced a file, and has not
+//     forget_names             the same of a directory
+//     leak                     the daemon takes memory and does not return it
 #include <cstdlib>
 #include <string>
 
@@ -13,9 +16,13 @@ namespace petacq::simulation {
 
 namespace {
 
+std::string text(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
 std::int64_t number(const char* name) {
-    const char* const text = std::getenv(name);
-    return text == nullptr ? 0 : std::atoll(text);
+    return std::atoll(text(name).c_str());
 }
 
 struct Load {
@@ -26,7 +33,7 @@ struct Load {
                            .life = static_cast<std::uint32_t>(number("PETACQ_SIMULATION_LIFE")),
                            .from_ns = number("PETACQ_SIMULATION_FROM_NS"),
                            .directory = directory,
-                           .swallows_syncs = std::getenv("PETACQ_SIMULATION_SWALLOW") != nullptr});
+                           .fault = text("PETACQ_SIMULATION_FAULT")});
         std::atexit([] { world->ended(); });
     }
 } load;

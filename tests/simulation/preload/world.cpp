@@ -39,8 +39,10 @@ World::World(const Options& options)
     : scheduler(options.story.seed * 16 + options.life),
       record(options.directory, options.life),
       network(scheduler, record),
-      disk(options.directory + "/data", options.story.seed * 16 + options.life, options.swallows_syncs),
+      disk(options.directory + "/data", options.story.seed * 16 + options.life,
+           options.fault == "forget_writes", options.fault == "forget_names"),
       directory_(options.directory),
+      fault_(options.fault),
       story_(options.story),
       random_(options.story.seed),
       operator_(scheduler, record, options.directory + "/control.sock") {
@@ -86,14 +88,15 @@ void World::decay() {
     after(step, [this] { decay(); });
 }
 
-/// Two photons, or one that is alone, and perhaps a third.
+/// Two photons, or one that is alone, and perhaps more of higher energies.
 void World::annihilate(std::int64_t at_ns) {
     const std::size_t a = random_.below(boards_.size());
     const std::size_t b =
         (a + 1 + random_.below(std::max<std::size_t>(boards_.size() - 1, 1))) % boards_.size();
     boards_[a].hit(at_ns, random_);
     if (!random_.one_in(3)) boards_[b].hit(at_ns, random_);
-    if (random_.one_in(story_.gamma_one_in)) boards_[random_.below(boards_.size())].gamma(at_ns, random_);
+    while (random_.one_in(story_.gamma_one_in))
+        boards_[random_.below(boards_.size())].gamma(at_ns, random_);
 }
 
 void World::send(std::size_t number) {
@@ -185,9 +188,19 @@ void World::happen_to_board(const Event& event, Board& board, std::size_t number
     } else if (what == "burst") {
         for (std::int64_t i = 0; board.on && i < event.number(1); ++i)
             network.send(number, board.burst(now, random_));
+    } else if (what == "flood") {
+        flood(number, scheduler.now_ns() + event.number(1) * ms);
     } else {
         throw std::runtime_error("story: unknown event: " + what);
     }
+}
+
+/// A full datagram each millisecond.
+void World::flood(std::size_t number, std::int64_t until_ns) {
+    if (over_ || scheduler.now_ns() >= until_ns) return;
+    if (boards_[number].on)
+        network.send(number, boards_[number].burst(scheduler.now_ns() - epoch_ns, random_));
+    after(ms, [this, number, until_ns] { flood(number, until_ns); });
 }
 
 /// False: the event is another one.
@@ -242,7 +255,15 @@ void World::ask(const std::string& request) {
 
 void World::ask_status() {
     if (alive_) ask(R"({"jsonrpc":"2.0","id":"status","method":"status"})");
+    if (alive_ && fault_ == "leak") leak();
     if (!over_) after(story_.status_ms * ms, [this] { ask_status(); });
+}
+
+/// With each status the daemon seems to need more.
+void World::leak() {
+    constexpr std::size_t bytes = std::size_t{4} << 20U;
+    leaked_.push_back(std::make_unique<char[]>(bytes));
+    std::fill_n(leaked_.back().get(), bytes, '\1');
 }
 
 void World::terminate() {
