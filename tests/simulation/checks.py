@@ -1,5 +1,6 @@
 """What must hold after a simulation. Each failure is a text that begins with the name of the check: `NAME: what does not hold`."""
 
+import collections
 import json
 import os
 
@@ -9,6 +10,7 @@ from petacq.scanner import Scanner
 import calibration
 import health
 import reception_checks
+import recovery
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
@@ -19,12 +21,17 @@ from units import MS, S
 CONNECT_NS = 5 * S
 # Twice what it needs.
 MAX_MEMORY_KB = 100_000
+# A start waits for the watermark, and a stop for the disk.
+ANSWER_NS, STATUS_NS = 30 * S, 2 * S
+GROWING = [("datagrams", "received"), ("datagrams", "accepted"), ("datagrams", "dropped_kernel"), ("frames", "received"),
+           ("frames", "accepted"), ("singles", "decided"), ("singles", "prompts"), ("tags", "received"), ("gammas", "triples")]
 
 
 class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
         self.boards = len(SCANNER["sources"])
+        self.petlm = bench.petlm
         calibrations = [Calibration.load(file, Scanner.load(bench.scanner)) for file in bench.calibrations]
         self.calibrations = [c.sha256 for c in calibrations]
         self.converters = {c.sha256: reference.Converter(SCANNER, c) for c in calibrations}
@@ -35,6 +42,8 @@ class Checks:
             datagrams = list(reference.arrivals(os.path.join(outcome.directory, "arrived"), number))
             arrived = Arrived(datagrams, self.boards, story.settings["gammas"] != 0, self.converters)
             found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
+            found += self._answers(life, story)
+            found += self._totals(life)
             found += self._reception(life, datagrams)
             found += health.failures(life, story)
             found += reception_checks.failures(life, story, arrived.admitted)
@@ -71,6 +80,38 @@ class Checks:
         known = {known["id"] for _, status in life.statuses for known in status["interrupted"]["runs"]}
         return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]
 
+    @staticmethod
+    def _answers(life, story):
+        """Each request is answered, once."""
+        if disturbed(story, life.begin_ns, life.end_ns, "disk_slow") or life.exit == STANDSTILL:
+            return []
+        times = collections.defaultdict(collections.deque)
+        for at, text in life.all("answer"):
+            answer = json.loads(text)
+            if "id" in answer:
+                times[answer["id"]].append(at)
+        for at, text in life.all("request"):
+            name = json.loads(text)["id"]
+            within = STATUS_NS if name == "status" else ANSWER_NS
+            if times[name] and at <= times[name][0] <= at + within:
+                times[name].popleft()
+            elif at + within < life.end_ns:
+                return [f"answers: none within {within / S:.0f} s to {text[:80]} of {at / S:.3f} s"]
+        return []
+
+    @staticmethod
+    def _totals(life):
+        """What was counted since the daemon started does not become less, but for what was lost and arrives late."""
+        before = {}
+        for at, status in life.statuses:
+            total = status["total"]
+            now = {f"{group}.{name}": total[group][name] for group, name in GROWING}
+            less = [name for name, count in before.items() if now[name] < count]
+            if less:
+                return [f"ledger: {less} of the total became less at {at / S:.3f} s"]
+            before = now
+        return []
+
     def _reception(self, life, datagrams):
         if life.exit != 0 or not life.all("terminate"):
             return []
@@ -93,4 +134,5 @@ class Checks:
                 run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
                 found += run.failures(self.identities, arrived)
                 found += calibration.failures(run, life, at, self.calibrations)
+                found += recovery.failures(run, self.petlm)
         return found

@@ -276,7 +276,7 @@ class Finder:
     def _make_sound(self, tree, defects):
         tree.take_sources()
         tree.configure()
-        targets = sorted({"petacqd", "petcal", "simulation"} | {self.target(defect) for defect in defects})
+        targets = sorted({"petacqd", "petcal", "petlm", "simulation"} | {self.target(defect) for defect in defects})
         begin = time.monotonic()
         if why := tree.make(targets):
             raise SystemExit(f"simulate: the sources do not compile: {why}")

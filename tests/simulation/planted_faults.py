@@ -96,6 +96,15 @@ def add_arrival(datagrams):
     datagrams.append((at, bytes(other)))
 
 
+def forget_count(events):
+    """The last answer tells of fewer frames than those before it."""
+    last = max(i for i, (_, what, text) in enumerate(events) if what == "answer" and '"id":"status"' in text)
+    at, what, text = events[last]
+    answer = json.loads(text)
+    answer["result"]["total"]["frames"]["received"] = 1
+    return [*events[:last], (at, what, json.dumps(answer, separators=(",", ":"))), *events[last + 1 :]]
+
+
 def count_more(description):
     description["ledger"]["frames"]["accepted"] += 1
 
@@ -113,6 +122,8 @@ def faults(calibrations):
     return [
         ("exit", lambda p: p.set(1, exit=1)),
         ("start", lambda p: p.set(1, begin_ns=0, events=[e for e in p.lives[1].events if e[1] != "connected"])),
+        ("answers", lambda p: p.set(0, events=[e for e in p.lives[0].events if e[1] != "answer" or e[0] < 3 * 10**9])),
+        ("ledger", lambda p: p.set(1, events=forget_count(p.lives[1].events))),
         ("reception", lambda p: p.change_arrived(1, lose_arrival_at_first)),
         ("ledger", lambda p: p.change_description("r1", count_more)),
         ("ledger", lambda p: p.change_answers(0, '"written":', '"written":9')),
@@ -123,6 +134,7 @@ def faults(calibrations):
         ("triples", lambda p: p.configured_otherwise(gammas=2)),
         ("capture", lambda p: p.cut("r1", "raw.pcap", 1)),
         ("calibration", lambda p: p.change_description("r2", lambda d: other_calibration(d, calibrations))),
+        ("recovery", lambda p: p.change_description("r2", lambda d: d.update(coverage=[]))),
         ("interrupted", lambda p: p.change_answers(1, '"r2"', '"another"')),
         ("files", lambda p: p.cut("r1", "seconds.plm", 1)),
         ("files", lambda p: os.remove(p.path("r1", "ledger.csv"))),

@@ -126,7 +126,8 @@ class Bench:
 
     def __init__(self, binaries, source, work):
         self.source, self.work = source, work
-        self.petacqd, self.library = os.path.join(binaries, "petacqd"), os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
+        self.petacqd, self.petlm = os.path.join(binaries, "petacqd"), os.path.join(binaries, "petlm")
+        self.library = os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
         self.lives = {}  # by what they have read
         self.scanner = os.path.join(work, "scanner.json")
         with open(self.scanner, "w", encoding="utf-8") as file:

@@ -56,6 +56,12 @@ class Arrived:
         return reference.Frames(d for _, d in self.admitted)
 
     @functools.cached_property
+    def ends(self):
+        """When the datagrams with frames arrived, and the time of the last frame of each."""
+        of = [(at, d[-14:-6]) for at, d in self.admitted if len(d) > 16]
+        return np.array([at for at, _ in of], "i8"), np.frombuffer(b"".join(last for _, last in of), ">u8")
+
+    @functools.cached_property
     def tags(self):
         return reference.tags(self.frames)
 

@@ -77,7 +77,7 @@ class RunChecks:
         self.name, self.directory, self.life, self.story = name, directory, life, story
         self.description = read_description(directory)
         self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
-        self.ended = self.description is not None and self.description["state"] != "running"
+        self.ended = self.description is not None and self.description["state"] not in ("running", "interrupted")
         self.whole = (self.ended or life.exit not in (KILLED, POWER_CUT)) and not self.disk_faults
         self.kinds = [kind for kind in COUNTED if kind != "triples" or story.settings["gammas"]]
         # A run that ends while it waits for its start leaves nothing.
@@ -88,7 +88,7 @@ class RunChecks:
 
     def failures(self, identities, arrived):
         """`arrived`: of the life of the daemon."""
-        written = self._promised()
+        written = self.promised()
         if not os.path.isdir(self.directory):
             if any(written.values()) or self._told_finished():
                 self.fail("power", f"it is not there, though {written} had to be")
@@ -97,7 +97,9 @@ class RunChecks:
         packets = self._packets(bool(written.get("capture")))
         self._check_written({**files, "capture": packets}, written)
         self._check_description(identities)
-        self._check_ended(files)
+        self._check_ended(files, arrived)
+        if packets and self.life.exit == POWER_CUT and not self.ended:
+            packets = packets[: written.get("capture", 0)]  # what was not synced may be there in part
         if not self.found and all(records is not None for kind, records in files.items() if kind != "tags"):
             RecordChecks(self, files, packets, arrived).check()
         return self.found
@@ -105,7 +107,7 @@ class RunChecks:
     def fail(self, check, what):
         self.found.append(f"{check}: run {self.name}: {what}")
 
-    def _promised(self):
+    def promised(self):
         """What must be on the disk at the end: written an interval before it, or found two before it."""
         long_ago = self.life.end_ns - SYNC_INTERVAL_MS * MS - SYNC_SLACK_NS
         written, found = self._counted("written", until_ns=long_ago), self._counted("in_queue", until_ns=long_ago - SYNC_INTERVAL_MS * MS)
@@ -151,6 +153,13 @@ class RunChecks:
             if there < count:
                 self.fail("power", f"{there} {kind}, though {count} had to be on the disk")
 
+    def _check_ended(self, files, arrived):
+        undisturbed = self.whole and self.life.exit == 0
+        texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
+        for text in [*texts, *run_promises.failures(self, arrived)]:
+            check, what = text.split(": ", 1)
+            self.fail(check, what)
+
     def _check_description(self, identities):
         if not self.ended:
             if self._told_finished():
@@ -170,10 +179,3 @@ class RunChecks:
         missing = [name for name in names if not os.path.exists(os.path.join(self.directory, name))]
         if missing and not self.disk_faults:
             self.fail("files", f"{missing} are not there after the end of the run")
-
-    def _check_ended(self, files):
-        undisturbed = self.whole and self.life.exit not in (KILLED, POWER_CUT)
-        texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
-        for text in [*texts, *run_promises.failures(self)]:
-            check, what = text.split(": ", 1)
-            self.fail(check, what)

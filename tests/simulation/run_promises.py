@@ -9,12 +9,13 @@ NOT_QUIET = (*CLOCK_FAULTS, "off", "on", "silence", "burst", "lose", "delay", "s
 START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
 
 
-def failures(run):
-    """`run`: a RunChecks."""
+def failures(run, arrived):
+    """`run`: a RunChecks. `arrived`: of the life of the daemon."""
     yield from _sync(run)
     if not run.disk_faults:
         yield from _power(run)
         yield from _times(run)
+        yield from _stop(run, arrived)
         yield from _written(run)
         yield from _live(run)
 
@@ -63,6 +64,8 @@ def _times(run):
         return
     start, stop = intervals[0][0] / TICKS_PER_NS, intervals[-1][1] / TICKS_PER_NS
     asked, reason = description["asked"]["duration_s"], description["stop_reason"]
+    if description["asked"]["start_ticks"] is not None or description["asked"]["stop_ticks"] is not None:
+        return
     if not START_NS[0] < start - run.asked_ns < START_NS[1]:
         yield f"times: it was asked to start at {run.asked_ns / S:.3f} s, and starts at {start / S:.3f} s"
     if reason == "duration reached":
@@ -76,6 +79,20 @@ def _times(run):
         yield f"times: it stops at {stop / S:.3f} s ({reason}), asked at {[at / S for at in stops[:1]]} s"
     elif asked is not None and min(stops) > run.asked_ns + (asked + 1) * S:
         yield f"times: it stops by request, though its {asked} s were over"
+
+
+def _stop(run, arrived):
+    """A run that is stopped takes everything that had arrived."""
+    description = run.description
+    if description is None or description.get("stop_reason") != "stopped by operator":
+        return
+    if any(event.what in CLOCK_FAULTS or event.what == "burst" for event in run.story.events):
+        return
+    stop = min((at for at, text in run.life.all("request") if '"method":"stop"' in text and at > run.asked_ns), default=0)
+    at, last = arrived.ends
+    newest = last[at <= stop].max(initial=0)
+    if newest >= description["taken"]["stop_ticks"]:
+        yield f"times: it stops at {description['taken']['stop_ticks']} ticks, a frame of {newest} had arrived when it was asked to stop"
 
 
 def _written(run):
