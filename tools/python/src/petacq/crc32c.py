@@ -93,13 +93,14 @@ def _fold(words: Words, width: int) -> Words:
 
 
 @cache
-def _places() -> Words:
-    """[place][value] What a byte does to a CRC that is started with 0, if so many bytes follow it."""
+def _places() -> tuple[Words, npt.NDArray[np.intp]]:
+    """[place * 256 + value] What a byte does to a CRC that is started with 0, if so many bytes follow it. Second: the
+    rows of the bytes of the longest data, in their order."""
     table = np.empty((_PLACES, 256), np.uint32)
     step = table[0] = np.array(_TABLE, np.uint32)
     for place in range(1, _PLACES):
         table[place] = table[place - 1] >> 8 ^ step[table[place - 1] & 0xFF]
-    return table
+    return table.ravel(), np.arange(_PLACES - 1, -1, -1) * 256
 
 
 def _folding(data: Bytes) -> int:
@@ -113,9 +114,11 @@ def _folding(data: Bytes) -> int:
     for width in _WIDTHS:
         if len(words) > width:
             words = _fold(words, width)
-    left = np.concatenate([words.view(np.uint8), data[whole:]])
-    places = np.arange(len(left) - 1, -1, -1)
-    return int(np.bitwise_xor.reduce(_places()[places, left])) ^ 0xFFFFFFFF
+    table, rows = _places()
+    at = rows[-(4 * len(words) + len(data) - whole) :].copy()
+    at[: 4 * len(words)] += words.view(np.uint8)
+    at[4 * len(words) :] += data[whole:]
+    return int(np.bitwise_xor.reduce(table.take(at, mode="clip"))) ^ 0xFFFFFFFF
 
 
 def _by_package() -> Callable[[Bytes], int] | None:
