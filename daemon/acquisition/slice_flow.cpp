@@ -179,15 +179,22 @@ void SliceFlow::watch_clock() {
 
 std::uint64_t SliceFlow::data_begin(std::uint64_t watermark) const {
     const DataBegin begin = begin_of_members(begin_);
-    const auto ticks = begin.ticks(max_offset_);
-    return ticks && watermark > begin.first() ? *ticks : UINT64_MAX;
+    const auto ticks = begin_ticks(begin);
+    return ticks && watermark > std::max(begin.first(), *ticks) ? *ticks : UINT64_MAX;
 }
 
 /// Before detector time is known, what is held counts.
 std::optional<std::uint64_t> SliceFlow::data_begin_so_far() const {
     DataBegin begin = begin_of_members(begin_);
     if (!tracker_.time().established() && newest_held_) begin.add_held(earliest_held_, *newest_held_);
-    return begin.ticks(max_offset_);
+    return begin_ticks(begin);
+}
+
+/// Frames from before detector time started again are in no run: what they overlap with is not complete.
+std::optional<std::uint64_t> SliceFlow::begin_ticks(const DataBegin& begin) const {
+    const auto ticks = begin.ticks(max_offset_);
+    if (!ticks) return std::nullopt;
+    return tracker_.time().end_of_time_before(*ticks, max_offset_);
 }
 
 /// The members of detector time decide. One that joins later may have sent before the others, and a source

@@ -135,6 +135,7 @@ class SliceFlow {
     void make_room();
     void end_seconds(SliceEnd& end);
     [[nodiscard]] DataBegin begin_of_members(DataBegin begin) const;
+    [[nodiscard]] std::optional<std::uint64_t> begin_ticks(const DataBegin& begin) const;
     void look_for_begin(const net::Batch& batch, const net::Datagram& datagram, const Verdict& verdict);
     [[nodiscard]] bool too_many_wait() const;
     [[nodiscard]] bool is_simple(const net::Group& group) const;

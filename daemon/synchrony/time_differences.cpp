@@ -28,11 +28,11 @@ std::vector<Peak> LagHistogram::peaks(double min_certainty, std::size_t most) co
     const double each = mean();
     const double randoms = each * static_cast<double>(width);
     // The places at which a peak may begin.
-    struct Place {
+    struct PeakPlace {
         std::size_t first;
         std::uint32_t pairs;
     };
-    std::vector<Place> places;
+    std::vector<PeakPlace> places;
     std::uint32_t enough = fewest;  // the more, the more certain
     std::uint32_t sum = std::accumulate(bins_, bins_ + width, 0U);
     for (std::size_t i = 0; i + width <= n; ++i) {
@@ -45,14 +45,15 @@ std::vector<Peak> LagHistogram::peaks(double min_certainty, std::size_t most) co
         }
     }
     while (found.size() < most && !places.empty()) {
-        const std::size_t first = std::max_element(places.begin(), places.end(), [](Place a, Place b) {
-                                      return a.pairs < b.pairs;
-                                  })->first;
+        const std::size_t first =
+            std::max_element(places.begin(), places.end(), [](PeakPlace a, PeakPlace b) {
+                return a.pairs < b.pairs;
+            })->first;
         Peak peak = refined(first, each);
         if (!found.empty() && peak.excess < min_part * found.front().excess) break;
         found.push_back(peak);
         // What has been taken, with its surroundings, says nothing about another peak.
-        std::erase_if(places, [&](const Place& place) {
+        std::erase_if(places, [&](const PeakPlace& place) {
             return place.first + 2 * width >= first && place.first < first + 2 * width;
         });
     }

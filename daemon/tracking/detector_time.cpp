@@ -405,9 +405,22 @@ void DetectorTime::restart() {
     back_ = Back::no;
     back_since_ns_.reset();
     for (Source& source : sources_.all()) {
+        const Source::FrameTimes& range = source.time.proven() ? source.times : source.row_times;
+        if (range.earliest <= range.newest) source.newest_before = range.newest;
+        source.times = source.row_times = {};
         source.forget_clock();
         source.member = false;
     }
+}
+
+std::uint64_t DetectorTime::end_of_time_before(std::uint64_t from, std::uint64_t max_offset) const {
+    const std::uint64_t latest = add_or_max(from, ticks_in(options_.source_timeout_ns));
+    std::uint64_t end = from;
+    for (const Source& source : sources_.all()) {
+        if (source.newest_before && *source.newest_before <= latest)
+            end = std::max(end, add_or_max(*source.newest_before, max_offset + 1));
+    }
+    return end;
 }
 
 }  // namespace petacq::daemon

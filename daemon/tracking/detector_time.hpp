@@ -146,6 +146,10 @@ class DetectorTime {
     /// The earliest believed frame of any member; UINT64_MAX: none. Later than before if the time before was
     /// that of a source that is no member any more.
     [[nodiscard]] std::uint64_t first_of_members() const;
+    /// Data begin at `from`, as far as frames since time last started again say. Boards that were sending
+    /// then, each in datagrams of its own, had sent frames of later times before. Returns the end of these,
+    /// in the time of singles, which is at most `max_offset` from that of frames; `from` if there are none.
+    [[nodiscard]] std::uint64_t end_of_time_before(std::uint64_t from, std::uint64_t max_offset) const;
 
   private:
     /// Sources that agree: their progress lies from low to high.

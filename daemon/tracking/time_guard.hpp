@@ -12,7 +12,8 @@
 //
 // Progress is the largest candidate so far, so that no single wild frame, early or late, moves it. The
 // candidate of a datagram is the smaller of its two times; for a datagram with a single frame, the smaller of
-// its time and the previous candidate.
+// its time and the previous candidate. After a pause of more than max_jump, the time that the clock should
+// have counts as the previous candidate: otherwise the next datagram would be a jump.
 //
 // Limits: two wild frames in the same datagram, both ahead by less than max_jump, move the progress. A source
 // whose datagrams are further than max_jump from where its clock should be looks like one that jumps.
@@ -68,6 +69,7 @@ class TimeGuard {
             for (const std::uint64_t time : {progress_, add_or_max(progress_, quiet)}) {
                 if (!within(d.last, time) && !within(d.first, time)) continue;
                 believed = within(d.last, time) ? d.last : d.first;
+                if (time != progress_) previous_ = time;
                 return follow(d, believed);
             }
         }

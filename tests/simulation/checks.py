@@ -6,10 +6,13 @@ import os
 from petacq.calibration import Calibration
 from petacq.scanner import Scanner
 
+import calibration
 import health
+import reception_checks
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
+from record_checks import Arrived
 from run_checks import Identities, RunChecks, read_description
 from units import MS, S
 
@@ -21,7 +24,9 @@ class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
         self.boards = len(SCANNER["sources"])
-        self.convert = reference.Converter(SCANNER, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
+        calibrations = [Calibration.load(file, Scanner.load(bench.scanner)) for file in bench.calibrations]
+        self.calibrations = [c.sha256 for c in calibrations]
+        self.converters = {c.sha256: reference.Converter(SCANNER, c) for c in calibrations}
 
     def failures(self, story, outcome):
         found = []
@@ -30,6 +35,7 @@ class Checks:
             found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
             found += self._reception(life, datagrams)
             found += health.failures(life, story)
+            found += reception_checks.failures(life, story, self._admitted(datagrams))
             found += self._runs(life, datagrams, story, outcome)
         return found
 
@@ -76,13 +82,17 @@ class Checks:
                     f"dropped by the kernel {counted['dropped_kernel']}"]
         return []
 
+    def _admitted(self, datagrams):
+        return [(at, d) for at, d in datagrams if reference.well_formed(d) and reference.source(d) < self.boards]
+
     def _runs(self, life, datagrams, story, outcome):
         found = []
-        arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
+        arrived = Arrived(datagrams, self.boards, story.settings["gammas"] != 0, self.converters)
         for at, text in life.all("request"):
             call = json.loads(text)
             if call["method"] == "start":
                 name = call["params"]["run"]
                 run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
                 found += run.failures(self.identities, arrived)
+                found += calibration.failures(run, life, at, self.calibrations)
         return found

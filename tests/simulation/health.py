@@ -4,6 +4,8 @@ from disturbance import disturbed, lasts_ns
 from units import MS, S
 
 HEALTH_NS = 6 * S
+# By then a fault that is over is not named any more.
+GONE_NS = 10 * S
 # After its start a daemon first has to hear all boards.
 SETTLED_NS = 4 * S
 # No board, stranger or operator may bring these about.
@@ -19,7 +21,7 @@ def expected_codes(what, words):
     if what == "strangers":
         return {"unknown_source", "malformed_datagrams"}
     if what == "reset" and words[0] != "all":
-        return CLOCK_CODES
+        return {"source_restarted"}
     if what == "step_us" and words[0] != "all" and abs(int(words[1])) >= 1_000_000:
         return CLOCK_CODES
     if what == "lose" and words[1] in ("2", "5"):
@@ -49,6 +51,10 @@ def failures(life, story):
         codes = expected_codes(event.what, event.words)
         if not codes or not happens_alone(event, story) or not life.begin_ns + SETTLED_NS < at < life.end_ns - HEALTH_NS:
             continue
+        if event.what == "strangers":
+            late = {code for t, seen_then in seen if t > at + GONE_NS for code in seen_then & codes}
+            if late and not any(e.what in ("strangers", "corrupt") and e != event for e in story.events):
+                found.append(f"health: {event} is still named {GONE_NS / S:.0f} s later: {sorted(late)}")
         named = set().union(*(codes for t, codes in seen if at <= t <= at + HEALTH_NS))
         if not named & codes:
             found.append(f"health: {event} is not named within {HEALTH_NS / S:.0f} s: {sorted(named)}")

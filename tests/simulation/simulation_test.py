@@ -9,6 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import planted
 import simulate
 from shorten import shorten
 from story import Story, draw
@@ -97,7 +98,39 @@ def shortest_is_found():
         check(found == needed, f"{needed} became {found}")
 
 
+DEFECT = """found_by stories
+
+name one
+file a.cpp
+breaks it
+     if (a)
+-        b();
++        c();
+"""
+
+
+def planted_defects_fit():
+    """Each is still to be planted in the sources, without building any."""
+    planted.check_all(simulate.SOURCE)
+    (defect,) = planted.parse(DEFECT, "list")
+    check(defect.plant("x\n  if (a)\n  b();\ny") == "x\n  if (a)\n  c();\ny", "a defect is not planted as it stands")
+    for text, said in [("if (a)\n", "not there any more"), ("if (a)\nb();\nif (a)\nb();", "2 times")]:
+        try:
+            defect.plant(text)
+        except planted.PlantedError as error:
+            check(said in str(error), f"{text!r}: {error}")
+        else:
+            check(False, f"{text!r}: planted")
+    for old, new in [("name one", "name One"), ("found_by stories", "found_by"), ("+        c();", "+        b();"), ("file a.cpp\n", "")]:
+        try:
+            planted.parse(DEFECT.replace(old, new), "list")
+        except planted.PlantedError:
+            continue
+        check(False, f"{new!r} is accepted")
+
+
 def main(binaries):
+    planted_defects_fit()
     stories_are_read_as_written()
     shortest_is_found()
     if not os.path.exists(os.path.join(binaries, os.pardir, "lib", "libsimulation.so")):

@@ -82,6 +82,38 @@ TEST_CASE("a run waits for the watermark to reach its start") {
     stand.check_closed();
 }
 
+TEST_CASE("a run that starts before detector time is known covers only times of which it has all frames") {
+    AcquisitionStand stand;
+    stand.tracker.expected = {1, 2};
+    stand.make();
+    // What has been sent before it starts is in no run. The first datagram of the other board overlaps with
+    // it.
+    const std::uint64_t before = GENERATE(0, 1) * ms / 2;
+    stand.send(1000 * ms + before, 1);
+    stand.begin();
+    for (std::uint64_t time = 1000 * ms; time < 1050 * ms; time += ms) {
+        stand.send(time + ms / 4, 2);
+        stand.send(time + ms + before, 1);
+    }
+    stand.stop();
+    CHECK(stand.finished[0].end.covered.start == 1001 * ms + before + offset + 1);
+    CHECK(stand.finished[0].end.covered.end == 1051 * ms + before + offset + 1);
+}
+
+TEST_CASE("a run covers its first frames if what was sent before it was of another time") {
+    AcquisitionStand stand;
+    stand.tracker.expected = {1, 2};
+    stand.make();
+    stand.send(GENERATE(0, 3'000 * ms, far_ahead), 1);
+    stand.begin();
+    for (std::uint64_t time = 1000 * ms; time < 1050 * ms; time += ms) {
+        stand.send(time + ms / 4, 2);
+        stand.send(time, 1);
+    }
+    stand.stop();
+    CHECK(stand.finished[0].end.covered.start == 1000 * ms - offset);
+}
+
 TEST_CASE("a run that is stopped before the start that was asked for never begins") {
     AcquisitionStand stand;
     stand.make();

@@ -97,6 +97,24 @@ TEST_CASE("data that waited in a board are no clock of another rate", "[tracking
     }
 }
 
+TEST_CASE("a source that returns from a long pause with single frames has not jumped", "[tracking]") {
+    const std::uint64_t pause = GENERATE(1000 * ms, 8000 * ms, 3'600'000 * ms);
+    CAPTURE(pause);
+    const auto o = options_for_one();
+    Detector d(o);
+    run(d, {1}, start, start + 20 * ms);
+    const std::uint64_t back = start + 20 * ms + pause;
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        const std::uint64_t t = back + 50 * i * ms;
+        CHECK(takes(d.send(1, t, t, 1, host(t)), t));
+    }
+    CHECK(d.status(1, host(back + 1000 * ms)).clock_jumps == 0);
+    // A single frame that is wild does not lead the clock past the place where the host expects it.
+    const std::uint64_t again = back + 1000 * ms + pause;
+    d.send(1, again + 1500 * ms, again + 1500 * ms, 1, host(again));
+    CHECK(d.status(1, host(again)).progress <= again + ms);
+}
+
 TEST_CASE("one wild frame time never moves the watermark and costs no other frame", "[tracking]") {
     const std::uint64_t wild =
         GENERATE(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max(), start + 1500 * ms,

@@ -19,6 +19,8 @@ constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t silence_at_end_ns = 2'000 * ms;
 constexpr std::int64_t last_status_before_end_ns = 500 * ms;
 constexpr std::int64_t patience_at_end_ns = 60'000 * ms;
+// That of play.py, rounded up.
+constexpr std::int64_t delay_of_delayeds_ns = 157;
 
 /// Of the process, kB.
 std::string peak_memory() {
@@ -36,6 +38,7 @@ World::World(const Options& options)
       record(options.directory, options.life),
       network(scheduler, record),
       disk(options.directory + "/data", options.story.seed * 16 + options.life, options.swallows_syncs),
+      directory_(options.directory),
       story_(options.story),
       random_(options.story.seed),
       operator_(scheduler, record, options.directory + "/control.sock") {
@@ -75,18 +78,26 @@ void World::decay() {
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::int64_t when =
             scheduler.now_ns() - epoch_ns - static_cast<std::int64_t>(random_.below(step));
-        const std::size_t a = random_.below(boards_.size());
-        const std::size_t b =
-            (a + 1 + random_.below(std::max<std::size_t>(boards_.size() - 1, 1))) % boards_.size();
-        boards_[a].hit(when, random_);
-        if (!random_.one_in(3)) boards_[b].hit(when, random_);
+        annihilate(when);
+        if (random_.one_in(story_.echo_one_in)) annihilate(when + delay_of_delayeds_ns);
     }
     after(step, [this] { decay(); });
+}
+
+/// Two photons, or one that is alone, and perhaps a third.
+void World::annihilate(std::int64_t at_ns) {
+    const std::size_t a = random_.below(boards_.size());
+    const std::size_t b =
+        (a + 1 + random_.below(std::max<std::size_t>(boards_.size() - 1, 1))) % boards_.size();
+    boards_[a].hit(at_ns, random_);
+    if (!random_.one_in(3)) boards_[b].hit(at_ns, random_);
+    if (random_.one_in(story_.gamma_one_in)) boards_[random_.below(boards_.size())].gamma(at_ns, random_);
 }
 
 void World::send(std::size_t number) {
     if (over_) return;
     Board& board = boards_[number];
+    if (random_.one_in(story_.tag_one_in)) board.tag(scheduler.now_ns() - epoch_ns, random_);
     if (board.on && scheduler.now_ns() - epoch_ns >= board.silent_until_ns) {
         deliver(number, board.datagram());
     } else {
@@ -194,6 +205,8 @@ bool World::happen_to_host(const Event& event) {
         after(3'000 * ms, [this] { end(End::power_cut); });
     } else if (what == "terminate") {
         if (alive_) terminate();
+    } else if (what == "calibration") {
+        use_calibration(event.words.at(0));
     } else if (what == "clock_step_ms") {
         wall_minus_monotonic_ns_ += event.number(0) * ms;
     } else if (what == "disk_full") {
@@ -207,6 +220,15 @@ bool World::happen_to_host(const Event& event) {
         return false;
     }
     return true;
+}
+
+/// The operator puts another calibration in the place of the one that the configuration names.
+void World::use_calibration(const std::string& number) const {
+    const std::string file = directory_ + "/calibration.h5";
+    const std::string next = file + ".next";
+    if (::symlink(("../calibration-" + number + ".h5").c_str(), next.c_str()) != 0 ||
+        ::rename(next.c_str(), file.c_str()) != 0)
+        throw std::runtime_error("story: the calibration cannot be replaced: " + number);
 }
 
 /// Answers are recorded with the time at which they are read.

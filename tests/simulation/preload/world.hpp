@@ -56,17 +56,20 @@ class World {
     void at(std::int64_t story_ns, std::function<void()> work);
     void after(std::int64_t ns, std::function<void()> work);
     void decay();
+    void annihilate(std::int64_t at_ns);
     void send(std::size_t board);
     void deliver(std::size_t board, const Datagram& datagram);
     void happen(const Event& event);
     void happen_to_board(const Event& event, Board& board, std::size_t number);
     bool happen_to_host(const Event& event);
     void strangers(std::int64_t count);
+    void use_calibration(const std::string& number) const;
     void ask(const std::string& request);
     void ask_status();
     void terminate();
     void write_end();
 
+    std::string directory_;
     Story story_;
     Random random_;  ///< not that of the schedule, so that the world is the same in every life
     Operator operator_;

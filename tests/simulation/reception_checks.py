@@ -1,0 +1,235 @@
+"""What counters, watermark and answers of a daemon must be, from what arrived and was asked."""
+
+import json
+
+import numpy as np
+
+from disturbance import lasts_ns
+from units import MS, S
+
+HEADER, FRAME, TIME = 16, 16, slice(2, 10)
+TICKS_PER_NS = 64
+MAX_DISORDER = 10 * MS * TICKS_PER_NS  # ticks; the configuration's default, as the timeout
+TIMEOUT_NS = 500 * MS
+# What moves clocks, or makes times that are wrong.
+CLOCK_FAULTS = ("reset", "step_us", "corrupt", "drift_ppm")
+# After these, what arrives is used as before.
+HARMLESS = ("request", "drift_ppm", "lose", "double", "delay")
+# A status tells of a moment shortly before it is read.
+SNAPSHOT_NS = 700 * MS
+SETTLED_NS = 8 * S
+ANSWER_NS = 12 * S
+INTERNAL_ERROR = -32603
+
+
+class Arrivals:
+    """Well-formed datagrams with frames, in the order in which they arrived. Their frames are in order of time."""
+
+    def __init__(self, datagrams):
+        self.all_at = np.array([at for at, _ in datagrams], np.int64)
+        all_heads = np.frombuffer(b"".join(d[:HEADER] for _, d in datagrams), np.uint8).reshape(-1, HEADER)
+        self.all_source = all_heads[:, 7].astype(np.int64)
+        self.number = all_heads[:, 8:16].copy().view(">u8").ravel().astype(np.int64)
+        some = [(at, d) for at, d in datagrams if len(d) > HEADER]
+        heads = np.frombuffer(b"".join(d[:HEADER] for _, d in some), np.uint8).reshape(-1, HEADER)
+        self.at = np.array([at for at, _ in some], np.int64)
+        self.source = heads[:, 7].astype(np.int64)
+        self.frames = np.array([len(d) // FRAME - 1 for _, d in some], np.int64)
+        self.first = self._times([d[HEADER : 2 * HEADER] for _, d in some])
+        self.last = self._times([d[-FRAME:] for _, d in some])
+
+    @staticmethod
+    def _times(frames):
+        return np.frombuffer(b"".join(frames), np.uint8).reshape(-1, FRAME)[:, TIME].copy().view(">u8").ravel().astype(np.int64)
+
+    def of(self, board):
+        return np.flatnonzero(self.source == board)
+
+
+def failures(life, story, datagrams):
+    """`datagrams`: (ns, bytes) of the well-formed ones that arrived in this life."""
+    boards = range(story.settings["boards"])
+    events = [event for event in story.events if event.ms * MS < life.end_ns]
+    arrivals = Arrivals(datagrams)
+    clocks_right = not any(event.what in CLOCK_FAULTS for event in events)
+    checks = [_answers(life, events), _states(life, events), _works(life, events, arrivals)]
+    if clocks_right:
+        checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards), _numbers(life, arrivals, boards)]
+    if not any(event.what in ("reset", "step_us", "drift_ppm") for event in events):
+        checks += [_clocks(life), _jumping(life, events)]
+    return [text for check in checks for text in check]
+
+
+def _answers(life, events):
+    """Each request is answered once, and none is abandoned."""
+    answered = {}
+    for _, text in life.all("answer"):
+        answer = json.loads(text)
+        if answer.get("id") != "status":
+            answered.setdefault(answer.get("id"), []).append(answer)
+    for at, text in life.all("request"):
+        call = json.loads(text)
+        got = answered.get(call["id"], [])
+        if len(got) > 1 or any(answer.get("error", {}).get("code") == INTERNAL_ERROR for answer in got):
+            yield f"answers: {text}: {got}"
+        slow = any(event.what.startswith("disk") for event in events)
+        if call["id"] != "status" and not got and not slow and life.end_ns - at > ANSWER_NS:
+            yield f"answers: {text} at {at / S:.3f} s is not answered"
+
+
+def _states(life, events):
+    """A run does not take long to start or to stop, and the status knows when there is none."""
+    since = None
+    for at, status in life.statuses:
+        if status["state"] == "idle" and status["run"] is not None or status["state"] == "running" and status["run"] is None:
+            yield f"states: the daemon is {status['state']} with the run {status['run']} at {at / S:.3f} s"
+        if status["state"] not in ("starting", "stopping"):
+            since = None
+            continue
+        since = since or at
+        slow = [event for event in events if event.what.startswith("disk") and event.ms * MS + lasts_ns(event) + 6 * S > since]
+        if at - since > 7 * S and not slow:
+            yield f"states: the daemon is {status['state']} from {since / S:.3f} to {at / S:.3f} s"
+            return
+    gone = {}
+    for at, kind, text in life.events:
+        if kind != "answer":
+            continue
+        answer = json.loads(text)
+        result = answer.get("result", {})
+        if answer.get("id") == "status":
+            run = result["run"] and result["run"]["id"]
+            if run in gone and at > gone[run] + 10 * MS:
+                yield f"states: the run {run} ended at {gone[run] / S:.3f} s and is in the status of {at / S:.3f} s"
+                return
+        elif "ledger_closed" in result:
+            gone.setdefault(result["run"], at)
+
+
+def _works(life, events, arrivals):
+    """Some time after each fault, most of what arrives is used."""
+    alone = {event.words[0] for event in events if event.what in ("reset", "step_us") and event.words[0] != "all"}
+    if len(alone) > 1 or any(event.what == "corrupt" for event in events):
+        return
+    # When each disturbance began, and when it was over.
+    disturbed = [(event.ms * MS, event.ms * MS + (0 if event.what == "off" else lasts_ns(event))) for event in events if event.what not in HARMLESS]
+    for (begin, before), (end, now) in zip(life.statuses, life.statuses[1:]):
+        if begin < life.begin_ns + SETTLED_NS or any(since < end and until + SETTLED_NS > begin for since, until in disturbed):
+            continue
+        inside = (arrivals.at > begin) & (arrivals.at < end - SNAPSHOT_NS)
+        came = int(arrivals.frames[inside].sum())
+        used = now["total"]["frames"]["received"] - before["total"]["frames"]["received"]
+        jumps = now["total"]["frames"]["time_jump"] - before["total"]["frames"]["time_jump"]
+        if came > 50 and used - jumps < 0.4 * came:
+            yield f"works: of {came} frames that arrived from {begin / S:.3f} to {end / S:.3f} s, {used} were used, {jumps} as time jumps"
+            return
+
+
+def _progress(arrivals, boards):
+    """[board][datagram] the time that each board had reached when a datagram had arrived; and when each was last heard."""
+    count = len(arrivals.at)
+    progress, heard, known = np.zeros((len(boards), count), np.int64), np.full((len(boards), count), -(10**18)), np.zeros((len(boards), count), bool)
+    for board in boards:
+        mine = arrivals.of(board)
+        if not len(mine):
+            continue
+        first = arrivals.first[mine]
+        # A single frame could be a wild one: it moves the clock no further than the datagram before.
+        single = arrivals.frames[mine] == 1
+        first = np.where(single, np.minimum(first, np.concatenate(([0], first[:-1]))), first)
+        reached = np.maximum.accumulate(first)
+        latest = np.cumsum(arrivals.source == board) - 1
+        some = latest >= 0
+        progress[board, some] = reached[latest[some]]
+        heard[board, some] = arrivals.at[mine][latest[some]]
+        known[board] = latest >= 2
+    return progress, heard, known
+
+
+def _watermark(life, arrivals, boards):
+    """It follows the slowest board that is not silent, less the disorder."""
+    if not len(arrivals.at):
+        return
+    progress, heard, known = _progress(arrivals, boards)
+    for at, status in life.statuses:
+        ticks = status["watermark_s"] * S * TICKS_PER_NS
+        now, before = np.searchsorted(arrivals.at, at, "right") - 1, np.searchsorted(arrivals.at, at - SNAPSHOT_NS, "right") - 1
+        if before < 0 or not known[:, before].all():
+            continue
+        sending = at - heard[:, now] < TIMEOUT_NS - 60 * MS
+        if sending.all():
+            most = progress[sending, now].min() - MAX_DISORDER
+            if ticks > most + 1000:
+                yield f"watermark: {ticks:.0f} at {at / S:.3f} s, the slowest board allows {most}"
+                return
+        # A board that has just fallen silent may hold it.
+        holding = at - heard[:, now] < 4 * TIMEOUT_NS
+        least = progress[holding, before].min() - MAX_DISORDER if holding.any() else 0
+        if ticks < least - 1000:
+            yield f"watermark: {ticks:.0f} at {at / S:.3f} s, all boards had passed {least} {SNAPSHOT_NS / S} s before"
+            return
+
+
+def _late(life, arrivals, boards):
+    """No frame is late that could not be: the watermark allowed for it."""
+    if not len(arrivals.at) or not life.statuses:
+        return
+    progress, heard, _ = _progress(arrivals, boards)
+    waited = arrivals.at - heard < TIMEOUT_NS
+    threshold = np.where(waited, progress, np.int64(2**62)).min(axis=0) - MAX_DISORDER
+    # As of before the datagram came.
+    allowed = int(arrivals.frames[1:][arrivals.first[1:] < threshold[:-1]].sum())
+    late = life.statuses[-1][1]["total"]["frames"]["late"]
+    if late > allowed:
+        yield f"late: {late} frames, {allowed} may be"
+
+
+def _clocks(life):
+    """Clocks that go right never jump."""
+    for at, status in life.statuses:
+        jumped = {source["id"]: source["clock_jumps"] for source in status["sources"] if source["clock_jumps"]}
+        if jumped:
+            yield f"clocks: {jumped} jumps at {at / S:.3f} s, and no clock has jumped"
+            return
+
+
+def _jumping(life, events):
+    """A wrong time now and then is over with the next datagram."""
+    if any(event.what == "corrupt" and 0 < event.number(1) < 20 for event in events):
+        return
+    row = {}
+    for at, status in life.statuses:
+        jumping = {source["id"] for source in status["sources"] if source["state"] == "jumping"}
+        row = {board: row.get(board, 0) + 1 for board in jumping}
+        if any(count >= 4 for count in row.values()):
+            yield f"clocks: {row} statuses in a row until {at / S:.3f} s call a board jumping that sends few wrong times"
+            return
+
+
+def _numbers(life, arrivals, boards):
+    """Copies, losses and what is out of order, by the numbers of the datagrams; and nothing stays undecided."""
+    last = life.statuses[-1:]
+    if life.exit != 0 or not life.all("terminate") or not last or len(arrivals.all_at) and arrivals.all_at[-1] > last[0][0] - 1400 * MS:
+        return
+    total, sources = last[0][1]["total"], {source["id"]: source for source in last[0][1]["sources"]}
+    counted = total["datagrams"]
+    if counted["dropped_kernel"] or counted["dropped_no_buffer"] or counted["discarded_backlog"]:
+        return
+    expected = dict.fromkeys(("duplicate", "lost", "reordered", "accepted", "repeated", "stray", "restarted"), 0)
+    for board in boards:
+        came = arrivals.number[arrivals.all_source == board]
+        numbers, at = np.unique(came, return_index=True)
+        if not len(numbers):
+            continue
+        expected["duplicate"] += len(came) - len(numbers)
+        expected["lost"] += int(numbers[-1] - numbers[0]) + 1 - len(numbers)
+        in_order = numbers[np.argsort(at)]
+        expected["reordered"] += int((in_order < np.maximum.accumulate(in_order)).sum())
+        expected["accepted"] += len(numbers)
+        if sources[board]["datagrams"] != len(numbers):
+            yield f"numbers: {sources[board]['datagrams']} datagrams of board {board}, {len(numbers)} came"
+    wrong = {name: (counted[name], count) for name, count in expected.items() if counted[name] != count}
+    if wrong:
+        yield f"numbers: (counted, expected): {wrong}"
+    if total["singles"]["pending_at_end"] or total["frames"]["time_jump"]:
+        yield f"numbers: {total['singles']['pending_at_end']} singles wait after the end, {total['frames']['time_jump']} frames are jumps"

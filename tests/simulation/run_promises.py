@@ -1,0 +1,95 @@
+"""What a run was asked for and what was told of it must hold."""
+
+from reception_checks import CLOCK_FAULTS, SETTLED_NS, TICKS_PER_NS
+from units import MS, S
+
+# With these, a run need not begin or end where it was asked to.
+NOT_QUIET = (*CLOCK_FAULTS, "off", "on", "silence", "burst", "lose", "delay", "strangers")
+# From asking to the first frame, and back to what boards still held; from asking to the last frame.
+START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
+
+
+def failures(run):
+    """`run`: a RunChecks."""
+    yield from _sync(run)
+    if not run.disk_faults:
+        yield from _power(run)
+        yield from _times(run)
+        yield from _written(run)
+        yield from _live(run)
+
+
+def _seen(run):
+    return [(at, status) for at, status in run.life.statuses if status["run"] and status["run"]["id"] == run.name]
+
+
+def _power(run):
+    """run.json can always be read, and says when the data began."""
+    seen = [at for at, _ in _seen(run)]
+    if run.description is None:
+        if seen:
+            yield f"power: run.json cannot be read, though a status told of the run at {seen[0] / S:.3f} s"
+    elif len(seen) > 2 and "start_ticks" not in run.description and _seen(run)[1][1]["ledger"]["saved_singles"]["written"]:
+        yield "power: run.json does not say when the data of the run began"
+
+
+def _sync(run):
+    """A run is not complete if a sync of its records has failed."""
+    failed = [path for _, path in run.life.all("sync_failed") if f"/{run.name}/" in path and path.endswith(".plm")]
+    if failed and run.description is not None and run.description["state"] == "complete":
+        yield f"sync: the run is complete, though a sync of {failed[0]} failed"
+
+
+def _live(run):
+    """The share of the data that arrived is less where boards were silent, or datagrams lost."""
+    description, events = run.description, run.story.events
+    if description is None or description["state"] != "complete" or not description["coverage"]["intervals"]:
+        return
+    live, counted = description["coverage"]["loss"]["live"], description["ledger"]["datagrams"]
+    if live is None or any(event.what in CLOCK_FAULTS for event in events):
+        return
+    start, stop = (ticks / TICKS_PER_NS for ticks in (description["coverage"]["intervals"][0][0], description["coverage"]["intervals"][-1][1]))
+    silent = sum(event.number(1) * MS for event in events if event.what == "silence" and event.number(1) >= 3000
+                 and start + S < event.ms * MS and event.ms * MS + event.number(1) * MS < stop - S)
+    missing = silent / (stop - start) / run.story.settings["boards"]
+    missing += counted["lost"] / (counted["lost"] + counted["received"]) if 20 < counted["lost"] < 2**63 else 0
+    if live > 1 - missing / 3:
+        yield f"live: {live}, though {missing:.3f} of the data did not arrive"
+
+
+def _times(run):
+    """Start, stop and duration are those that were asked for."""
+    description, story, life = run.description, run.story, run.life
+    if description is None or description["state"] != "complete" or any(event.what in NOT_QUIET for event in story.events):
+        return
+    intervals = description["coverage"]["intervals"]
+    if not intervals or run.asked_ns < life.begin_ns + SETTLED_NS:
+        return
+    start, stop = intervals[0][0] / TICKS_PER_NS, intervals[-1][1] / TICKS_PER_NS
+    asked, reason = description["asked"]["duration_s"], description["stop_reason"]
+    if not START_NS[0] < start - run.asked_ns < START_NS[1]:
+        yield f"times: it was asked to start at {run.asked_ns / S:.3f} s, and starts at {start / S:.3f} s"
+    if reason == "duration reached":
+        if abs(stop - start - asked * S) > 1:
+            yield f"times: it takes {(stop - start) / S:.6f} s, {asked} s were asked for"
+        return
+    if life.all("terminate") and reason.startswith("daemon stopped"):
+        return  # at the end of a story the boards are silent before
+    stops = [at for at, text in life.all("request") if '"method":"stop"' in text and at > run.asked_ns]
+    if not stops or not STOP_NS[0] < stop - min(stops) < STOP_NS[1]:
+        yield f"times: it stops at {stop / S:.3f} s ({reason}), asked at {[at / S for at in stops[:1]]} s"
+    elif asked is not None and min(stops) > run.asked_ns + (asked + 1) * S:
+        yield f"times: it stops by request, though its {asked} s were over"
+
+
+def _written(run):
+    """What one status says was found is written in the next."""
+    seen = _seen(run)
+    for (at, before), (then, now) in zip(seen, seen[1:]):
+        if then - at < 1900 * MS:
+            continue
+        pairs, singles = before["ledger"]["pairs"], before["ledger"]["saved_singles"]
+        for section, found in (("pairs", pairs["prompts_found"] + pairs["delayeds_found"]), ("saved_singles", singles["found"])):
+            if now["ledger"][section]["written"] < found:
+                yield f"written: {section}: {found} found at {at / S:.3f} s, {now['ledger'][section]['written']} written at {then / S:.3f} s"
+                return
