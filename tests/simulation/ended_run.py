@@ -52,7 +52,8 @@ def _complete(directory, description, ledger):
         elif entry["kind"] == "seconds":
             yield from _seconds(file, description, ledger)
     yield from _rows(os.path.join(directory, "ledger.csv"), ledger)
-    yield from _histograms(os.path.join(directory, "histograms.json"), ledger)
+    if description["configuration"]["gammas"] is None:  # those are not in the histograms
+        yield from _histograms(os.path.join(directory, "histograms.json"), ledger)
 
 
 def _seconds(file, description, ledger):

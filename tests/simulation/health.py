@@ -24,6 +24,8 @@ def expected_codes(what, words):
         return {"source_restarted"}
     if what == "step_us" and words[0] != "all" and abs(int(words[1])) >= 1_000_000:
         return CLOCK_CODES
+    if what == "step_us" and words[0] != "all" and int(words[1]) == -500_000:
+        return {"source_stepped_back"}
     if what == "lose" and words[1] in ("2", "5"):
         return {"datagrams_lost"}
     if what == "double" and words[1] in ("2", "5"):

@@ -54,7 +54,10 @@ def failures(life, story, datagrams):
     clocks_right = not any(event.what in CLOCK_FAULTS for event in events)
     checks = [_answers(life, events), _states(life, events), _works(life, events, arrivals)]
     if clocks_right:
-        checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards), _numbers(life, arrivals, boards)]
+        checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards)]
+    if not any(event.what == "corrupt" for event in events):
+        checks.append(_numbers(life, story, arrivals, boards))
+    checks.append(_strays(life))
     if not any(event.what in ("reset", "step_us", "drift_ppm") for event in events):
         checks += [_clocks(life), _jumping(life, events)]
     return [text for check in checks for text in check]
@@ -87,8 +90,8 @@ def _states(life, events):
             since = None
             continue
         since = since or at
-        slow = [event for event in events if event.what.startswith("disk") and event.ms * MS + lasts_ns(event) + 6 * S > since]
-        if at - since > 7 * S and not slow:
+        slow_until = max([event.ms * MS + lasts_ns(event) for event in events if event.what.startswith("disk")], default=0)
+        if at - max(since, slow_until) > 7 * S:
             yield f"states: the daemon is {status['state']} from {since / S:.3f} to {at / S:.3f} s"
             return
     gone = {}
@@ -175,7 +178,8 @@ def _late(life, arrivals, boards):
     if not len(arrivals.at) or not life.statuses:
         return
     progress, heard, _ = _progress(arrivals, boards)
-    waited = arrivals.at - heard < TIMEOUT_NS
+    # A board that has not been heard yet is waited for, too.
+    waited = (arrivals.at - heard < TIMEOUT_NS) | ((heard < 0) & (arrivals.at < arrivals.at[0] + TIMEOUT_NS - 60 * MS))
     threshold = np.where(waited, progress, np.int64(2**62)).min(axis=0) - MAX_DISORDER
     # As of before the datagram came.
     allowed = int(arrivals.frames[1:][arrivals.first[1:] < threshold[:-1]].sum())
@@ -206,7 +210,25 @@ def _jumping(life, events):
             return
 
 
-def _numbers(life, arrivals, boards):
+def _strays(life):
+    """Few datagrams have a number that is far from the others."""
+    for at, status in life.statuses[-1:]:
+        counted = status["total"]["datagrams"]
+        if counted["stray"] > 20 + counted["accepted"] / 10:
+            yield f"numbers: {counted['stray']} strays among {counted['accepted']} datagrams at {at / S:.3f} s"
+
+
+def _epochs(arrivals, board, resets):
+    """The numbers of a board between its resets, as they came. None if it is not clear where a reset was."""
+    mine = arrivals.all_source == board
+    at, numbers = arrivals.all_at[mine], arrivals.number[mine]
+    cuts = np.searchsorted(at, [ns for ns in resets if len(at) and ns > at[0]])
+    epochs = np.split(numbers, cuts)
+    # Soon after its beginning, a stream that begins again looks like one out of order.
+    return None if any(len(epoch) < 200 for epoch in epochs[:-1]) else epochs
+
+
+def _numbers(life, story, arrivals, boards):
     """Copies, losses and what is out of order, by the numbers of the datagrams; and nothing stays undecided."""
     last = life.statuses[-1:]
     if life.exit != 0 or not life.all("terminate") or not last or len(arrivals.all_at) and arrivals.all_at[-1] > last[0][0] - 1400 * MS:
@@ -215,21 +237,36 @@ def _numbers(life, arrivals, boards):
     counted = total["datagrams"]
     if counted["dropped_kernel"] or counted["dropped_no_buffer"] or counted["discarded_backlog"]:
         return
-    expected = dict.fromkeys(("duplicate", "lost", "reordered", "accepted", "repeated", "stray", "restarted"), 0)
+    events = [event for event in story.events if event.ms * MS < life.end_ns]
+    resets = [event for event in events if event.what == "reset"]
+    # One without frames may be the same as one from before a reset.
+    if resets and (any(event.what == "delay" for event in events) or len(arrivals.at) < len(arrivals.all_at)):
+        return
+    expected = dict.fromkeys(("duplicate", "lost", "reordered", "accepted", "repeated"), 0)
     for board in boards:
-        came = arrivals.number[arrivals.all_source == board]
-        numbers, at = np.unique(came, return_index=True)
-        if not len(numbers):
-            continue
-        expected["duplicate"] += len(came) - len(numbers)
-        expected["lost"] += int(numbers[-1] - numbers[0]) + 1 - len(numbers)
-        in_order = numbers[np.argsort(at)]
-        expected["reordered"] += int((in_order < np.maximum.accumulate(in_order)).sum())
-        expected["accepted"] += len(numbers)
-        if sources[board]["datagrams"] != len(numbers):
-            yield f"numbers: {sources[board]['datagrams']} datagrams of board {board}, {len(numbers)} came"
+        epochs = _epochs(arrivals, board, [event.ms * MS for event in resets if event.words[0] in (str(board), board, "all")])
+        if epochs is None:
+            return
+        accepted = 0
+        for came in epochs:
+            numbers, at = np.unique(came, return_index=True)
+            if not len(numbers):
+                continue
+            expected["duplicate"] += len(came) - len(numbers)
+            expected["lost"] += int(numbers[-1] - numbers[0]) + 1 - len(numbers)
+            in_order = numbers[np.argsort(at)]
+            expected["reordered"] += int((in_order < np.maximum.accumulate(in_order)).sum())
+            accepted += len(numbers)
+        expected["accepted"] += accepted
+        if sources[board]["datagrams"] != accepted:
+            yield f"numbers: {sources[board]['datagrams']} datagrams of board {board}, {accepted} came"
     wrong = {name: (counted[name], count) for name, count in expected.items() if counted[name] != count}
     if wrong:
         yield f"numbers: (counted, expected): {wrong}"
-    if total["singles"]["pending_at_end"] or total["frames"]["time_jump"]:
+    if not resets and (counted["stray"] or counted["restarted"]):
+        yield f"numbers: {counted['stray']} strays, {counted['restarted']} restarts, and no board was reset"
+    if any(event.what in CLOCK_FAULTS for event in events):
+        return
+    # The last gammas wait for pairs behind them.
+    if total["singles"]["pending_at_end"] and not story.settings["gammas"] or total["frames"]["time_jump"]:
         yield f"numbers: {total['singles']['pending_at_end']} singles wait after the end, {total['frames']['time_jump']} frames are jumps"

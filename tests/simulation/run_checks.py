@@ -94,7 +94,7 @@ class RunChecks:
         packets = self._packets(bool(written.get("capture")))
         self._check_written({**files, "capture": packets}, written)
         self._check_description(identities, files)
-        self._check_ended(files)
+        self._check_ended(files, arrived)
         if not self.found and all(records is not None for kind, records in files.items() if kind != "tags"):
             RecordChecks(self, files, packets, arrived).check()
         return self.found
@@ -149,10 +149,10 @@ class RunChecks:
             if there < count:
                 self.fail("power", f"{there} {kind}, though {count} had to be on the disk")
 
-    def _check_ended(self, files):
+    def _check_ended(self, files, arrived):
         ended = self.description is not None and self.description["state"] != "running"
         texts = list(ended_run.failures(self.directory, self.description, files, self.whole)) if ended else []
-        for text in [*texts, *run_promises.failures(self)]:
+        for text in [*texts, *run_promises.failures(self, arrived.datagrams)]:
             check, what = text.split(": ", 1)
             self.fail(check, what)
 

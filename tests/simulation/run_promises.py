@@ -1,5 +1,6 @@
 """What a run was asked for and what was told of it must hold."""
 
+import reference
 from reception_checks import CLOCK_FAULTS, SETTLED_NS, TICKS_PER_NS
 from units import MS, S
 
@@ -9,12 +10,13 @@ NOT_QUIET = (*CLOCK_FAULTS, "off", "on", "silence", "burst", "lose", "delay", "s
 START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
 
 
-def failures(run):
-    """`run`: a RunChecks."""
+def failures(run, arrived):
+    """`run`: a RunChecks. `arrived`: the datagrams of the life of the daemon, with the ns of the story."""
     yield from _sync(run)
     if not run.disk_faults:
         yield from _power(run)
         yield from _times(run)
+        yield from _stop(run, arrived)
         yield from _written(run)
         yield from _live(run)
 
@@ -80,6 +82,21 @@ def _times(run):
         yield f"times: it stops at {stop / S:.3f} s ({reason}), asked at {[at / S for at in stops[:1]]} s"
     elif asked is not None and min(stops) > run.asked_ns + (asked + 1) * S:
         yield f"times: it stops by request, though its {asked} s were over"
+
+
+def _stop(run, arrived):
+    """A run that is stopped takes everything that had arrived."""
+    description = run.description
+    if description is None or description.get("stop_reason") != "stopped by operator":
+        return
+    if any(event.what in CLOCK_FAULTS or event.what == "burst" for event in run.story.events):
+        return
+    stop = min((at for at, text in run.life.all("request") if '"method":"stop"' in text and at > run.asked_ns), default=0)
+    boards = run.story.settings["boards"]
+    newest = max((int.from_bytes(d[-14:-6], "big") for at, d in arrived
+                  if at <= stop and len(d) > 16 and reference.well_formed(d) and reference.source(d) < boards), default=0)
+    if newest >= description["taken"]["stop_ticks"]:
+        yield f"times: it stops at {description['taken']['stop_ticks']} ticks, a frame of {newest} had arrived when it was asked to stop"
 
 
 def _written(run):

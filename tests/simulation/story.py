@@ -149,7 +149,7 @@ def draw_fault(random):
     if kind == 4:
         return "reset", (random.one_of([board, "all"]),)
     if kind == 5:
-        return "step_us", (random.one_of([board, "all"]), random.one_of([-3000000, -50000, -5000, 5000, 50000, 1500000, 9000000]))
+        return "step_us", (random.one_of([board, "all"]), random.one_of([-3000000, -500000, -50000, -5000, 5000, 50000, 1500000, 9000000]))
     if kind == 6:
         return "drift_ppm", (board, random.one_of([-200, -20, 20, 200]))
     if kind < 15:

@@ -46,7 +46,7 @@ World::World(const Options& options)
     scheduler.on_standstill = [this] { end(End::standstill); };
     for (std::size_t i = 0; i < story_.boards; ++i) {
         boards_.emplace_back(static_cast<std::uint16_t>(i));
-        at(1'000 * ms + static_cast<std::int64_t>(random_.below(40)) * ms, [this, i] { send(i); });
+        at(1'000 * ms + static_cast<std::int64_t>(random_.below(400)) * ms, [this, i] { send(i); });
     }
     at(900 * ms, [this] { decay(); });
     for (const Event& event : story_.events)
