@@ -45,11 +45,18 @@ class Life:
     events: list = dataclasses.field(default_factory=list)  # (ns, what, text)
     log: str = ""
     why: str = ""  # of a standstill
+    documents: dict = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def statuses(self):
         """(ns, document) of each answer to the simulation's own requests."""
-        return [(at, json.loads(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
+        return [(at, self.document(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
+
+    def document(self, text):
+        """The text of a request or an answer, parsed."""
+        if text not in self.documents:
+            self.documents[text] = json.loads(text)
+        return self.documents[text]
 
     def all(self, what):
         return [(at, text) for at, kind, text in self.events if kind == what]

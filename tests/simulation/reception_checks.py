@@ -1,6 +1,5 @@
 """What counters, watermark and answers of a daemon must be, from what arrived and was asked."""
 
-import json
 
 import numpy as np
 
@@ -67,11 +66,11 @@ def _answers(life, events):
     """Each request is answered once, and none is abandoned."""
     answered = {}
     for _, text in life.all("answer"):
-        answer = json.loads(text)
+        answer = life.document(text)
         if answer.get("id") != "status":
             answered.setdefault(answer.get("id"), []).append(answer)
     for at, text in life.all("request"):
-        call = json.loads(text)
+        call = life.document(text)
         got = answered.get(call["id"], [])
         if len(got) > 1 or any(answer.get("error", {}).get("code") == INTERNAL_ERROR for answer in got):
             yield f"answers: {text}: {got}"
@@ -98,7 +97,7 @@ def _states(life, events):
     for at, kind, text in life.events:
         if kind != "answer":
             continue
-        answer = json.loads(text)
+        answer = life.document(text)
         result = answer.get("result", {})
         if answer.get("id") == "status":
             run = result["run"] and result["run"]["id"]
