@@ -1,7 +1,5 @@
 """A run is converted with the calibration that the operator put in use before it."""
 
-import json
-
 
 def linked(story_events, until_ns, calibrations):
     """SHA-256 of the calibration that the configuration named at a time, and when it began to."""
@@ -20,10 +18,10 @@ def possible(life, story, asked_ns, calibrations):
         if at > asked_ns:
             break
         if kind == "request" and '"reload"' in text:
-            pending[json.loads(text)["id"]] = at
+            pending[life.document(text)["id"]] = at
         if kind != "answer":
             continue
-        answer = json.loads(text)
+        answer = life.document(text)
         sent = pending.pop(answer.get("id"), None)
         if sent is None or "result" not in answer:
             continue

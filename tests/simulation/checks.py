@@ -1,7 +1,6 @@
 """What must hold after a simulation. Each failure is a text that begins with the name of the check: `NAME: what does not hold`."""
 
 import collections
-import json
 import os
 
 from petacq.calibration import Calibration
@@ -87,11 +86,11 @@ class Checks:
             return []
         times = collections.defaultdict(collections.deque)
         for at, text in life.all("answer"):
-            answer = json.loads(text)
+            answer = life.document(text)
             if "id" in answer:
                 times[answer["id"]].append(at)
         for at, text in life.all("request"):
-            name = json.loads(text)["id"]
+            name = life.document(text)["id"]
             within = STATUS_NS if name == "status" else ANSWER_NS
             if times[name] and at <= times[name][0] <= at + within:
                 times[name].popleft()
@@ -128,7 +127,7 @@ class Checks:
     def _runs(self, life, arrived, story, outcome):
         found = []
         for at, text in life.all("request"):
-            call = json.loads(text)
+            call = life.document(text)
             if call["method"] == "start":
                 name = call["params"]["run"]
                 run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)

@@ -45,11 +45,18 @@ class Life:
     events: list = dataclasses.field(default_factory=list)  # (ns, what, text)
     log: str = ""
     why: str = ""  # of a standstill
+    documents: dict = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def statuses(self):
         """(ns, document) of each answer to the simulation's own requests."""
-        return [(at, json.loads(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
+        return [(at, self.document(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
+
+    def document(self, text):
+        """The text of a request or an answer, parsed."""
+        if text not in self.documents:
+            self.documents[text] = json.loads(text)
+        return self.documents[text]
 
     def all(self, what):
         return [(at, text) for at, kind, text in self.events if kind == what]
@@ -73,41 +80,31 @@ def cpu_s(pid):
 
 
 class Lives:
-    """The program under libsimulation.so, which plays lives of the daemon in one directory (preload/lives.cpp)."""
+    """The program under libsimulation.so, which plays lives of the daemon (preload/lives.cpp)."""
 
     # The daemon sees the same cores on every host; hwloc need not look at its devices.
     ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TZ": "UTC", "HWLOC_SYNTHETIC": "core:4 pu:1", "HWLOC_PLUGINS_PATH": "/nonexistent",
                    "LD_BIND_NOW": "1"}
 
-    def __init__(self, program, library, directory):
-        self.log = directory + ".log"
-        with open(self.log, "ab") as log:
-            # Without randomised addresses: they decide where hash tables put things.
-            self.process = subprocess.Popen(["setarch", "-R", "env", f"LD_PRELOAD={library}", program, "--config",
-                                             os.path.join(directory, "petacqd.json")],
-                                            env=self.ENVIRONMENT | {"PETACQ_SIMULATION": directory}, stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=log, bufsize=0)
+    def __init__(self, program, library):
+        # Without randomised addresses: they decide where hash tables put things.
+        self.process = subprocess.Popen(["setarch", "-R", "env", f"LD_PRELOAD={library}", program], env=self.ENVIRONMENT,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def close(self):
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
-    def text(self):
-        """The log of the latest life."""
-        with open(self.log, encoding="utf-8", errors="replace") as file:
-            return file.read()
-
     def _number(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.process.args[4]} does not play lives: exit status {self.process.wait()}: {self.text()}")
+            raise RuntimeError(f"{self.process.args[-1]} does not play lives: exit status {self.process.wait()}")
         return int(line)
 
-    def play(self, number, from_ns, fault):
+    def play(self, number, from_ns, directory, fault):
         """(exit status as of subprocess, why it stands still)"""
-        os.truncate(self.log, 0)
-        self.process.stdin.write(f"{number} {from_ns} {fault}\n".encode())
+        self.process.stdin.write(f"{number} {from_ns} {directory} {fault}\n".encode())
         pid, before = self._number(), -1.0
         while not select.select([self.process.stdout], [], [], IDLE_S)[0]:
             now = cpu_s(pid)
@@ -126,9 +123,8 @@ class Bench:
 
     def __init__(self, binaries, source, work):
         self.source, self.work = source, work
-        self.petacqd, self.petlm = os.path.join(binaries, "petacqd"), os.path.join(binaries, "petlm")
-        self.library = os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
-        self.lives = {}  # by what they have read
+        self.lives = Lives(os.path.join(binaries, "petacqd"), os.path.join(binaries, os.pardir, "lib", "libsimulation.so"))
+        self.petlm = os.path.join(binaries, "petlm")
         self.scanner = os.path.join(work, "scanner.json")
         with open(self.scanner, "w", encoding="utf-8") as file:
             json.dump(SCANNER, file)
@@ -139,8 +135,7 @@ class Bench:
                            check=True, capture_output=True)
 
     def close(self):
-        for lives in self.lives.values():
-            lives.close()
+        self.lives.close()
 
     def configuration(self, directory, settings):
         gammas = GAMMAS[settings["gammas"]]
@@ -172,25 +167,18 @@ class Bench:
         lives, from_ns = [], 0
         length_ns = story.settings["length_ms"] * 10**6
         while not lives or from_ns < length_ns - 2 * RESTART_NS and len(lives) < MAX_LIVES:
-            life = self._live(directory, story.settings, len(lives), from_ns, fault)
+            life = self._live(directory, len(lives), from_ns, fault)
             lives.append(life)
             if life.exit == STANDSTILL:
                 break
             from_ns = max(life.end_ns, from_ns) + RESTART_NS
         return Outcome(directory, lives)
 
-    def _lives(self, directory, settings):
-        """They have read the configuration of these settings, and the calibration that is in its place now."""
-        read = (directory, json.dumps(self.configuration(directory, settings)), os.readlink(os.path.join(directory, "calibration.h5")))
-        if read not in self.lives:
-            self.lives[read] = Lives(self.petacqd, self.library, directory)
-        return self.lives[read]
-
-    def _live(self, directory, settings, number, from_ns, fault):
+    def _live(self, directory, number, from_ns, fault):
         life = Life(from_ns)
-        lives = self._lives(directory, settings)
-        life.exit, life.why = lives.play(number, from_ns, fault)
-        life.log = lives.text()
+        life.exit, life.why = self.lives.play(number, from_ns, directory, fault)
+        with open(os.path.join(directory, "log"), encoding="utf-8", errors="replace") as file:
+            life.log = file.read()
         self._read_events(life, directory, number)
         return life
 

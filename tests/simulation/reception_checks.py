@@ -1,7 +1,5 @@
 """What counters, watermark and answers of a daemon must be, from what arrived and was asked."""
 
-import json
-
 import numpy as np
 
 from disturbance import lasts_ns
@@ -65,7 +63,7 @@ def failures(life, story, datagrams):
 def _answers(life):
     """No request is abandoned."""
     for at, text in life.all("answer"):
-        if json.loads(text).get("error", {}).get("code") == INTERNAL_ERROR:
+        if life.document(text).get("error", {}).get("code") == INTERNAL_ERROR:
             yield f"answers: {text} at {at / S:.3f} s"
 
 
@@ -87,7 +85,7 @@ def _states(life, events):
     for at, kind, text in life.events:
         if kind != "answer":
             continue
-        answer = json.loads(text)
+        answer = life.document(text)
         result = answer.get("result", {})
         if answer.get("id") == "status":
             run = result["run"] and result["run"]["id"]

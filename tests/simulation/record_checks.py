@@ -15,19 +15,20 @@ from units import MS
 READ_NS = 200 * MS
 
 
-def keys(records, kind):
-    """A number for each: equal ones have the same, and others, but for one in 2^64, have not. `kind`: 16 bytes."""
-    packed, odd = np.empty(len(records), kind), np.uint64(0x9E3779B97F4A7C15)
-    for name in kind.names:
-        packed[name] = records[name]
-    first, second = packed.view("<u8").reshape(-1, 2).T
-    rest = second * odd
-    return (first ^ rest ^ rest >> np.uint64(29)) * odd
+def keys(records, fields):
+    """A number for each record: equal ones have the same, and others, but for one pair in 2^64, have not."""
+    odd, found = np.uint64(0x9E3779B97F4A7C15), np.zeros(len(records), np.uint64)
+    for field in fields:
+        column = np.ascontiguousarray(records[field])
+        found = (found ^ column.view(f"u{column.itemsize}")) * odd
+        found ^= found >> np.uint64(29)
+    return found
 
 
-def not_in(these, those, kind):
+def not_in(these, those):
     """How many of these records are not among those, each as often as it is there."""
-    (these, count), (those, there) = (np.unique(keys(records, kind), return_counts=True) for records in (these, those))
+    fields = these.dtype.names
+    (these, count), (those, there) = (np.unique(keys(records, fields), return_counts=True) for records in (these, those))
     if not len(those):
         return int(count.sum())
     at = np.minimum(np.searchsorted(those, these), len(those) - 1)
@@ -98,7 +99,7 @@ class RecordChecks:
             self._check_capture()
 
     def _check_arrived(self, what, records, arrived):
-        extra = not_in(records, arrived, arrived.dtype)
+        extra = not_in(records[list(arrived.dtype.names)], arrived)
         if extra:
             self.run.fail("exact", f"{extra} of {len(records)} {what} are not what arrived")
         if not self._counts_all():
@@ -106,7 +107,7 @@ class RecordChecks:
         inside = np.zeros(len(arrived), bool)
         for start, stop in self.description["coverage"]["intervals"]:
             inside |= (arrived["time"] >= start) & (arrived["time"] < stop)
-        missing = not_in(arrived[inside], records, arrived.dtype)
+        missing = not_in(arrived[inside], records)
         if missing:
             self.run.fail("complete", f"{missing} of {inside.sum()} {what} are missing, and no counter says so")
 

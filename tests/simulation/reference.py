@@ -37,7 +37,7 @@ def well_formed(datagram):
 
 
 def source(datagram):
-    return int.from_bytes(datagram[6:8], "big")
+    return datagram[6] << 8 | datagram[7]
 
 
 class Frames:

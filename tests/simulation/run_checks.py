@@ -126,7 +126,7 @@ class RunChecks:
 
     def _told_finished(self):
         """Whether the daemon said that the run is on disk, whole."""
-        answers = [json.loads(text).get("result") for _, text in self.life.all("answer") if '"ledger_closed"' in text]
+        answers = [self.life.document(text).get("result") for _, text in self.life.all("answer") if '"ledger_closed"' in text]
         return any(a["run"] == self.name and a["failure"] is None and not a["reason"].endswith("before its start_ticks") for a in answers)
 
     def _records(self, kind, expected):

@@ -22,7 +22,6 @@ SETTINGS = {
 GAMMAS = (None, "all", "only_one", "nearest")
 DELAYEDS = ("shifted_group", "delayed_window")
 CALIBRATIONS = 2
-CONFIGURATIONS = 24  # few, so that a daemon that has read one plays many stories (play.py)
 TICKS_PER_MS = 64_000_000
 BOARDS = 4
 EVENTS_PER_MINUTE = 10
@@ -165,18 +164,14 @@ def draw_fault(random):
                           ("disk_slow", (random.one_of([500, 4000]), random.one_of([20, 200, 1500])))])
 
 
-def draw_configuration(random):
-    return {"sockets": random.one_of([1, 2, 2, 4]), "gammas": random.one_of([0, 0, 1, 2, 3]), "delayeds": random.below(len(DELAYEDS)),
-            "capture": random.one_of([0, 0, 1]), "spectra": random.one_of([0, 0, 1])}
-
-
 def draw(seed, length_ms=60000):
     """The story of a seed."""
     random = Random(seed)
     settings = {"seed": seed, "length_ms": length_ms, "boards": BOARDS, "decays_per_s": random.one_of([50, 200, 400]),
-                "send_ms": random.one_of([20, 60, 100]), "status_ms": 2000, "gamma_one_in": random.one_of([0, 3]),
+                "send_ms": random.one_of([20, 60, 100]), "status_ms": 2000, "sockets": random.one_of([1, 2, 2, 4]),
+                "gammas": random.one_of([0, 0, 1, 2, 3]), "delayeds": random.below(len(DELAYEDS)),
+                "capture": random.one_of([0, 0, 1]), "spectra": random.one_of([0, 0, 1]), "gamma_one_in": random.one_of([0, 3]),
                 "echo_one_in": random.one_of([0, 4]), "tag_one_in": random.one_of([0, 10])}
-    settings |= draw_configuration(Random(seed % CONFIGURATIONS))
     events = draw_operator(random, length_ms) + draw_switches(random, length_ms)
     for _ in range(random.below(max(1, EVENTS_PER_MINUTE * length_ms // 60000)) + 1):
         at, fault = random.between(QUIET_START_MS, length_ms - QUIET_END_MS), draw_fault(random)
