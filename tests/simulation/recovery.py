@@ -18,7 +18,7 @@ def failures(run, petlm):
         for arguments in (["recover", run.directory], ["verify", recovered]):
             done = subprocess.run([petlm, *arguments], capture_output=True, text=True, check=False)
             if done.returncode != 0:
-                return [f"recovery: run {run.name}: petlm {arguments[0]} says {done.returncode}: {done.stderr[-300:]}"]
+                return [f"recovery: run {run.name}: petlm {arguments[0]} says {done.returncode}: {(done.stdout + done.stderr)[-300:]}"]
         return [f"recovery: run {run.name}: {there} {kind} of {left} were recovered"
                 for kind in run.kinds
                 if (left := count_of(run.directory, kind)) != (there := count_of(recovered, kind))]
