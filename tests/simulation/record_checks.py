@@ -1,6 +1,7 @@
 """The records of one run of a simulation against what arrived."""
 
 import collections
+import functools
 
 import numpy as np
 
@@ -41,9 +42,15 @@ class Arrived:
 
     def __init__(self, datagrams, boards, gammas, converters):
         self.datagrams, self.boards, self.gammas, self.converters = datagrams, boards, gammas, converters
-        self.admitted = [d for _, d in datagrams if reference.well_formed(d) and reference.source(d) < boards]
-        self.tags = reference.tags(self.admitted)
         self._singles = {}
+
+    @functools.cached_property
+    def admitted(self):
+        return [d for _, d in self.datagrams if reference.well_formed(d) and reference.source(d) < self.boards]
+
+    @functools.cached_property
+    def tags(self):
+        return reference.tags(self.admitted)
 
     def singles(self, calibration):
         if calibration not in self._singles:
