@@ -82,6 +82,7 @@ void SecondsThread::finish(std::function<void()> work) {
 }
 
 std::string SecondsThread::failure() const {
+    if (!has_failure_.load(std::memory_order_acquire)) return {};
     const net::MutexLock lock(mutex_);
     return failure_;
 }
@@ -97,6 +98,7 @@ void SecondsThread::run() {
             failed = true;
             const net::MutexLock lock(mutex_);
             failure_ = error.what();
+            has_failure_.store(true, std::memory_order_release);
         }
         // The thread that waits for the task may use the memory of its second afterwards.
         task.work = nullptr;

@@ -131,6 +131,7 @@ class SecondsThread {
     moodycamel::LightweightSemaphore finished_;
     mutable net::Mutex mutex_;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
+    std::atomic<bool> has_failure_{false};  ///< there is a failure: without one, to ask for it takes no lock
     std::jthread thread_;
 };
 

@@ -256,6 +256,7 @@ LatencySummary ListModeWriter::latency() const {
 }
 
 std::string ListModeWriter::failure() const {
+    if (!has_failure_.load(std::memory_order_acquire)) return {};
     const net::MutexLock lock(mutex_);
     return failure_;
 }

@@ -8,6 +8,7 @@
 // is taken a few times for each slice and each block, not for each record.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -204,6 +205,7 @@ class ListModeWriter {
     Clock::time_point current_since_ PETACQ_GUARDED_BY(mutex_);
     bool stopping_ PETACQ_GUARDED_BY(mutex_) = false;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
+    std::atomic<bool> has_failure_{false};  ///< there is a failure: without one, to ask for it takes no lock
     /// After a failure, the blocks from this record of the run on are not written.
     std::uint64_t stop_at_ PETACQ_GUARDED_BY(mutex_) = UINT64_MAX;
     ListModeCounts counts_ PETACQ_GUARDED_BY(mutex_);      ///< without those of the workers

@@ -156,6 +156,7 @@ void ListModeWriter::fail(const std::system_error& failure, std::uint64_t stop_a
     stop_at_ = std::min(stop_at_, stop_at);
     if (!failure_.empty()) return;  // the first one counts
     failure_ = failure.what();
+    has_failure_.store(true, std::memory_order_release);
     marks_.clear();
     counts_.write_failed += current_records_;
     if (current_records_ != 0) release(current_first_, current_records_);

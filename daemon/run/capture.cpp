@@ -34,7 +34,8 @@ std::int64_t steady_ns() {
 }  // namespace
 
 Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::FrameVersion version,
-                 net::BatchPool& pool, std::size_t max_batches, std::uint64_t min_free_bytes)
+                 net::BatchPool& pool, std::size_t max_batches, std::uint64_t min_free_bytes,
+                 std::chrono::milliseconds sync_interval)
     : framing_(framing),
       version_(version),
       pool_(pool),
@@ -48,11 +49,14 @@ Capture::Capture(const std::filesystem::path& file, net::Framing framing, net::F
     thread_.emplace("capture",
                     DiskWork<Offered>{.write = [this](const Offered& offered) { write(offered); },
                                       .drop = [this](const Offered& offered) { drop(offered); },
+                                      .sync = [this] { file_.sync(); },
+                                      .close = [this] { file_.sync(); },
                                       .fail =
                                           [](const std::string& why) {
                                               log_error("raw capture: {}; the run continues without it", why);
                                               return why;
-                                          }});
+                                          }},
+                    0, sync_interval);
 }
 
 void Capture::offer(net::Batch& batch, std::span<const net::Datagram> datagrams) {
@@ -138,7 +142,9 @@ void Capture::flush() {
     check_room();
     check_time();
     file_.identity().check();
+    const std::uint64_t before = file_.bytes();
     file_.append(packets_.pieces());
+    file_.start_writeback(file_.bytes() - before);
     written_.add(datagrams);
     bytes_.add(file_.bytes() - bytes_.value());
     packets_.clear();

@@ -32,16 +32,17 @@ struct CaptureCounts {
     std::uint64_t bytes = 0;          ///< size of the file
     std::uint64_t queue_batches = 0;  ///< batches of the pool that wait for the disk
     std::uint64_t queue_high_water = 0;
-    double busy_s = 0;  ///< time spent on writing
+    double busy_s = 0;  ///< time spent on writing and syncing
 };
 
 class Capture {
   public:
     /// Creates the file; throws std::system_error. Holds at most `max_batches` of the pool, which must
     /// outlive the capture. Stops when fewer than `min_free_bytes` are free in the file system; 0: when
-    /// writing fails.
+    /// writing fails. Syncs the file at this interval, and at the end.
     Capture(const std::filesystem::path& file, net::Framing framing, net::FrameVersion version,
-            net::BatchPool& pool, std::size_t max_batches, std::uint64_t min_free_bytes);
+            net::BatchPool& pool, std::size_t max_batches, std::uint64_t min_free_bytes,
+            std::chrono::milliseconds sync_interval);
     ~Capture() { finish(); }
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;

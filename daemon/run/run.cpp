@@ -93,7 +93,8 @@ void Run::open_files() {
         // The receivers keep the other half of the pool.
         capture_ = std::make_unique<Capture>(
             directory_.file("raw.pcap"), setting_.framing, setting_.scanner->frame_version, *setting_.pool,
-            setting_.pool->count() / 2, setting_.configuration->health.min_disk_free_bytes);
+            setting_.pool->count() / 2, setting_.configuration->health.min_disk_free_bytes,
+            std::chrono::milliseconds(setting_.configuration->listmode.sync_interval_ms));
     }
     ledger_series_ = std::make_unique<LedgerSeries>(directory_.file(ledger_file));
     if (counts_spectra()) {
@@ -262,6 +263,7 @@ std::string Run::save_spectra(const RunEnd& end) const {
     if (end.spectra.floods.empty()) return "spectra: their counts were lost with the pipeline";
     try {
         config::save_spectra(directory_.file(spectra_file), setting_.scanner->geometry, end.spectra);
+        sync_file(directory_.file(spectra_file));
         return {};
     } catch (const std::exception& e) {
         return e.what();

@@ -19,34 +19,43 @@ double LagHistogram::mean() const {
 }
 
 std::vector<Peak> LagHistogram::peaks(double min_certainty, std::size_t most) const {
-    constexpr double fewest = 10;     // pairs
-    constexpr double min_part = 0.1;  // of the highest peak: less may be its tail
+    constexpr std::uint32_t fewest = 10;  // pairs
+    constexpr double min_part = 0.1;      // of the highest peak: less may be its tail
     constexpr std::size_t width = SearchScale::bins_per_peak;
     const std::size_t n = scale_.bins();
     std::vector<Peak> found;
     if (n < width) return found;
     const double each = mean();
-    // A place that has been taken, with its surroundings, says nothing about another peak.
-    std::vector<std::pair<std::size_t, std::size_t>> taken;
-    while (found.size() < most) {
-        std::uint32_t highest = 0;
-        std::size_t first = 0;
-        std::uint32_t sum = std::accumulate(bins_, bins_ + width, 0U);
-        for (std::size_t i = 0; i + width <= n; ++i) {
-            if (i > 0) sum += bins_[i + width - 1] - bins_[i - 1];
-            if (sum <= highest) continue;
-            if (std::any_of(taken.begin(), taken.end(),
-                            [&](const auto& range) { return i >= range.first && i < range.second; }))
-                continue;
-            highest = sum;
-            first = i;
+    const double randoms = each * static_cast<double>(width);
+    // The places at which a peak may begin.
+    struct PeakPlace {
+        std::size_t first;
+        std::uint32_t pairs;
+    };
+    std::vector<PeakPlace> places;
+    std::uint32_t enough = fewest;  // the more, the more certain
+    std::uint32_t sum = std::accumulate(bins_, bins_ + width, 0U);
+    for (std::size_t i = 0; i + width <= n; ++i) {
+        if (i > 0) sum += bins_[i + width - 1] - bins_[i - 1];
+        if (sum < enough) continue;
+        if (certainty(sum, randoms) < min_certainty) {
+            enough = sum + 1;
+        } else {
+            places.push_back({i, sum});
         }
-        const double randoms = each * static_cast<double>(width);
-        if (highest < fewest || certainty(highest, randoms) < min_certainty) break;
+    }
+    while (found.size() < most && !places.empty()) {
+        const std::size_t first =
+            std::max_element(places.begin(), places.end(), [](PeakPlace a, PeakPlace b) {
+                return a.pairs < b.pairs;
+            })->first;
         Peak peak = refined(first, each);
         if (!found.empty() && peak.excess < min_part * found.front().excess) break;
         found.push_back(peak);
-        taken.emplace_back(first > 2 * width ? first - 2 * width : 0, first + 2 * width);
+        // What has been taken, with its surroundings, says nothing about another peak.
+        std::erase_if(places, [&](const PeakPlace& place) {
+            return place.first + 2 * width >= first && place.first < first + 2 * width;
+        });
     }
     return found;
 }

@@ -92,6 +92,7 @@ class DiskThread {
     }
     /// Empty while all is well.
     [[nodiscard]] std::string failure() const {
+        if (!has_failure_.load(std::memory_order_acquire)) return {};
         const net::MutexLock lock(mutex_);
         return failure_;
     }
@@ -162,6 +163,7 @@ class DiskThread {
             why = work_.fail(why);
             const net::MutexLock lock(mutex_);
             failure_ = why;
+            has_failure_.store(true, std::memory_order_release);
         }
         in_call_.store(false, std::memory_order_relaxed);
         return !failed_;
@@ -183,6 +185,7 @@ class DiskThread {
     bool failed_ = false;
     mutable net::Mutex mutex_;
     std::string failure_ PETACQ_GUARDED_BY(mutex_);
+    std::atomic<bool> has_failure_{false};  ///< there is a failure: without one, to ask for it takes no lock
     std::jthread thread_;
 };
 

@@ -58,6 +58,15 @@ int sync_error(const std::function<int(int)>& sync, int descriptor) {
     return result == 0 || errno == EINVAL ? 0 : errno;
 }
 
+void sync_path(const std::filesystem::path& path, int flags, const std::function<int(int)>& sync) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+    if (descriptor < 0) throw_errno(path, "cannot be opened", errno);
+    const int error = sync_error(sync, descriptor);
+    ::close(descriptor);
+    if (error != 0) throw_errno(path, "sync failed", error);
+}
+
 /// Renames a file unless `to` exists.
 int rename_to_new(const char* from, const char* to) {
     const int result = ::renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
@@ -201,12 +210,12 @@ void rename_file(const std::filesystem::path& from, const std::filesystem::path&
 
 void sync_directory_of(const std::filesystem::path& file) {
     const auto directory = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg)
-    const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) throw_errno(directory, "cannot be opened", errno);
-    const int error = sync_error(file_calls().sync_directory, descriptor);
-    ::close(descriptor);
-    if (error != 0) throw_errno(directory, "sync failed", error);
+    sync_path(directory, O_DIRECTORY, file_calls().sync_directory);
+}
+
+void sync_file(const std::filesystem::path& file) {
+    sync_path(file, 0, file_calls().sync);
+    sync_directory_of(file);
 }
 
 void replace_file(const std::filesystem::path& path, std::string_view content) {

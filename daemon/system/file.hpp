@@ -98,6 +98,9 @@ void rename_file(const std::filesystem::path& from, const std::filesystem::path&
 /// Returns when the name of the file is on the disk. Throws std::system_error.
 void sync_directory_of(const std::filesystem::path& file);
 
+/// Returns when a file that others have written is on the disk, with its name. Throws std::system_error.
+void sync_file(const std::filesystem::path& file);
+
 /// Replaces the file, or creates it. At any time, power cuts included, it has either its previous content or
 /// all of `content`. In between it has a name of its own (config::temporary_name). Throws std::system_error;
 /// the previous content then stays unless only the directory could not be synced.

@@ -1,38 +1,52 @@
 """What must hold after a simulation. Each failure is a text that begins with the name of the check: `NAME: what does not hold`."""
 
-import json
+import collections
 import os
 
 from petacq.calibration import Calibration
 from petacq.scanner import Scanner
 
+import calibration
 import health
 import reception_checks
+import recovery
 import reference
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SCANNER, STANDSTILL
+from record_checks import Arrived
 from run_checks import Identities, RunChecks, read_description
 from units import MS, S
 
 CONNECT_NS = 5 * S
-MAX_MEMORY_KB = 200_000
+# Twice what it needs.
+MAX_MEMORY_KB = 100_000
+# A start waits for the watermark, and a stop for the disk.
+ANSWER_NS, STATUS_NS = 30 * S, 2 * S
+GROWING = [("datagrams", "received"), ("datagrams", "accepted"), ("datagrams", "dropped_kernel"), ("frames", "received"),
+           ("frames", "accepted"), ("singles", "decided"), ("singles", "prompts"), ("tags", "received"), ("gammas", "triples")]
 
 
 class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
         self.boards = len(SCANNER["sources"])
-        self.convert = reference.Converter(SCANNER, Calibration.load(bench.calibration, Scanner.load(bench.scanner)))
+        self.petlm = bench.petlm
+        calibrations = [Calibration.load(file, Scanner.load(bench.scanner)) for file in bench.calibrations]
+        self.calibrations = [c.sha256 for c in calibrations]
+        self.converters = {c.sha256: reference.Converter(SCANNER, c) for c in calibrations}
 
     def failures(self, story, outcome):
         found = []
         for number, life in enumerate(outcome.lives):
             datagrams = list(reference.arrivals(os.path.join(outcome.directory, "arrived"), number))
+            arrived = Arrived(datagrams, self.boards, story.settings["gammas"] != 0, self.converters)
             found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
+            found += self._answers(life, story)
+            found += self._totals(life)
             found += self._reception(life, datagrams)
             found += health.failures(life, story)
-            found += reception_checks.failures(life, story, [d for d in datagrams if reference.well_formed(d[1], self.boards)])
-            found += self._runs(life, datagrams, story, outcome)
+            found += reception_checks.failures(life, story, arrived.admitted)
+            found += self._runs(life, arrived, story, outcome)
         return found
 
     def _ends(self, life, before, story, directory):
@@ -65,6 +79,38 @@ class Checks:
         known = {known["id"] for _, status in life.statuses for known in status["interrupted"]["runs"]}
         return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]
 
+    @staticmethod
+    def _answers(life, story):
+        """Each request is answered, once."""
+        if disturbed(story, life.begin_ns, life.end_ns, "disk_slow") or life.exit == STANDSTILL:
+            return []
+        times = collections.defaultdict(collections.deque)
+        for at, text in life.all("answer"):
+            answer = life.document(text)
+            if "id" in answer:
+                times[answer["id"]].append(at)
+        for at, text in life.all("request"):
+            name = life.document(text)["id"]
+            within = STATUS_NS if name == "status" else ANSWER_NS
+            if times[name] and at <= times[name][0] <= at + within:
+                times[name].popleft()
+            elif at + within < life.end_ns:
+                return [f"answers: none within {within / S:.0f} s to {text[:80]} of {at / S:.3f} s"]
+        return []
+
+    @staticmethod
+    def _totals(life):
+        """What was counted since the daemon started does not become less, but for what was lost and arrives late."""
+        before = {}
+        for at, status in life.statuses:
+            total = status["total"]
+            now = {f"{group}.{name}": total[group][name] for group, name in GROWING}
+            less = [name for name, count in before.items() if now[name] < count]
+            if less:
+                return [f"ledger: {less} of the total became less at {at / S:.3f} s"]
+            before = now
+        return []
+
     def _reception(self, life, datagrams):
         if life.exit != 0 or not life.all("terminate"):
             return []
@@ -78,13 +124,14 @@ class Checks:
                     f"dropped by the kernel {counted['dropped_kernel']}"]
         return []
 
-    def _runs(self, life, datagrams, story, outcome):
+    def _runs(self, life, arrived, story, outcome):
         found = []
-        arrived = self.convert.singles([d for _, d in datagrams if reference.well_formed(d, self.boards)])
         for at, text in life.all("request"):
-            call = json.loads(text)
+            call = life.document(text)
             if call["method"] == "start":
                 name = call["params"]["run"]
                 run = RunChecks(name, os.path.join(outcome.directory, "data", name), life, story, at)
                 found += run.failures(self.identities, arrived)
+                found += calibration.failures(run, life, at, self.calibrations)
+                found += recovery.failures(run, self.petlm)
         return found

@@ -5,7 +5,7 @@ from units import MS, S
 
 def lasts_ns(event):
     """How long a fault acts by itself."""
-    if event.what == "silence":
+    if event.what in ("silence", "flood"):
         return event.number(1) * MS
     if event.what in ("disk_full", "disk_fails", "disk_slow"):
         return event.number(0) * MS

@@ -1,6 +1,6 @@
 """Plants defects in a copy of the sources, one at a time, and tells which of them the checks find.
 
-    tools/simulate --planted [NAME ...] [--seeds A-B] [--jobs N] [--minutes M]
+    tools/simulate --planted [NAME ...] [--seeds A-B] [--jobs N] [--minutes M] [--bin DIR]
 
 NAME: a defect, or a list of them (tests/simulation/planted); without names all are planted. What has been found is written to the
 results as it comes, and not done again: a run that was interrupted goes on where it ended. Exit status: 0 if at least 95 % are
@@ -9,6 +9,7 @@ found, 1 if not, or if a defect does not fit the sources or does not compile; 2 
 
 import argparse
 import concurrent.futures
+import filecmp
 import json
 import multiprocessing
 import multiprocessing.util
@@ -29,6 +30,8 @@ TOO_FEW, UNFINISHED = 1, 2
 ENOUGH = 0.95
 LENGTH_MS = 60000
 FIRST_BLOCK, BLOCK, FIRST_STORIES = 4, 20, 40  # stories that a job plays in a row: few at first, since most are found at once
+# What stories need, besides a daemon with a defect.
+SOUND = ["petacqd", "petcal", "petlm", "simulation"]
 TEST_SECONDS = 900  # of CPU for the tests of a program
 FAILED_TEST = re.compile(r'<TestCase name="([^"]*)"')
 
@@ -109,16 +112,24 @@ class Programs:
     def of(self, defect):
         return os.path.join(self.directory, f"{defect.name}-{defect.digest}")
 
-    def keep_sound(self, build, targets):
+    def keep_sound(self, build):
+        """Programs with a defect stay as long as the sound ones are the same."""
+        files = [os.path.join("lib", "libsimulation.so") if name == "simulation" else os.path.join("bin", name) for name in SOUND]
+        if all(self._same(os.path.join(build, file), os.path.join(self.sound, file)) for file in files):
+            return
         shutil.rmtree(self.directory, ignore_errors=True)
-        for target in targets:
-            path = os.path.join("lib", "libsimulation.so") if target == "simulation" else os.path.join("bin", target)
-            self._copy(os.path.join(build, path), os.path.join(self.sound, path))
+        for file in files:
+            self._copy(os.path.join(build, file), os.path.join(self.sound, file))
+
+    @staticmethod
+    def _same(path, other):
+        return os.path.exists(other) and filecmp.cmp(path, other, shallow=False)
 
     def keep(self, defect, build, target):
         home = self.of(defect)
         self.drop(defect)
-        shutil.copytree(self.sound, home, symlinks=True, copy_function=os.link)
+        if os.path.exists(self.sound):
+            shutil.copytree(self.sound, home, copy_function=os.link)
         self._copy(os.path.join(build, "bin", target), os.path.join(home, "bin", target))
 
     def drop(self, defect):
@@ -274,23 +285,19 @@ class Finder:
                 builder.join()
 
     def _make_sound(self, tree, defects):
+        """The programs without a defect, and all that the others have in common with them."""
         tree.take_sources()
         tree.configure()
-        targets = sorted({"petacqd", "petcal", "simulation"} | {self.target(defect) for defect in defects})
+        targets = sorted({self.target(defect) for defect in defects} - {"petacqd"})
+        stories = any(defect.found_by == ("stories",) for defect in defects)
         begin = time.monotonic()
-        if why := tree.make(targets):
+        if stories and not self.options.bin:
+            targets += SOUND
+        if targets and (why := tree.make(targets)):
             raise SystemExit(f"simulate: the sources do not compile: {why}")
         print(f"built without a defect in {time.monotonic() - begin:.0f} s", flush=True)
-        # Programs with a defect stay as long as the sound ones are the same.
-        with open(os.path.join(tree.build, "bin", "petacqd"), "rb") as new:
-            try:
-                with open(os.path.join(self.programs.sound, "bin", "petacqd"), "rb") as old:
-                    same = old.read() == new.read()
-            except OSError:
-                same = False
-        if not same or not all(os.path.exists(os.path.join(self.programs.sound, "bin", target))
-                               for target in targets if target != "simulation"):
-            self.programs.keep_sound(tree.build, targets)
+        if stories:
+            self.programs.keep_sound(os.path.dirname(os.path.abspath(self.options.bin)) if self.options.bin else tree.build)
 
     def _build(self, tree, todo, fresh):
         try:
@@ -416,6 +423,7 @@ def parse(arguments):
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="stories at a time, and compilers (default: one for each core)")
     parser.add_argument("--builds", type=int, default=1, help="build directories (default: 1)")
     parser.add_argument("--minutes", type=float, help="begins nothing after this time")
+    parser.add_argument("--bin", metavar="DIR", help="programs without a defect, of these sources (default: they are built, too)")
     parser.add_argument("--work", default=os.path.join(simulate.SOURCE, "build", "planted"), metavar="DIR",
                         help="where the sources are copied and built (default: build/planted)")
     parser.add_argument("--results", metavar="FILE", help="what has been found (default: results.jsonl there)")

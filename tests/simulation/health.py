@@ -12,6 +12,8 @@ SETTLED_NS = 4 * S
 NEVER = {"pipeline_failed", "stage_stalled", "run_failed", "start_delayed", "ledger_series_incomplete"}
 CLOCK_CODES = {"source_restarted", "source_jumping", "source_lagging", "source_leading", "source_stepped_back", "time_jumps",
                "late_frames", "source_clock", "sources_behind", "source_silent"}
+# What is named when datagrams are dropped, or the cause that hides it.
+DROPS = {"kernel_drops", "no_free_batch", "stage_stalled", "disk_slow", "seconds_slow"}
 
 
 def expected_codes(what, words):
@@ -21,9 +23,11 @@ def expected_codes(what, words):
     if what == "strangers":
         return {"unknown_source", "malformed_datagrams"}
     if what == "reset" and words[0] != "all":
-        return CLOCK_CODES
+        return {"source_restarted"}
     if what == "step_us" and words[0] != "all" and abs(int(words[1])) >= 1_000_000:
         return CLOCK_CODES
+    if what == "step_us" and words[0] != "all" and int(words[1]) == -500_000:
+        return {"source_stepped_back"}
     if what == "lose" and words[1] in ("2", "5"):
         return {"datagrams_lost"}
     if what == "double" and words[1] in ("2", "5"):
@@ -36,13 +40,30 @@ def expected_codes(what, words):
 def happens_alone(event, story):
     """Faults that act at the same time may hide each other."""
     begin, end = event.ms * MS - HEALTH_NS, event.ms * MS + HEALTH_NS
-    return not any(other != event and other.what != "request" and other.ms * MS <= end and other.ms * MS + lasts_ns(other) >= begin
+    return not any(other != event and other.what not in ("request", "calibration") and other.ms * MS <= end and other.ms * MS + lasts_ns(other) >= begin
                    for other in story.events)
 
 
+def unnamed_drops(life, seen):
+    """Datagrams that kernel or daemon dropped are named, or what made it drop them."""
+    before = 0
+    for at, status in life.statuses:
+        counted = status["total"]["datagrams"]
+        dropped = counted["dropped_kernel"] + counted["dropped_no_buffer"]
+        if dropped > before and at < life.end_ns - HEALTH_NS and not named_at(seen, at) & DROPS:
+            return [f"health: {dropped - before} dropped datagrams at {at / S:.3f} s are not named within {HEALTH_NS / S:.0f} s"]
+        before = dropped
+    return []
+
+
+def named_at(seen, ns):
+    """From this time on, while health has time to name it."""
+    return set().union(*(codes for t, codes in seen if ns <= t <= ns + HEALTH_NS))
+
+
 def failures(life, story):
-    found = []
     seen = [(at, {reason["code"] for reason in status["health"]["reasons"]}) for at, status in life.statuses]
+    found = unnamed_drops(life, seen)
     if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_slow"):
         wrong = [(at, codes & NEVER) for at, codes in seen if codes & NEVER]
         found += [f"health: {sorted(codes)} at {at / S:.3f} s" for at, codes in wrong[:1]]
@@ -55,7 +76,7 @@ def failures(life, story):
             late = {code for t, seen_then in seen if t > at + GONE_NS for code in seen_then & codes}
             if late and not any(e.what in ("strangers", "corrupt") and e != event for e in story.events):
                 found.append(f"health: {event} is still named {GONE_NS / S:.0f} s later: {sorted(late)}")
-        named = set().union(*(codes for t, codes in seen if at <= t <= at + HEALTH_NS))
+        named = named_at(seen, at)
         if not named & codes:
             found.append(f"health: {event} is not named within {HEALTH_NS / S:.0f} s: {sorted(named)}")
     return found

@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 
+from story import CALIBRATIONS, DELAYEDS, GAMMAS
+
 KILLED, POWER_CUT, STANDSTILL = 90, 91, 92
 EPOCH_NS = 10**12  # the virtual clock when a story begins
 RESTART_NS = 10**9  # from the end of a daemon to the start of the next
@@ -16,6 +18,8 @@ RESTART_NS = 10**9  # from the end of a daemon to the start of the next
 IDLE_S, MOST_CPU_S = 60, 300
 MAX_LIVES = 20
 WINDOW_TICKS, LOWER_KEV, UPPER_KEV = 400, 350, 650
+DELAY_TICKS = 10000  # world.cpp knows it, too
+GAMMA = {"lower_keV": 655, "upper_keV": 1200, "before_ticks": 150, "after_ticks": 300, "delay_ticks": 20000}
 SYNC_INTERVAL_MS = 1000
 # Small, so that what the daemon does for each module costs little. board.cpp knows these numbers, too.
 SCANNER = {
@@ -41,11 +45,18 @@ class Life:
     events: list = dataclasses.field(default_factory=list)  # (ns, what, text)
     log: str = ""
     why: str = ""  # of a standstill
+    documents: dict = dataclasses.field(default_factory=dict)
 
     @functools.cached_property
     def statuses(self):
         """(ns, document) of each answer to the simulation's own requests."""
-        return [(at, json.loads(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
+        return [(at, self.document(text)["result"]) for at, text in self.all("answer") if '"id":"status"' in text]
+
+    def document(self, text):
+        """The text of a request or an answer, parsed."""
+        if text not in self.documents:
+            self.documents[text] = json.loads(text)
+        return self.documents[text]
 
     def all(self, what):
         return [(at, text) for at, kind, text in self.events if kind == what]
@@ -69,41 +80,31 @@ def cpu_s(pid):
 
 
 class Lives:
-    """The program under libsimulation.so, which plays lives of the daemon in one directory (preload/lives.cpp)."""
+    """The program under libsimulation.so, which plays lives of the daemon (preload/lives.cpp)."""
 
     # The daemon sees the same cores on every host; hwloc need not look at its devices.
     ENVIRONMENT = {"PATH": "/usr/bin:/bin", "TZ": "UTC", "HWLOC_SYNTHETIC": "core:4 pu:1", "HWLOC_PLUGINS_PATH": "/nonexistent",
                    "LD_BIND_NOW": "1"}
 
-    def __init__(self, program, library, directory):
-        self.log = directory + ".log"
-        with open(self.log, "ab") as log:
-            # Without randomised addresses: they decide where hash tables put things.
-            self.process = subprocess.Popen(["setarch", "-R", "env", f"LD_PRELOAD={library}", program, "--config",
-                                             os.path.join(directory, "petacqd.json")],
-                                            env=self.ENVIRONMENT | {"PETACQ_SIMULATION": directory}, stdin=subprocess.PIPE,
-                                            stdout=subprocess.PIPE, stderr=log, bufsize=0)
+    def __init__(self, program, library):
+        # Without randomised addresses: they decide where hash tables put things.
+        self.process = subprocess.Popen(["setarch", "-R", "env", f"LD_PRELOAD={library}", program], env=self.ENVIRONMENT,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def close(self):
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
-    def text(self):
-        """The log of the latest life."""
-        with open(self.log, encoding="utf-8", errors="replace") as file:
-            return file.read()
-
     def _number(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.process.args[4]} does not play lives: exit status {self.process.wait()}: {self.text()}")
+            raise RuntimeError(f"{self.process.args[-1]} does not play lives: exit status {self.process.wait()}")
         return int(line)
 
-    def play(self, number, from_ns, swallow):
+    def play(self, number, from_ns, directory, fault):
         """(exit status as of subprocess, why it stands still)"""
-        os.truncate(self.log, 0)
-        self.process.stdin.write(f"{number} {from_ns} {int(swallow)}\n".encode())
+        self.process.stdin.write(f"{number} {from_ns} {directory} {fault}\n".encode())
         pid, before = self._number(), -1.0
         while not select.select([self.process.stdout], [], [], IDLE_S)[0]:
             now = cpu_s(pid)
@@ -122,56 +123,62 @@ class Bench:
 
     def __init__(self, binaries, source, work):
         self.source, self.work = source, work
-        self.petacqd, self.library = os.path.join(binaries, "petacqd"), os.path.join(binaries, os.pardir, "lib", "libsimulation.so")
-        self.lives = {}  # by directory
+        self.lives = Lives(os.path.join(binaries, "petacqd"), os.path.join(binaries, os.pardir, "lib", "libsimulation.so"))
+        self.petlm = os.path.join(binaries, "petlm")
         self.scanner = os.path.join(work, "scanner.json")
         with open(self.scanner, "w", encoding="utf-8") as file:
             json.dump(SCANNER, file)
-        self.calibration = os.path.join(work, "calibration.h5")
-        subprocess.run([os.path.join(binaries, "petcal"), "make", "--scanner", self.scanner, "--output", self.calibration,
-                        "--bins", "1"], check=True, capture_output=True)
+        self.calibrations = [os.path.join(work, f"calibration-{number}.h5") for number in range(CALIBRATIONS)]
+        for seed, calibration in enumerate(self.calibrations, 1):
+            subprocess.run([os.path.join(binaries, "petcal"), "make", "--scanner", self.scanner, "--output", calibration,
+                            "--bins", "1", "--seed", str(seed), "--time-offset-ticks", str(20 * (seed - 1))],
+                           check=True, capture_output=True)
 
     def close(self):
-        for lives in self.lives.values():
-            lives.close()
+        self.lives.close()
 
-    def configuration(self, directory):
+    def configuration(self, directory, settings):
+        gammas = GAMMAS[settings["gammas"]]
         return {
-            "scanner": self.scanner, "calibration": self.calibration, "data_dir": os.path.join(directory, "data"),
+            "scanner": self.scanner, "calibration": os.path.join(directory, "calibration.h5"),
+            "data_dir": os.path.join(directory, "data"),
             "control": {"socket": os.path.join(directory, "control.sock")}, "http": {"listen": ""},
-            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}] * 2, "batch_bytes": 131072, "batch_count": 32,
+            "receive": {"sockets": [{"address": "127.0.0.1", "port": 0}] * settings["sockets"], "batch_bytes": 131072,
+                        "batch_count": 16 * max(2, settings["sockets"]),
                         "lock_memory": False, "flush_interval_ms": 50, "gro": False, "receive_buffer_bytes": 262144},
             "pipeline": {"backend": "cpu", "threads": 2, "slice_frames": 4000, "slice_interval_ms": 100},
-            "listmode": {"block_bytes": 4096, "sync_interval_ms": SYNC_INTERVAL_MS, "queue_blocks": 16, "write_singles": True},
-            "coincidence": {"window_ticks": WINDOW_TICKS, "delay_ticks": 10000},
+            "listmode": {"block_bytes": 4096, "sync_interval_ms": SYNC_INTERVAL_MS, "queue_blocks": 16, "write_singles": True,
+                         "write_raw": settings["capture"] != 0},
+            "spectra": {"enabled": settings["spectra"] != 0},
+            "coincidence": {"window_ticks": WINDOW_TICKS, "delay_ticks": DELAY_TICKS, "delayeds": DELAYEDS[settings["delayeds"]]},
             "energy": {"lower_keV": LOWER_KEV, "upper_keV": UPPER_KEV},
-        }
+        } | ({"gammas": GAMMA | {"policy": gammas}} if gammas else {})
 
-    def play(self, story, directory, swallow=False):
+    def play(self, story, directory, fault=""):
         """The directory is emptied first. Its path must always have the same length: paths stand in files, and sizes of
-        writes in the trace."""
+        writes in the trace. `fault`: what the library plants (preload/lives.cpp)."""
         shutil.rmtree(directory, ignore_errors=True)
         os.makedirs(os.path.join(directory, "data"))
         with open(os.path.join(directory, "story"), "w", encoding="ascii") as file:
             file.write(str(story))
         with open(os.path.join(directory, "petacqd.json"), "w", encoding="utf-8") as file:
-            json.dump(self.configuration(directory), file)
-        if directory not in self.lives:
-            self.lives[directory] = Lives(self.petacqd, self.library, directory)
+            json.dump(self.configuration(directory, story.settings), file)
+        os.symlink("../" + os.path.basename(self.calibrations[0]), os.path.join(directory, "calibration.h5"))
         lives, from_ns = [], 0
         length_ns = story.settings["length_ms"] * 10**6
         while not lives or from_ns < length_ns - 2 * RESTART_NS and len(lives) < MAX_LIVES:
-            life = self._live(directory, len(lives), from_ns, swallow)
+            life = self._live(directory, len(lives), from_ns, fault)
             lives.append(life)
             if life.exit == STANDSTILL:
                 break
             from_ns = max(life.end_ns, from_ns) + RESTART_NS
         return Outcome(directory, lives)
 
-    def _live(self, directory, number, from_ns, swallow):
+    def _live(self, directory, number, from_ns, fault):
         life = Life(from_ns)
-        life.exit, life.why = self.lives[directory].play(number, from_ns, swallow)
-        life.log = self.lives[directory].text()
+        life.exit, life.why = self.lives.play(number, from_ns, directory, fault)
+        with open(os.path.join(directory, "log"), encoding="utf-8", errors="replace") as file:
+            life.log = file.read()
         self._read_events(life, directory, number)
         return life
 

@@ -1,11 +1,8 @@
 """What counters, watermark and answers of a daemon must be, from what arrived and was asked."""
 
-import json
-
 import numpy as np
 
 from disturbance import lasts_ns
-from play import POWER_CUT, KILLED, SCANNER
 from units import MS, S
 
 HEADER, FRAME, TIME = 16, 16, slice(2, 10)
@@ -14,10 +11,11 @@ MAX_DISORDER = 10 * MS * TICKS_PER_NS  # ticks; the configuration's default, as 
 TIMEOUT_NS = 500 * MS
 # What moves clocks, or makes times that are wrong.
 CLOCK_FAULTS = ("reset", "step_us", "corrupt", "drift_ppm")
+# After these, what arrives is used as before.
+HARMLESS = ("request", "drift_ppm", "lose", "double", "delay")
 # A status tells of a moment shortly before it is read.
 SNAPSHOT_NS = 700 * MS
 SETTLED_NS = 8 * S
-ANSWER_NS = 12 * S
 INTERNAL_ERROR = -32603
 
 
@@ -51,29 +49,22 @@ def failures(life, story, datagrams):
     events = [event for event in story.events if event.ms * MS < life.end_ns]
     arrivals = Arrivals(datagrams)
     clocks_right = not any(event.what in CLOCK_FAULTS for event in events)
-    checks = [_answers(life, events), _states(life, events), _works(life, events, arrivals)]
+    checks = [_answers(life), _states(life, events), _works(life, events, arrivals)]
     if clocks_right:
-        checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards), _numbers(life, arrivals, boards)]
+        checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards)]
+    if not any(event.what == "corrupt" for event in events):
+        checks.append(_numbers(life, story, arrivals, boards))
+    checks.append(_strays(life))
     if not any(event.what in ("reset", "step_us", "drift_ppm") for event in events):
-        checks.append(_clocks(life))
+        checks += [_clocks(life), _jumping(life, events)]
     return [text for check in checks for text in check]
 
 
-def _answers(life, events):
-    """Each request is answered once, and none is abandoned."""
-    answered = {}
-    for _, text in life.all("answer"):
-        answer = json.loads(text)
-        if answer.get("id") != "status":
-            answered.setdefault(answer.get("id"), []).append(answer)
-    for at, text in life.all("request"):
-        call = json.loads(text)
-        got = answered.get(call["id"], [])
-        if len(got) > 1 or any(answer.get("error", {}).get("code") == INTERNAL_ERROR for answer in got):
-            yield f"answers: {text}: {got}"
-        slow = any(event.what.startswith("disk") for event in events)
-        if call["id"] != "status" and not got and not slow and life.end_ns - at > ANSWER_NS:
-            yield f"answers: {text} at {at / S:.3f} s is not answered"
+def _answers(life):
+    """No request is abandoned."""
+    for at, text in life.all("answer"):
+        if life.document(text).get("error", {}).get("code") == INTERNAL_ERROR:
+            yield f"answers: {text} at {at / S:.3f} s"
 
 
 def _states(life, events):
@@ -86,15 +77,15 @@ def _states(life, events):
             since = None
             continue
         since = since or at
-        slow = [event for event in events if event.what.startswith("disk") and event.ms * MS + lasts_ns(event) + 6 * S > since]
-        if at - since > 7 * S and not slow:
+        slow_until = max([event.ms * MS + lasts_ns(event) for event in events if event.what.startswith("disk")], default=0)
+        if at - max(since, slow_until) > 7 * S:
             yield f"states: the daemon is {status['state']} from {since / S:.3f} to {at / S:.3f} s"
             return
     gone = {}
     for at, kind, text in life.events:
         if kind != "answer":
             continue
-        answer = json.loads(text)
+        answer = life.document(text)
         result = answer.get("result", {})
         if answer.get("id") == "status":
             run = result["run"] and result["run"]["id"]
@@ -110,13 +101,10 @@ def _works(life, events, arrivals):
     alone = {event.words[0] for event in events if event.what in ("reset", "step_us") and event.words[0] != "all"}
     if len(alone) > 1 or any(event.what == "corrupt" for event in events):
         return
-    ends = [event.ms * MS + min(lasts_ns(event), 60 * S) for event in events if event.what not in ("request", "drift_ppm", "off", "lose", "double",
-                                                                                               "delay")]
-    ends += [event.ms * MS for event in events if event.what == "off"]
+    # When each disturbance began, and when it was over.
+    disturbed = [(event.ms * MS, event.ms * MS + (0 if event.what == "off" else lasts_ns(event))) for event in events if event.what not in HARMLESS]
     for (begin, before), (end, now) in zip(life.statuses, life.statuses[1:]):
-        if begin < life.begin_ns + SETTLED_NS or any(begin - SETTLED_NS < at and event_begin < end for at, event_begin in
-                                                     zip(ends, [e.ms * MS for e in events if e.what not in
-                                                                ("request", "drift_ppm", "lose", "double", "delay")])):
+        if begin < life.begin_ns + SETTLED_NS or any(since < end and until + SETTLED_NS > begin for since, until in disturbed):
             continue
         inside = (arrivals.at > begin) & (arrivals.at < end - SNAPSHOT_NS)
         came = int(arrivals.frames[inside].sum())
@@ -177,7 +165,8 @@ def _late(life, arrivals, boards):
     if not len(arrivals.at) or not life.statuses:
         return
     progress, heard, _ = _progress(arrivals, boards)
-    waited = arrivals.at - heard < TIMEOUT_NS
+    # A board that has not been heard yet is waited for, too.
+    waited = (arrivals.at - heard < TIMEOUT_NS) | ((heard < 0) & (arrivals.at < arrivals.at[0] + TIMEOUT_NS - 60 * MS))
     threshold = np.where(waited, progress, np.int64(2**62)).min(axis=0) - MAX_DISORDER
     # As of before the datagram came.
     allowed = int(arrivals.frames[1:][arrivals.first[1:] < threshold[:-1]].sum())
@@ -195,7 +184,38 @@ def _clocks(life):
             return
 
 
-def _numbers(life, arrivals, boards):
+def _jumping(life, events):
+    """A wrong time now and then is over with the next datagram."""
+    if any(event.what == "corrupt" and 0 < event.number(1) < 20 for event in events):
+        return
+    row = {}
+    for at, status in life.statuses:
+        jumping = {source["id"] for source in status["sources"] if source["state"] == "jumping"}
+        row = {board: row.get(board, 0) + 1 for board in jumping}
+        if any(count >= 4 for count in row.values()):
+            yield f"clocks: {row} statuses in a row until {at / S:.3f} s call a board jumping that sends few wrong times"
+            return
+
+
+def _strays(life):
+    """Few datagrams have a number that is far from the others."""
+    for at, status in life.statuses[-1:]:
+        counted = status["total"]["datagrams"]
+        if counted["stray"] > 20 + counted["accepted"] / 10:
+            yield f"numbers: {counted['stray']} strays among {counted['accepted']} datagrams at {at / S:.3f} s"
+
+
+def _epochs(arrivals, board, resets):
+    """The numbers of a board between its resets, as they came. None if it is not clear where a reset was."""
+    mine = arrivals.all_source == board
+    at, numbers = arrivals.all_at[mine], arrivals.number[mine]
+    cuts = np.searchsorted(at, [ns for ns in resets if len(at) and ns > at[0]])
+    epochs = np.split(numbers, cuts)
+    # Soon after its beginning, a stream that begins again looks like one out of order.
+    return None if any(len(epoch) < 200 for epoch in epochs[:-1]) else epochs
+
+
+def _numbers(life, story, arrivals, boards):
     """Copies, losses and what is out of order, by the numbers of the datagrams; and nothing stays undecided."""
     last = life.statuses[-1:]
     if life.exit != 0 or not life.all("terminate") or not last or len(arrivals.all_at) and arrivals.all_at[-1] > last[0][0] - 1400 * MS:
@@ -204,21 +224,36 @@ def _numbers(life, arrivals, boards):
     counted = total["datagrams"]
     if counted["dropped_kernel"] or counted["dropped_no_buffer"] or counted["discarded_backlog"]:
         return
-    expected = dict.fromkeys(("duplicate", "lost", "reordered", "accepted", "repeated", "stray", "restarted"), 0)
+    events = [event for event in story.events if event.ms * MS < life.end_ns]
+    resets = [event for event in events if event.what == "reset"]
+    # One without frames may be the same as one from before a reset.
+    if resets and (any(event.what == "delay" for event in events) or len(arrivals.at) < len(arrivals.all_at)):
+        return
+    expected = dict.fromkeys(("duplicate", "lost", "reordered", "accepted", "repeated"), 0)
     for board in boards:
-        came = arrivals.number[arrivals.all_source == board]
-        numbers, at = np.unique(came, return_index=True)
-        if not len(numbers):
-            continue
-        expected["duplicate"] += len(came) - len(numbers)
-        expected["lost"] += int(numbers[-1] - numbers[0]) + 1 - len(numbers)
-        in_order = numbers[np.argsort(at)]
-        expected["reordered"] += int((in_order < np.maximum.accumulate(in_order)).sum())
-        expected["accepted"] += len(numbers)
-        if sources[board]["datagrams"] != len(numbers):
-            yield f"numbers: {sources[board]['datagrams']} datagrams of board {board}, {len(numbers)} came"
+        epochs = _epochs(arrivals, board, [event.ms * MS for event in resets if event.words[0] in (str(board), board, "all")])
+        if epochs is None:
+            return
+        accepted = 0
+        for came in epochs:
+            numbers, at = np.unique(came, return_index=True)
+            if not len(numbers):
+                continue
+            expected["duplicate"] += len(came) - len(numbers)
+            expected["lost"] += int(numbers[-1] - numbers[0]) + 1 - len(numbers)
+            in_order = numbers[np.argsort(at)]
+            expected["reordered"] += int((in_order < np.maximum.accumulate(in_order)).sum())
+            accepted += len(numbers)
+        expected["accepted"] += accepted
+        if sources[board]["datagrams"] != accepted:
+            yield f"numbers: {sources[board]['datagrams']} datagrams of board {board}, {accepted} came"
     wrong = {name: (counted[name], count) for name, count in expected.items() if counted[name] != count}
     if wrong:
         yield f"numbers: (counted, expected): {wrong}"
-    if total["singles"]["pending_at_end"] or total["frames"]["time_jump"]:
+    if not resets and (counted["stray"] or counted["restarted"]):
+        yield f"numbers: {counted['stray']} strays, {counted['restarted']} restarts, and no board was reset"
+    if any(event.what in CLOCK_FAULTS for event in events):
+        return
+    # The last gammas wait for pairs behind them.
+    if total["singles"]["pending_at_end"] and not story.settings["gammas"] or total["frames"]["time_jump"]:
         yield f"numbers: {total['singles']['pending_at_end']} singles wait after the end, {total['frames']['time_jump']} frames are jumps"

@@ -1,6 +1,5 @@
-"""One run of a simulation: its ledger, its files, and its records against what arrived."""
+"""One run of a simulation: its ledger and its files, and what of them survives a power cut."""
 
-import collections
 import json
 import os
 import re
@@ -15,10 +14,13 @@ import reference
 import run_promises
 from disturbance import disturbed
 from play import KILLED, POWER_CUT, SYNC_INTERVAL_MS
+from record_checks import RecordChecks
 from units import MS
 
-# From handing a record over to having it on the disk: a sync may just have begun, and the one after it takes its time.
-SYNC_SLACK_NS = 500 * MS
+# What a write and a sync take, beyond the interval (docs/reference/list-mode-format.md, "Crashes and full disks").
+SYNC_SLACK_NS = 50 * MS
+# Where the status counts the records of a kind.
+COUNTED = {"coincidences": "pairs", "singles": "saved_singles", "triples": "triples", "tags": "tags"}
 IDENTITY = re.compile(r"<!-- generated: identities (\w+) -->\n```\n(.*?)```", re.DOTALL)
 
 
@@ -61,22 +63,6 @@ def records_of(path):
     return np.concatenate(parts) if parts else np.empty(0, file.dtype)
 
 
-def keys(singles):
-    """A number for each single: equal ones have the same, and others, but for one in 2^64, have not."""
-    energy, odd = np.ascontiguousarray(singles["energy"]).view("u4"), np.uint64(0x9E3779B97F4A7C15)
-    rest = (singles["crystal"].astype("u8") << np.uint64(32) | energy) * odd
-    return (singles["time"] ^ rest ^ rest >> np.uint64(29)) * odd
-
-
-def not_in(these, those):
-    """How many of these singles are not among those, each as often as it is there."""
-    (these, count), (those, there) = (np.unique(keys(s), return_counts=True) for s in (these, those))
-    if not len(those):
-        return int(count.sum())
-    at = np.minimum(np.searchsorted(those, these), len(those) - 1)
-    return int(np.maximum(count - np.where(those[at] == these, there[at], 0), 0).sum())
-
-
 def read_description(directory):
     """run.json; None if there is none that can be read."""
     try:
@@ -91,45 +77,73 @@ class RunChecks:
         self.name, self.directory, self.life, self.story = name, directory, life, story
         self.description = read_description(directory)
         self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
-        self.whole = life.exit not in (KILLED, POWER_CUT) and not self.disk_faults
+        self.ended = self.description is not None and self.description["state"] not in ("running", "interrupted")
+        self.whole = (self.ended or life.exit not in (KILLED, POWER_CUT)) and not self.disk_faults
+        self.kinds = [kind for kind in COUNTED if kind != "triples" or story.settings["gammas"]]
+        # A run that ends while it waits for its start leaves nothing.
+        self.statuses = [(at, status) for at, status in life.statuses
+                         if status["run"] and status["run"]["id"] == name and not status["run"]["waiting"]]
         self.asked_ns = asked_ns
         self.found = []
 
     def failures(self, identities, arrived):
-        """`arrived`: the singles of all that arrived in the life of the daemon."""
-        written = self._written_before(self.life.end_ns - SYNC_INTERVAL_MS * MS - SYNC_SLACK_NS)
+        """`arrived`: of the life of the daemon."""
+        written = self.promised()
         if not os.path.isdir(self.directory):
-            if any(written.values()):
-                self._fail("power", f"it is not there, though {written} had been written")
+            if any(written.values()) or self._told_finished():
+                self.fail("power", f"it is not there, though {written} had to be")
             return self.found
-        files = {kind: self._records(kind, bool(written.get(kind))) for kind in ("coincidences", "singles")}
-        self._check_written(files, written)
+        files = {kind: self._records(kind, bool(written.get(kind))) for kind in self.kinds}
+        packets = self._packets(bool(written.get("capture")))
+        self._check_written({**files, "capture": packets}, written)
         self._check_description(identities)
-        self._check_ended(files)
-        if not self.found and all(records is not None for records in files.values()):
-            self._check_singles(files["singles"], arrived)
-            self._check_prompts(files["coincidences"], files["singles"])
+        self._check_ended(files, arrived)
+        if packets and self.life.exit == POWER_CUT and not self.ended:
+            packets = packets[: written.get("capture", 0)]  # what was not synced may be there in part
+        if not self.found and all(records is not None for kind, records in files.items() if kind != "tags"):
+            RecordChecks(self, files, packets, arrived).check()
         return self.found
 
-    def _fail(self, check, what):
+    def fail(self, check, what):
         self.found.append(f"{check}: run {self.name}: {what}")
 
-    def _written_before(self, ns):
-        """Records that a status until then said were written."""
+    def promised(self):
+        """What must be on the disk at the end: written an interval before it, or found two before it."""
+        long_ago = self.life.end_ns - SYNC_INTERVAL_MS * MS - SYNC_SLACK_NS
+        written, found = self._counted("written", until_ns=long_ago), self._counted("in_queue", until_ns=long_ago - SYNC_INTERVAL_MS * MS)
+        return {kind: max(count, found.get(kind, 0)) for kind, count in written.items()}
+
+    def _counted(self, where, until_ns):
+        """Records, and datagrams of the capture, that a status until then said were written, or also those that waited to be."""
         counts = {}
-        for at, status in self.life.statuses:
-            if at <= ns and status["run"] and status["run"]["id"] == self.name:
-                counts = {"coincidences": status["ledger"]["pairs"]["written"],
-                          "singles": status["ledger"]["saved_singles"]["written"]}
+        for at, status in self.statuses:
+            if at <= until_ns:
+                sections = {kind: status["ledger"][COUNTED[kind]] for kind in self.kinds}
+                counts |= {kind: s["written"] + (s["in_queue"] if where == "in_queue" else 0) for kind, s in sections.items()}
+                if status["run"]["capture"]:
+                    counts["capture"] = status["run"]["capture"]["datagrams_written"]
         return counts
+
+    def _told_finished(self):
+        """Whether the daemon said that the run is on disk, whole."""
+        answers = [self.life.document(text).get("result") for _, text in self.life.all("answer") if '"ledger_closed"' in text]
+        return any(a["run"] == self.name and a["failure"] is None and not a["reason"].endswith("before its start_ticks") for a in answers)
 
     def _records(self, kind, expected):
         try:
             return records_of(os.path.join(self.directory, f"{kind}.plm"))
         except Exception as error:  # whatever a reader says
             if self.life.exit != POWER_CUT or expected:  # otherwise not even a header had to be there
-                self._fail("files", f"{kind}.plm: {error}")
+                self.fail("files", f"{kind}.plm: {error}")
             return None
+
+    def _packets(self, expected):
+        path = os.path.join(self.directory, "raw.pcap")
+        if os.path.exists(path):
+            return reference.packets(path)
+        if self.story.settings["capture"] and (self.whole or expected):
+            self.fail("files", "raw.pcap is not there")
+        return None
 
     def _check_written(self, files, written):
         if self.disk_faults:
@@ -137,61 +151,31 @@ class RunChecks:
         for kind, count in written.items():
             there = 0 if files[kind] is None else len(files[kind])
             if there < count:
-                self._fail("power", f"{there} {kind}, though {count} had been written long before the end")
+                self.fail("power", f"{there} {kind}, though {count} had to be on the disk")
+
+    def _check_ended(self, files, arrived):
+        undisturbed = self.whole and self.life.exit == 0
+        texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
+        for text in [*texts, *run_promises.failures(self, arrived)]:
+            check, what = text.split(": ", 1)
+            self.fail(check, what)
 
     def _check_description(self, identities):
-        if self.description is None or self.description["state"] == "running":
-            if self.whole and self.life.exit == 0:
-                self._fail("files", "run.json is not that of a run that has ended")
+        if not self.ended:
+            if self._told_finished():
+                self.fail("power", "run.json is not that of a run that has ended, though the daemon said so")
+            elif self.whole and self.life.exit == 0:
+                self.fail("files", "run.json is not that of a run that has ended")
             return
         ledger = self.description["ledger"]
         for text in identities.broken(ledger):
-            self._fail("ledger", text)
-        told, final = self._written_before(self.life.end_ns).get("coincidences", 0), ledger["pairs"]["written"]
-        if told > final:
-            self._fail("ledger", f"the status told of {told} coincidences, the run has {final}")
-
-    def _check_ended(self, files):
-        ended = self.description is not None and self.description["state"] != "running"
-        texts = list(ended_run.failures(self.directory, self.description, files, self.whole)) if ended else []
-        for text in [*texts, *run_promises.failures(self)]:
-            check, what = text.split(": ", 1)
-            self._fail(check, what)
-
-    def _check_singles(self, singles, arrived):
-        extra = not_in(singles, arrived)
-        if extra:
-            self._fail("exact", f"{extra} of {len(singles)} singles are not what arrived")
-        if not self._counts_all():
-            return
-        inside = np.zeros(len(arrived), bool)
-        for start, stop in self.description["coverage"]["intervals"]:
-            inside |= (arrived["time"] >= start) & (arrived["time"] < stop)
-        missing = not_in(arrived[inside], singles)
-        if missing:
-            self._fail("complete", f"{missing} of {inside.sum()} hits are missing, and no counter says so")
-
-    def _counts_all(self):
-        """Whether each hit that arrived in its time is in the run."""
-        run = self.description
-        if run is None or run["state"] != "complete":
-            return False
-        # Times that are wrong do not tell to which run a hit belongs.
-        if any(event.what in ("reset", "step_us", "corrupt") for event in self.story.events):
-            return False
-        frames, datagrams = run["ledger"]["frames"], run["ledger"]["datagrams"]
-        without = [frames["late"], frames["time_jump"]]
-        without += [datagrams[name] for name in ("dropped_no_buffer", "dropped_kernel", "stray", "malformed", "repeated")]
-        return not any(without)
-
-    def _check_prompts(self, pairs, singles):
-        expected = reference.prompts(singles)
-        got = pairs[pairs["kind"] == 0][["time", "dt", "crystal_a", "crystal_b"]].tolist()
-        if not self.whole:
-            # Each file ends where it ends: what both hold must agree.
-            end = min(singles["time"][-1] if len(singles) else 0, got[-1][0] if got else 0)
-            expected, got = ([p for p in some if p[0] + 2 * reference.WINDOW_TICKS < end] for some in (expected, got))
-        if expected != got:
-            expected, got = collections.Counter(expected), collections.Counter(got)
-            lacks, has = sorted((expected - got).elements()), sorted((got - expected).elements())
-            self._fail("prompts", f"lacks {lacks[:3]}, has {has[:3]} ({got.total()} for {expected.total()})")
+            self.fail("ledger", text)
+        told = self._counted("written", until_ns=self.life.end_ns)
+        for kind in self.kinds:
+            final = ledger[COUNTED[kind]]["written"]
+            if told.get(kind, 0) > final:
+                self.fail("ledger", f"the status told of {told[kind]} {kind}, the run has {final}")
+        names = ["ledger.csv", "histograms.json"] + (["spectra.h5"] if self.story.settings["spectra"] else [])
+        missing = [name for name in names if not os.path.exists(os.path.join(self.directory, name))]
+        if missing and not self.disk_faults:
+            self.fail("files", f"{missing} are not there after the end of the run")

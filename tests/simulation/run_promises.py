@@ -1,7 +1,5 @@
 """What a run was asked for and what was told of it must hold."""
 
-import json
-
 from reception_checks import CLOCK_FAULTS, SETTLED_NS, TICKS_PER_NS
 from units import MS, S
 
@@ -11,29 +9,49 @@ NOT_QUIET = (*CLOCK_FAULTS, "off", "on", "silence", "burst", "lose", "delay", "s
 START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
 
 
-def failures(run):
-    """`run`: a RunChecks."""
+def failures(run, arrived):
+    """`run`: a RunChecks. `arrived`: of the life of the daemon."""
+    yield from _sync(run)
     if not run.disk_faults:
         yield from _power(run)
         yield from _times(run)
+        yield from _stop(run, arrived)
         yield from _written(run)
-
-
-def _seen(run):
-    return [(at, status) for at, status in run.life.statuses if status["run"] and status["run"]["id"] == run.name]
+        yield from _live(run)
 
 
 def _power(run):
-    """A run whose end was told stays ended, and its run.json can always be read."""
-    told = [at for at, text in run.life.all("answer") if '"ledger_closed"' in text and json.loads(text)["result"]["run"] == run.name]
-    seen = [at for at, _ in _seen(run)]
+    """run.json can always be read, and says when the data began."""
+    seen = [at for at, _ in run.statuses]
     if run.description is None:
         if seen:
             yield f"power: run.json cannot be read, though a status told of the run at {seen[0] / S:.3f} s"
-    elif told and run.description["state"] == "running":
-        yield f"power: run.json says running, though the end of the run was told at {told[0] / S:.3f} s"
-    elif len(seen) > 2 and "start_ticks" not in run.description and _seen(run)[1][1]["ledger"]["saved_singles"]["written"]:
+    elif len(seen) > 2 and "start_ticks" not in run.description and run.statuses[1][1]["ledger"]["saved_singles"]["written"]:
         yield "power: run.json does not say when the data of the run began"
+
+
+def _sync(run):
+    """A run is not complete if a sync of its records has failed."""
+    failed = [path for _, path in run.life.all("sync_failed") if f"/{run.name}/" in path and path.endswith(".plm")]
+    if failed and run.description is not None and run.description["state"] == "complete":
+        yield f"sync: the run is complete, though a sync of {failed[0]} failed"
+
+
+def _live(run):
+    """The share of the data that arrived is less where boards were silent, or datagrams lost."""
+    description, events = run.description, run.story.events
+    if description is None or description["state"] != "complete" or not description["coverage"]["intervals"]:
+        return
+    live, counted = description["coverage"]["loss"]["live"], description["ledger"]["datagrams"]
+    if live is None or any(event.what in CLOCK_FAULTS for event in events):
+        return
+    start, stop = (ticks / TICKS_PER_NS for ticks in (description["coverage"]["intervals"][0][0], description["coverage"]["intervals"][-1][1]))
+    silent = sum(event.number(1) * MS for event in events if event.what == "silence" and event.number(1) >= 3000
+                 and start + S < event.ms * MS and event.ms * MS + event.number(1) * MS < stop - S)
+    missing = silent / (stop - start) / run.story.settings["boards"]
+    missing += counted["lost"] / (counted["lost"] + counted["received"]) if 20 < counted["lost"] < 2**63 else 0
+    if live > 1 - missing / 3:
+        yield f"live: {live}, though {missing:.3f} of the data did not arrive"
 
 
 def _times(run):
@@ -46,6 +64,8 @@ def _times(run):
         return
     start, stop = intervals[0][0] / TICKS_PER_NS, intervals[-1][1] / TICKS_PER_NS
     asked, reason = description["asked"]["duration_s"], description["stop_reason"]
+    if description["asked"]["start_ticks"] is not None or description["asked"]["stop_ticks"] is not None:
+        return
     if not START_NS[0] < start - run.asked_ns < START_NS[1]:
         yield f"times: it was asked to start at {run.asked_ns / S:.3f} s, and starts at {start / S:.3f} s"
     if reason == "duration reached":
@@ -61,9 +81,23 @@ def _times(run):
         yield f"times: it stops by request, though its {asked} s were over"
 
 
+def _stop(run, arrived):
+    """A run that is stopped takes everything that had arrived."""
+    description = run.description
+    if description is None or description.get("stop_reason") != "stopped by operator":
+        return
+    if any(event.what in CLOCK_FAULTS or event.what == "burst" for event in run.story.events):
+        return
+    stop = min((at for at, text in run.life.all("request") if '"method":"stop"' in text and at > run.asked_ns), default=0)
+    at, last = arrived.ends
+    newest = last[at <= stop].max(initial=0)
+    if newest >= description["taken"]["stop_ticks"]:
+        yield f"times: it stops at {description['taken']['stop_ticks']} ticks, a frame of {newest} had arrived when it was asked to stop"
+
+
 def _written(run):
     """What one status says was found is written in the next."""
-    seen = _seen(run)
+    seen = run.statuses
     for (at, before), (then, now) in zip(seen, seen[1:]):
         if then - at < 1900 * MS:
             continue

@@ -36,27 +36,26 @@ from story import Story, draw
 class Simulator:
     """Plays stories in a directory of its own on a memory file system."""
 
-    def __init__(self, binaries, swallow=False):
+    def __init__(self, binaries):
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.work = tempfile.mkdtemp(prefix="petacq-simulation-", dir=memory)
         self.bench = Bench(os.path.abspath(binaries), SOURCE, self.work)
         self.checks = Checks(self.bench)
-        self.swallow = swallow
 
     def close(self):
         self.bench.close()
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def play(self, story):
-        """(outcome, failures)"""
-        outcome = self.bench.play(story, os.path.join(self.work, "run"), self.swallow)
+    def play(self, story, fault=""):
+        """(outcome, failures). `fault`: what the library plants, for tests of the checks."""
+        outcome = self.bench.play(story, os.path.join(self.work, "run"), fault)
         return outcome, self.checks.failures(story, outcome)
 
-    def shorten(self, story, failure):
+    def shorten(self, story, failure, fault=""):
         name = failure.split(":")[0]
 
         def still_fails(events):
-            return any(text.startswith(name + ":") for text in self.play(story.with_events(events))[1])
+            return any(text.startswith(name + ":") for text in self.play(story.with_events(events), fault)[1])
 
         return story.with_events(shorten(story.events, still_fails))
 

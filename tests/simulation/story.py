@@ -6,7 +6,23 @@ The text has a line `NAME NUMBER` for each setting and a line `MS EVENT WORD...`
 import dataclasses
 import json
 
-SETTINGS = ("seed", "length_ms", "boards", "decays_per_s", "send_ms", "status_ms")
+# With their defaults; None: a story must have it.
+SETTINGS = {
+    "seed": None, "length_ms": None, "boards": None, "decays_per_s": None, "send_ms": None, "status_ms": None,
+    "sockets": 2,
+    "gammas": 0,  # GAMMAS
+    "delayeds": 0,  # DELAYEDS
+    "capture": 0,  # 1: with a raw capture
+    "spectra": 0,  # 1: with the spectra of a run
+    # One of so many; 0: none.
+    "gamma_one_in": 0,  # decays emit a third photon, and of these another; at least 2
+    "echo_one_in": 0,  # decays are followed by another after the delay of the delayeds
+    "tag_one_in": 0,  # datagrams have a tag
+}
+GAMMAS = (None, "all", "only_one", "nearest")
+DELAYEDS = ("shifted_group", "delayed_window")
+CALIBRATIONS = 2
+TICKS_PER_MS = 64_000_000
 BOARDS = 4
 EVENTS_PER_MINUTE = 10
 QUIET_START_MS, QUIET_END_MS = 2000, 8000
@@ -71,10 +87,10 @@ class Story:
                 settings[words[0]] = int(words[1])
             else:
                 raise ValueError(f"expected MS EVENT WORD... or SETTING NUMBER, found: {line}")
-        missing = [name for name in SETTINGS if name not in settings]
+        missing = [name for name, default in SETTINGS.items() if default is None and name not in settings]
         if missing:
             raise ValueError(f"expected the settings {', '.join(SETTINGS)}, missing: {', '.join(missing)}")
-        return Story(settings, tuple(events))
+        return Story({**SETTINGS, **settings}, tuple(events))
 
 
 def request(method, number, **parameters):
@@ -82,6 +98,28 @@ def request(method, number, **parameters):
     if parameters:
         message["params"] = parameters
     return ("request", (json.dumps(message, separators=(",", ":")),))
+
+
+def draw_interval(random, at):
+    """What a start asks for; the boards' clocks show the time of the story unless something happens to them."""
+    begin = random.between(-100, 4000)
+    kind = random.below(3)
+    if kind == 0:
+        return {"duration_s": random.between(1, 9)}
+    if kind == 1:
+        return {"start_ticks": (at + begin) * TICKS_PER_MS}
+    return {"start_ticks": (at + begin) * TICKS_PER_MS, "stop_ticks": (at + begin + random.between(1, 9000)) * TICKS_PER_MS}
+
+
+def draw_switches(random, length_ms):
+    """Another calibration is put in place, and mostly the daemon is told."""
+    events = []
+    for number in range(random.one_of([0, 0, 1, 3])):
+        at = random.between(QUIET_START_MS, length_ms - QUIET_END_MS)
+        events.append(Event(at, "calibration", (random.below(CALIBRATIONS),)))
+        if random.below(5) != 0:
+            events.append(Event(at + random.one_of([0, 1, 40, 700]), *request("reload", 100 + number)))
+    return events
 
 
 def draw_operator(random, length_ms):
@@ -93,7 +131,7 @@ def draw_operator(random, length_ms):
             running = not running
             what = request("start", number, run=f"r{number}") if running else request("stop", number)
         elif kind == 7:
-            what = request("start", number, run=f"r{number}", duration_s=random.between(1, 9))
+            what = request("start", number, run=f"r{number}", **draw_interval(random, at))
         else:
             what = request(random.one_of(["stop", "nonsense", "subscribe", "acknowledge"]), number)
         events.append(Event(at, *what))
@@ -111,13 +149,13 @@ def draw_fault(random):
     if kind == 4:
         return "reset", (random.one_of([board, "all"]),)
     if kind == 5:
-        return "step_us", (random.one_of([board, "all"]), random.one_of([-3000000, -50000, -5000, 5000, 50000, 1500000, 9000000]))
+        return "step_us", (random.one_of([board, "all"]), random.one_of([-3000000, -500000, -50000, -5000, 5000, 50000, 1500000, 9000000]))
     if kind == 6:
         return "drift_ppm", (board, random.one_of([-200, -20, 20, 200]))
     if kind < 15:
         return ("lose", "double", "delay", "corrupt")[(kind - 7) // 2], (board, random.one_of([0, one_in]))
     if kind == 15:
-        return "burst", (board, random.one_of([20, 200, 1000]))
+        return random.one_of([("burst", (board, random.one_of([20, 200, 1000]))), ("flood", (board, random.one_of([500, 4000])))])
     if kind == 16:
         return "strangers", (random.one_of([1, 30]),)
     if kind == 17:
@@ -130,10 +168,16 @@ def draw(seed, length_ms=60000):
     """The story of a seed."""
     random = Random(seed)
     settings = {"seed": seed, "length_ms": length_ms, "boards": BOARDS, "decays_per_s": random.one_of([50, 200, 400]),
-                "send_ms": random.one_of([20, 60, 100]), "status_ms": 2000}
-    events = draw_operator(random, length_ms)
+                "send_ms": random.one_of([20, 60, 100]), "status_ms": 2000, "sockets": random.one_of([1, 2, 2, 4]),
+                "gammas": random.one_of([0, 0, 1, 2, 3]), "delayeds": random.below(len(DELAYEDS)),
+                "capture": random.one_of([0, 0, 1]), "spectra": random.one_of([0, 0, 1]), "gamma_one_in": random.one_of([0, 3]),
+                "echo_one_in": random.one_of([0, 4]), "tag_one_in": random.one_of([0, 10])}
+    events = draw_operator(random, length_ms) + draw_switches(random, length_ms)
     for _ in range(random.below(max(1, EVENTS_PER_MINUTE * length_ms // 60000)) + 1):
-        events.append(Event(random.between(QUIET_START_MS, length_ms - QUIET_END_MS), *draw_fault(random)))
+        at, fault = random.between(QUIET_START_MS, length_ms - QUIET_END_MS), draw_fault(random)
+        events.append(Event(at, *fault))
+        if fault[0] == "flood" and random.below(2) == 0:  # more than a slow disk takes
+            events.append(Event(at, "disk_slow", (4000, random.one_of([200, 1500]))))
     starts = [event.ms for event in events if event.what == "request" and '"start"' in event.words[0]]
     for _ in range(random.one_of([0, 0, 0, 1, 1, 2]) * max(1, length_ms // 60000)):
         end = random.one_of([("kill", ()), ("power_cut", (random.between(1, 60),)), ("power_cut", (random.between(1, 60),)),

@@ -63,7 +63,7 @@ TEST_CASE("a capture gets what has been read, up to the datagram at which it end
     std::vector<net::Batch*> batches;
     {
         Capture capture(directory / "raw.pcap", net::Framing::sequenced, net::FrameVersion::one, stand.pool,
-                        4, 0);
+                        4, 0, std::chrono::seconds(1));
         const auto read = [&](std::size_t datagrams, std::size_t of) {
             batches.push_back(stand.send(of));
             stand.read(datagrams);

@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <string>
@@ -22,6 +25,7 @@ namespace {
 
 constexpr std::size_t payload_bytes = 8192;
 constexpr std::size_t datagrams_of_a_batch = 64;
+constexpr std::chrono::milliseconds sync_interval{1};
 
 void offer_one(daemon::Capture& capture, net::BatchPool& pool) {
     net::Batch* batch = nullptr;
@@ -58,7 +62,7 @@ TEST_CASE("a capture stops while there is room for the list-mode, and is whole u
     daemon::CaptureCounts counts;
     {
         daemon::Capture capture(file, net::Framing::bare, net::FrameVersion::one, pool, 4,
-                                space->free_bytes - 32 * mib);
+                                space->free_bytes - 32 * mib, sync_interval);
         // Until it has ended, or far more has been written than there is room for.
         while (capture.counts().written * payload_bytes < 256 * mib && capture.failure().empty())
             offer_one(capture, pool);
@@ -91,7 +95,7 @@ TEST_CASE("a capture whose disk fails is whole up to there", "[capture]") {
     disk.take(2'000'000);  // three batches and a part of the fourth
     daemon::CaptureCounts counts;
     {
-        daemon::Capture capture(file, net::Framing::bare, net::FrameVersion::one, pool, 4, 0);
+        daemon::Capture capture(file, net::Framing::bare, net::FrameVersion::one, pool, 4, 0, sync_interval);
         while (capture.failure().empty())
             offer_one(capture, pool);
         offer_one(capture, pool);
@@ -116,7 +120,8 @@ TEST_CASE("a capture that another thread finishes has all that still waits", "[c
     const test::TemporaryDirectory directory;
     net::BatchPool pool(8, 65536, net::make_host_memory({false, false}));
     test::FaultyDisk disk;
-    daemon::Capture capture(directory / "raw.pcap", net::Framing::bare, net::FrameVersion::one, pool, 8, 0);
+    daemon::Capture capture(directory / "raw.pcap", net::Framing::bare, net::FrameVersion::one, pool, 8, 0,
+                            sync_interval);
     std::promise<void> gate;
     disk->write = [open = gate.get_future().share(), write = disk->write](auto&&... arguments) {
         open.wait();
@@ -138,4 +143,38 @@ TEST_CASE("a capture that another thread finishes has all that still waits", "[c
     CHECK(capture.counts().offered == (1 + waiting) * datagrams_of_a_batch);
     CHECK(capture.counts().written == capture.counts().offered);
     CHECK(pool.free_count() == pool.count());
+}
+
+TEST_CASE("a capture is synced while it is written, and at its end", "[capture]") {
+    const test::TemporaryDirectory directory;
+    const auto file = directory / "raw.pcap";
+    net::BatchPool pool(8, 65536, net::make_host_memory({false, false}));
+    test::FaultyDisk disk;
+    std::atomic<std::uint64_t> synced_bytes{0};
+    disk->sync = [&](int) {
+        synced_bytes = std::filesystem::file_size(file);
+        return 0;
+    };
+    daemon::Capture capture(file, net::Framing::bare, net::FrameVersion::one, pool, 4, 0, sync_interval);
+    offer_one(capture, pool);
+    CHECK(test::eventually([&] { return synced_bytes >= payload_bytes * datagrams_of_a_batch; }));
+    offer_one(capture, pool);
+    capture.finish();
+    CHECK(synced_bytes == std::filesystem::file_size(file));
+    CHECK(capture.failure().empty());
+}
+
+TEST_CASE("a capture that cannot be synced has failed", "[capture]") {
+    const test::TemporaryDirectory directory;
+    const auto file = directory / "raw.pcap";
+    net::BatchPool pool(8, 65536, net::make_host_memory({false, false}));
+    test::FaultyDisk disk;
+    disk->sync = [](int) {
+        errno = EIO;
+        return -1;
+    };
+    daemon::Capture capture(file, net::Framing::bare, net::FrameVersion::one, pool, 4, 0, sync_interval);
+    offer_one(capture, pool);
+    capture.finish();
+    CHECK(capture.failure() == file.string() + ": sync failed: Input/output error");
 }

@@ -28,10 +28,10 @@ void Board::reset(std::int64_t at_ns) {
     drift_ppm_ = 0;
     offset_ns_ = -at_ns;
     number_ = 0;
-    hits_.clear();
+    forget_hits();
 }
 
-void Board::hit(std::int64_t at_ns, Random& random) {
+void Board::add_hit(std::int64_t at_ns, std::uint64_t least_adc, std::uint64_t spread_adc, Random& random) {
     net::Frame f{};
     f.head_marker = net::default_head_marker;
     f.tail_marker = net::default_tail_marker;
@@ -40,31 +40,47 @@ void Board::hit(std::int64_t at_ns, Random& random) {
     f.time = static_cast<std::uint64_t>(clock_ns(at_ns) * ticks_per_ns) + random.below(200);
     f.x = static_cast<std::uint8_t>(random.below(positions));
     f.y = static_cast<std::uint8_t>(random.below(positions));
-    f.energy = static_cast<std::uint16_t>(1200 + random.below(1500));
+    f.energy = static_cast<std::uint16_t>(least_adc + random.below(spread_adc));
     f.temperature_16ths = 320;
     hits_.push_back(f);
+}
+
+void Board::tag(std::int64_t at_ns, Random& random) {
+    net::TagFrame t;
+    t.channel = static_cast<std::uint8_t>(random.below(16));
+    t.kind = static_cast<std::uint8_t>(random.below(6));
+    t.time = static_cast<std::uint64_t>(clock_ns(at_ns) * ticks_per_ns);
+    t.value = static_cast<std::uint32_t>(random.below(std::uint64_t{1} << 32U));
+    tags_.push_back(t);
 }
 
 Datagram Board::datagram() {
     std::stable_sort(hits_.begin(), hits_.end(),
                      [](const net::Frame& a, const net::Frame& b) { return a.time < b.time; });
-    Datagram out(net::header_bytes + hits_.size() * net::frame_bytes);
+    Datagram out(net::header_bytes + (hits_.size() + tags_.size()) * net::frame_bytes);
     net::encode_header({0, source_, number_++}, out.data(), net::FrameVersion::one);
     for (std::size_t i = 0; i < hits_.size(); ++i) {
         net::encode_frame(hits_[i], out.data() + net::header_bytes + i * net::frame_bytes,
                           net::FrameVersion::one);
     }
-    hits_.clear();
+    for (std::size_t i = 0; i < tags_.size(); ++i) {
+        net::encode_tag(tags_[i], out.data() + net::header_bytes + (hits_.size() + i) * net::frame_bytes,
+                        net::FrameVersion::one);
+    }
+    forget_hits();
     return out;
 }
 
 Datagram Board::burst(std::int64_t at_ns, Random& random) {
     std::vector<net::Frame> kept;
+    std::vector<net::TagFrame> kept_tags;
     kept.swap(hits_);
+    kept_tags.swap(tags_);
     for (std::size_t i = 0; i < frames_of_burst; ++i)
         hit(at_ns, random);
     Datagram out = datagram();
     hits_.swap(kept);
+    tags_.swap(kept_tags);
     return out;
 }
 

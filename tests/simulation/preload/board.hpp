@@ -17,10 +17,17 @@ class Board {
     /// It has the module of its number.
     explicit Board(std::uint16_t source) : source_(source) {}
 
-    /// One hit anywhere on the board at a time of the host.
-    void hit(std::int64_t at_ns, Random& random);
-    void forget_hits() { hits_.clear(); }
-    /// The datagrams that the board sends now. They hold all hits since it last sent.
+    /// One hit anywhere on the board at a time of the host, of an energy about 511 keV.
+    void hit(std::int64_t at_ns, Random& random) { add_hit(at_ns, 1200, 1500, random); }
+    /// One of a higher energy.
+    void gamma(std::int64_t at_ns, Random& random) { add_hit(at_ns, 2600, 1200, random); }
+    /// A tag of any kind and value.
+    void tag(std::int64_t at_ns, Random& random);
+    void forget_hits() {
+        hits_.clear();
+        tags_.clear();
+    }
+    /// The datagram that the board sends now. It holds all hits and tags since it last sent.
     Datagram datagram();
     /// A full datagram of hits that are all at this time.
     Datagram burst(std::int64_t at_ns, Random& random);
@@ -37,6 +44,7 @@ class Board {
     std::uint64_t corrupt_one_in = 0;
 
   private:
+    void add_hit(std::int64_t at_ns, std::uint64_t least_adc, std::uint64_t spread_adc, Random& random);
     [[nodiscard]] std::int64_t clock_ns(std::int64_t at_ns) const;
 
     std::uint16_t source_;
@@ -45,6 +53,7 @@ class Board {
     std::int64_t drift_from_ns_ = 0;
     std::int64_t drift_ppm_ = 0;
     std::vector<net::Frame> hits_;
+    std::vector<net::TagFrame> tags_;
 };
 
 }  // namespace petacq::simulation

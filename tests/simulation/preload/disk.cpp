@@ -63,8 +63,11 @@ struct Disk::Content {
     }
 };
 
-Disk::Disk(std::string directory, std::uint64_t seed, bool swallows_syncs)
-    : directory_(std::move(directory)), random_(seed), swallows_syncs_(swallows_syncs) {
+Disk::Disk(std::string directory, std::uint64_t seed, bool forgets_writes, bool forgets_names)
+    : directory_(std::move(directory)),
+      random_(seed),
+      forgets_writes_(forgets_writes),
+      forgets_names_(forgets_names) {
     if (!directory_.empty()) ::mkdir((directory_ + ".kept").c_str(), 0777);
 }
 
@@ -115,9 +118,10 @@ void Disk::will_truncate(int fd, off_t size) {
 void Disk::synced(int fd) {
     Opened& file = open_.at(fd);
     if (file.content != nullptr) {
-        file.content->unsynced.clear();
+        if (!forgets_writes_) file.content->unsynced.clear();
         return;
     }
+    if (forgets_names_) return;
     const auto in_it = [&](const Name& n) {
         if (parent_of(n.path) != file.path) return false;
         std::error_code ignored;

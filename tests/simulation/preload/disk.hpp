@@ -22,8 +22,9 @@ namespace petacq::simulation {
 
 class Disk {
   public:
-    /// `directory`: its files are on this disk. `swallows_syncs`: a fault of the disk that tests plant.
-    Disk(std::string directory, std::uint64_t seed, bool swallows_syncs);
+    /// `directory`: its files are on this disk. The rest are faults that tests plant: syncs of files or of
+    /// directories do nothing.
+    Disk(std::string directory, std::uint64_t seed, bool forgets_writes, bool forgets_names);
 
     [[nodiscard]] bool holds(const std::string& path) const;
 
@@ -39,7 +40,6 @@ class Disk {
     void will_remove(const std::string& path);
 
     [[nodiscard]] bool has(int fd) const { return open_.count(fd) != 0; }
-    [[nodiscard]] bool swallows_syncs() const { return swallows_syncs_; }
 
     /// Faults until these times.
     std::int64_t full_until_ns = 0;
@@ -70,7 +70,8 @@ class Disk {
 
     std::string directory_;
     Random random_;
-    bool swallows_syncs_;
+    bool forgets_writes_;
+    bool forgets_names_;
     std::map<int, Opened> open_;
     std::vector<std::shared_ptr<Content>> contents_;
     std::vector<Name> names_;  ///< in the order of the changes

@@ -8,7 +8,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "tests/simulation/preload/intercept.hpp"
 
@@ -44,8 +46,15 @@ int noted(int result) {
 template <class Sync>
 int sync_file(int fd, const Sync& sync) {
     if (world == nullptr || !world->disk.has(fd)) return sync(fd);
-    if (!works(Call::sync)) return -1;
-    if (!world->disk.swallows_syncs()) world->disk.synced(fd);
+    if (!works(Call::sync)) {
+        const int error = errno;
+        std::error_code ignored;
+        const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), ignored);
+        world->record.event(world->scheduler.now_ns(), "sync_failed", path.string());
+        errno = error;
+        return -1;
+    }
+    world->disk.synced(fd);
     return 0;
 }
 

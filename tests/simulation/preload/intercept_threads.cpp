@@ -14,7 +14,6 @@
 #include <new>
 
 #include "tests/simulation/preload/intercept.hpp"
-#include "tests/simulation/preload/lives.hpp"
 
 using namespace petacq::simulation;
 
@@ -93,7 +92,6 @@ extern "C" {
 PETACQ_INTERCEPT int pthread_create(pthread_t* __restrict id, const pthread_attr_t* __restrict attributes,
                                     void* (*function)(void*), void* __restrict argument) noexcept {
     PETACQ_REAL(pthread_create);
-    play_lives();
     if (world == nullptr) return real_pthread_create(id, attributes, function, argument);
     at_end();
     Scheduler::Thread* const thread = world->scheduler.add();

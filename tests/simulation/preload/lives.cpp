@@ -1,15 +1,14 @@
-// Lives of the daemon, as standard input asks for them. The program has begun, read its configuration and the
-// calibration, and stops before it makes its first thread. Each life is a process that is forked from it
-// there and goes on.
+// The program does not begin: it plays lives of the daemon, as standard input asks for them. Each is a
+// process of its own, forked before main, so that loading the program with its libraries is done only once.
 //
-//   PETACQ_SIMULATION      the directory of all lives: petacqd.json, `data`, control.sock and `story` lie
-//                          there
-//   asked for, a line      LIFE FROM_NS SWALLOWS
-//                          number of the life, from 0; where in the story it begins; 1 for a disk that says
-//                          it has synced and has not (for tests of the simulation)
+//   asked for, a line      LIFE FROM_NS DIRECTORY [FAULT]
+//                          number of the life, from 0; where in the story it begins; `story`, `petacqd.json`,
+//                          `data` and control.sock of the daemon lie in the directory, and the log of the
+//                          life comes there; for tests of the simulation, what is planted:
+//     forget_writes        the disk says that it has synced a file, and has not
+//     forget_names         the same of a directory
+//     leak                 the daemon takes memory and does not return it
 //   answered, two lines    PID, when it begins; its wait status, when it has ended
-#include "tests/simulation/preload/lives.hpp"
-
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,25 +26,33 @@ namespace petacq::simulation {
 
 namespace {
 
-void direct_to_nothing(int descriptor) {
-    const int nothing = ::open("/dev/null", O_RDWR);
-    if (nothing < 0 || ::dup2(nothing, descriptor) < 0)
-        throw std::runtime_error("/dev/null cannot be opened");
-    ::close(nothing);
+using Main = int (*)(int, char**, char**);
+Main main_of_program = nullptr;
+
+void direct(int descriptor, const std::string& file, int flags) {
+    const int opened = ::open(file.c_str(), flags, 0666);
+    if (opened < 0 || ::dup2(opened, descriptor) < 0) throw std::runtime_error(file + ": cannot be opened");
+    ::close(opened);
 }
 
-void begin(const char* directory, const char* asked) {
-    World::Options options;
-    options.directory = directory;
+int live(const char* asked, char* program, char** environment) {
     std::istringstream words(asked);
-    words >> options.life >> options.from_ns >> options.swallows_syncs;
+    World::Options options;
+    words >> options.life >> options.from_ns >> options.directory;
     if (!words) throw std::runtime_error(std::string("not understood: ") + asked);
-    direct_to_nothing(STDIN_FILENO);
-    direct_to_nothing(STDOUT_FILENO);
-    if (::chdir(directory) != 0) throw std::runtime_error(options.directory + ": is no directory");
+    words >> options.fault;
+    direct(STDIN_FILENO, "/dev/null", O_RDONLY);
+    direct(STDOUT_FILENO, "/dev/null", O_WRONLY);
+    direct(STDERR_FILENO, options.directory + "/log", O_WRONLY | O_CREAT | O_TRUNC);
+    if (::chdir(options.directory.c_str()) != 0)
+        throw std::runtime_error(options.directory + ": is no directory");
     options.story = Story::read(options.directory + "/story");
+    static std::string configuration = options.directory + "/petacqd.json";
+    static std::array<char, 9> option{"--config"};
+    std::array<char*, 4> arguments{program, option.data(), configuration.data(), nullptr};
     world = new World(options);
     std::atexit([] { world->ended(); });
+    return main_of_program(3, arguments.data(), environment);
 }
 
 void answer(int number) {
@@ -54,22 +61,18 @@ void answer(int number) {
     if (::write(STDOUT_FILENO, line.data(), static_cast<std::size_t>(size)) != size) std::abort();
 }
 
-}  // namespace
-
-/// Takes no memory but in the child: what one life finds must not depend on those before it.
-void play_lives() {
-    const char* const directory = std::getenv("PETACQ_SIMULATION");
-    if (world != nullptr || directory == nullptr) return;
-    static std::array<char, 256> line;
+/// In place of main. Nothing in it may take memory: what one life finds must not depend on those before it.
+int play_lives(int /*count*/, char** arguments, char** environment) {
+    static std::array<char, 4096> line;
     for (std::size_t size = 0;;) {
         const ssize_t n = ::read(STDIN_FILENO, line.data() + size, line.size() - 1 - size);
-        if (n <= 0) ::_exit(0);
+        if (n <= 0) return 0;
         size += static_cast<std::size_t>(n);
         if (line[size - 1] != '\n') continue;
         line[size - 1] = '\0';
         size = 0;
         const pid_t child = ::fork();
-        if (child == 0) return begin(directory, line.data());
+        if (child == 0) return live(line.data(), arguments[0], environment);
         answer(child);
         int status = 0;
         ::waitpid(child, &status, 0);
@@ -77,7 +80,19 @@ void play_lives() {
     }
 }
 
+}  // namespace
+
 }  // namespace petacq::simulation
+
+extern "C" PETACQ_INTERCEPT int __libc_start_main(int (*main)(int, char**, char**), int count,
+                                                  char** arguments, void (*initialise)(), void (*finish)(),
+                                                  void (*finish_loader)(), void* stack_end) {
+    using Start =
+        int (*)(int (*)(int, char**, char**), int, char**, void (*)(), void (*)(), void (*)(), void*);
+    petacq::simulation::main_of_program = main;
+    return reinterpret_cast<Start>(::dlsym(RTLD_NEXT, "__libc_start_main"))(
+        petacq::simulation::play_lives, count, arguments, initialise, finish, finish_loader, stack_end);
+}
 
 // std::random_device, of which names of temporary files are made.
 extern "C" PETACQ_INTERCEPT unsigned int petacq_random_device(void* /*self*/) asm(

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace petacq::simulation {
@@ -19,12 +21,12 @@ constexpr std::array<std::uint64_t, 4> stays{1, 4, 16, 64};
 }  // namespace
 
 Scheduler::Scheduler(std::uint64_t seed) : random_(seed), stay_(stays[random_.below(stays.size())]) {
-    threads_.push_back(std::make_unique<Thread>());
-    threads_.back()->owner = ::pthread_self();
+    turn_ = add();
+    turn_->owner = ::pthread_self();
 }
 
 void Scheduler::check_turn() const {
-    if (thread(turn_).owner == ::pthread_self()) return;
+    if (turn_->owner == ::pthread_self()) return;
     ::dprintf(STDERR_FILENO, "simulation: a thread acts out of turn\n");
     std::abort();
 }
@@ -43,9 +45,9 @@ void Scheduler::do_what_is_due() {
         work();
         outside_ = false;
     }
-    for (const auto& t : threads_) {
+    for (Thread* const t : living_) {
         if (!t->waits || t->wait.until_ns > now_ns_) continue;
-        t->waits = false;
+        end_wait(*t);
         t->timed_out = true;
     }
     next_due_ns_ = next_ns();
@@ -53,7 +55,7 @@ void Scheduler::do_what_is_due() {
 
 std::int64_t Scheduler::next_ns() const {
     std::int64_t next = events_.empty() ? INT64_MAX : events_.begin()->first;
-    for (const auto& t : threads_) {
+    for (const Thread* const t : living_) {
         if (t->waits) next = std::min(next, t->wait.until_ns);
     }
     return next;
@@ -70,8 +72,8 @@ void Scheduler::skip_to(std::int64_t time_ns) {
 void Scheduler::ask_if_ready() {
     changed_ = false;
     outside_ = true;
-    for (const auto& t : threads_) {
-        if (t->waits && t->wait.ready && t->wait.ready()) t->waits = false;
+    for (Thread* const t : living_) {
+        if (t->waits && t->wait.ready && t->wait.ready()) end_wait(*t);
     }
     outside_ = false;
 }
@@ -84,22 +86,20 @@ void Scheduler::advance() {
 }
 
 /// The thread that now has the turn. It can go on.
-int Scheduler::choose(bool may_stay) {
+Scheduler::Thread& Scheduler::choose(bool may_stay) {
     for (;;) {
         do_what_is_due();
         if (changed_) ask_if_ready();
-        if (may_stay && !random_.one_in(stay_)) return turn_;
+        if (may_stay && !random_.one_in(stay_)) return *turn_;
         able_.clear();
-        for (int id = 0; id < static_cast<int>(threads_.size()); ++id) {
-            const Thread& t = *threads_[static_cast<std::size_t>(id)];
-            if (!t.waits && !t.ended) able_.push_back(id);
-        }
+        std::copy_if(living_.begin(), living_.end(), std::back_inserter(able_),
+                     [](const Thread* t) { return !t->waits; });
         if (!able_.empty()) break;
         advance();
     }
-    const int next = able_[able_.size() == 1 ? 0 : random_.below(able_.size())];
-    note(static_cast<std::uint64_t>(next));
-    return turn_ = next;
+    turn_ = able_[able_.size() == 1 ? 0 : random_.below(able_.size())];
+    note(turn_->id);
+    return *turn_;
 }
 
 void Scheduler::point(bool yields) {
@@ -107,8 +107,8 @@ void Scheduler::point(bool yields) {
     check_turn();
     ++points_;
     now_ns_ += cost_of_point_ns;
-    Thread& me = thread(turn_);
-    Thread& next = thread(choose(!yields));
+    Thread& me = *turn_;
+    Thread& next = choose(!yields);
     if (&next != &me) me.context.pass_to(next.context);
 }
 
@@ -116,28 +116,38 @@ bool Scheduler::wait(Wait wait) {
     check_turn();
     ++points_;
     now_ns_ += cost_of_point_ns;
-    Thread& me = thread(turn_);
+    Thread& me = *turn_;
     me.wait = std::move(wait);
     me.waits = true;
+    ++waits_[place_of(me.wait.on)];
     me.timed_out = false;
     me.since = points_;
     next_due_ns_ = std::min(next_due_ns_, me.wait.until_ns);
     changed_ = changed_ || me.wait.ready != nullptr;
-    Thread& next = thread(choose(false));
+    Thread& next = choose(false);
     if (&next != &me) me.context.pass_to(next.context);
     return !me.timed_out;
 }
 
+void Scheduler::end_wait(Thread& thread) {
+    thread.waits = false;
+    --waits_[place_of(thread.wait.on)];
+}
+
+std::size_t Scheduler::place_of(const void* on) {
+    return reinterpret_cast<std::uintptr_t>(on) / 8 % std::tuple_size_v<decltype(waits_)>;
+}
+
 int Scheduler::wake(const void* on, int count) {
+    if (waits_[place_of(on)] == 0) return 0;
     int woken = 0;
     while (woken < count) {
         Thread* first = nullptr;
-        for (const auto& t : threads_) {
-            if (t->waits && t->wait.on == on && (first == nullptr || t->since < first->since))
-                first = t.get();
+        for (Thread* const t : living_) {
+            if (t->waits && t->wait.on == on && (first == nullptr || t->since < first->since)) first = t;
         }
         if (first == nullptr) break;
-        first->waits = false;
+        end_wait(*first);
         ++woken;
     }
     return woken;
@@ -145,7 +155,9 @@ int Scheduler::wake(const void* on, int count) {
 
 Scheduler::Thread* Scheduler::add() {
     threads_.push_back(std::make_unique<Thread>());
-    return threads_.back().get();
+    living_.push_back(threads_.back().get());
+    living_.back()->id = threads_.size() - 1;
+    return living_.back();
 }
 
 void Scheduler::await(Thread& thread) {
@@ -163,10 +175,11 @@ void Scheduler::join(const Thread& thread) {
 }
 
 void Scheduler::end() {
-    Thread& me = thread(turn_);
+    Thread& me = *turn_;
     me.ended = true;
+    living_.erase(std::find(living_.begin(), living_.end(), turn_));
     wake(&me);
-    me.context.leave(thread(choose(false)).context);
+    me.context.leave(choose(false).context);
 }
 
 }  // namespace petacq::simulation

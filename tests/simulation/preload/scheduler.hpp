@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -76,15 +77,19 @@ class Scheduler {
     std::function<void()> on_standstill;
 
   private:
-    [[nodiscard]] Thread& thread(int id) const { return *threads_[static_cast<std::size_t>(id)]; }
     void check_turn() const;
-    int choose(bool may_stay);
+    Thread& choose(bool may_stay);
+    void end_wait(Thread& thread);
+    [[nodiscard]] static std::size_t place_of(const void* on);
     void do_what_is_due();
     void ask_if_ready();
     [[nodiscard]] std::int64_t next_ns() const;
     void advance();
 
     std::vector<std::unique_ptr<Thread>> threads_;
+    std::vector<Thread*> living_;  ///< in the order of their ids
+    /// How many wait on addresses with this place: mostly nobody waits for what is woken.
+    std::array<std::uint16_t, 64> waits_{};
     std::multimap<std::int64_t, std::function<void()>> events_;
     Random random_;
     std::uint64_t stay_;  ///< a thread passes the turn on at one in so many points
@@ -92,13 +97,14 @@ class Scheduler {
     std::uint64_t points_ = 0;
     std::int64_t now_ns_ = 0;
     std::int64_t next_due_ns_ = 0;  ///< nothing is due before
-    std::vector<int> able_;         ///< of choose()
-    int turn_ = 0;
+    std::vector<Thread*> able_;     ///< of choose()
+    Thread* turn_ = nullptr;
     bool changed_ = false;
     bool outside_ = false;  ///< in work of at(), or asking whether a thread is ready
 };
 
 struct Scheduler::Thread {
+    std::uint64_t id = 0;
     bool waits = false;
     bool timed_out = false;
     bool ended = false;

@@ -42,6 +42,9 @@ Story Story::read(const std::string& file) {
     story.decays_per_s = settings["decays_per_s"];
     story.send_ms = settings["send_ms"];
     story.status_ms = settings["status_ms"];
+    story.gamma_one_in = static_cast<std::uint64_t>(settings["gamma_one_in"]);
+    story.echo_one_in = static_cast<std::uint64_t>(settings["echo_one_in"]);
+    story.tag_one_in = static_cast<std::uint64_t>(settings["tag_one_in"]);
     if (story.boards == 0 || story.length_ns == 0 || story.send_ms == 0 || story.status_ms == 0)
         throw std::runtime_error(file + ": length_ms, boards, send_ms or status_ms is missing");
     return story;

@@ -24,7 +24,11 @@ struct Story {
     std::int64_t decays_per_s = 0;
     std::int64_t send_ms = 0;    ///< mean time between the datagrams of a board
     std::int64_t status_ms = 0;  ///< between two requests for the status
-    std::vector<Event> events;   ///< in the order of their times
+    // One of so many; 0: none.
+    std::uint64_t gamma_one_in = 0;  ///< decays emit a third photon, and of these another; at least 2
+    std::uint64_t echo_one_in = 0;   ///< decays are followed by another after the delay of the delayeds
+    std::uint64_t tag_one_in = 0;    ///< datagrams have a tag
+    std::vector<Event> events;       ///< in the order of their times
 
     /// Throws std::runtime_error with the line.
     static Story read(const std::string& file);

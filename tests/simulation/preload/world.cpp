@@ -19,6 +19,8 @@ constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t silence_at_end_ns = 2'000 * ms;
 constexpr std::int64_t last_status_before_end_ns = 500 * ms;
 constexpr std::int64_t patience_at_end_ns = 60'000 * ms;
+// That of play.py, rounded up.
+constexpr std::int64_t delay_of_delayeds_ns = 157;
 
 /// Of the process, kB.
 std::string peak_memory() {
@@ -35,7 +37,10 @@ World::World(const Options& options)
     : scheduler(options.story.seed * 16 + options.life),
       record(options.directory, options.life),
       network(scheduler, record),
-      disk(options.directory + "/data", options.story.seed * 16 + options.life, options.swallows_syncs),
+      disk(options.directory + "/data", options.story.seed * 16 + options.life,
+           options.fault == "forget_writes", options.fault == "forget_names"),
+      directory_(options.directory),
+      fault_(options.fault),
       story_(options.story),
       random_(options.story.seed),
       operator_(scheduler, record, options.directory + "/control.sock") {
@@ -43,7 +48,7 @@ World::World(const Options& options)
     scheduler.on_standstill = [this] { end(End::standstill); };
     for (std::size_t i = 0; i < story_.boards; ++i) {
         boards_.emplace_back(static_cast<std::uint16_t>(i));
-        at(1'000 * ms + static_cast<std::int64_t>(random_.below(40)) * ms, [this, i] { send(i); });
+        at(1'000 * ms + static_cast<std::int64_t>(random_.below(400)) * ms, [this, i] { send(i); });
     }
     at(900 * ms, [this] { decay(); });
     for (const Event& event : story_.events)
@@ -75,18 +80,27 @@ void World::decay() {
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::int64_t when =
             scheduler.now_ns() - epoch_ns - static_cast<std::int64_t>(random_.below(step));
-        const std::size_t a = random_.below(boards_.size());
-        const std::size_t b =
-            (a + 1 + random_.below(std::max<std::size_t>(boards_.size() - 1, 1))) % boards_.size();
-        boards_[a].hit(when, random_);
-        if (!random_.one_in(3)) boards_[b].hit(when, random_);
+        annihilate(when);
+        if (random_.one_in(story_.echo_one_in)) annihilate(when + delay_of_delayeds_ns);
     }
     after(step, [this] { decay(); });
+}
+
+/// Two photons, or one that is alone, and perhaps more of higher energies.
+void World::annihilate(std::int64_t at_ns) {
+    const std::size_t a = random_.below(boards_.size());
+    const std::size_t b =
+        (a + 1 + random_.below(std::max<std::size_t>(boards_.size() - 1, 1))) % boards_.size();
+    boards_[a].hit(at_ns, random_);
+    if (!random_.one_in(3)) boards_[b].hit(at_ns, random_);
+    while (random_.one_in(story_.gamma_one_in))
+        boards_[random_.below(boards_.size())].gamma(at_ns, random_);
 }
 
 void World::send(std::size_t number) {
     if (over_) return;
     Board& board = boards_[number];
+    if (random_.one_in(story_.tag_one_in)) board.tag(scheduler.now_ns() - epoch_ns, random_);
     if (board.on && scheduler.now_ns() - epoch_ns >= board.silent_until_ns) {
         deliver(number, board.datagram());
     } else {
@@ -172,9 +186,19 @@ void World::happen_to_board(const Event& event, Board& board, std::size_t number
     } else if (what == "burst") {
         for (std::int64_t i = 0; board.on && i < event.number(1); ++i)
             network.send(number, board.burst(now, random_));
+    } else if (what == "flood") {
+        flood(number, scheduler.now_ns() + event.number(1) * ms);
     } else {
         throw std::runtime_error("story: unknown event: " + what);
     }
+}
+
+/// A full datagram each millisecond.
+void World::flood(std::size_t number, std::int64_t until_ns) {
+    if (over_ || scheduler.now_ns() >= until_ns) return;
+    if (boards_[number].on)
+        network.send(number, boards_[number].burst(scheduler.now_ns() - epoch_ns, random_));
+    after(ms, [this, number, until_ns] { flood(number, until_ns); });
 }
 
 /// False: the event is another one.
@@ -194,6 +218,8 @@ bool World::happen_to_host(const Event& event) {
         after(3'000 * ms, [this] { end(End::power_cut); });
     } else if (what == "terminate") {
         if (alive_) terminate();
+    } else if (what == "calibration") {
+        use_calibration(event.words.at(0));
     } else if (what == "clock_step_ms") {
         wall_minus_monotonic_ns_ += event.number(0) * ms;
     } else if (what == "disk_full") {
@@ -209,6 +235,15 @@ bool World::happen_to_host(const Event& event) {
     return true;
 }
 
+/// The operator puts another calibration in the place of the one that the configuration names.
+void World::use_calibration(const std::string& number) const {
+    const std::string file = directory_ + "/calibration.h5";
+    const std::string next = file + ".next";
+    if (::symlink(("../calibration-" + number + ".h5").c_str(), next.c_str()) != 0 ||
+        ::rename(next.c_str(), file.c_str()) != 0)
+        throw std::runtime_error("story: the calibration cannot be replaced: " + number);
+}
+
 /// Answers are recorded with the time at which they are read.
 void World::ask(const std::string& request) {
     operator_.send(request);
@@ -218,7 +253,15 @@ void World::ask(const std::string& request) {
 
 void World::ask_status() {
     if (alive_) ask(R"({"jsonrpc":"2.0","id":"status","method":"status"})");
+    if (alive_ && fault_ == "leak") leak();
     if (!over_) after(story_.status_ms * ms, [this] { ask_status(); });
+}
+
+/// With each status the daemon seems to need more.
+void World::leak() {
+    constexpr std::size_t bytes = std::size_t{4} << 20U;
+    leaked_.push_back(std::make_unique<char[]>(bytes));
+    std::fill_n(leaked_.back().get(), bytes, '\1');
 }
 
 void World::terminate() {

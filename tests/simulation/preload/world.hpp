@@ -28,7 +28,7 @@ class World {
         std::uint32_t life = 0;
         std::int64_t from_ns = 0;
         std::string directory;  ///< for the record; `data` in it is on the disk, control.sock the socket
-        bool swallows_syncs = false;
+        std::string fault;      ///< that is planted (lives.cpp)
     };
     static constexpr std::int64_t epoch_ns = 1'000'000'000'000;
 
@@ -56,17 +56,25 @@ class World {
     void at(std::int64_t story_ns, std::function<void()> work);
     void after(std::int64_t ns, std::function<void()> work);
     void decay();
+    void annihilate(std::int64_t at_ns);
     void send(std::size_t board);
     void deliver(std::size_t board, const Datagram& datagram);
     void happen(const Event& event);
     void happen_to_board(const Event& event, Board& board, std::size_t number);
     bool happen_to_host(const Event& event);
+    void flood(std::size_t board, std::int64_t until_ns);
     void strangers(std::int64_t count);
+    void use_calibration(const std::string& number) const;
     void ask(const std::string& request);
     void ask_status();
     void terminate();
     void write_end();
 
+    void leak();
+
+    std::string directory_;
+    std::string fault_;
+    std::vector<std::unique_ptr<char[]>> leaked_;
     Story story_;
     Random random_;  ///< not that of the schedule, so that the world is the same in every life
     Operator operator_;

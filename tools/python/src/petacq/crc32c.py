@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,23 +40,27 @@ def _plain(register: int, data: bytes) -> int:
     return register
 
 
-@lru_cache(maxsize=64)
-def _advance_columns(zero_bytes: int) -> list[int]:
-    """The effect of that many zero bytes on each bit of a register. The map is linear, so these define it."""
-    columns = [1 << bit for bit in range(32)]
-    step = [_plain(column, b"\0") for column in columns]
-    while zero_bytes:
-        if zero_bytes & 1:
-            columns = [_apply(step, column) for column in columns]
-        step = [_apply(step, column) for column in step]
-        zero_bytes >>= 1
-    return columns
+@cache
+def _step(power: int) -> list[int]:
+    """The effect of 2**power zero bytes on each bit of a register. The map is linear, so these define it."""
+    if power == 0:
+        return [_plain(1 << bit, b"\0") for bit in range(32)]
+    half = _step(power - 1)
+    return [_apply(half, column) for column in half]
+
+
+def _advance(register: int, zero_bytes: int) -> int:
+    """The register after that many zero bytes."""
+    for power in range(zero_bytes.bit_length()):
+        if zero_bytes >> power & 1:
+            register = _apply(_step(power), register)
+    return register
 
 
 @cache
 def _advance_tables(zero_bytes: int) -> tuple[Words, Words]:
     """The same map for the low and the high 16 bits of a register, to be combined by xor."""
-    columns = _advance_columns(zero_bytes)
+    columns = [_advance(1 << bit, zero_bytes) for bit in range(32)]
     low = np.zeros(1 << 16, np.uint32)
     high = np.zeros(1 << 16, np.uint32)
     for bit in range(16):
@@ -93,13 +97,14 @@ def _fold(words: Words, width: int) -> Words:
 
 
 @cache
-def _places() -> Words:
-    """[place][value] What a byte does to a CRC that is started with 0, if so many bytes follow it."""
+def _places() -> tuple[Words, npt.NDArray[np.intp]]:
+    """[place * 256 + value] What a byte does to a CRC that is started with 0, if so many bytes follow it. Second: the
+    rows of the bytes of the longest data, in their order."""
     table = np.empty((_PLACES, 256), np.uint32)
     step = table[0] = np.array(_TABLE, np.uint32)
     for place in range(1, _PLACES):
         table[place] = table[place - 1] >> 8 ^ step[table[place - 1] & 0xFF]
-    return table
+    return table.ravel(), np.arange(_PLACES - 1, -1, -1) * 256
 
 
 def _folding(data: Bytes) -> int:
@@ -113,9 +118,11 @@ def _folding(data: Bytes) -> int:
     for width in _WIDTHS:
         if len(words) > width:
             words = _fold(words, width)
-    left = np.concatenate([words.view(np.uint8), data[whole:]])
-    places = np.arange(len(left) - 1, -1, -1)
-    return int(np.bitwise_xor.reduce(_places()[places, left])) ^ 0xFFFFFFFF
+    table, rows = _places()
+    at = rows[-(4 * len(words) + len(data) - whole) :].copy()
+    at[: 4 * len(words)] += words.view(np.uint8)
+    at[4 * len(words) :] += data[whole:]
+    return int(np.bitwise_xor.reduce(table.take(at, mode="clip"))) ^ 0xFFFFFFFF
 
 
 def _by_package() -> Callable[[Bytes], int] | None:
@@ -141,5 +148,4 @@ def crc32c(data: bytes | memoryview | npt.NDArray[Any]) -> int:
 
 def crc32c_combine(first: int, second: int, second_bytes: int) -> int:
     """CRC-32C of two stretches of data, one after the other, from the CRC-32C of each."""
-    columns = _advance_columns(second_bytes)
-    return _apply(columns, first) ^ second
+    return _advance(first, second_bytes) ^ second
