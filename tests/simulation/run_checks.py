@@ -156,7 +156,7 @@ class RunChecks:
     def _check_ended(self, files, arrived):
         undisturbed = self.whole and self.life.exit == 0
         texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
-        for text in [*texts, *run_promises.failures(self, arrived)]:
+        for text in [*texts, *run_promises.failures(self, files, arrived)]:
             check, what = text.split(": ", 1)
             self.fail(check, what)
 

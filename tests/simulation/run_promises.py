@@ -1,5 +1,6 @@
 """What a run was asked for and what was told of it must hold."""
 
+from play import POWER_CUT
 from reception_checks import CLOCK_FAULTS, SETTLED_NS, TICKS_PER_NS
 from units import MS, S
 
@@ -9,9 +10,10 @@ NOT_QUIET = (*CLOCK_FAULTS, "off", "on", "silence", "burst", "lose", "delay", "s
 START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
 
 
-def failures(run, arrived):
-    """`run`: a RunChecks. `arrived`: of the life of the daemon."""
+def failures(run, files, arrived):
+    """`run`: a RunChecks. `files`: its records by kind. `arrived`: of the life of the daemon."""
     yield from _sync(run)
+    yield from _last(run, files)
     if not run.disk_faults:
         yield from _power(run)
         yield from _times(run)
@@ -35,6 +37,17 @@ def _sync(run):
     failed = [path for _, path in run.life.all("sync_failed") if f"/{run.name}/" in path and path.endswith(".plm")]
     if failed and run.description is not None and run.description["state"] == "complete":
         yield f"sync: the run is complete, though a sync of {failed[0]} failed"
+
+
+def _last(run, files):
+    """After the end of a run the status knows what is in its files, also if the disk failed."""
+    after = [status for _, status in run.life.statuses if status["run"] is None and status["last_run"] and status["last_run"]["id"] == run.name]
+    if run.life.exit == POWER_CUT or not after:
+        return
+    for kind, section in (("coincidences", "pairs"), ("singles", "saved_singles")):
+        counted = after[0]["ledger"][section]
+        if files[kind] is not None and (counted["written"] != len(files[kind]) or counted["in_queue"]):
+            yield f"files: {len(files[kind])} {kind} after the end of the run, and the status says {counted}"
 
 
 def _live(run):
