@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from disturbance import lasts_ns
+from disturbance import disturbed, lasts_ns
 from units import MS, S
 
 HEADER, FRAME, TIME = 16, 16, slice(2, 10)
@@ -51,7 +51,7 @@ def failures(life, story, datagrams):
     clocks_right = not any(event.what in CLOCK_FAULTS for event in events)
     checks = [_answers(life), _states(life, events), _works(life, events, arrivals)]
     if clocks_right:
-        checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards)]
+        checks += [_watermark(life, story, arrivals, boards), _late(life, arrivals, boards)]
     if not any(event.what == "corrupt" for event in events):
         checks.append(_numbers(life, story, arrivals, boards))
     checks.append(_strays(life))
@@ -136,7 +136,7 @@ def _progress(arrivals, boards):
     return progress, heard, known
 
 
-def _watermark(life, arrivals, boards):
+def _watermark(life, story, arrivals, boards):
     """It follows the slowest board that is not silent, less the disorder."""
     if not len(arrivals.at):
         return
@@ -152,7 +152,9 @@ def _watermark(life, arrivals, boards):
             if ticks > most + 1000:
                 yield f"watermark: {ticks:.0f} at {at / S:.3f} s, the slowest board allows {most}"
                 return
-        # A board that has just fallen silent may hold it.
+        # A slow disk may hold up what reads the datagrams, and a board that has just fallen silent the watermark.
+        if disturbed(story, at - SNAPSHOT_NS, at, "disk_slow"):
+            continue
         holding = at - heard[:, now] < 4 * TIMEOUT_NS
         least = progress[holding, before].min() - MAX_DISORDER if holding.any() else 0
         if ticks < least - 1000:
