@@ -144,7 +144,8 @@ def _watermark(life, story, arrivals, boards):
     for at, status in life.statuses:
         ticks = status["watermark_s"] * S * TICKS_PER_NS
         now, before = np.searchsorted(arrivals.at, at, "right") - 1, np.searchsorted(arrivals.at, at - SNAPSHOT_NS, "right") - 1
-        if before < 0 or not known[:, before].all():
+        # A slow disk may hold up what reads the datagrams.
+        if before < 0 or not known[:, before].all() or disturbed(story, at - SNAPSHOT_NS, at, "disk_slow"):
             continue
         sending = at - heard[:, now] < TIMEOUT_NS - 60 * MS
         if sending.all():
@@ -152,9 +153,7 @@ def _watermark(life, story, arrivals, boards):
             if ticks > most + 1000:
                 yield f"watermark: {ticks:.0f} at {at / S:.3f} s, the slowest board allows {most}"
                 return
-        # A slow disk may hold up what reads the datagrams, and a board that has just fallen silent the watermark.
-        if disturbed(story, at - SNAPSHOT_NS, at, "disk_slow"):
-            continue
+        # A board that has just fallen silent may hold it.
         holding = at - heard[:, now] < 4 * TIMEOUT_NS
         least = progress[holding, before].min() - MAX_DISORDER if holding.any() else 0
         if ticks < least - 1000:

@@ -56,7 +56,8 @@ def _live(run):
     if description is None or description["state"] != "complete" or not description["coverage"]["intervals"]:
         return
     live, counted = description["coverage"]["loss"]["live"], description["ledger"]["datagrams"]
-    if live is None or any(event.what in CLOCK_FAULTS for event in events):
+    # What is lost of a burst is many datagrams and little time.
+    if live is None or any(event.what in (*CLOCK_FAULTS, "burst", "flood") for event in events):
         return
     start, stop = (ticks / TICKS_PER_NS for ticks in (description["coverage"]["intervals"][0][0], description["coverage"]["intervals"][-1][1]))
     silent = sum(event.number(1) * MS for event in events if event.what == "silence" and event.number(1) >= 3000
