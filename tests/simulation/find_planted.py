@@ -296,6 +296,9 @@ class Finder:
         if targets and (why := tree.make(targets)):
             raise SystemExit(f"simulate: the sources do not compile: {why}")
         print(f"built without a defect in {time.monotonic() - begin:.0f} s", flush=True)
+        for found_by in {defect.found_by for defect in defects} - {("stories",)}:
+            if failures := run_tests(tree.build, found_by)[1]:
+                raise SystemExit(f"simulate: {' '.join(found_by)} fails without a defect: {failures[0]}")
         if stories:
             self.programs.keep_sound(os.path.dirname(os.path.abspath(self.options.bin)) if self.options.bin else tree.build)
 
@@ -375,7 +378,8 @@ class Finder:
             self._settle(search, False)
             return
         seed = min(search.failures)
-        checks = sorted({text.split(": ", 1)[0] for text in search.failures[seed]})
+        # A text begins with its check, or with the name of a test, which may have a colon.
+        checks = sorted({text.split(": ", 1)[0] if search.stories else text.rsplit(": ", 1)[0] for text in search.failures[seed]})
         if search.stories and search.sound is None:
             search.sound = pool.submit(play_block, self.programs.sound, [seed])
         elif search.sound is None or search.sound in done:

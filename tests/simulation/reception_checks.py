@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from disturbance import lasts_ns
+from disturbance import disturbed, lasts_ns
 from units import MS, S
 
 HEADER, FRAME, TIME = 16, 16, slice(2, 10)
@@ -51,7 +51,7 @@ def failures(life, story, datagrams):
     clocks_right = not any(event.what in CLOCK_FAULTS for event in events)
     checks = [_answers(life), _states(life, events), _works(life, events, arrivals)]
     if clocks_right:
-        checks += [_watermark(life, arrivals, boards), _late(life, arrivals, boards)]
+        checks += [_watermark(life, story, arrivals, boards), _late(life, arrivals, boards)]
     if not any(event.what == "corrupt" for event in events):
         checks.append(_numbers(life, story, arrivals, boards))
     checks.append(_strays(life))
@@ -136,7 +136,7 @@ def _progress(arrivals, boards):
     return progress, heard, known
 
 
-def _watermark(life, arrivals, boards):
+def _watermark(life, story, arrivals, boards):
     """It follows the slowest board that is not silent, less the disorder."""
     if not len(arrivals.at):
         return
@@ -144,7 +144,8 @@ def _watermark(life, arrivals, boards):
     for at, status in life.statuses:
         ticks = status["watermark_s"] * S * TICKS_PER_NS
         now, before = np.searchsorted(arrivals.at, at, "right") - 1, np.searchsorted(arrivals.at, at - SNAPSHOT_NS, "right") - 1
-        if before < 0 or not known[:, before].all():
+        # A slow disk may hold up what reads the datagrams.
+        if before < 0 or not known[:, before].all() or disturbed(story, at - SNAPSHOT_NS, at, "disk_slow"):
             continue
         sending = at - heard[:, now] < TIMEOUT_NS - 60 * MS
         if sending.all():

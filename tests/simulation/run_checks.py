@@ -52,14 +52,20 @@ class Identities:
                     yield f"{group}: {line}: {found[0]} and {found[1]}"
 
 
-def records_of(path):
-    """Records up to the last whole block; None without a file."""
+def records_of(path, torn=False):
+    """Records up to the last whole block; None without a file. `torn`: or up to the first that is not whole."""
     if not os.path.exists(path):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IncompleteWarning)
         file = PlmFile(path)
-        parts = list(file.blocks(verify=True))
+        parts = []
+        try:
+            for block in file.blocks(verify=True):
+                parts.append(block)
+        except Exception:  # whatever a reader says
+            if not torn:
+                raise
     return np.concatenate(parts) if parts else np.empty(0, file.dtype)
 
 
@@ -131,7 +137,8 @@ class RunChecks:
 
     def _records(self, kind, expected):
         try:
-            return records_of(os.path.join(self.directory, f"{kind}.plm"))
+            torn = self.life.exit == POWER_CUT and not self.ended
+            return records_of(os.path.join(self.directory, f"{kind}.plm"), torn)
         except Exception as error:  # whatever a reader says
             if self.life.exit != POWER_CUT or expected:  # otherwise not even a header had to be there
                 self.fail("files", f"{kind}.plm: {error}")
@@ -156,7 +163,7 @@ class RunChecks:
     def _check_ended(self, files, arrived):
         undisturbed = self.whole and self.life.exit == 0
         texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
-        for text in [*texts, *run_promises.failures(self, arrived)]:
+        for text in [*texts, *run_promises.failures(self, files, arrived)]:
             check, what = text.split(": ", 1)
             self.fail(check, what)
 

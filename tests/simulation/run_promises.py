@@ -1,5 +1,6 @@
 """What a run was asked for and what was told of it must hold."""
 
+from play import POWER_CUT
 from reception_checks import CLOCK_FAULTS, SETTLED_NS, TICKS_PER_NS
 from units import MS, S
 
@@ -9,9 +10,10 @@ NOT_QUIET = (*CLOCK_FAULTS, "off", "on", "silence", "burst", "lose", "delay", "s
 START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
 
 
-def failures(run, arrived):
-    """`run`: a RunChecks. `arrived`: of the life of the daemon."""
+def failures(run, files, arrived):
+    """`run`: a RunChecks. `files`: its records by kind. `arrived`: of the life of the daemon."""
     yield from _sync(run)
+    yield from _last(run, files)
     if not run.disk_faults:
         yield from _power(run)
         yield from _times(run)
@@ -37,13 +39,25 @@ def _sync(run):
         yield f"sync: the run is complete, though a sync of {failed[0]} failed"
 
 
+def _last(run, files):
+    """After the end of a run the status knows what is in its files, also if the disk failed."""
+    after = [status for _, status in run.life.statuses if status["run"] is None and status["last_run"] and status["last_run"]["id"] == run.name]
+    if run.life.exit == POWER_CUT or not after:
+        return
+    for kind, section in (("coincidences", "pairs"), ("singles", "saved_singles")):
+        counted = after[0]["ledger"][section]
+        if files[kind] is not None and (counted["written"] != len(files[kind]) or counted["in_queue"]):
+            yield f"files: {len(files[kind])} {kind} after the end of the run, and the status says {counted}"
+
+
 def _live(run):
     """The share of the data that arrived is less where boards were silent, or datagrams lost."""
     description, events = run.description, run.story.events
     if description is None or description["state"] != "complete" or not description["coverage"]["intervals"]:
         return
     live, counted = description["coverage"]["loss"]["live"], description["ledger"]["datagrams"]
-    if live is None or any(event.what in CLOCK_FAULTS for event in events):
+    # What is lost of a burst is many datagrams and little time.
+    if live is None or any(event.what in (*CLOCK_FAULTS, "burst", "flood") for event in events):
         return
     start, stop = (ticks / TICKS_PER_NS for ticks in (description["coverage"]["intervals"][0][0], description["coverage"]["intervals"][-1][1]))
     silent = sum(event.number(1) * MS for event in events if event.what == "silence" and event.number(1) >= 3000
