@@ -38,19 +38,21 @@ nlohmann::json run_json_beside(const ReplayOptions& options) {
 }
 
 RequestedInterval interval_of(const ReplayOptions& options, const nlohmann::json& beside) {
-    RequestedInterval interval{options.start, options.stop, {}};
+    RequestedInterval interval{options.start, options.stop, {}, {}};
     // The run.json of a run that was cut off has no end: take all data then.
-    // The interval that the run took is wider than its coverage: frames before its data count, too.
+    // The interval that the run took is wider than its coverage: frames before its data count, too. They may
+    // be incomplete, since the capture begins with the run.
     const bool says = beside.contains("taken") && beside.at("taken").is_object();
     const nlohmann::json& taken = says ? beside.at("taken") : beside;
-    const auto number = [&](const char* key) -> std::optional<std::uint64_t> {
-        if (!taken.contains(key) || !taken.at(key).is_number_unsigned()) return {};
-        return taken.at(key).get<std::uint64_t>();
+    const auto number = [](const nlohmann::json& in, const char* key) -> std::optional<std::uint64_t> {
+        if (!in.contains(key) || !in.at(key).is_number_unsigned()) return {};
+        return in.at(key).get<std::uint64_t>();
     };
     // The boards of a run that ended at time 0 never had a time that counts: its capture shows why.
-    if (number("stop_ticks") == 0U) return interval;
-    if (!interval.start) interval.start = number("start_ticks");
-    if (!interval.stop) interval.stop = number("stop_ticks");
+    if (number(taken, "stop_ticks") == 0U) return interval;
+    if (!interval.start) interval.start = number(taken, "start_ticks");
+    if (!interval.stop) interval.stop = number(taken, "stop_ticks");
+    if (says) interval.covered_from = number(beside, "start_ticks");
     return interval;
 }
 

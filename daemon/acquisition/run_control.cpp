@@ -54,6 +54,7 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
     run_.started = std::move(started);
     run_.interval.wait(start, interval);
     flow_.watch_clock();
+    flow_.cover_from(interval.covered_from.value_or(0));
     count_spectra();
     if (!options_.replay && !interval.start) run_.interval.start_by(limits_.now() + options_.start_timeout);
     cut_slice(now_ns);  // starts the run, unless the start lies ahead

@@ -20,6 +20,8 @@ struct RequestedInterval {
     std::optional<std::uint64_t> start;     ///< absent: now
     std::optional<std::uint64_t> stop;      ///< absent: when asked to, or after `duration`
     std::optional<std::uint64_t> duration;  ///< from the first data
+    /// Of the replay of a run: what comes before is not complete, and is not covered.
+    std::optional<std::uint64_t> covered_from{};
 };
 
 class RunInterval {

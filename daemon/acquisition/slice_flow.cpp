@@ -194,7 +194,7 @@ std::optional<std::uint64_t> SliceFlow::data_begin_so_far() const {
 std::optional<std::uint64_t> SliceFlow::begin_ticks(const DataBegin& begin) const {
     const auto ticks = begin.ticks(max_offset_);
     if (!ticks) return std::nullopt;
-    return tracker_.time().end_of_time_before(*ticks, max_offset_);
+    return tracker_.time().end_of_time_before(std::max(*ticks, covered_from_), max_offset_);
 }
 
 /// The members of detector time decide. One that joins later may have sent before the others, and a source
@@ -386,6 +386,7 @@ bool SliceFlow::decide_all() {
     begin_.forget_clock();
     begin_settled_ = false;
     calibrated_from_ = 0;
+    covered_from_ = 0;
     if (cuts_) cuts_->restart();
     if (readings_) readings_->clear();
     if (presence_) presence_->clear();

@@ -119,6 +119,8 @@ class SliceFlow {
     [[nodiscard]] std::optional<std::uint64_t> data_begin_so_far() const;
     /// A run is asked for: the time of day is that of the data from now on.
     void watch_clock();
+    /// Data begin at this time at the earliest, until detector time starts again.
+    void cover_from(std::uint64_t ticks) { covered_from_ = ticks; }
     /// The datagram that tells the time of day of the run.
     [[nodiscard]] std::optional<DataBegin::FrameArrival> arrival() const {
         return begin_of_members(begin_).arrival();
@@ -158,6 +160,7 @@ class SliceFlow {
     UndecidedFrames undecided_;
     std::uint64_t max_offset_;
     std::uint64_t calibrated_from_ = 0;
+    std::uint64_t covered_from_ = 0;
     OpenDatagrams open_;
     std::int64_t open_decided_ns_ = 0;  ///< the decision on detector time by which they were judged last
     Account account_;

@@ -14,7 +14,7 @@ import simulate
 from shorten import shorten
 from story import Story, draw
 
-LENGTH_MS = 20000
+LENGTH_MS = 14000
 SETTINGS = """seed 7
 length_ms 15000
 boards 4

@@ -100,6 +100,17 @@ TEST_CASE("a run that starts before detector time is known covers only times of 
     CHECK(stand.finished[0].end.covered.end == 1051 * ms + before + offset + 1);
 }
 
+TEST_CASE("a replayed run covers no time before the run that it replays") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.begin({1000 * ms, {}, {}, 1020 * ms});
+    stand.stream(1000 * ms, 1050 * ms);
+    stand.stop();
+    CHECK(stand.finished[0].end.taken.start == 1000 * ms);
+    CHECK(stand.finished[0].end.covered.start == 1020 * ms);
+    CHECK(stand.finished[0].end.covered.end == 1050 * ms + offset + 1);
+}
+
 TEST_CASE("a run covers its first frames if what was sent before it was of another time") {
     AcquisitionStand stand;
     stand.tracker.expected = {1, 2};

@@ -47,6 +47,8 @@ Story Story::read(const std::string& file) {
     story.tag_one_in = static_cast<std::uint64_t>(settings["tag_one_in"]);
     if (story.boards == 0 || story.length_ns == 0 || story.send_ms == 0 || story.status_ms == 0)
         throw std::runtime_error(file + ": length_ms, boards, send_ms or status_ms is missing");
+    if (story.gamma_one_in == 1)
+        throw std::runtime_error(file + ": gamma_one_in is 1: expected 0, or 2 or more");
     return story;
 }
 

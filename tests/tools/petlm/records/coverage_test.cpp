@@ -277,6 +277,21 @@ TEST_CASE("petlm recover: a run that a crash ended covers its whole blocks", "[p
     CHECK(run_petlm("verify" + quoted(recovered)).status == 0);
 }
 
+TEST_CASE("petlm recover: a run whose files were closed before the crash covers what they say",
+          "[petlm][recover][coverage]") {
+    const CoveredRun run;
+    nlohmann::json document = {{"run_id", "run"}, {"state", "running"}};
+    document["coverage"] = daemon::to_json(interrupted(run, true));
+    write_file(run.path / "run.json", document.dump());
+    REQUIRE(run_petlm("recover" + quoted(run.path)).status == 0);
+    const auto recovered = run.directory / "run.recovered";
+    const auto saved = nlohmann::json::parse(read_file(recovered / "run.json"));
+    CHECK(daemon::coverage_of_run(saved).intervals == Intervals(TickRange{start, stop}));
+    CHECK(covered(recovered / "coincidences.plm") == Intervals(TickRange{start, stop}));
+    CHECK(saved["stop_ticks"] == stop);
+    CHECK(run_petlm("verify" + quoted(recovered)).status == 0);
+}
+
 TEST_CASE("petlm recover: lost seconds are told in every file, also in sound ones",
           "[petlm][recover][coverage]") {
     const CoveredRun run;

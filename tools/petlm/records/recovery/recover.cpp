@@ -8,6 +8,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "daemon/listmode/file.hpp"
@@ -91,8 +92,13 @@ Scan scan(const std::filesystem::path& file) {
     times.finish(reader.trailer());
     found.times = found.kind == daemon::RecordKind::seconds ? daemon::Intervals(seconds) : times.times();
     const nlohmann::json& description = reader.description();
-    return {condition, found, coverage_of_files(file, found.kind, {description}, run_of(file, description)),
-            description.contains("coverage")};
+    daemon::Coverage whole = coverage_of_files(file, found.kind, {description}, run_of(file, description));
+    const bool says_coverage = description.contains("coverage");
+    // A file that was closed knows where it ends, though its run may not have come to say so.
+    const bool closed = condition.state == daemon::FileState::complete && says_coverage;
+    if (closed && whole.intervals && found.kind != daemon::RecordKind::seconds)
+        found.times = *whole.intervals;
+    return {condition, found, std::move(whole), says_coverage};
 }
 
 /// The description of the file, with a note that records are missing.
