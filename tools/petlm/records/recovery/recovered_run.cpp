@@ -204,17 +204,10 @@ std::optional<daemon::Coverage> recovered_coverage(const std::filesystem::path& 
             times = times.unite((*file)->times.intersect(gpu::TickRange{0, before}));
             before = std::min(before, (*file)->first_time());
         }
-        std::vector<daemon::Coverage> of_files;
-        for (const RecoveredFile* file : of_kind) {
-            const daemon::ListModeReader reader(run / file->name);
-            of_files.push_back(daemon::coverage_of(reader.description(), original, true));
-        }
+        const daemon::ListModeReader reader(run / of_kind.front()->name);
         const bool says = original.is_object() && original.contains("coverage");
-        daemon::Coverage whole = says ? daemon::coverage_of_run(original) : of_files.front();
-        // run.json of a run that was cut off while it ended does not say when that was; its files may.
-        if (!whole.intervals && std::all_of(of_files.begin(), of_files.end(),
-                                            [](const auto& file) { return file.intervals.has_value(); }))
-            whole = daemon::united(of_files);
+        const daemon::Coverage whole =
+            daemon::coverage_of(says ? original : reader.description(), original, true);
         return covered_by_survivors(whole, times, before, seconds);
     }
     return std::nullopt;
