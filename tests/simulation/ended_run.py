@@ -51,6 +51,10 @@ def _complete(directory, description, ledger):
             yield f"files: {entry['name']}: complete {file.complete}, {file.path.stat().st_size} bytes, {len(file)} records: {entry}"
         elif entry["kind"] == "seconds":
             yield from _seconds(file, description, ledger)
+    for name, check in (("ledger.csv", "rows"), ("histograms.json", "histograms")):
+        if not os.path.exists(os.path.join(directory, name)):
+            yield f"{check}: there is no {name}"
+            return
     yield from _rows(os.path.join(directory, "ledger.csv"), ledger)
     if description["configuration"]["gammas"] is None:  # those are not in the histograms
         yield from _histograms(os.path.join(directory, "histograms.json"), ledger)

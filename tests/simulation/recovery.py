@@ -10,7 +10,7 @@ from run_checks import records_of
 def failures(run, petlm):
     """Leaves nothing behind."""
     # Where nothing had to be on the disk, there may be nothing to recover.
-    if run.ended or run.life.exit == 0 or run.disk_faults or not any(run.promised().values()) or run.found:
+    if run.ended or run.life.exit == 0 or run.disk_faults or not any(run.promised().values()):
         return []
     recovered = run.directory + ".recovered"
     shutil.rmtree(recovered, ignore_errors=True)
