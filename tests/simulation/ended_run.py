@@ -52,10 +52,11 @@ def _complete(directory, description, ledger):
             yield f"files: {entry['name']}: complete {file.complete}, {file.path.stat().st_size} bytes, {len(file)} records: {entry}"
         elif entry["kind"] == "seconds":
             yield from _seconds(file, description, ledger)
-    for name, check in (("ledger.csv", _rows), ("histograms.json", _histograms)):
-        if not os.path.exists(os.path.join(directory, name)):
-            continue  # RunChecks tells that
-        if check is _rows or description["configuration"]["gammas"] is None:  # those are not in the histograms
+    # After a fault of the disk it may end early, and the run says so.
+    stopped = any(reason["code"] == "ledger_series_incomplete" for reason in description["verdict"]["reasons"])
+    gammas = description["configuration"]["gammas"] is not None  # those are not in the histograms
+    for name, check, skipped in (("ledger.csv", _rows, stopped), ("histograms.json", _histograms, gammas)):
+        if not skipped and os.path.exists(os.path.join(directory, name)):  # RunChecks tells that it is not there
             yield from check(os.path.join(directory, name), ledger)
 
 

@@ -13,7 +13,7 @@ HAS_PROBLEMS = 1  # of the exit statuses of petlm
 def failures(run, petlm):
     """Leaves nothing behind."""
     # Where nothing had to be on the disk, there may be nothing to recover.
-    if run.ended or run.life.exit == 0 or run.disk_faults or not any(run.promised().values()) or run.found:
+    if run.ended or run.life.exit == 0 or run.disk_faults or not any(run.promised().values()):
         return []
     recovered, damaged = run.directory + ".recovered", False
     shutil.rmtree(recovered, ignore_errors=True)
