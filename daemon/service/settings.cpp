@@ -11,6 +11,7 @@
 #include "config/base/json_schema.hpp"
 #include "config/shape/extent.hpp"
 #include "daemon/backend/pipeline_options.hpp"
+#include "daemon/tracking/saturate.hpp"
 
 namespace petacq::daemon {
 
@@ -116,8 +117,8 @@ TrackerOptions tracker_options(const config::Configuration& configuration, const
     o.jump_confirmations = w.jump_confirmations;
     o.source_timeout_ns = static_cast<std::int64_t>(w.source_timeout_ms) * 1'000'000;
     o.max_offset = largest_offset(calibration);
-    o.flush_reach =
-        configuration.coincidence.window_ticks + configuration.coincidence.delay_ticks.value_or(0);
+    const gpu::CoincidenceRules rules = coincidence_rules(configuration);
+    o.flush_reach = add_or_max(rules.reach(), rules.gammas_before());
     return o;
 }
 

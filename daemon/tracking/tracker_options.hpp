@@ -21,7 +21,8 @@ struct TrackerOptions {
     std::int64_t source_timeout_ns = 0;
     double ticks_per_ns = 0;       ///< rate of the detector's clock; 0: unknown
     std::uint64_t max_offset = 0;  ///< ticks: largest magnitude of a time offset of the calibration
-    /// Ticks past the newest single after which all singles are decided (window + delay).
+    /// Ticks past the newest single after which all singles are decided: pairs, delayeds, and the gammas of
+    /// both.
     std::uint64_t flush_reach = 0;
 
     [[nodiscard]] TimeLimits time_limits() const { return {max_jump, max_disorder, jump_confirmations}; }

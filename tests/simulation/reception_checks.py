@@ -255,6 +255,5 @@ def _numbers(life, story, arrivals, boards):
         yield f"numbers: {counted['stray']} strays, {counted['restarted']} restarts, and no board was reset"
     if any(event.what in CLOCK_FAULTS for event in events):
         return
-    # The last gammas wait for pairs behind them.
-    if total["singles"]["pending_at_end"] and not story.settings["gammas"] or total["frames"]["time_jump"]:
+    if total["singles"]["pending_at_end"] or total["frames"]["time_jump"]:
         yield f"numbers: {total['singles']['pending_at_end']} singles wait after the end, {total['frames']['time_jump']} frames are jumps"

@@ -64,3 +64,30 @@ TEST_CASE("settings: the modules of a source are known by its id or, with bare f
         CHECK(options.sources[i].bdms == scanner.sources[i].bdms);
     }
 }
+
+TEST_CASE("settings: without more frames, pairs, delayeds and the gammas of both are decided") {
+    const config::Scanner scanner = small_example();
+    const auto flush_reach = [&](const nlohmann::json& more) {
+        nlohmann::json document = {{"scanner", "small.scanner.json"},
+                                   {"calibration", "calibration.h5"},
+                                   {"data_dir", "/tmp"},
+                                   {"energy", {{"lower_keV", 400}, {"upper_keV", 650}}},
+                                   {"coincidence", {{"window_ticks", 400}, {"delay_ticks", 5000}}},
+                                   {"receive", {{"sockets", {{{"port", 4000}}}}}}};
+        document.merge_patch(more);
+        return daemon::tracker_options(config::configuration_from_json(document, "/"), scanner, {})
+            .flush_reach;
+    };
+    CHECK(flush_reach(nlohmann::json::object()) == 5400);
+    const auto gammas = [&](std::uint64_t after, std::uint64_t delay) {
+        return flush_reach({{"gammas",
+                             {{"lower_keV", 900},
+                              {"upper_keV", 1300},
+                              {"before_ticks", 1000},
+                              {"after_ticks", after},
+                              {"delay_ticks", delay}}}});
+    };
+    // A gamma waits for the pairs that may come after it.
+    CHECK(gammas(300, 2000) == 5400 + 1000);
+    CHECK(gammas(300, 9000) == 9300 + 1000);
+}

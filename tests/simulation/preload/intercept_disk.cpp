@@ -81,6 +81,10 @@ PETACQ_INTERCEPT int open(const char* path, int flags, ...) {
     if ((flags & O_TRUNC) != 0 && !is_new && ::ftruncate(fd, 0) != 0) return -1;
     return noted(fd);
 }
+/// What programs with checks of buffers (_FORTIFY_SOURCE) call in its place.
+PETACQ_INTERCEPT int __open_2(const char* path, int flags) {  // NOLINT(bugprone-reserved-identifier)
+    return open(path, flags);
+}
 
 PETACQ_INTERCEPT int close(int fd) {
     PETACQ_REAL(close);
