@@ -23,10 +23,11 @@ constexpr double largest_clock_difference_s = 60;
 
 /// Of any two times: the difference of the clocks may exceed what one holds.
 double seconds_between(std::chrono::system_clock::time_point from, std::chrono::system_clock::time_point to) {
-    const auto since_epoch = [](std::chrono::system_clock::time_point time) {
-        return std::chrono::duration<double>(time.time_since_epoch()).count();
-    };
-    return since_epoch(to) - since_epoch(from);
+    using std::chrono::floor;
+    using std::chrono::seconds;
+    const seconds whole = floor<seconds>(to).time_since_epoch() - floor<seconds>(from).time_since_epoch();
+    const auto rest = (to - floor<seconds>(to)) - (from - floor<seconds>(from));
+    return std::chrono::duration<double>(whole).count() + std::chrono::duration<double>(rest).count();
 }
 
 void check_alike(const Coverage& a, const Coverage& b) {
