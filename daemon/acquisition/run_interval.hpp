@@ -20,7 +20,7 @@ struct RequestedInterval {
     std::optional<std::uint64_t> start;     ///< absent: now
     std::optional<std::uint64_t> stop;      ///< absent: when asked to, or after `duration`
     std::optional<std::uint64_t> duration;  ///< from the first data
-    /// Of the replay of a run: what comes before is not complete, and is not covered.
+    /// A replay of a run covers nothing before this time: its capture lacks frames there.
     std::optional<std::uint64_t> covered_from{};
 };
 

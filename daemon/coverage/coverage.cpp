@@ -21,7 +21,7 @@ using nlohmann::json;
 /// Differences of the clocks of hosts, and of a host and the boards in a long run, that are no contradiction.
 constexpr double largest_clock_difference_s = 60;
 
-/// Of any two times: the difference of the clocks may exceed what one holds.
+/// The difference of two times may exceed what the clock's own duration holds, so it is computed in seconds.
 double seconds_between(std::chrono::system_clock::time_point from, std::chrono::system_clock::time_point to) {
     using std::chrono::floor;
     using std::chrono::seconds;

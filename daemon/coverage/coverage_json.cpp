@@ -74,7 +74,7 @@ double required_above_0(const json& object, const char* key) {
         .get<double>();
 }
 
-/// As long as those of a scanner; 0: a file of 1.0 did not state it.
+/// Whether the value is a tick that a scanner can have, or the 0 that files of 1.0 have for an unknown one.
 bool is_tick_ps(const json& value) {
     return value.is_number() && value >= 0 && value <= 1e9;
 }

@@ -52,7 +52,7 @@ std::vector<Peak> LagHistogram::peaks(double min_certainty, std::size_t most) co
         Peak peak = refined(first, each);
         if (!found.empty() && peak.excess < min_part * found.front().excess) break;
         found.push_back(peak);
-        // What has been taken, with its surroundings, says nothing about another peak.
+        // Places close to this peak belong to it and are no further peaks.
         std::erase_if(places, [&](const PeakPlace& place) {
             return place.first + 2 * width >= first && place.first < first + 2 * width;
         });

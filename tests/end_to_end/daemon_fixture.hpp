@@ -22,8 +22,8 @@ class Site {
   public:
     /// Writes a configuration fit for tests, changed by the JSON merge patch.
     explicit Site(const nlohmann::json& patch = nlohmann::json::object());
-    /// With another scanner than that of the examples. The time offsets of crystals are up to so many ticks:
-    /// 200 are 3 ns, fewer where hits in several crystals of a block need a time.
+    /// `scanner_file`: the scanner in place of that of the examples. `time_offset_ticks`: the largest time
+    /// offset of a crystal. 200 ticks are 3 ns; a hit in several crystals has no useful time then.
     Site(const nlohmann::json& patch, const std::filesystem::path& scanner_file,
          std::int32_t time_offset_ticks = 200);
 

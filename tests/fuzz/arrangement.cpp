@@ -35,7 +35,7 @@ double count_in(const json& object, const char* key) {
     return object.at(key).is_number() ? object.at(key).get<double>() : 1;
 }
 
-/// Of modules in an item of /modules, as far as its numbers can be believed.
+/// The number of modules that an item of /modules describes. A count that is no number is taken as 1.
 double modules_in(const json& item) {
     double modules = item.contains("along_z") ? item["along_z"].value("count", 1.0) : 1;
     for (const char* const placement : {"ring", "arc", "panel", "polygon", "box"}) {

@@ -86,8 +86,8 @@ TEST_CASE("a run that starts before detector time is known covers only times of 
     AcquisitionStand stand;
     stand.tracker.expected = {1, 2};
     stand.make();
-    // What has been sent before it starts is in no run. The first datagram of the other board overlaps with
-    // it.
+    // No run has the frames that board 1 sends before the start. The first datagram of board 2 overlaps with
+    // them in time.
     const std::uint64_t before = GENERATE(0, 1) * ms / 2;
     stand.send(1000 * ms + before, 1);
     stand.begin();

@@ -95,8 +95,8 @@ FoundTracers separate(const TracerScan& scan, unsigned seed) {
     return {found, ratio, counting};
 }
 
-/// Each is found in the cylinder of the other within `limit` of the other's activity, and both with the true
-/// ratio, in the mean of so many scans; besides what the error of counting allows.
+/// Checks the mean of `scans` scans: each tracer has at most `limit` of the other's activity in the cylinder
+/// of the other, and the ratio of both is true within `limit`. The error of counting comes on top.
 void check_tracers(const TracerScan& scan, double limit, unsigned scans = 1) {
     double first_in_other = 0;
     double other_in_first = 0;
