@@ -82,9 +82,7 @@ void SecondsThread::finish(std::function<void()> work) {
 }
 
 std::string SecondsThread::failure() const {
-    if (!has_failure_.load(std::memory_order_acquire)) return {};
-    const net::MutexLock lock(mutex_);
-    return failure_;
+    return failure_.why();
 }
 
 void SecondsThread::run() {
@@ -96,9 +94,7 @@ void SecondsThread::run() {
             if (!failed) task.work();
         } catch (const std::exception& error) {
             failed = true;
-            const net::MutexLock lock(mutex_);
-            failure_ = error.what();
-            has_failure_.store(true, std::memory_order_release);
+            failure_.set(error.what());
         }
         // The thread that waits for the task may use the memory of its second afterwards.
         task.work = nullptr;

@@ -21,9 +21,9 @@
 #include "daemon/seconds/meter.hpp"
 #include "daemon/seconds/second.hpp"
 #include "daemon/synchrony/synchrony.hpp"
+#include "daemon/system/first_failure.hpp"
 #include "gpu/rules/coincidence_rules.hpp"
 #include "net/base/counter.hpp"
-#include "net/base/mutex.hpp"
 
 namespace petacq::daemon {
 
@@ -129,9 +129,7 @@ class SecondsThread {
     net::Counter stalls_;
     std::atomic<bool> writing_{false};  ///< the thread is in SecondsFile::append()
     moodycamel::LightweightSemaphore finished_;
-    mutable net::Mutex mutex_;
-    std::string failure_ PETACQ_GUARDED_BY(mutex_);
-    std::atomic<bool> has_failure_{false};  ///< there is a failure: without one, to ask for it takes no lock
+    FirstFailure failure_;
     std::jthread thread_;
 };
 

@@ -17,8 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/system/first_failure.hpp"
 #include "net/base/counter.hpp"
-#include "net/base/mutex.hpp"
 #include "net/base/thread.hpp"
 
 namespace petacq::daemon {
@@ -91,11 +91,7 @@ class DiskThread {
                 static_cast<double>(busy_ns_.value()) * 1e-9};
     }
     /// Empty while all is well.
-    [[nodiscard]] std::string failure() const {
-        if (!has_failure_.load(std::memory_order_acquire)) return {};
-        const net::MutexLock lock(mutex_);
-        return failure_;
-    }
+    [[nodiscard]] std::string failure() const { return failure_.why(); }
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -159,12 +155,7 @@ class DiskThread {
         }
         busy_ns_.add(static_cast<std::uint64_t>((Clock::now() - started) / std::chrono::nanoseconds(1)));
         calls_.add();
-        if (failed_) {
-            why = work_.fail(why);
-            const net::MutexLock lock(mutex_);
-            failure_ = why;
-            has_failure_.store(true, std::memory_order_release);
-        }
+        if (failed_) failure_.set(work_.fail(why));
         in_call_.store(false, std::memory_order_relaxed);
         return !failed_;
     }
@@ -183,9 +174,7 @@ class DiskThread {
     net::Counter busy_ns_;
     std::atomic<bool> in_call_{false};
     bool failed_ = false;
-    mutable net::Mutex mutex_;
-    std::string failure_ PETACQ_GUARDED_BY(mutex_);
-    std::atomic<bool> has_failure_{false};  ///< there is a failure: without one, to ask for it takes no lock
+    FirstFailure failure_;
     std::jthread thread_;
 };
 
