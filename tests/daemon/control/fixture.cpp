@@ -124,6 +124,10 @@ void TestServer::close() {
     thread_.join();
 }
 
+void TestServer::tell_subscribers() {
+    boost::asio::post(io_, [this] { server_->tell_subscribers(); });
+}
+
 json ask(daemon::ControlClient& client, std::string_view line) {
     client.send_bytes(std::string(line) + "\n");
     const auto answer = client.read_line();

@@ -70,6 +70,7 @@ class TestServer {
     ~TestServer() { close(); }
 
     void close();
+    void tell_subscribers();
     [[nodiscard]] std::filesystem::path socket() const { return directory_.path() / "control.sock"; }
     /// Lets other users reach the socket.
     void open_directory() const;

@@ -221,13 +221,16 @@ TEST_CASE("control: a subscriber that is slow to read an answer is told the stat
     options.send_buffer_bytes = 100'000;
     TestServer server(options);
     ControlClient client(server.socket());
-    client.call("subscribe", {{"interval_s", 0.1}});
+    // The only notification is the one that this test asks for: an earlier one would delay the request.
+    client.call("subscribe", {{"interval_s", 3600}});
     // More than the kernel takes: the answer is on its way as long as nobody reads.
     const json status = {{"filling", std::string(10'000'000, 'x')}};
     server.handler.set_status(status);
-    client.send_bytes(status_request + std::string("\n"));
     const std::uint64_t before = server.handler.status_calls();
-    REQUIRE(eventually([&] { return server.handler.status_calls() >= before + 2; }));
+    client.send_bytes(status_request + std::string("\n"));
+    REQUIRE(eventually([&] { return server.handler.status_calls() == before + 1; }));
+    server.tell_subscribers();
+    REQUIRE(eventually([&] { return server.handler.status_calls() == before + 2; }));
     bool answered = false;
     bool told = false;
     while (!answered || !told) {
