@@ -335,6 +335,23 @@ def events(seeds):
             seeds.add("tracker", f"events-{wild}-{choice}", bytes(content))
 
 
+# What the documents of two hosts may say of their runs.
+PATCHES = {
+    "sound": {}, "not-an-object": {"a": [], "b": None}, "cut-off": {"a": {"state": "running"}, "b": {"state": "interrupted"}},
+    "other-name": {"b": {"run_id": "s"}}, "other-window": {"b": {"configuration": {"coincidence": {"window_ticks": 41}}}},
+    "other-calibration": {"b": {"calibration_sha256": "def"}}, "other-scanner": {"b": {"scanner": {"tick_ps": 2000}}},
+    "unwritten": {"a": {"ledger": {"saved_singles": {"write_failed": 5}}}},
+    "taken": {"a": {"taken": {"start_ticks": 0, "stop_ticks": 2**64 - 1}}, "b": {"taken": {"start_ticks": -1, "stop_ticks": 0.5}}},
+    "stopped": {"a": {"stop_reason": "request", "operator": {"nuclide": "F-18", "activity_MBq": 12}}},
+    "no-scanner": {"a": {"scanner": None}}, "no-configuration": {"b": {"configuration": None}}}
+
+
+def unions(seeds):
+    generator = random.Random(2)
+    for name, patches in PATCHES.items():
+        seeds.add("union", name, json.dumps(patches).encode() + b"\0" + generator.randbytes(200))
+
+
 def main():
     programs, source, directory = sys.argv[1:]
     seeds = Seeds(os.path.abspath(programs), os.path.abspath(directory))
@@ -349,6 +366,7 @@ def main():
     texts(seeds, source)
     scanners_and_layouts(seeds, source)
     events(seeds)
+    unions(seeds)
     shutil.rmtree(seeds.work)
     if set(os.listdir(directory)) != set(TARGETS):
         sys.exit(f"expected seeds of each target of targets.py, and of no other: {set(os.listdir(directory)) ^ set(TARGETS)}")

@@ -41,5 +41,6 @@ TARGETS = {
     "tracker": Target(("daemon/tracking",), weight=3, longest=400),
     "triples": Target(("tools/petlm/records/source.cpp", "tools/petlm/records/record_source.cpp",
                        "tools/petlm/records/third_photons.cpp"), longest=16000),
+    "union": Target(("tools/petlm/union",), weight=2, longest=3000),
     "wire": Target(("net/receive/admission.cpp", "net/wire.cpp"), longest=1500),
 }
