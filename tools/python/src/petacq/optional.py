@@ -19,6 +19,26 @@ def pandas_module() -> Any:
     return pandas
 
 
+def pyarrow_module() -> Any:
+    """With its Parquet. Raises ImportError, which says how to get it, without pyarrow."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise ImportError("petacq: Arrow and Parquet need pyarrow: install it (pip install petacq[arrow])") from error
+    return pyarrow
+
+
+def matplotlib_module() -> Any:
+    """With its figures. Raises ImportError, which says how to get it, without matplotlib."""
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError as error:
+        raise ImportError("petacq: a figure needs matplotlib: install it (pip install petacq[notebook])") from error
+    return matplotlib
+
+
 def pydicom_module() -> Any:
     """Raises ImportError, which says how to get it, without pydicom."""
     try:
