@@ -36,9 +36,10 @@ class Dataset:
     asked for. Raises RunError as ``petacq.list_runs``, and for two runs of the same name.
     """
 
-    def __init__(
-        self, runs: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | ListedRun]
-    ) -> None:
+    #: As ``petacq.list_runs`` has them.
+    runs: tuple[ListedRun, ...]
+
+    def __init__(self, runs: str | os.PathLike[str] | Iterable[str | os.PathLike[str] | ListedRun]) -> None:
         listed: list[ListedRun] = []
         for one in [runs] if isinstance(runs, (str, os.PathLike)) else runs:
             listed += [one] if isinstance(one, ListedRun) else list_runs(one)
@@ -48,7 +49,6 @@ class Dataset:
             if run.id in names:
                 raise RunError(f"two runs of the name {run.id}: {names[run.id]} and {run.path}")
             names[run.id] = run.path
-        #: As ``petacq.list_runs`` has them.
         self.runs = tuple(listed)
 
     def __repr__(self) -> str:

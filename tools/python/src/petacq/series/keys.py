@@ -7,26 +7,29 @@ from typing import Any
 
 from petacq.errors import PetacqError
 
-_TEXTS = (
-    "Manufacturer",
-    "ManufacturersModelName",
-    "TracerName",
-    "TracerRadionuclide",
-    "InjectedMassUnits",
-    "InjectedRadioactivityUnits",
-    "SpecificRadioactivityUnits",
-    "ModeOfAdministration",
-)
-_NUMBERS = ("InjectedRadioactivity", "InjectionStart")
-_NUMBERS_OR_UNKNOWN = ("InjectedMass", "SpecificRadioactivity")
-_REQUIRED = (*_TEXTS, *_NUMBERS, *_NUMBERS_OR_UNKNOWN)
+_TEXT, _NUMBER, _NUMBER_OR_UNKNOWN = "a text", "a number", 'a number or "n/a"'
+#: What BIDS takes as their values.
+_REQUIRED = {
+    "Manufacturer": _TEXT,
+    "ManufacturersModelName": _TEXT,
+    "TracerName": _TEXT,
+    "TracerRadionuclide": _TEXT,
+    "InjectedMass": _NUMBER_OR_UNKNOWN,
+    "InjectedMassUnits": _TEXT,
+    "InjectedRadioactivity": _NUMBER,
+    "InjectedRadioactivityUnits": _TEXT,
+    "SpecificRadioactivity": _NUMBER_OR_UNKNOWN,
+    "SpecificRadioactivityUnits": _TEXT,
+    "ModeOfAdministration": _TEXT,
+    "InjectionStart": _NUMBER,
+}
 _UNKNOWN = "n/a"
 
 
 def fill_unknown(about: dict[str, Any]) -> None:
     """Required keys that it lacks are "n/a" or, where BIDS takes numbers only, left out; "UnknownKeys" names them."""
     about["UnknownKeys"] = [key for key in _REQUIRED if key not in about]
-    about |= {key: _UNKNOWN for key in about["UnknownKeys"] if key not in _NUMBERS}
+    about |= {key: _UNKNOWN for key in about["UnknownKeys"] if _REQUIRED[key] != _NUMBER}
     if "TimeZero" not in about:
         about["UnknownKeys"].append("TimeZero")
 
@@ -38,14 +41,9 @@ def state(about: dict[str, Any], stated: Mapping[str, Any]) -> None:
         if key not in _REQUIRED or key not in about["UnknownKeys"]:
             unknown = ", ".join(name for name in about["UnknownKeys"] if name in _REQUIRED) or "none"
             raise PetacqError(f"{key} cannot be stated: expected keys that petlm does not know: {unknown}")
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if key in _TEXTS:
-            good, expected = isinstance(value, str), "a text"
-        elif key in _NUMBERS:
-            good, expected = number, "a number"
-        else:
-            good, expected = number or value == _UNKNOWN, 'a number or "n/a"'
-        if not good:
+        expected = _REQUIRED[key]
+        good = isinstance(value, str) if expected == _TEXT else isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not good and not (expected == _NUMBER_OR_UNKNOWN and value == _UNKNOWN):
             raise PetacqError(f"{key}: expected {expected}, found {value!r}")
         about[key] = value
         about["UnknownKeys"].remove(key)
