@@ -98,6 +98,7 @@ class Notebooks(unittest.TestCase):
         self.assertIn("no  normalisation: ", text)
         self.assertRegex(text, r"mean within 5 mm: [\d.e+]+ decays per voxel in \d+ voxels")
         self.assertEqual(names["figure"] is None, not HAS_PICTURES)
+        self.assertIn("for looking, not quantification", names["image"]._repr_html_())
 
     def test_live(self):
         with busy_daemon("notebook") as (daemon, environment):

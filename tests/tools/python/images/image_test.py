@@ -198,18 +198,5 @@ class Shown(unittest.TestCase):
             self.assertIn("<img", image._repr_html_())
 
 
-class Made(unittest.TestCase):
-    def test_the_point_of_a_real_image(self):
-        folder = support.scratch() / "made"
-        support.call(
-            *("petlm", "image", support.small_run(), "--output", folder, "--voxel-mm", 2, "--backend", "cpu", "--depth-mm", 0),
-            *("--iterations", 2, "--subsets", 4),
-        )
-        image = petacq.open_image(folder)
-        np.testing.assert_allclose(image.brightest_mm(), support.SOURCE_POINT_MM, atol=2.1)
-        self.assertEqual((image.unit, image.about["voxel_mm"]), ("decays per voxel", 2))
-        self.assertIn("for looking, not quantification", image._repr_html_())
-
-
 if __name__ == "__main__":
     unittest.main()

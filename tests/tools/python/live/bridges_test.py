@@ -66,6 +66,7 @@ class Bridges(unittest.TestCase):
     def setUp(self):
         self.server = self.enterContext(support.Daemon(self._testMethodName, tap={"socket": "b.tap"}))
         self.daemon = petacq.Daemon(self.server.socket)
+        until(lambda: self.daemon.status()["state"] == "idle")
 
     def program(self, *command, **options):
         process = subprocess.Popen(list(map(str, command)), **options)
