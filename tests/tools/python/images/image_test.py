@@ -171,6 +171,7 @@ class Shown(unittest.TestCase):
     def test_the_end_of_the_scale(self):
         image = petacq.open_image(put("scale", nifti(VALUES)))
         self.assertIn("<span>2</span><span>1</span><span>0</span>", image.to_html(black=2))
+        self.assertIn("<span>12,345</span><span>6,172</span><span>0</span>", image.to_html(black=12345))
         with self.assertRaisesRegex(ValueError, "above 0"):
             image.to_html(black=0)
         nothing = petacq.open_image(put("nothing", nifti(np.zeros_like(VALUES))))

@@ -23,10 +23,10 @@ def html_of(cuts: Sequence[Cut], black: float, unit: str, caption: str, title: s
     unit = html.escape(unit or "value of unknown unit")
     scale = (
         "<figure style='margin:0 1em 1em 0'><figcaption>" + unit + "</figcaption>"
-        f"<div role='img' aria-label='Scale: white is 0, black is {black:.3g} {unit}' style='display:flex'>"
+        f"<div role='img' aria-label='Scale: white is 0, black is {_number(black)} {unit}' style='display:flex'>"
         f"<div style='width:14px;height:{_LARGEST_PX}px;border:1px solid #999;background:linear-gradient(to top,#fff,#000)'></div>"
         "<div style='display:flex;flex-direction:column;justify-content:space-between;margin-left:4px'>"
-        f"<span>{black:.3g}</span><span>{black / 2:.3g}</span><span>0</span></div></div></figure>"
+        f"<span>{_number(black)}</span><span>{_number(black / 2)}</span><span>0</span></div></div></figure>"
     )
     head = f"<strong>{html.escape(title)}</strong>"
     foot = f"<div>{html.escape(caption)}</div>" if caption else ""
@@ -40,10 +40,14 @@ def _figure(cut: Cut, black: float, px_per_mm: float) -> str:
     where = f"{cut.across} = {cut.at_mm:.1f} mm"
     across = f"{cut.right} {left:.1f} to {right:.1f} mm to the right, {cut.up} {bottom:.1f} to {top:.1f} mm up"
     return (
-        f"<figure style='margin:0 1em 1em 0'><figcaption>{where}</figcaption>"
+        f"<figure style='margin:0 1em 1em 0;width:{width + 2}px'><figcaption>{where}</figcaption>"
         f"<img alt='Cut at {where}: {across}' width='{width}' height='{height}' style='image-rendering:pixelated;border:1px solid #999'"
         f" src='data:image/png;base64,{png}'><figcaption>{across}</figcaption></figure>"
     )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def png_of_greys(values: npt.NDArray[np.float32], black: float) -> bytes:
