@@ -12,8 +12,9 @@ import petacq
 try:
     import pyarrow as pa
     import pyarrow.parquet as pq
-except ImportError:
-    pa = None
+    WHY = ""
+except ImportError as error:
+    pa, WHY = None, str(error)
 
 random = np.random.default_rng(20)
 
@@ -27,7 +28,7 @@ def file_of(name, dtype, blocks, kind):
     return petacq.PlmFile(path), records
 
 
-@unittest.skipIf(pa is None, "pyarrow is not installed")
+@unittest.skipIf(pa is None, WHY)
 class Arrow(unittest.TestCase):
     def assert_same(self, table, records):
         self.assertEqual(table.num_rows, len(records))
@@ -94,7 +95,7 @@ class Arrow(unittest.TestCase):
         self.assertEqual(len(petacq.read_parquet(file.to_parquet(support.scratch() / "empty.parquet"))), 0)
 
 
-@unittest.skipIf(pa is None, "pyarrow is not installed")
+@unittest.skipIf(pa is None, WHY)
 class Parquet(unittest.TestCase):
     def test_every_bit_comes_back(self):
         for kind, dtype in ((1, petacq.COINCIDENCE), (2, petacq.SINGLE), (3, petacq.TAG), (5, petacq.TRIPLE)):
@@ -151,7 +152,7 @@ class WithoutPyarrow(unittest.TestCase):
         file, _ = file_of("without.plm", petacq.SINGLE, [1], 2)
         with mock.patch.dict(sys.modules, {"pyarrow": None}):
             for call in (file.to_arrow, file.arrow_reader, lambda: file.to_parquet("x"), lambda: petacq.read_parquet("x")):
-                with self.assertRaisesRegex(ImportError, r"pip install petacq\[arrow\]"):
+                with self.assertRaisesRegex(ImportError, r"need pyarrow: .*pyarrow.*: install it \(pip install petacq\[arrow\]"):
                     call()
 
 

@@ -25,7 +25,8 @@ def pyarrow_module() -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError("petacq: Arrow and Parquet need pyarrow: install it (pip install petacq[arrow])") from error
+        hint = "install it (pip install petacq[arrow]; with NumPy 1 also 'pyarrow<26')"
+        raise ImportError(f"petacq: Arrow and Parquet need pyarrow: {error}: {hint}") from error
     return pyarrow
 
 

@@ -15,6 +15,9 @@ from petacq.optional import pyarrow_module
 
 #: The key in the metadata of a schema under which stands, as JSON, what the records are.
 METADATA_KEY = b"petacq"
+#: Types of Arrow by their names. What pyarrow itself says of NumPy's needs pandas in some of its versions.
+_NUMBERS = {f"{sign}int{bits}": f"<{sign or 'i'}{bits // 8}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_NUMBERS |= {"float": "<f4", "double": "<f8"}
 
 
 def chosen(dtype: np.dtype[np.void], columns: Sequence[str] | None) -> list[str]:
@@ -78,10 +81,7 @@ def _numpy_type(kind: Any, where: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
     while hasattr(kind, "list_size"):
         shape += (kind.list_size,)
         kind = kind.value_type
-    try:
-        dtype: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
-    except NotImplementedError:
-        dtype = np.dtype(object)
-    if dtype.kind not in "iuf":
+    found = _NUMBERS.get(str(kind))
+    if found is None:
         raise PetacqError(f"{where} is of type {kind}: expected numbers")
-    return dtype, shape
+    return np.dtype(found), shape

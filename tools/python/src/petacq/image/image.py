@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,7 @@ class Image:
 
     def brightest_mm(self) -> Point:
         """The largest of the 3 x 3 x 3 voxels with the largest mean; of a series, in the sum of its frames."""
-        return self._place(brightest_place(self._summed()))
+        return self._brightest
 
     def cuts(self, at_mm: Sequence[float] | None = None) -> tuple[Cut, Cut, Cut]:
         """The planes across z, y and x through a place, by default the brightest one. Of a series: of its first frame with data."""
@@ -123,15 +124,12 @@ class Image:
         except ImportError:
             return None
 
-    def _place(self, index: tuple[int, int, int]) -> Point:
-        z, y, x = index
+    @cached_property
+    def _brightest(self) -> Point:
+        values = np.nan_to_num(self.values, nan=0.0)
+        z, y, x = brightest_place(values if values.ndim == 3 else values.sum(0))
         x_mm, y_mm, z_mm = self.axes_mm()
         return float(x_mm[x]), float(y_mm[y]), float(z_mm[z])
-
-    def _summed(self) -> Floats:
-        values: Floats = np.nan_to_num(self.values, nan=0.0)
-        summed: Floats = values if values.ndim == 3 else values.sum(0)
-        return summed
 
     def _shown(self) -> Floats:
         shown: Floats = self.values if self.values.ndim == 3 else self.values[self._first_with_data()]
