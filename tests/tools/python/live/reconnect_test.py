@@ -73,6 +73,16 @@ class Asyncio(unittest.TestCase):
         self.assertEqual(asyncio.run(collect_async(petacq.Tap(server.path, "singles", 2))), loop)
         self.assertEqual(loop, [("r-1", 4, 3, 0, 0), ("r-1", 10, 4000, 0, 0), ("r-2", 0, 1, 0, 0)])
 
+    def test_a_loop_takes_up_what_another_has_left(self):
+        async def first(tap):
+            async for _ in tap:
+                return tap.first_record
+
+        server = Server(self, [line(), message(1, b"r-1"), records(0, 1), records(2, 1), records(4, 1)])
+        tap = petacq.Tap(server.path, "singles", 2)
+        self.assertEqual(asyncio.run(first(tap)), 0)
+        self.assertEqual([tap.first_record for _ in tap], [2, 4])
+
     def test_one_run(self):
         server = Server(self, [line(), message(1, b"r-1"), records(0, 1), message(3), message(1, b"r-2", run=2)])
         tap = petacq.Tap(server.path, "singles", 2, one_run=True, reconnect_s=1)

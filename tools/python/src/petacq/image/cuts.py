@@ -32,7 +32,11 @@ def brightest_place(values: Floats) -> tuple[int, int, int]:
     means, sizes = values, [min(count, 3) for count in values.shape]
     for axis, size in enumerate(sizes):
         count = means.shape[axis] - size + 1
-        means = np.add.reduce([means.take(range(i, i + count), axis) for i in range(size)])
+        along = np.moveaxis(means, axis, 0)
+        summed = along[:count].copy()
+        for i in range(1, size):
+            summed += along[i : i + count]
+        means = np.moveaxis(summed, 0, axis)
     corner = np.unravel_index(means.argmax(), means.shape)
     box = values[tuple(slice(int(low), int(low) + size) for low, size in zip(corner, sizes))]
     z, y, x = (int(low + inside) for low, inside in zip(corner, np.unravel_index(box.argmax(), box.shape)))

@@ -129,6 +129,7 @@ class Tap:
     def __iter__(self) -> Iterator[Records]:
         """Ends when the daemon does, unless ``reconnect_s``, or with the run if ``one_run``; the connection is then closed. It
         stays open if the loop is left earlier: another loop continues with the next records."""
+        self._socket.settimeout(self._timeout)  # asyncio may have had it
         while True:
             try:
                 message = message_of(self._read(HEADER_BYTES, between=True), self._path)
