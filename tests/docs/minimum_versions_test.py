@@ -18,7 +18,7 @@ PACKAGES = {
     "g++": "g++-12", "cmake": "cmake",
     "cairo-svg": None, "Curses": None, "Threads": None, "PkgConfig": None, "CUDAToolkit": None,
 }
-MODULES = {"numpy": "python3-numpy", "h5py": "python3-h5py"}
+MODULES = {"numpy": "python3-numpy", "h5py": "python3-h5py", "pandas": "python3-pandas", "pydicom": "python3-pydicom", "matplotlib": "python3-matplotlib"}
 
 
 def installed(package):

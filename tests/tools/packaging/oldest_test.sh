@@ -27,7 +27,7 @@ done
 pip install --only-binary :all: $wanted
 pip list
 dpkg-deb -x "$packages"/petacqd_*.deb "$work/root"
-[ $# -gt 0 ] || set -- crc32c plm coverage selection dump run run_list gate seconds rates daemon scanner calibration capture histograms hdf5 dicom bids petsird petsird_blocks
+[ $# -gt 0 ] || set -- crc32c plm coverage selection dump run run_list gate seconds rates daemon scanner calibration capture histograms hdf5 dicom bids tables/arrow tables/dataset images/image images/single tap live/reconnect petsird petsird_blocks
 for part in "$@"; do
     status=0
     PETACQ_BIN=$work/root/usr/bin PYTHONDONTWRITEBYTECODE=1 "$work/python/bin/python3" run_tests.py "${part}_test.py" >"$work/log" 2>&1 || status=$?

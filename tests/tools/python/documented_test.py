@@ -26,6 +26,9 @@ OBJECTS = {
     "coverage": (petacq.Coverage,),
     "daemon": (petacq.Daemon,),
     "tap": (petacq.Tap,),
+    "data": (petacq.Dataset,),
+    "mice": (petacq.Dataset,),
+    "image": (petacq.Image,),
 }
 
 

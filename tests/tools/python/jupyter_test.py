@@ -1,5 +1,7 @@
 """Jupyter executes the example notebooks, and what they show is what petlm says of the run."""
 
+import base64
+import importlib.util
 import os
 import unittest
 from unittest import mock
@@ -40,6 +42,22 @@ class Jupyter(unittest.TestCase):
             self.assertIn(f"<td style='text-align:left'>{prompts:,}</td>", notebook["cells"][1]["outputs"][-1]["data"]["text/html"])
             if name == "first_look.ipynb":
                 self.assertIn(f"{prompts:,} prompts, {delayeds:,} delayeds", printed(notebook))
+
+    def test_many_runs(self):
+        text = printed(executed("runs_as_tables.ipynb", PETACQ_RUN=str(support.small_run())))
+        self.assertIn("1 of 1 runs are complete and have prompts", text)
+
+    def test_an_image(self):
+        folder = support.scratch() / "look"
+        support.call(
+            *("petlm", "image", support.small_run(), "--output", folder, "--voxel-mm", 4, "--iterations", 1, "--subsets", 4),
+            *("--backend", "cpu", "--depth-mm", 0),
+        )
+        cells = executed("image.ipynb", PETACQ_IMAGE=str(folder))["cells"]
+        shown = cells[1]["outputs"][-1]["data"]
+        self.assertEqual(shown["text/html"].count("<img"), 3)
+        if importlib.util.find_spec("matplotlib") is not None:
+            self.assertEqual(base64.b64decode(shown["image/png"])[:4], b"\x89PNG")
 
     def test_a_daemon(self):
         with busy_daemon("jupyter") as (_, live):

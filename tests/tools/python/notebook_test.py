@@ -71,6 +71,34 @@ class Notebooks(unittest.TestCase):
         expected = names["run"].ledger["pairs"]["prompts_found"] / names["rates"].length_s.sum()
         self.assertAlmostEqual(names["mean"](names["rates"].prompts) / expected, 1, places=6)
 
+    def test_runs_as_tables(self):
+        text, names = execute("runs_as_tables.ipynb", PETACQ_RUN=str(support.small_run()))
+        self.assertRegex(text, r"small complete F-18 mouse <7> \d+\n")
+        self.assertIn("1 of 1 runs are complete", text)
+        self.assertAlmostEqual(int(text.split("energies of all runs near ")[1].split()[0]), 511, delta=15)
+        if names["pyarrow"] is None:
+            self.assertRegex(text, "no tables: .*pyarrow")
+            return
+        prompts = names["data"].facts[0]["prompts"]
+        records = len(petacq.open_run(support.small_run()).coincidences)
+        self.assertIn(f"{prompts:,} prompts of {records:,} records", text)
+        self.assertIn(f"{records:,} records read back", text)
+
+    def test_image(self):
+        folder = support.scratch() / "look"
+        support.call(
+            *("petlm", "image", support.small_run(), "--output", folder, "--voxel-mm", 2, "--iterations", 2, "--subsets", 4),
+            *("--backend", "cpu", "--depth-mm", 0),
+        )
+        text, names = execute("image.ipynb", PETACQ_IMAGE=str(folder))
+        brightest = list(map(float, text.split("brightest at (")[1].split(")")[0].split(",")))
+        for found, expected in zip(brightest, support.SOURCE_POINT_MM, strict=True):
+            self.assertAlmostEqual(found, expected, delta=2.1)
+        self.assertIn("no  normalisation: ", text)
+        self.assertRegex(text, r"mean within 5 mm: [\d.e+]+ decays per voxel in \d+ voxels")
+        self.assertEqual(names["figure"] is None, not HAS_PICTURES)
+        self.assertIn("for looking, not quantification", names["image"]._repr_html_())
+
     def test_live(self):
         with busy_daemon("notebook") as (daemon, environment):
             text, _ = execute("live.ipynb", **environment)  # only looks

@@ -147,7 +147,7 @@ class Live(unittest.TestCase):
                 thread.start()
                 self.assertGreater(sum(len(records) for records in connection), 100)
             thread.join()
-        with unittest.mock.patch.object(sys.modules["petacq.tap"], "Daemon") as none:
+        with unittest.mock.patch.object(sys.modules["petacq.tap.tap"], "Daemon") as none:
             none.return_value.socket = "/c.sock"
             for status in ({"tap": None}, {}, {"tap": {"clients": 1}}):  # the last: of an earlier version
                 none.return_value.status.return_value = status

@@ -16,6 +16,7 @@ if importlib.util.find_spec("mypy") is None:
 PACKAGE = support.SOURCE / "tools" / "python"
 PROGRAM = """
 from datetime import datetime
+from pathlib import Path
 import petacq
 from petacq import histograms
 
@@ -31,7 +32,15 @@ for status in daemon.subscribe(0.5):
     print(status["state"])
 for records in petacq.tap(kind="singles", prescale=10, one_run=True):
     print(records["energy"].mean())
+data = petacq.Dataset("data").where(lambda run: run["prompts"], state="complete")
+counts: list[int] = [len(block) for run, block in data.blocks("singles")]
+path: Path = pairs.to_parquet("pairs.parquet", ["time"])
+times = petacq.read_parquet(path)["time"]
+largest: float = float(petacq.open_image("look").frame(0).values.max())
+async def watch(tap: petacq.Tap) -> int:
+    return sum([len(records) async for records in tap])
 wrong: int = status
+data.blocks("pairs")
 daemon.start(run=7)
 petacq.tap(kind="tags")
 """
@@ -54,6 +63,7 @@ class Typed(unittest.TestCase):
             ("wrong: int = status", "assignment"),
             ("daemon.start(run=7)", "arg-type"),
             ('petacq.tap(kind="tags")', "arg-type"),
+            ('data.blocks("pairs")', "arg-type"),
         }
         self.assertEqual(found, expected, done.stdout + done.stderr)
 

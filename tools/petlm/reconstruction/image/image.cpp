@@ -93,9 +93,11 @@ int image(const ImageOptions& options) {
     std::vector<std::string> lines = image::doubts_about(source);
     if (!parts.sentence.empty()) lines.push_back(parts.sentence);
     lines.push_back(setup.tof.sentence);
-    image::Statement statement{source.target(), source.coverage(),  grid,
-                               setup.tof.bins,  options.psf_mm,     {},
-                               lines,           report::with_cairo, options.replicates};
+    const image::Method method{setup.scanner.name, options.iterations, options.subsets, setup.how.smooth_mm,
+                               corrections::nuclide_of(source.coverage(), options)};
+    image::Statement statement{
+        source.target(),    source.coverage(), grid, setup.tof.bins, options.psf_mm, method, {}, lines,
+        report::with_cairo, options.replicates};
     for (std::size_t i = 0; i < made.size(); ++i) {
         statement.parts.push_back({parts.list[i].bed_mm, made[i].report});
         for (const std::string& sentence : made[i].sentences)

@@ -124,10 +124,15 @@ std::string json_text(const Statement& s) {
     };
     const nlohmann::json activity_factor = figure("calibration", "activity_factor");
     const auto reference = s.coverage.anchor ? s.coverage.utc_of(s.coverage.reference_ticks()) : std::nullopt;
+    const auto& nuclide = s.method.nuclide;
     nlohmann::json document = {
         {"program", "petlm image"},
         {"version", daemon::version},
         {"input", s.target.string()},
+        {"scanner", s.method.scanner},
+        {"iterations", s.method.iterations},
+        {"subsets", s.method.subsets},
+        {"smooth_mm", s.method.smooth_mm},
         {"unit", quantity.unit},
         {"voxels", s.grid.n},
         {"voxel_mm", s.grid.voxel_mm},
@@ -135,6 +140,8 @@ std::string json_text(const Statement& s) {
         {"psf_mm", s.psf_mm ? nlohmann::json(*s.psf_mm) : nlohmann::json()},
         {"duration_s", quantity.seconds ? nlohmann::json(*quantity.seconds) : nlohmann::json()},
         {"nuclide", text_or_null(quantity.nuclide)},
+        {"half_life_s", nuclide ? nlohmann::json(nuclide->half_life_s) : nlohmann::json()},
+        {"branching_ratio", nuclide ? nlohmann::json(nuclide->branching_ratio) : nlohmann::json()},
         {"reference_utc", reference ? nlohmann::json(daemon::utc_text(*reference)) : nlohmann::json()},
         {"time_of_activity_utc", figure("decay", "made") == true
                                      ? text_or_null(quantity.time_of_activity.value_or(""))

@@ -15,12 +15,22 @@
 
 namespace petacq::image {
 
+/// How the image was made, for image.json.
+struct Method {
+    std::string scanner;  ///< its name
+    std::uint32_t iterations = 0;
+    std::uint32_t subsets = 0;
+    double smooth_mm = 0;  ///< FWHM; 0: not smoothed
+    std::optional<daemon::StatedActivity> nuclide;
+};
+
 struct Statement {
     const std::filesystem::path& target;
     const daemon::Coverage& coverage;
     const Grid& grid;
     const TofBins& tof;
     std::optional<double> psf_mm;
+    Method method;
     std::vector<PositionReport> parts;      ///< at least one; several if the bed moved
     const std::vector<std::string>& lines;  ///< sentences about input, settings and corrections
     bool pictures;

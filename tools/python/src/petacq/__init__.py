@@ -8,10 +8,12 @@ and controls a petacqd that is running.
 """
 
 from petacq import histograms
+from petacq.arrow.parquet import read_parquet
 from petacq.calibration import Calibration
 from petacq.capture import FRAME, FRAME_2, Frames, frame_blocks, read_frames
 from petacq.coverage import Coverage
 from petacq.daemon import Daemon
+from petacq.dataset import Dataset
 from petacq.errors import (
     CalibrationError,
     CaptureError,
@@ -27,6 +29,7 @@ from petacq.errors import (
     TapError,
     UnknownWarning,
 )
+from petacq.image import Image, open_image
 from petacq.layout import (
     CLOCK,
     COINCIDENCE,
@@ -76,7 +79,9 @@ __all__ = [
     "Daemon",
     "DaemonError",
     "DaemonTimeoutError",
+    "Dataset",
     "Frames",
+    "Image",
     "IncompleteWarning",
     "ListedRun",
     "Missing",
@@ -97,8 +102,10 @@ __all__ = [
     "frame_blocks",
     "histograms",
     "list_runs",
+    "open_image",
     "open_run",
     "read_frames",
+    "read_parquet",
     "tap",
     "write_bids",
     "write_dicom",

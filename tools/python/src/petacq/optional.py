@@ -19,6 +19,27 @@ def pandas_module() -> Any:
     return pandas
 
 
+def pyarrow_module() -> Any:
+    """With its Parquet. Raises ImportError, which says how to get it, without pyarrow."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        hint = "install it (pip install petacq[arrow]; with NumPy 1 also 'pyarrow<26')"
+        raise ImportError(f"petacq: Arrow and Parquet need pyarrow: {error}: {hint}") from error
+    return pyarrow
+
+
+def matplotlib_module() -> Any:
+    """With its figures. Raises ImportError, which says how to get it, without matplotlib."""
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError as error:
+        raise ImportError("petacq: a figure needs matplotlib: install it (pip install petacq[notebook])") from error
+    return matplotlib
+
+
 def pydicom_module() -> Any:
     """Raises ImportError, which says how to get it, without pydicom."""
     try:

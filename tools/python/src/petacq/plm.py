@@ -150,6 +150,9 @@ class PlmFile(RecordBlocks):
             more = f"; and {len(faults) - _MOST_TOLD} more" if len(faults) > _MOST_TOLD else ""
             raise PlmError(f"{self.path}: {told}{more}; petlm recover copies what is whole")
 
+    def _described(self) -> dict[str, Any]:
+        return self.description
+
     # Reading the parts of the file
 
     def _map(self) -> npt.NDArray[np.uint8]:

@@ -76,6 +76,9 @@ class _Joined(RecordBlocks):
         for file in self._sources:
             file.verify()
 
+    def _described(self) -> dict[str, Any]:
+        return self.description
+
 
 class PlmSet(_Joined):
     """The files of a set, which were written side by side: block b of n files is in file b mod n."""

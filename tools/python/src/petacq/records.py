@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 import numpy as np
 import numpy.typing as npt
 
+from petacq.arrow.columns import arrays_of, batch_of, chosen, schema_of
+from petacq.arrow.parquet import write_parquet
 from petacq.errors import PlmError
 from petacq.layout import Records, field_type, fields_type
-from petacq.optional import pandas_module
+from petacq.optional import pandas_module, pyarrow_module
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
 #: A mask, numbers of records, or names of columns.
 Selection = npt.NDArray[Any] | list[bool] | list[int] | list[str]
@@ -48,6 +52,10 @@ class RecordBlocks(ABC):
     @abstractmethod
     def verify(self) -> None:
         """Reads everything. Raises PlmError, with the reason, unless every byte is as it was written."""
+
+    @abstractmethod
+    def _described(self) -> dict[str, Any]:
+        """The description of the file, or of the first one."""
 
     @property
     def time_field(self) -> str:
@@ -142,6 +150,32 @@ class RecordBlocks(ABC):
             if shape:
                 raise PlmError(f"column {name!r} has {shape[0]} numbers for each record: use [{name!r}], a NumPy array")
         return frame({name: self.column(name) for name in columns}, columns=list(columns), copy=False)
+
+    def to_arrow(self, columns: Sequence[str] | None = None) -> pyarrow.Table:
+        """A pyarrow.Table with a row for each record: one copy. ``columns``: only these. Arrays by crystal or module of seconds
+        are lists of fixed size.
+
+        Raises ImportError without pyarrow, PlmError for a column that is not there."""
+        schema = self._arrow_schema(columns)
+        return pyarrow_module().Table.from_arrays(arrays_of(self.column, schema), schema=schema)
+
+    def arrow_reader(self, columns: Sequence[str] | None = None) -> pyarrow.RecordBatchReader:
+        """The same block by block, for files larger than memory: a pyarrow.RecordBatchReader."""
+        schema = self._arrow_schema(columns)
+        batches = (batch_of(block, schema) for block in self.blocks())
+        return pyarrow_module().RecordBatchReader.from_batches(schema, batches)
+
+    def to_parquet(self, path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Path:
+        """Writes the records, or these columns of them, to a Parquet file, block by block; petacq.read_parquet reads it.
+
+        Returns its path. Raises FileExistsError if there is such a file, OSError, and as ``to_arrow``."""
+        reader = self.arrow_reader(columns)
+        return write_parquet(Path(path), reader.schema, reader)
+
+    def _arrow_schema(self, columns: Sequence[str] | None) -> Any:
+        described = self._described()
+        about = {"kind": self.kind} | {key: described[key] for key in ("run_id", "tick_ps", "crystals") if key in described}
+        return schema_of(self.dtype, chosen(self.dtype, columns), about)
 
     def between(self, begin: int, end: int, verify: bool = False) -> Iterator[Records]:
         """The records with ``begin <= time < end`` (ticks), block by block, as read-only views. The index finds

@@ -48,6 +48,12 @@ TEST_CASE("petlm image: a normalisation makes kBq/ml of decays", "[petlm][image]
     CHECK(plain.at("unit") == "decays per voxel");
     CHECK(plain.at("corrections").at("normalisation").at("made") == false);
     CHECK(plain.at("normalisation_sha256").is_null());
+    CHECK(plain.at("scanner") == m.scanner.name);
+    CHECK(plain.at("iterations") == 2);
+    CHECK(plain.at("subsets") == 8);
+    CHECK(plain.at("smooth_mm") == 0.0);
+    CHECK(plain.at("half_life_s").is_null());
+    CHECK(plain.at("branching_ratio").is_null());
     const double decays = m.sum();
 
     const auto even = m.made(m.with_normalisation());
@@ -69,6 +75,8 @@ TEST_CASE("petlm image: a normalisation makes kBq/ml of decays", "[petlm][image]
     CHECK(calibrated.at("unit") == "kBq/ml");
     CHECK(calibrated.at("activity_factor") == 3);
     CHECK(calibrated.at("nuclide") == "F-18");
+    CHECK(calibrated.at("half_life_s").get<double>() == Approx(6586).epsilon(0.001));
+    CHECK(calibrated.at("branching_ratio").get<double>() == Approx(0.967).epsilon(0.01));
     CHECK(calibrated.at("time_of_activity_utc") == "2026-11-20T18:45:00.123Z");
     // ln 2 x 60 s / 1.8289 h, half of which has decayed on average; 0.9686 positrons per decay.
     CHECK(m.sum() == Approx(decays / 27 / 60 * 4 * 3 / 0.9686 * (1 + 0.006317 / 2)).epsilon(0.02));

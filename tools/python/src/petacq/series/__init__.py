@@ -1,1 +1,1 @@
-"""What ``petlm frames`` made, in the formats of others."""
+"""What ``petlm frames`` or ``petlm image`` made, in the formats of others."""

@@ -1,4 +1,4 @@
-"""Puts the frames of ``petlm frames`` into a BIDS dataset (``petacq-bids``)."""
+"""Puts the images of ``petlm frames`` or ``petlm image`` into a BIDS dataset (``petacq-bids``)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from petacq.errors import PetacqError
 from petacq.series import command
@@ -17,7 +18,7 @@ from petacq.series.frames import read_series
 _VERSION = "1.10.0"
 _README = """PET images in the Brain Imaging Data Structure (BIDS).
 
-The images were made by petlm frames of petacqd from the list-mode of a PET scanner. The sidecar of each image (.json) says
+The images were made by petlm of petacqd from the list-mode of a PET scanner. The sidecar of each image (.json) says
 when its frames were, what they were corrected for, and which records they were made from. Values are in the unit that it names.
 Axes are those of the scanner, with the origin in its middle: they do not say how the subject lay.
 """
@@ -33,20 +34,23 @@ def write_bids(
     reconstruction: str | None = None,
     run: int | None = None,
     species: str | None = None,
+    stated: Mapping[str, Any] | None = None,
 ) -> list[Path]:
-    """Writes the frames in the directory ``frames`` as ``sub-.../[ses-...]/pet/sub-..._pet.nii.gz`` with its sidecar to the
-    directory ``dataset``. Makes that with ``dataset_description.json``, ``README`` and ``participants.tsv`` if it does not exist,
+    """Writes the frames in the directory ``frames``, or the image in one of ``petlm image``, as
+    ``sub-.../[ses-...]/pet/sub-..._pet.nii.gz`` with its sidecar to the directory ``dataset``. Makes that with
+    ``dataset_description.json``, ``README`` and ``participants.tsv`` if it does not exist,
     and adds the subject, otherwise. Labels have letters and digits. ``species``: as "mus musculus"; BIDS takes subjects
-    without one as humans.
+    without one as humans. ``stated``: keys that BIDS requires and that petlm does not know, such as "TracerName".
 
     Returns the image and the sidecar. Raises PetacqError for what is no series of frames, if a key is unknown without
     which a dataset is not valid, for another label, and for another species than the dataset states; FileExistsError if there
     is such an image; OSError.
     """
     folder, root = Path(frames), Path(dataset)
-    about = read_series(folder).about
+    series = read_series(folder, stated)
+    about = series.about
     if missing := [key for key in about["UnknownKeys"] if key not in about]:
-        raise PetacqError(f"{folder}: BIDS needs {', '.join(missing)}: state them with petlm frames --bids")
+        raise PetacqError(f"{folder}: BIDS needs {', '.join(missing)}: state them with petacq-bids --keys or petlm frames --bids")
     labels = {
         "sub": subject,
         "ses": session,
@@ -70,7 +74,7 @@ def write_bids(
         "Name": root.resolve().name,
         "BIDSVersion": _VERSION,
         "DatasetType": "raw",
-        "GeneratedBy": [{"Name": "petlm frames", "Version": str(about["SoftwareVersions"]).split()[-1]}],
+        "GeneratedBy": [dict(zip(("Name", "Version"), str(about["SoftwareVersions"]).rsplit(" ", 1)))],
     }
     for path, text in (
         (root / "dataset_description.json", json.dumps(description, indent=2) + "\n"),
@@ -80,9 +84,19 @@ def write_bids(
             _write(path, text.encode())
     _write(participants, table.encode())
     # The same frames give the same file.
-    _write(image, gzip.compress((folder / "frames.nii").read_bytes(), mtime=0))
-    _write(sidecar, (folder / "frames.json").read_bytes())
+    _write(image, gzip.compress(series.path.read_bytes(), mtime=0))
+    _write(sidecar, series.sidecar)
     return [image, sidecar]
+
+
+def _stated_in(path: Path) -> dict[str, Any]:
+    try:
+        stated = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise PetacqError(f"{path}: not JSON: {error}") from error
+    if not isinstance(stated, dict):
+        raise PetacqError(f"{path}: expected an object of keys of BIDS-PET")
+    return stated
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -120,9 +134,9 @@ def _with_subject(path: Path, subject: str, species: str | None) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: that of ``command.run``."""
     parser = argparse.ArgumentParser(
-        prog="petacq-bids", description="Puts the frames of petlm frames into a BIDS dataset."
+        prog="petacq-bids", description="Puts the images of petlm frames or petlm image into a BIDS dataset."
     )
-    parser.add_argument("frames", type=Path, help="directory of petlm frames")
+    parser.add_argument("frames", type=Path, help="directory of petlm frames or petlm image")
     parser.add_argument("dataset", type=Path, help="directory of the dataset; made if it does not exist")
     parser.add_argument("--subject", required=True, help="label of the subject")
     parser.add_argument("--session", help="label of the session")
@@ -130,6 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--reconstruction", help="label of the reconstruction, such as acdyn")
     parser.add_argument("--run", type=int, help="number of the run")
     parser.add_argument("--species", help="such as 'mus musculus'; BIDS takes subjects without one as humans")
+    parser.add_argument(
+        "--keys", type=Path, help="JSON file with keys that BIDS requires and that petlm does not know, such as TracerName"
+    )
 
     def write(given: argparse.Namespace) -> str:
         files = write_bids(
@@ -141,6 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reconstruction=given.reconstruction,
             run=given.run,
             species=given.species,
+            stated=None if given.keys is None else _stated_in(given.keys),
         )
         return str(files[0])
 

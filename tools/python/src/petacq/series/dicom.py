@@ -1,4 +1,4 @@
-"""Writes the frames of ``petlm frames`` as a DICOM series of PET images, one file for each slice (``petacq-dicom``)."""
+"""Writes the images of ``petlm frames`` or ``petlm image`` as a DICOM series, one file for each slice (``petacq-dicom``)."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def write_dicom(
     species: str = "",
     weight_kg: float | None = None,
 ) -> list[Path]:
-    """Writes the frames in the directory ``frames``, as ``petlm frames`` made it, to ``output``, which must not exist
-    yet: ``frame-001-slice-001.dcm`` and so on. Frames without data are left out; pixels without a value in the others are
-    padding. The same frames give the same UIDs. ``study_uid``: of a study to which the series belongs. ``species``: of an
+    """Writes the frames in the directory ``frames``, as ``petlm frames`` made it, or the image in one of ``petlm image``, to
+    ``output``, which must not exist yet: ``frame-001-slice-001.dcm`` and so on. Frames without data are left out; pixels without
+    a value in the others are padding. The same frames give the same UIDs. ``study_uid``: of a study to which the series belongs. ``species``: of an
     animal, as "Mus musculus"; ``weight_kg``: of it, for uptake values.
 
     Returns the files. Raises ImportError without pydicom, PetacqError for what is no series of frames and for a text that
@@ -67,11 +67,12 @@ def write_dicom(
     if not series.numbers:
         raise PetacqError(f"{folder}: no frame has data")
     about = pydicom.Dataset()
+    program = str(read.about.get("SoftwareVersions", "petlm")).rsplit(" ", 1)[0]
     for name, text in (
         ("PatientID", patient_id),
         ("PatientName", patient_name),
         ("PatientSpeciesDescription", species),
-        ("SeriesDescription", description or f"petlm frames {Path(read.about.get('Input', '')).name}"[:64]),
+        ("SeriesDescription", description or f"{program} {Path(read.about.get('Input', '')).name}"[:64]),
     ):
         if len(text) > 64 or not text.isprintable() or "\\" in text:
             raise PetacqError(f"{name}: expected up to 64 characters without backslash, found {text!r}")
@@ -294,9 +295,9 @@ class _Series:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: that of ``command.run``."""
     parser = argparse.ArgumentParser(
-        prog="petacq-dicom", description="Writes the frames of petlm frames as a DICOM series of PET images."
+        prog="petacq-dicom", description="Writes the images of petlm frames or petlm image as a DICOM series of PET images."
     )
-    parser.add_argument("frames", type=Path, help="directory of petlm frames")
+    parser.add_argument("frames", type=Path, help="directory of petlm frames or petlm image")
     parser.add_argument("output", type=Path, help="directory to write; must not exist")
     parser.add_argument("--patient-id", default="", help="Patient ID (0010,0020)")
     parser.add_argument("--patient-name", default="", help="Patient's Name (0010,0010)")

@@ -1,9 +1,9 @@
-"""Reads the series of images that ``petlm frames`` made."""
+"""Reads the images that ``petlm frames`` or ``petlm image`` made, as a series of frames."""
 
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from petacq.errors import PetacqError
+from petacq.image.nifti import read_nifti
+from petacq.series.keys import state
+from petacq.series.single import sidecar_of_image
 
 
 @dataclass(frozen=True)
 class FrameSeries:
+    path: Path  # of the NIfTI file
     values: npt.NDArray[np.float32]  # [frame][z][y][x]
     voxel_mm: tuple[float, float, float]
     first_mm: tuple[float, float, float]  # middle of the first voxel
@@ -23,32 +27,28 @@ class FrameSeries:
     sidecar: bytes
 
 
-def read_series(folder: Path) -> FrameSeries:
-    """Raises PetacqError for what is no series of frames, OSError."""
-    path = folder / "frames.nii"
-    data = path.read_bytes()
-    if len(data) < 352 or data[344:348] != b"n+1\0":
-        raise PetacqError(f"{path}: expected a NIfTI-1 file of petlm frames")
-    dim = np.frombuffer(data, "<i2", 8, 40)
-    if dim[0] != 4 or int(np.frombuffer(data, "<i2", 1, 70)[0]) != 16:
-        raise PetacqError(f"{path}: expected four dimensions of 32-bit floats")
-    shape = tuple(int(n) for n in dim[4:0:-1])
-    if len(data) != 352 + 4 * math.prod(shape):
-        raise PetacqError(f"{path}: expected {352 + 4 * math.prod(shape)} bytes, found {len(data)}")
-    voxel = np.frombuffer(data, "<f4", 3, 80)
-    first = np.frombuffer(data, "<f4", 12, 280)[3::4]
-    sidecar = (folder / "frames.json").read_bytes()
+def read_series(folder: Path, stated: Mapping[str, Any] | None = None) -> FrameSeries:
+    """That in a directory of ``petlm frames``, or the only frame in one of ``petlm image``. ``stated``: keys that petlm does not
+    know. Raises PetacqError for what is neither and for keys that cannot be stated, OSError."""
+    single = not (folder / "frames.nii").exists() and (folder / "image.nii").exists()
+    path = folder / ("image.nii" if single else "frames.nii")
+    volume = read_nifti(path)
+    if volume.values.ndim != (3 if single else 4):
+        raise PetacqError(f"{path}: expected {'one image' if single else 'four dimensions of 32-bit floats'}")
+    beside = path.with_suffix(".json")
+    sidecar = beside.read_bytes()
     try:
         about: dict[str, Any] = json.loads(sidecar)
+        if single:
+            about = sidecar_of_image(about, str(beside))
         count = len(about["Frames"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise PetacqError(f"{folder / 'frames.json'}: expected the sidecar of petlm frames") from error
-    if count != shape[0]:
-        raise PetacqError(f"{folder}: frames.json has {count} frames, frames.nii {shape[0]}")
-    return FrameSeries(
-        np.frombuffer(data, "<f4", -1, 352).reshape(shape),
-        (float(voxel[0]), float(voxel[1]), float(voxel[2])),
-        (float(first[0]), float(first[1]), float(first[2])),
-        about,
-        sidecar,
-    )
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise PetacqError(f"{beside}: expected the sidecar of petlm {path.stem}") from error
+    if stated:
+        state(about, stated)
+    if single or stated:
+        sidecar = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
+    values = volume.values[np.newaxis] if single else volume.values
+    if count != values.shape[0]:
+        raise PetacqError(f"{folder}: frames.json has {count} frames, frames.nii {values.shape[0]}")
+    return FrameSeries(path, values, volume.voxel_mm, volume.first_mm, about, sidecar)

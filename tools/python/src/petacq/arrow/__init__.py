@@ -1,0 +1,1 @@
+"""Records as Arrow tables and in Parquet files."""
