@@ -17,7 +17,7 @@ namespace petacq::daemon {
 
 /// Something wrong, in one reading.
 struct Problem {
-    const char* code = "";      ///< fixed word, docs/reference/status.md
+    const char* code = "";      ///< fixed word, docs/how-to/alarms.md
     std::uint32_t subject = 0;  ///< which of several: position of the source, module or stage
     std::string what;           ///< "source 3 has been silent for 2.1 s"
     std::string advice;         ///< what to look at; may be empty

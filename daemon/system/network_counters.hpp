@@ -26,7 +26,7 @@ std::uint64_t growth(const NetworkCounters& now, const NetworkCounters& before, 
 
 /// A way in which the kernel discards datagrams.
 struct NetworkFault {
-    const char* code;                     ///< fixed word, docs/reference/status.md
+    const char* code;                     ///< fixed word, docs/how-to/alarms.md
     std::array<const char*, 2> counters;  ///< nullptr: no further one
     /// Counters whose growth is part of that of `counters` and belongs to other faults.
     std::array<const char*, 6> without;

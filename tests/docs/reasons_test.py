@@ -16,6 +16,8 @@ MADE = re.compile(r"\b(?:Problem|NetworkFault|SourceTrouble|DetectorAdvice|add(?
 CHOSEN = re.compile(r"\bcode = [^;]*;")
 WORD = re.compile(r'"([a-z]+(?:_[a-z]+)+)"')
 ORDERED = re.compile(r'\bCodeRank\{"([a-z_]+)"')
+REASON = re.compile(r"^### `(\w+)`\n((?:(?!#).*\n)*)", re.M)
+ADVICE = re.compile(r"^- When: \S(?:.*\n)+?- What to do: \S", re.M)
 CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
 
 
@@ -43,7 +45,7 @@ files = [file for folder in ("daemon/status", "daemon/run", "daemon/system", "da
 made = set().union(*map(made_in, files))
 raised = set().union(*(made_in(file) for file in files if file.name != "verdict.cpp"))
 ordered = set(ORDERED.findall((root / "daemon/status/reason_order.cpp").read_text(encoding="utf-8")))
-health = {row[0].strip("`"): row for row in rows(page("reference/status.md"), "Health reasons")[2:]}
+health = dict(REASON.findall(page("how-to/alarms.md")))
 verdict = codes_of([page("reference/ledger.md").split("## The verdict on a run")[1].split("\n## ")[0]])
 mistakes = rows(page("how-to/board.md"), "From the mistake to its cause")[2:]
 symptoms = [row for heading in ("Nothing arrives", "Multicast and broadcast", "Some are lost")
@@ -51,9 +53,9 @@ symptoms = [row for heading in ("Nothing arrives", "Multicast and broadcast", "S
 
 problems = [f"{code}: not in the order of daemon/status/reason_order.cpp" for code in sorted(raised - ordered)]
 problems += [f"{code}: in the order of reasons, and nothing makes it" for code in sorted(ordered - raised)]
-problems += [f"{code}: not in reference/status.md" for code in sorted(made - set(health) - verdict)]
-problems += [f"{code}: in status.md, and nothing makes it" for code in sorted(set(health) - made)]
-problems += [f"{code}: status.md does not say what to do" for code, row in health.items() if len(row) != 4 or not all(row)]
+problems += [f"{code}: not in how-to/alarms.md" for code in sorted(made - set(health) - verdict)]
+problems += [f"{code}: in alarms.md, and nothing makes it" for code in sorted(set(health) - made)]
+problems += [f"{code}: alarms.md does not say what to do" for code, text in health.items() if not ADVICE.search(text)]
 problems += [f"board.md: {row[0]}: {len(row)} cells, or an empty one" for row in mistakes if len(row) != 5 or not all(row)]
 problems += [f"network.md: {row[0]}: {len(row)} cells" for row in symptoms if len(row) != 4]
 problems += [f"network.md: there is no reason {code}" for code in sorted(codes_of([row[1] for row in symptoms]) - set(health))]

@@ -15,19 +15,19 @@
 namespace petacq::test {
 namespace {
 
-/// The text of all blocks of shell commands of a page.
-std::string commands_of(const std::string& page) {
-    std::string commands;
+/// The text of all blocks of a page in this language.
+std::string blocks_of(const std::string& page, const std::string& language) {
+    std::string blocks;
     std::istringstream lines(page);
     bool inside = false;
     for (std::string line; std::getline(lines, line);) {
         if (line.starts_with("```")) {
-            inside = line == "```sh";
+            inside = line == "```" + language;
         } else if (inside) {
-            commands += line + '\n';
+            blocks += line + '\n';
         }
     }
-    return commands;
+    return blocks;
 }
 
 /// A UDP port that nobody uses.
@@ -53,7 +53,7 @@ std::string tutorial_page(const std::string& name) {
 Outcome follow_tutorial(const std::string& page, const std::filesystem::path& directory) {
     std::filesystem::create_directory_symlink(std::filesystem::path(PETACQ_SOURCE_DIR) / "config",
                                               directory / "config");
-    std::string commands = std::regex_replace(commands_of(page), std::regex("9601"), free_port());
+    std::string commands = std::regex_replace(blocks_of(page, "sh"), std::regex("9601"), free_port());
     commands = std::regex_replace(commands, std::regex("127.0.0.1:9680"), "127.0.0.1:0");
     const std::string before =
         "exec 2>&1\n"
@@ -66,6 +66,15 @@ Outcome follow_tutorial(const std::string& page, const std::filesystem::path& di
     return run_program("/bin/bash", {(directory / "tutorial.sh").string()},
                        {.environment = {"PATH=" + programs + ":" + std::getenv("PATH"),
                                         "XDG_CACHE_HOME=" + (directory / "cache").string()}});
+}
+
+std::vector<std::string> not_printed(const std::string& page, const std::string& printed) {
+    std::vector<std::string> missing;
+    std::istringstream lines(blocks_of(page, "text"));
+    for (std::string line; std::getline(lines, line);) {
+        if (line != "..." && !contains("\n" + printed, "\n" + line + "\n")) missing.push_back(line);
+    }
+    return missing;
 }
 
 }  // namespace petacq::test

@@ -368,21 +368,17 @@ TEST_CASE("every problem is reported once, lasts, and is reported to be over onc
 
 TEST_CASE("the manual lists exactly the codes that there are") {
     const std::string page =
-        test::read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs/reference/status.md");
-    const std::size_t begin = page.find("\n## Health reasons");
-    REQUIRE(begin != std::string::npos);
-    const std::string status = page.substr(begin, page.find("\n## ", begin + 1) - begin);
-    const auto rows_of = [](const std::string& section) {
-        std::size_t rows = 0;
-        for (std::size_t row = section.find("\n| `"); row != std::string::npos;
-             row = section.find("\n| `", row + 1))
-            ++rows;
-        return rows;
-    };
-    CHECK(rows_of(status) == cases().size());
+        test::read_file(std::filesystem::path(PETACQ_SOURCE_DIR) / "docs/how-to/alarms.md");
+    std::size_t reasons = 0;
+    for (std::size_t at = page.find("\n### `"); at != std::string::npos; at = page.find("\n### `", at + 1))
+        ++reasons;
+    CHECK(reasons == cases().size());
     for (const Case& c : cases()) {
         INFO(c.code);
-        const std::string word = std::string("| `").append(c.code).append("` | ");
-        CHECK(status.find(word + c.state) != std::string::npos);
+        const std::size_t begin = page.find(std::string("\n### `").append(c.code).append("`\n"));
+        REQUIRE(begin != std::string::npos);
+        const std::string section = page.substr(begin, page.find("\n#", begin + 1) - begin);
+        const bool failed = section.find("\n- Severity: failed.\n") != std::string::npos;
+        CHECK((failed ? "failed" : "degraded") == std::string(c.state));
     }
 }
