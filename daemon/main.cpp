@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "config/base/colour.hpp"
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
 #include "config/base/ticks.hpp"
@@ -38,13 +40,15 @@ using namespace petacq::daemon;
 struct Arguments {
     std::string file;
     bool check = false;
+    bool verbose = false;
+    bool json = false;
     std::optional<double> rate;
     ReplayOptions replay;
     std::optional<std::string> from_s, to_s;
 };
 
 void add_options(CLI::App& app, Arguments& a) {
-    app.add_option("-c,--config", a.file,
+    app.add_option("-c,--config,FILE", a.file,
                    "Configuration (JSON; reference/configuration.md of the documentation)")
         ->required();
     app.add_flag(
@@ -56,11 +60,16 @@ void add_options(CLI::App& app, Arguments& a) {
            "With --check: frames per second for which buffers and disk must do; default: a full slice in "
            "each pipeline.slice_interval_ms, by which the disk is not judged")
         ->needs("--check");
+    CLI::Option* const verbose = app.add_flag(
+        "--verbose", a.verbose, "With --check: show what is good, too, and how long the buffers last");
+    verbose->needs("--check");
+    app.add_flag("--json", a.json, "With --check: print JSON")->needs("--check")->excludes(verbose);
     CLI::Option* const replay = app.add_option("--replay", a.replay.files,
                                                "Read these captures (pcap, pcapng; FILE[,FILE...]) instead "
                                                "of receiving, write one run as fast as "
                                                "possible, and exit")
                                     ->delimiter(',')
+                                    ->allow_extra_args(false)
                                     ->excludes("--check");
     app.add_option("--run", a.replay.id, "With --replay: id of the run")->needs(replay);
     CLI::Option* const from = app.add_option("--from-ticks", a.replay.start,
@@ -114,12 +123,27 @@ void print_buffer_times(const config::Configuration& configuration, double frame
         frames_per_s, times.process_s, times.disk_s);
 }
 
+/// The result of --check as JSON.
+void print_document(const std::string& file, const Inputs& inputs, const Findings& findings,
+                    double frames_per_s) {
+    const BufferTimes times = buffer_times(inputs.configuration, frames_per_s);
+    nlohmann::json document = to_json(findings);
+    document["configuration"] = file;
+    document["scanner"] = {{"name", inputs.scanner.name},
+                           {"crystals", inputs.scanner.geometry.crystal_count()}};
+    document["calibration_sha256"] = inputs.calibration.sha256;
+    document["buffers"] = {{"frames_per_s", frames_per_s},
+                           {"process_stands_still_s", times.process_s},
+                           {"disk_stands_still_s", times.disk_s}};
+    const std::string text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+    std::fputs(text.c_str(), stdout);
+}
+
 /// The input files are good; is the host? The exit status is that with which the daemon would fail.
-int check(const Inputs& inputs, std::optional<double> asked_rate) {
+int check(const Inputs& inputs, const Arguments& arguments) {
     const config::Configuration& configuration = inputs.configuration;
     const std::optional<std::string> no_devices = check_devices(configuration);
-    const FrameRate rate{asked_rate.value_or(slice_rate(configuration)), asked_rate.has_value()};
-    print_buffer_times(configuration, rate.per_s);
+    const FrameRate rate{arguments.rate.value_or(slice_rate(configuration)), arguments.rate.has_value()};
     Findings findings =
         check_host(configuration, receiver_options(configuration, inputs.scanner, inputs.foreign), rate);
     for (const Findings& more : {check_partners(inputs.scanner, coincidence_rules(configuration)),
@@ -130,7 +154,16 @@ int check(const Inputs& inputs, std::optional<double> asked_rate) {
         findings.push_back({Level::warning, "pipeline.devices", "the CPU will compute: " + *no_devices,
                             "take the list out, or make the GPUs usable"});
     }
-    std::fputs(report(findings).c_str(), stdout);
+    if (arguments.json) {
+        print_document(arguments.file, inputs, findings, rate.per_s);
+    } else {
+        std::printf("%s: configuration, scanner %s (%u crystals) and calibration %.12s are good\n",
+                    arguments.file.c_str(), inputs.scanner.name.c_str(),
+                    inputs.scanner.geometry.crystal_count(), inputs.calibration.sha256.c_str());
+        if (arguments.rate || arguments.verbose) print_buffer_times(configuration, rate.per_s);
+        const std::string text = report(findings, arguments.verbose, config::colour_wanted(STDOUT_FILENO));
+        std::fputs(text.c_str(), stdout);
+    }
     if (!any_problem(findings)) return 0;
     print_error("the host is not ready; see the problems above");
     return exit_status::io_failure;
@@ -174,10 +207,7 @@ int main(int argc, char** argv) {
         set_ticks("--from-s", arguments.from_s, inputs.scanner.tick_ps, arguments.replay.start);
         set_ticks("--to-s", arguments.to_s, inputs.scanner.tick_ps, arguments.replay.stop);
         if (!arguments.check) return run(arguments, inputs);
-        std::printf("%s: configuration, scanner %s (%u crystals) and calibration %.12s are good\n",
-                    arguments.file.c_str(), inputs.scanner.name.c_str(),
-                    inputs.scanner.geometry.crystal_count(), inputs.calibration.sha256.c_str());
-        return check(inputs, arguments.rate);
+        return check(inputs, arguments);
     } catch (const config::Error& e) {
         print_error(e.what());
         return failed(arguments, e.what(), exit_status::bad_configuration);

@@ -49,6 +49,20 @@ class StructureCheck {
     std::vector<Object> open_;
 };
 
+/// The place of the last character of the comment that begins at `i`, as the parser sees it; `i` if none
+/// does.
+std::size_t end_of_comment(std::string_view text, std::size_t i) {
+    const std::string_view begin = text.substr(i, 2);
+    std::size_t end = i;
+    if (begin == "//") {
+        end = text.find_first_of("\r\n", i);
+    } else if (begin == "/*") {
+        end = text.find("*/", i + 2);
+        if (end != std::string_view::npos) ++end;
+    }
+    return end == std::string_view::npos ? text.size() : end;
+}
+
 }  // namespace
 
 bool json_nested_deeper(std::string_view text, std::size_t levels) {
@@ -56,7 +70,9 @@ bool json_nested_deeper(std::string_view text, std::size_t levels) {
     bool in_string = false;
     for (std::size_t i = 0; i < text.size(); ++i) {
         const char c = text[i];
-        if (in_string) {
+        if (!in_string && c == '/') {
+            i = end_of_comment(text, i);
+        } else if (in_string) {
             if (c == '\\') {
                 ++i;
             } else if (c == '"') {
@@ -82,7 +98,8 @@ json parse_json(std::string_view text) {
             text.begin(), text.end(),
             [check = StructureCheck{}](int depth, json::parse_event_t event, json& parsed) mutable {
                 return check(depth, event, parsed);
-            });
+            },
+            true, true);
     } catch (const json::exception& e) {
         // "[json.exception.parse_error.101] parse error at line 3, column 7: ...": users do not need the tag.
         std::string_view what = e.what();

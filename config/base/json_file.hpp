@@ -1,5 +1,5 @@
-// Strict reading of JSON: bounded size and depth, valid UTF-8, no duplicate keys.
-//
+// Strict reading of JSON: bounded size and depth, valid UTF-8, no duplicate keys. People write configurations
+// by hand, so comments (// to the end of the line, and /* */) are allowed.
 // Every program reads JSON through this file. A reader that is not strict calls json_nested_deeper() before
 // it parses: copying, printing and comparing JSON recurse, so a deeply nested document would exhaust the
 // stack.
@@ -20,7 +20,7 @@ inline constexpr std::size_t max_json_bytes = std::size_t{4} << 20;
 inline constexpr std::size_t max_run_json_bytes = std::size_t{64} << 20;
 inline constexpr std::size_t max_json_depth = 32;
 
-/// Whether brackets outside strings are nested deeper than `levels`. Takes any bytes; needs no memory.
+/// Whether brackets outside strings and comments are nested deeper than `levels`. Needs no memory.
 bool json_nested_deeper(std::string_view text, std::size_t levels = max_json_depth);
 
 /// Throws Error naming the file and, where there is one, the line and column.

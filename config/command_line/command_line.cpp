@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <system_error>
 
 #include "config/base/exit_status.hpp"
+#include "config/command_line/completion.hpp"
 #include "config/nuclides/nuclides.hpp"
 #include "config/spelling/nearest_word.hpp"
 
@@ -19,6 +21,7 @@ namespace petacq::config {
 namespace {
 
 constexpr const char* help_command = "help";
+constexpr const char* complete_command = "__complete";
 constexpr std::size_t longest_shown = 40;
 
 std::vector<CLI::App*> commands_of(CLI::App& app) {
@@ -122,6 +125,17 @@ void check_commands(CLI::App& app, const std::vector<std::string>& words) {
     }
 }
 
+/// Each line after the name of the program.
+std::string named(const std::string& program, const std::string& text) {
+    std::string lines;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        lines += program + ": " + text.substr(begin, end - begin) + '\n';
+        begin = end + 1;
+    }
+    return lines;
+}
+
 }  // namespace
 
 std::string nuclide_type() {
@@ -135,12 +149,18 @@ std::optional<int> parse_command_line(CLI::App& app, const CommandLineStyle& sty
     app.set_version_flag("--version", style.program + " " + PETACQ_VERSION);
     check_numbers(app, style);
     if (!commands_of(app).empty()) app.add_subcommand(help_command, "Show the options of a command");
-    app.failure_message([&app](const CLI::App* /*failed*/, const CLI::Error& error) {
-        return std::string(error.what()) + "\n" + suggestions(app) +
+    app.failure_message([&app, &style](const CLI::App* /*failed*/, const CLI::Error& error) {
+        return named(style.program, std::string(error.what()) + "\n" + suggestions(app)) +
                "Run with --help for more information.\n";
     });
 
     std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    if (!words.empty() && words.front() == complete_command) {
+        words.erase(words.begin());
+        for (const std::string& line : completions(app, style, words))
+            std::puts(line.c_str());
+        return 0;
+    }
     try {
         if (!words.empty() && words.front() == help_command) {
             words.erase(words.begin());

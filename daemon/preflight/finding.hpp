@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,11 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-/// A line for each finding, another one with its fix, and a count at the end.
-std::string report(const Findings& findings);
+/// A line for each warning and problem, or with `all` for each finding, another one with its fix, and a count
+/// at the end.
+std::string report(const Findings& findings, bool all, bool colour);
+/// {"findings": [{"level", "subject", "text", "fix"}], "problems", "warnings"}
+nlohmann::json to_json(const Findings& findings);
 
 bool any_problem(const Findings& findings);
 

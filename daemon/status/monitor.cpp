@@ -13,6 +13,7 @@
 #include "daemon/status/problems.hpp"
 #include "daemon/status/reason_order.hpp"
 #include "daemon/status/status.hpp"
+#include "daemon/system/quantity_text.hpp"
 
 namespace petacq::daemon {
 
@@ -79,7 +80,9 @@ void log_changes(const std::vector<HealthChange>& changes, const Observation& se
             }
             const std::chrono::duration<double> lasted = seen.now->taken - one.since;
             const std::string what = one.count == 1 ? problems.front()->what : one.message;
-            log_message(LogLevel::info, fmt::format("recovered: {} (after {:.1f} s)", what, lasted.count()),
+            log_message(LogLevel::info,
+                        fmt::format("recovered: {} after {}; it was: {}", one.code,
+                                    duration_text(lasted.count()), what),
                         sources);
         }
     }

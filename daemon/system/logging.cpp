@@ -15,12 +15,12 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
 
+#include "config/base/colour.hpp"
 #include "config/base/printable.hpp"
 #include "daemon/system/journal.hpp"
 #include "daemon/system/recent_log.hpp"
@@ -66,7 +66,7 @@ class PatientSink final : public spdlog::sinks::base_sink<std::mutex> {
     explicit PatientSink(int descriptor)
         : descriptor_(descriptor),
           journal_(is_journal_stream(descriptor)),
-          colour_(::isatty(descriptor) == 1 && std::getenv("NO_COLOR") == nullptr) {}
+          colour_(config::colour_wanted(descriptor)) {}
     PatientSink(const PatientSink&) = delete;
     PatientSink& operator=(const PatientSink&) = delete;
     ~PatientSink() override { ::close(descriptor_); }

@@ -19,7 +19,7 @@ std::string time_text(double seconds) {
     const auto s = static_cast<std::uint64_t>(std::lround(std::min(seconds, 1e9)));
     if (s < 120) return fmt::format("{} s", s);
     if (s < 7200) return fmt::format("{} min", (s + 30) / 60);
-    return fmt::format("{} h {:02} min", s / 3600, s % 3600 / 60);
+    return fmt::format("{} h {:02} min", (s + 30) / 3600, (s + 30) % 3600 / 60);
 }
 
 }  // namespace

@@ -9,11 +9,17 @@
 namespace petacq::daemon {
 
 std::string duration_text(double seconds) {
-    if (seconds < 60) return fmt::format("{:.1f} s", seconds);
-    const auto whole = static_cast<long long>(std::min(seconds, 1e15));
-    if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-    if (whole < 86'400) return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
-    return fmt::format("{} d {:02} h", whole / 86'400, whole / 3600 % 24);
+    // Rounds to the unit that is shown last; what rounds up to the next larger unit is shown with that.
+    if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
+    const auto rounded = [&](long long unit_s) {
+        return std::llround(std::min(seconds, 1e15) / static_cast<double>(unit_s));
+    };
+    if (const auto whole_s = rounded(1); whole_s < 3600)
+        return fmt::format("{} min {:02} s", whole_s / 60, whole_s % 60);
+    if (const auto minutes = rounded(60); minutes < 24 * 60)
+        return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
+    const auto hours = rounded(3600);
+    return fmt::format("{} d {:02} h", hours / 24, hours % 24);
 }
 
 std::string scaled_text(double number, std::string_view unit) {

@@ -27,6 +27,27 @@ TEST_CASE("a JSON file is read") {
     CHECK(j["a"][1]["a"] == "\u00e4\u20ac\U0001F600");
 }
 
+TEST_CASE("comments are as good as blanks") {
+    const TemporaryDirectory dir;
+    write_file(dir / "x.json",
+               "// a \"scanner\" {[\n{ /* [ \" */ \"a\": \"// no /* comment */\", // the last\r\n\"b\": [1, "
+               "/**/ 2]}\n//");
+    const auto j = config::read_json_file(dir / "x.json");
+    CHECK(j["a"] == "// no /* comment */");
+    CHECK(j["b"][1] == 2);
+    CHECK(lacking(complaint_about("{\n\"a\": 1 /* without end }"), {"not JSON", "line 2", "comment"}) == "");
+    CHECK(lacking(complaint_about("{\"a\": /* 1 */ 1, \"a\": 2}"), {"duplicate key \"a\""}) == "");
+    CHECK(lacking(complaint_about("{\"a\": 1 / 2}"), {"not JSON"}) == "");
+}
+
+TEST_CASE("comments hide no nesting") {
+    const std::string deep(40, '[');
+    for (const char* before : {"/* \" */", "// \"\n", "// \"\r", "/*/ \" */", "/***/ ", "\"/*\", "})
+        CHECK(lacking(complaint_about("[" + std::string(before) + deep), {"nested deeper than 32"}) == "");
+    CHECK_FALSE(config::json_nested_deeper("[ // " + deep));
+    CHECK_FALSE(config::json_nested_deeper("[ /* " + deep));
+}
+
 TEST_CASE("files that cannot be read are IoError with the reason") {
     const TemporaryDirectory dir;
     CHECK_THROWS_AS(config::read_json_file(dir / "none.json"), config::IoError);

@@ -36,7 +36,7 @@ if ! command -v systemd-analyze >/dev/null; then
 fi
 units="petacqd-alarm.path petacqd-alarm.service petacqd-gone.service"
 for unit in $units; do
-    sed "s#^ExecStart=/usr/share/doc/petacqd/examples/alarm#ExecStart=$examples#" "$examples/$unit" >"$directory/$unit"
+    sed "s#^ExecStart=/usr/share/petacqd/examples/alarm#ExecStart=$examples#" "$examples/$unit" >"$directory/$unit"
     grep -q "^ExecStart=$examples\|^\[Path\]" "$directory/$unit" || fail "$unit runs something else"
 done
 # shellcheck disable=SC2086 # a list of words

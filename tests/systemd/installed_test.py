@@ -45,7 +45,8 @@ with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
         wanted(os.access(prefix / "bin" / program, os.X_OK), f"the program {program}")
         wanted(list(prefix.glob(f"share/man/man[18]/{program}.[18]*")), f"a man page of {program}")
         wanted((prefix / "share/bash-completion/completions" / program).is_file(), f"completion for {program}")
-    for file in ("lib/systemd/system/petacqd.socket", "lib/sysusers.d/petacqd.conf", "lib/tmpfiles.d/petacqd.conf",
+        wanted((prefix / "share/fish/vendor_completions.d" / f"{program}.fish").is_file(), f"completion in fish for {program}")
+    for file in ("share/zsh/vendor-completions/_petacq", "lib/systemd/system/petacqd.socket", "lib/sysusers.d/petacqd.conf", "lib/tmpfiles.d/petacqd.conf",
                  "lib/sysctl.d/50-petacqd.conf", "lib/systemd/system/petacqd-check.timer", "share/petacqd/petacqd.schema.json"):
         wanted((prefix / file).is_file(), file)
     wanted(list(prefix.glob("share/man/man5/petacqd.json.5*")), "a man page of the configuration")
@@ -60,7 +61,11 @@ with tempfile.TemporaryDirectory(prefix="petacq-installed-") as name:
         for target in links(document):
             wanted((document.parent / target).exists(), f"{target}, to which {document.name} has a link")
     wanted(list(prefix.glob("share/doc/*/slurm/resort-mpi.sbatch")) or "petlm-mpi" not in programs, "the script for Slurm")
-    example = next(prefix.glob("share/doc/*/examples"))
+    example = prefix / "share/petacqd/examples"
+    for command in ("deliver", "mail", "spool", "webhook"):
+        wanted(os.access(example / "alarm" / command, os.X_OK), f"the command {command} of the alarm")
+        before = next(prefix.glob("share/doc/*/examples/alarm")) / command
+        wanted(before.resolve() == (example / "alarm" / command).resolve(), f"{command} where version 1.0 has it")
     wanted(list(example.glob("monitoring/*.yml")) and list(example.glob("monitoring/*.json")), "examples for Prometheus and Grafana")
 
     # Each example of a configuration: with the calibration and the directory that its page makes, it is good.

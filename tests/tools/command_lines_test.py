@@ -36,7 +36,10 @@ def refused(*words, because=""):
     global tried
     tried += 1
     done = call(*words)
-    if done.returncode != USAGE or because not in done.stderr:
+    # Each line of the message begins with the name of the program, but for the one on --help.
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("Run with --help")]
+    named = lines and all(line.startswith(f"{words[0]}: ") for line in lines)
+    if done.returncode != USAGE or because not in done.stderr or not named:
         shown = " ".join(word[:40] or "''" for word in words)
         problems.append(f"{shown}: exit status {done.returncode}, expected {USAGE} and '{because}': {done.stderr[:200]}")
 

@@ -1,25 +1,9 @@
 #!/bin/bash
 # Completion as bash would do it: completion_test.sh FOLDER_OF_PROGRAMS COMPLETION_FILE
 set -u
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-mkdir bin other.d
-touch data.plm other.d/x "two words.json"
-
-# The real programs, but petctl lists runs without a daemon.
-for program in petacqd petsim petlm petcal petbench; do ln -s "$1/$program" bin/; done
-cat >bin/petctl <<END
-#!/bin/bash
-if [[ " \$* " == *" runs "* && " \$* " != *" --help "* ]]; then
-    [[ " \$* " == *" --socket /elsewhere "* ]] && prefix=else
-    printf '  run      started  duration\n  %smouse-1  2026  -\n  %srat-2    2026  -\n' "\$prefix" "\$prefix"
-else
-    exec "$1/petctl" "\$@"
-fi
-END
-chmod +x bin/petctl
-PATH=$folder/bin:$PATH
+# shellcheck source=tests/tools/completion_site.sh
+source "${BASH_SOURCE[0]%/*}/completion_site.sh"
+completion_site "$1"
 # shellcheck source=/dev/null
 source "$2" || exit 1
 
@@ -44,27 +28,33 @@ offers "petctl st" "start status stop"
 offers "petctl --so" "--socket"
 offers "petctl --ho" "--hosts"
 offers "petctl --hosts start st" "start status stop" # "start" is the name of a host
-offers "petctl --socket " "bin data.plm other.d two words.json"
+offers "petctl --socket " "bin data.plm other.d sockets two words.json"
 offers "petctl --socket start st" "start status stop" # "start" is the socket's name
-offers "petctl start --" "--activity-MBq --assay --bed-mm --branching-ratio --duration --from-s --from-ticks --half-life-s --help --hosts --key --note --nuclide --nuclide-source --run --socket --subject --to-s --to-ticks --version"
+offers "petctl start --" "--activity-MBq --assay --bed-mm --branching-ratio --duration --from-s --from-ticks --half-life-s --help --hosts --json --key --note --nuclide --nuclide-source --run --socket --subject --to-s --to-ticks --version"
 offers "petctl start --d" "--duration"
 offers "petctl start --duration " ""
 offers "petctl start --run " "" # a new name
 offers "petctl start --nuclide G" "Ga-66 Ga-68 Ge-68"
+offers "petctl start --assay " "now"
+offers "petctl start --note " ""
 offers "petctl ledger --run " "mouse-1 rat-2"
 offers "petctl ledger --run=m" "mouse-1"
 offers "petctl ledger --run r" "rat-2"
-offers "petctl --socket /elsewhere ledger --run " "elsemouse-1 elserat-2"
+offers "petctl --socket $folder/sockets/elsewhere ledger --run " "elsemouse-1 elserat-2"
 offers "petctl acknowledge m" "mouse-1"
 offers "petctl ledger --file d" "data.plm"
 offers "petctl log-level " "debug error info trace warning"
 offers "petctl log-level e" "error"
 offers "petctl stop " ""
 offers "petctl stop --run m" "mouse-1"
-offers "petctl stop --" "--help --hosts --run --socket --version"
+offers "petctl stop --" "--help --hosts --json --run --socket --version"
 offers "petctl runs --l" "--last"
 offers "petacqd --config d" "data.plm"
 offers "petacqd -c t" "two words.json"
+offers "petacqd d" "data.plm"
+offers "petlm verify --j" "--json"
+offers "petsim make-detector -o" "-o"
+offers "petsim make-detector --o" "--output"
 offers "petacqd --ch" "--check"
 offers "petsim --framing " "bare sequenced"
 offers "petsim --seed " ""

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "config/base/decimals.hpp"
 #include "config/energy_bins.hpp"
 #include "tools/petcal/base/units.hpp"
 
@@ -152,14 +153,16 @@ std::string compare_text(const json& f) {
     const json& e = f.at("energy_factor");
     text +=
         fmt::format("energy_factor   at 511 keV, B to A: mean {:+.3f} %, rms {:.3f} %, largest {:.3f} %\n",
-                    value(e, "mean_percent"), value(e, "rms_percent"), value(e, "max_percent"));
+                    config::without_minus_zero(value(e, "mean_percent"), 3), value(e, "rms_percent"),
+                    value(e, "max_percent"));
     if (e.at("incomparable") != 0)
         text += fmt::format("                crystals that never reach 511 keV in A: {}\n",
                             e.at("incomparable").get<std::size_t>());
     const json& t = f.at("time_offset");
     text += fmt::format(
         "time_offset     B minus A: mean {:+.2f} ticks, rms {:.2f} ticks ({:.1f} ps), largest {:.0f} ticks\n",
-        value(t, "mean_ticks"), value(t, "rms_ticks"), value(t, "rms_ps"), value(t, "max_ticks"));
+        config::without_minus_zero(value(t, "mean_ticks"), 2), value(t, "rms_ticks"), value(t, "rms_ps"),
+        value(t, "max_ticks"));
     return text;
 }
 

@@ -23,10 +23,6 @@ using nlohmann::json;
 
 namespace {
 
-void print_json(const json& document) {
-    print(printable(document.dump(2, ' ', false, json::error_handler_t::replace), "\n") + "\n");
-}
-
 void show(const json& document, bool as_json, Lines (*as_lines)(const json&)) {
     if (as_json) return print_json(document);
     print(joined(as_lines(document), colour_wanted()));
@@ -39,36 +35,47 @@ int show_ledger_answer(const json& answer, bool as_json) {
 
 }  // namespace
 
-int start_run(ControlClient& client, json parameters) {
-    const bool seconds = in_seconds(parameters);
+int start_run(ControlClient& client, json parameters, bool as_json) {
+    double tick_ps = 0;  // 0: times in ticks
     const std::string start = start_text(parameters);
-    if (seconds) {
+    if (in_seconds(parameters)) {
         const json tick = at(client.call("status"), {"common", "tick_ps"});
         if (!tick.is_number() || !(tick > 0))
             throw config::Error(
                 "--from-s, --to-s: the daemon does not tell its tick; expected times in ticks");
-        replace_seconds(parameters, tick.get<double>());
+        tick_ps = tick.get<double>();
+        replace_seconds(parameters, tick_ps);
     }
     const std::string note = gammas_note(parameters, client.call("status"));
     try {
-        const json result = client.call("start", parameters);
+        json result = client.call("start", parameters);
+        if (as_json) {
+            if (!note.empty()) result["note"] = note;
+            print_json(result);
+            return 0;
+        }
         print(fmt::format("run {} {}\n", text_of(at(result, {"run"})),
                           start.empty() ? "started" : "waits for its start at " + start));
         if (!note.empty()) print(printable(note) + "\n");
     } catch (const daemon::RpcError& error) {
-        if (!seconds) throw;
+        if (tick_ps == 0) throw;
         // The daemon speaks of ticks.
         throw daemon::RpcError(
-            error.code(), fmt::format("{}; detector time is now {}", error.what(),
-                                      with_unit(at(client.call("status"), {"watermark_s"}), "{:.3f}", " s")));
+            error.code(),
+            fmt::format("{}; detector time is now {}", refusal_in_seconds(error.what(), tick_ps),
+                        with_unit(at(client.call("status"), {"watermark_s"}), "{:.3f}", " s")));
     }
     return 0;
 }
 
-int stop_run(ControlClient& client, const json& parameters) {
+int stop_run(ControlClient& client, const json& parameters, bool as_json) {
     const json result = client.call("stop", parameters, ControlClient::for_ever);
-    print(stop_line(result) + "\n");
     const auto problems = stop_problems(result);
+    if (as_json) {
+        print_json(result);
+    } else {
+        print(stop_line(result) + "\n");
+    }
     for (const std::string& problem : problems)
         fmt::print(stderr, "petctl: {}\n", printable(problem));
     return problems.empty() ? exit_status::ok : exit_status::has_problems;
@@ -139,16 +146,21 @@ int show_runs(ControlClient& client, std::optional<std::size_t> last, bool as_js
     return 0;
 }
 
-int acknowledge_runs(ControlClient& client, const std::vector<std::string>& runs) {
+int acknowledge_runs(ControlClient& client, const std::vector<std::string>& runs, bool as_json) {
     for (const std::string& run : runs) {
         client.call("acknowledge", {{"run", run}});
-        print(fmt::format("run {} acknowledged as interrupted\n", run));
+        if (!as_json) print(fmt::format("run {} acknowledged as interrupted\n", run));
     }
+    if (as_json) print_json({{"acknowledged", runs}});
     return 0;
 }
 
-int reload(ControlClient& client) {
+int reload(ControlClient& client, bool as_json) {
     const json result = client.call("reload");
+    if (as_json) {
+        print_json(result);
+        return 0;
+    }
     const auto list = [&](const char* key, const char* text) {
         for (const json& name : at(result, {key}))
             print(fmt::format("{} {}\n", printable(text_of(name)), text));
@@ -166,9 +178,13 @@ int reload(ControlClient& client) {
     return 0;
 }
 
-int log_level(ControlClient& client, const std::string& level) {
+int log_level(ControlClient& client, const std::string& level, bool as_json) {
     const json result = client.call("log_level", level.empty() ? json::object() : json{{"level", level}});
-    print(text_of(at(result, {"level"})) + "\n");
+    if (as_json) {
+        print_json(result);
+    } else {
+        print(text_of(at(result, {"level"})) + "\n");
+    }
     return 0;
 }
 

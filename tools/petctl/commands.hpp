@@ -1,4 +1,4 @@
-// The commands of petctl. Each function returns the exit status.
+// The commands of petctl. Each function returns the exit status. `as_json`: prints what the daemon answers.
 // RpcError, ControlUnavailable and OutputError pass through to the caller.
 #pragma once
 
@@ -15,9 +15,9 @@
 namespace petacq::petctl {
 
 /// `parameters` of the method `start`; its times may be in seconds (start_times.hpp).
-int start_run(daemon::ControlClient& client, nlohmann::json parameters);
+int start_run(daemon::ControlClient& client, nlohmann::json parameters, bool as_json);
 /// `parameters` of the method `stop`.
-int stop_run(daemon::ControlClient& client, const nlohmann::json& parameters);
+int stop_run(daemon::ControlClient& client, const nlohmann::json& parameters, bool as_json);
 /// How the status is shown.
 enum class Form : std::uint8_t { summary, full, document };
 int show_status(daemon::ControlClient& client, Form form);
@@ -32,11 +32,11 @@ int show_ledger_of_file(const std::string& path, bool as_json);
 /// `last`: the maximum number of runs.
 int show_runs(daemon::ControlClient& client, std::optional<std::size_t> last, bool as_json);
 /// Acknowledges that these runs were interrupted. The first refusal passes through to the caller.
-int acknowledge_runs(daemon::ControlClient& client, const std::vector<std::string>& runs);
+int acknowledge_runs(daemon::ControlClient& client, const std::vector<std::string>& runs, bool as_json);
 /// Has the daemon read its configuration and its calibration again, and shows what has changed.
-int reload(daemon::ControlClient& client);
+int reload(daemon::ControlClient& client, bool as_json);
 /// Sets the level, or only shows it if `level` is empty.
-int log_level(daemon::ControlClient& client, const std::string& level);
+int log_level(daemon::ControlClient& client, const std::string& level, bool as_json);
 
 // relay.cpp
 /// Passes bytes on between the standard input and output and the daemon, until either ends.

@@ -2,7 +2,11 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,6 +24,7 @@
 #include "tools/petctl/doctor/doctor.hpp"
 #include "tools/petctl/frames/frames.hpp"
 #include "tools/petctl/hosts/commands.hpp"
+#include "tools/petctl/text/source_check.hpp"
 #include "tools/petctl/text/values.hpp"
 
 namespace {
@@ -107,7 +112,45 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     set("--bed-mm", "bed_mm", a.bed_mm);
     set("--subject", "subject", a.subject);
     if (!a.keys.empty()) parameters["keys"] = keys_of(a.keys);
+    const auto now = std::chrono::system_clock::now();
+    try {
+        petctl::complete_source(parameters, now);
+    } catch (const std::invalid_argument& error) {
+        throw CLI::ValidationError(error.what());
+    }
+    for (const std::string& doubt : petctl::source_doubts(parameters, now))
+        fmt::print(stderr, "petctl: {}\n", petctl::printable(doubt));
     return parameters;
+}
+
+/// The ids of the latest runs of the daemon; none if it does not answer at once. For completion.
+std::vector<std::string> run_ids(const std::vector<std::string>& words) {
+    constexpr std::chrono::seconds patience{2};
+    const char* const named = std::getenv("PETACQ_SOCKET");
+    std::string socket = named != nullptr && *named != '\0' ? named : default_socket;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+        if (words[i] == "--socket") socket = words[i + 1];
+    std::vector<std::string> ids;
+    try {
+        ControlClient client(socket);
+        const json answer = client.call("runs", {{"limit", 100}}, patience);
+        for (const json& run : petctl::at(answer, {"runs"}))
+            ids.push_back(petctl::text_of(petctl::at(run, {"run"})));
+    } catch (const std::exception&) {  // completion has no place for it
+    }
+    return ids;
+}
+
+/// For completion: options that take runs, or text that no file is the name of.
+std::optional<std::vector<std::string>> values_of(const petacq::config::ValueAsked& asked) {
+    if (asked.option == "RUN" || (asked.option == "--run" && asked.command != "start"))
+        return run_ids(asked.words);
+    if (asked.option == "--assay") return std::vector<std::string>{"now"};
+    constexpr std::array free_text{"--run", "--note",   "--nuclide-source", "--subject",
+                                   "--key", "--source", "--hosts"};
+    if (std::find(free_text.begin(), free_text.end(), asked.option) != free_text.end())
+        return std::vector<std::string>{};
+    return std::nullopt;
 }
 
 constexpr const char* only_these =
@@ -139,6 +182,10 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         };
     };
 
+    const auto add_json = [&a](CLI::App& command) {
+        return command.add_flag("--json", a.as_json, "Print JSON");
+    };
+
     CLI::App* start = app.add_subcommand("start", "Start a run");
     start->add_option("--run", a.run, "Run id; without it the daemon names the run");
     auto* duration =
@@ -162,35 +209,45 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     start->add_option("--branching-ratio", a.branching_ratio, "Its positrons per decay");
     start->add_option("--nuclide-source", a.nuclide_source, "Where these two values come from");
     start->add_option("--activity-MBq", a.activity_MBq, "Its activity at the time of the assay");
-    start->add_option("--assay", a.assay, "When the activity was measured, such as 2026-11-20T18:45:00Z");
+    start->add_option("--assay", a.assay,
+                      "When the activity was measured: now, or a time such as 2026-11-20T18:45:00Z");
     start->add_option("--bed-mm", a.bed_mm, "Position of the bed");
     start->add_option("--subject", a.subject, "Subject or phantom");
     start->add_option("--key", a.keys, "name=value, kept with the run; may be repeated")
         ->allow_extra_args(false);
+    add_json(*start);
     start->callback([&a, start, with_either] {
         const json parameters = start_parameters(*start, a);
-        with_either([parameters](ControlClient& client) { return petctl::start_run(client, parameters); },
-                    [parameters](HostGroup& group) { return petctl::start_group(group, parameters); })();
+        with_either([&a, parameters](
+                        ControlClient& client) { return petctl::start_run(client, parameters, a.as_json); },
+                    [&a, parameters](HostGroup& group) {
+                        return petctl::start_group(group, parameters, a.as_json);
+                    })();
     });
 
     CLI::App* join = app.add_subcommand(
         "join", "With --hosts a+b: start the run of one of them on the other, which has come back");
+    add_json(*join);
     join->callback([&a, with_either] {
         if (a.hosts.empty()) throw CLI::ValidationError("join", "needs --hosts with a pair of hosts, a+b");
         with_either([](ControlClient&) { return 0; },
-                    [](HostGroup& group) { return petctl::join_group(group); })();
+                    [&a](HostGroup& group) { return petctl::join_group(group, a.as_json); })();
     });
 
     CLI::App* stop = app.add_subcommand("stop", "Stop the run and wait until it is on disk");
     stop->add_option("--run", a.run, "Id of the run; refused if another run is in progress");
+    add_json(*stop);
     stop->callback([&a, stop, with_either] {
         const json parameters = stop->count("--run") > 0 ? json{{"run", a.run}} : json::object();
-        with_either([parameters](ControlClient& client) { return petctl::stop_run(client, parameters); },
-                    [parameters](HostGroup& group) { return petctl::stop_group(group, parameters); })();
+        with_either([&a, parameters](
+                        ControlClient& client) { return petctl::stop_run(client, parameters, a.as_json); },
+                    [&a, parameters](HostGroup& group) {
+                        return petctl::stop_group(group, parameters, a.as_json);
+                    })();
     });
 
     CLI::App* status = app.add_subcommand("status", "Show the status on one screen");
-    CLI::Option* json_wanted = status->add_flag("--json", a.as_json, "Print JSON");
+    CLI::Option* json_wanted = add_json(*status);
     status->add_flag("--full", a.full, "Everything, with a row for each source and BDM")
         ->excludes(json_wanted);
     status->add_flag("--watch", a.watching, "Repeat every second until Ctrl-C");
@@ -215,7 +272,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     doctor->add_option("--seconds", a.seconds, "Listen for so long, in seconds")
         ->check(CLI::Range(longest_listening_s))
         ->capture_default_str();
-    doctor->add_flag("--json", a.as_json, "Print JSON");
+    add_json(*doctor);
     doctor->callback(
         with_client([&a](ControlClient& client) { return petctl::doctor(client, a.seconds, a.as_json); }));
 
@@ -258,7 +315,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     CLI::Option* run = ledger->add_option("--run", a.run, "Show this run, which must have stopped");
     ledger->add_option("--file", a.file, "Show this run.json, or the run in this directory; needs no daemon")
         ->excludes(run);
-    ledger->add_flag("--json", a.as_json, "Print JSON");
+    add_json(*ledger);
     const auto asked = [&a, run] { return run->count() > 0 ? std::optional(a.run) : std::nullopt; };
     const auto by_daemon = with_either(
         [&a, asked](ControlClient& client) { return petctl::show_ledger(client, asked(), a.as_json); },
@@ -271,7 +328,7 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
 
     CLI::App* runs = app.add_subcommand("runs", "List the runs on disk, the latest last");
     CLI::Option* last = runs->add_option("--last", a.last, "At most this many");
-    runs->add_flag("--json", a.as_json, "Print JSON");
+    add_json(*runs);
     const auto most = [&a, last] { return last->count() > 0 ? std::optional(a.last) : std::nullopt; };
     runs->callback(with_either(
         [&a, most](ControlClient& client) { return petctl::show_runs(client, most(), a.as_json); },
@@ -280,18 +337,22 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     CLI::App* acknowledge =
         app.add_subcommand("acknowledge", "Confirm that runs were interrupted; ends the health reason");
     acknowledge->add_option("RUN", a.runs, "Ids of interrupted runs")->required();
-    acknowledge->callback(
-        with_either([&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs); },
-                    [&a](HostGroup& group) { return petctl::acknowledge_group(group, a.runs); }));
+    add_json(*acknowledge);
+    acknowledge->callback(with_either(
+        [&a](ControlClient& client) { return petctl::acknowledge_runs(client, a.runs, a.as_json); },
+        [&a](HostGroup& group) { return petctl::acknowledge_group(group, a.runs, a.as_json); }));
 
     CLI::App* reload = app.add_subcommand(
         "reload", "Read the configuration and the calibration again; a run keeps its calibration");
-    reload->callback(with_client(petctl::reload));
+    add_json(*reload);
+    reload->callback(with_client([&a](ControlClient& client) { return petctl::reload(client, a.as_json); }));
 
     CLI::App* level = app.add_subcommand("log-level", "Show or set the log level of the running daemon");
     level->add_option("LEVEL", a.level, "Least important messages to log")
         ->check(CLI::IsMember(petacq::config::words<petacq::config::LogLevel>.names));
-    level->callback(with_client([&a](ControlClient& client) { return petctl::log_level(client, a.level); }));
+    add_json(*level);
+    level->callback(
+        with_client([&a](ControlClient& client) { return petctl::log_level(client, a.level, a.as_json); }));
 
     CLI::App* relay = app.add_subcommand(
         "relay", "Pass JSON-RPC on between standard input and output and the daemon, for petctl --hosts");
@@ -319,7 +380,7 @@ int main(int argc, char** argv) {
     std::function<int()> action;
     add_commands(app, arguments, action);
     const petacq::config::CommandLineStyle style{
-        "petctl", {"--count", "--duration", "--last", "--seconds"}, {"--bed-mm"}};
+        "petctl", {"--count", "--duration", "--last", "--seconds"}, {"--bed-mm"}, values_of};
     if (const auto status = petacq::config::parse_command_line(app, style, argc, argv)) return *status;
 
     try {
@@ -328,7 +389,7 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return petacq::exit_status::has_problems;
     } catch (const ControlUnavailable& error) {
-        fmt::print(stderr, "{}\n", petctl::printable(error.what()));
+        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
         return petacq::exit_status::unavailable;
     } catch (const petacq::config::Error& error) {
         fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));

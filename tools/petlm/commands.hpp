@@ -31,7 +31,11 @@ struct DumpOptions {
 /// Prints records as CSV on standard output. Ends quietly when the reader of standard output goes away.
 int dump(const DumpOptions& options);
 
+struct VerifyOptions {
+    std::vector<std::filesystem::path> targets;  ///< files or run directories
+    bool as_json = false;
+};
 /// Checks files or run directories, all of them even if one is bad. Returns the highest status of all.
-int verify(const std::vector<std::filesystem::path>& targets);
+int verify(const VerifyOptions& options);
 
 }  // namespace petacq::petlm

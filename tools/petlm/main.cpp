@@ -58,6 +58,10 @@ void add_output(CLI::App& sub, Options& o, const char* help) {
     sub.add_flag("--force", o.force, "Replace the output");
 }
 
+void add_json(CLI::App& sub, bool& as_json) {
+    sub.add_flag("--json", as_json, "Print JSON");
+}
+
 /// An option whose value is one of `words`. The help shows the words.
 template <class Value>
 void add_word(CLI::App& sub, const char* name, Value& target, const std::map<std::string, Value>& words,
@@ -70,7 +74,7 @@ void add_word(CLI::App& sub, const char* name, Value& target, const std::map<std
 void add_info(CLI::App& app, int& status) {
     auto [sub, o] = add(app, status, "info", "Describes a file or the files of a run", info);
     sub.add_option("target", o.target, "File or run directory")->required();
-    sub.add_flag("--json", o.as_json, "Print JSON");
+    add_json(sub, o.as_json);
 }
 
 void add_dump(CLI::App& app, int& status) {
@@ -89,9 +93,10 @@ void add_dump(CLI::App& app, int& status) {
 }
 
 void add_verify(CLI::App& app, int& status) {
-    auto [sub, targets] =
+    auto [sub, o] =
         add(app, status, "verify", "Checks every block, the order of the records and the counts", verify);
-    sub.add_option("targets", targets, "Files or run directories")->required();
+    sub.add_option("targets", o.targets, "Files or run directories")->required();
+    add_json(sub, o.as_json);
 }
 
 void add_recover(CLI::App& app, int& status) {
@@ -379,6 +384,7 @@ void add_tracers(CLI::App& app, int& status) {
         tracers);
     add_image_options(sub, o);
     add_replicates(sub, o);
+    add_json(sub, o.as_json);
     sub.add_option("--gamma-nuclide", o.gamma_nuclide,
                    "Nuclide of the tracer with prompt gammas; --nuclide is that of the other")
         ->required();
@@ -401,6 +407,7 @@ void add_lifetime(CLI::App& app, int& status) {
             "Fits the lifetimes of positrons, and of the positronium that they form, from triples", lifetime);
     sub.add_option("target", o.target, "Run directory with triples, or a file of them")->required();
     add_output(sub, o, "Directory to write to");
+    add_json(sub, o.as_json);
     sub.add_option("--scanner", o.scanner, scanner_help);
     sub.add_option("--depth-mm", o.depth_mm, depth_help);
     sub.add_option("--image", o.image,
@@ -429,6 +436,7 @@ void add_lifetime(CLI::App& app, int& status) {
 void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {
     sub.add_option("runs", o.runs, "Run directories")->required();
     add_output(sub, o, "Directory to write to");
+    add_json(sub, o.as_json);
     sub.add_option("--scanner", o.scanner, scanner_help);
     sub.add_option("--depth-mm", o.depth_mm, depth_help);
 }
@@ -487,6 +495,7 @@ void add_nema(CLI::App& app, int& status) {
                             image_quality);
         sub.add_option("images", o.images, "NIfTI files (.nii), or directories of petlm image")->required();
         add_output(sub, o, "Directory to write to");
+        add_json(sub, o.as_json);
         sub.add_option("--offset-mm", o.middle_mm, "X,Y,Z of the middle of the phantom; default: 0,0,0")
             ->delimiter(',')
             ->allow_extra_args(false);

@@ -3,9 +3,11 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "config/base/sha256.hpp"
 #include "daemon/listmode/reader.hpp"
@@ -187,7 +189,11 @@ struct FileVerdict {
     int status = ok;
     std::string text;  ///< lines for the operator
     Totals totals;
+    nlohmann::json document;  ///< the same for programs
 };
+
+/// Takes lines that end in \n.
+using Say = std::function<void(const std::string&)>;
 
 /// Called with the bytes that were read. Thread-safe.
 using AddProgress = std::function<void(std::uint64_t)>;
@@ -217,14 +223,26 @@ FileVerdict verify_file(const std::filesystem::path& file, const AddProgress& ad
     if (check.problems > max_reported) {
         text += fmt::format("{}: {} more records with problems\n", name, check.problems - max_reported);
     }
+    const std::string sha256 = digest.text();  // only once
     text += name + ": " + condition.summary();
     if (reader.kind() == daemon::RecordKind::coincidences) {
         text += fmt::format(" ({} prompt, {} delayed)", check.prompts, condition.records - check.prompts);
     }
-    text +=
-        fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc, digest.text());
+    text += fmt::format("\n{}: payload crc32c {:08x} sha256 {}\n", name, condition.payload_crc, sha256);
     const bool clean = condition.state == daemon::FileState::complete && check.problems == 0;
     verdict.status = clean ? ok : has_problems;
+    verdict.document = {{"file", name},
+                        {"good", clean},
+                        {"complete", condition.state == daemon::FileState::complete},
+                        {"kind", daemon::name_of(reader.kind())},
+                        {"records", condition.records},
+                        {"problems_of_records", check.problems},
+                        {"payload_crc32c", fmt::format("{:08x}", condition.payload_crc)},
+                        {"payload_sha256", sha256}};
+    if (reader.kind() == daemon::RecordKind::coincidences) {
+        verdict.document["prompts"] = check.prompts;
+        verdict.document["delayeds"] = condition.records - check.prompts;
+    }
     if (reader.kind() == daemon::RecordKind::coincidences) {
         verdict.totals = {condition.records, check.prompts, {}, {}, {}, {}};
     } else if (reader.kind() == daemon::RecordKind::triples) {
@@ -251,6 +269,7 @@ FileVerdict verify_any(const std::filesystem::path& file, const AddProgress& add
         verdict.text = error.what();
     }
     verdict.text += '\n';
+    verdict.document = {{"file", file.string()}, {"good", false}};
     return verdict;
 }
 
@@ -296,21 +315,21 @@ void verify_coverage(const std::filesystem::path& directory, const nlohmann::jso
 }
 
 /// The ledger in run.json must agree with the files.
-int verify_run(const std::filesystem::path& directory, const Totals& totals) {
+int verify_run(const std::filesystem::path& directory, const Totals& totals, const Say& say) {
     std::string why;
     const auto run = run_json(directory, why);
     if (run.is_null()) {
-        std::cout << why << '\n';
+        say(why + '\n');
         return has_problems;
     }
     int status = ok;
     const auto problem = [&](const std::string& what) {
-        std::cout << directory.string() << "/run.json: " << what << '\n';
+        say(directory.string() + "/run.json: " + what + '\n');
         status = has_problems;
     };
     const std::string state = state_of_run(directory, run);
     if (state == "recovered" || state == "partial") {
-        std::cout << directory.string() << ": " << state << "; run.json says what is missing\n";
+        say(directory.string() + ": " + state + "; run.json says what is missing\n");
     } else if (state != "complete") {
         problem("the run's state is \"" + state + "\", expected \"complete\"" +
                 (state == "interrupted" ? ": petlm recover saves what the run holds" : ""));
@@ -348,12 +367,13 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals) {
     return status;
 }
 
-int verify_target(const std::filesystem::path& target) {
+/// Adds the files to `documents`.
+int verify_target(const std::filesystem::path& target, const Say& say, nlohmann::json& documents) {
     std::vector<std::filesystem::path> files;
     try {
         files = listmode_files(target);
     } catch (const daemon::NotListMode& error) {
-        std::cout << error.what() << '\n';
+        say(std::string(error.what()) + '\n');
         return bad_data;
     }
     int status = ok;
@@ -370,7 +390,8 @@ int verify_target(const std::filesystem::path& target) {
         InOrder<FileVerdict> verdicts([&](const FileVerdict& verdict) {
             const net::MutexLock lock(mutex);
             progress.clear();
-            std::cout << verdict.text << std::flush;
+            say(verdict.text);
+            documents.push_back(verdict.document);
             status = std::max(status, verdict.status);
             totals += verdict.totals;
         });
@@ -378,16 +399,39 @@ int verify_target(const std::filesystem::path& target) {
             verdicts.add([&file, &add_progress] { return verify_any(file, add_progress); });
         verdicts.finish();
     }
-    if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, totals));
+    if (std::filesystem::is_directory(target)) status = std::max(status, verify_run(target, totals, say));
     return status;
 }
 
 }  // namespace
 
-int verify(const std::vector<std::filesystem::path>& targets) {
+int verify(const VerifyOptions& options) {
     int status = ok;
-    for (const auto& target : targets)
-        status = std::max(status, verify_target(target));
+    nlohmann::json document = nlohmann::json::array();
+    for (const auto& target : options.targets) {
+        nlohmann::json files = nlohmann::json::array();
+        nlohmann::json messages = nlohmann::json::array();
+        const Say say = [&](const std::string& text) {
+            if (!options.as_json) {
+                std::cout << text << std::flush;
+                return;
+            }
+            std::istringstream lines(text);
+            for (std::string line; std::getline(lines, line);)
+                messages.push_back(line);
+        };
+        const int of_target = verify_target(target, say, files);
+        status = std::max(status, of_target);
+        document.push_back({{"target", target.string()},
+                            {"good", of_target == ok},
+                            {"files", std::move(files)},
+                            {"messages", std::move(messages)}});
+    }
+    if (options.as_json) {
+        std::cout << nlohmann::json({{"targets", std::move(document)}})
+                         .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
+                  << '\n';
+    }
     return status;
 }
 

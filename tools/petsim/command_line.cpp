@@ -193,7 +193,7 @@ CLI::App* add_compare(CLI::App& app, CompareCommand& c) {
 CLI::App* add_make_detector(CLI::App& app, MakeDetectorCommand& c) {
     CLI::App* const make = app.add_subcommand("make-detector", "Draw a true detector");
     make->add_option("--scanner", c.scanner_file, "Scanner description (JSON)")->required();
-    make->add_option("--output", c.output_file, "Detector file to write (HDF5)")->required();
+    make->add_option("-o,--output", c.output_file, "Detector file to write (HDF5)")->required();
     make->add_option("--calibration", c.calibration_file, "Write the calibration that fits it, too (HDF5)");
     const auto option = [&](const char* name, auto& value, const char* help) {
         return make->add_option(name, value, help)->capture_default_str();

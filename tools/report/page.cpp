@@ -35,7 +35,9 @@ figcaption { font-size: .9rem; margin-top: .3rem; }
 table { border-collapse: collapse; font-size: .9rem; }
 .tables table { width: 100%; }
 caption { text-align: left; padding: .2rem 0; font-weight: 600; }
-th, td { border-top: 1px solid var(--line); padding: .2rem .5rem; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
+th, td { border-top: 1px solid var(--line); padding: .2rem .5rem; text-align: left; vertical-align: top; overflow-wrap: break-word; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+td:not(.number) { overflow-wrap: anywhere; min-width: 6em; }
 th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
 th[scope=col] { vertical-align: bottom; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }

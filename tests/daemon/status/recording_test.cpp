@@ -62,7 +62,7 @@ TEST_CASE("recording: a run in progress for which frames arrive") {
                                 {"word", "RECORDING"},
                                 {"text",
                                  "run night-3: 12 min 05 s of 1 h 00 min, 1.235 M prompts, 52.4 MB at 1 "
-                                 "MB/s, disk full in 11 h 06 min"},
+                                 "MB/s, disk full in 11 h 07 min"},
                                 {"run_id", "night-3"},
                                 {"note", "mouse 7"},
                                 {"elapsed_s", 725.0},

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/end_to_end/daemon_fixture.hpp"
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 Outcome check(const Site& site, std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"--check", "--config", site.configuration()});
+    more.insert(more.begin(), {"--check", "--verbose", "--config", site.configuration()});
     return run_program(PETACQD_PROGRAM, more);
 }
 
@@ -59,6 +60,38 @@ TEST_CASE("check: a host on which all is well", "[e2e][check]") {
         CHECK(contains(outcome.out, part));
     CHECK(std::filesystem::is_empty(site.directory() / "data"));
     CHECK_FALSE(std::filesystem::exists(site.socket()));
+}
+
+TEST_CASE("check: shows what there is to do, and the rest for who asks", "[e2e][check]") {
+    const Site site(json{{"receive", {{"receive_buffer_bytes", 1073741823}}}});
+    const Outcome calm = run_program(PETACQD_PROGRAM, {site.configuration(), "--check"});
+    INFO(calm.out << calm.err);
+    CHECK(calm.status == 0);
+    CHECK(calm.out.starts_with(site.configuration() + ": configuration, scanner small "));
+    CHECK(contains(calm.out, "warning  socket buffers: "));
+    CHECK(contains(calm.out, "0 problems, "));
+    CHECK(contains(calm.out, "; --verbose shows all "));
+    for (const char* part : {"good     ", "note     ", "frames/s", "\x1b"})
+        CHECK_FALSE(contains(calm.out, part));
+    CHECK(contains(run_program(PETACQD_PROGRAM, {site.configuration(), "--check", "--rate", "1e6"}).out,
+                   "at 1e+06 frames/s nothing is lost while"));
+
+    const Outcome found = run_program(PETACQD_PROGRAM, {site.configuration(), "--check", "--json"});
+    const json document = json::parse(found.out);
+    CHECK(document["scanner"]["name"] == "small");
+    CHECK(document["problems"] == 0);
+    CHECK(document["warnings"] >= 1);
+    CHECK(document["buffers"]["process_stands_still_s"] > 0);
+    const auto& findings = document["findings"];
+    CHECK(std::count_if(findings.begin(), findings.end(), [](const json& finding) {
+              return finding["subject"] == "socket buffers" && finding["level"] == "warning" &&
+                     contains(finding["fix"].get<std::string>(), "rmem_max=1073741823");
+          }) == 1);
+    CHECK(std::any_of(findings.begin(), findings.end(),
+                      [](const json& finding) { return finding["level"] == "good"; }));
+    CHECK(run_program(PETACQD_PROGRAM, {site.configuration(), "--json"}).status == 64);
+    CHECK(run_program(PETACQD_PROGRAM, {site.configuration(), "--config", site.configuration(), "--check"})
+              .status == 64);
 }
 
 TEST_CASE("check: modules that no condition lets pair, and conditions that leave no pair", "[e2e][check]") {

@@ -39,7 +39,8 @@ TEST_CASE("receivers run near their network card, and log, status and check say 
     if (!has_both_cores()) return;
     const MadeMachine machine(2, 1, {{"lo", 1}}, true);
     const Site site;
-    const Outcome check = run_program(PETACQD_PROGRAM, {"--check", "--config", site.configuration()});
+    const Outcome check =
+        run_program(PETACQD_PROGRAM, {"--check", "--verbose", "--config", site.configuration()});
     INFO(check.out);
     CHECK(contains(check.out, "placement: 127.0.0.1:0 is received on cores 1"));
 
@@ -88,7 +89,8 @@ TEST_CASE("a machine that cannot be looked at is no reason not to start", "[e2e]
     const Hidden machine;
     const bool off = GENERATE(false, true);
     const Site site(off ? json{{"placement", "off"}} : json::object());
-    const Outcome check = run_program(PETACQD_PROGRAM, {"--check", "--config", site.configuration()});
+    const Outcome check =
+        run_program(PETACQD_PROGRAM, {"--check", "--verbose", "--config", site.configuration()});
     CHECK(contains(check.out, "placement: looking at the machine: ") == !off);
     Daemon daemon(site);
     CHECK(daemon.status()["sockets"][0]["cores"].is_null());

@@ -1,12 +1,15 @@
 // petctl as a real process, against a server with a fake handler: commands, exit statuses, status.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/system/utc.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/tools/petctl/petctl_process.hpp"
+#include "tools/petctl/text/start_times.hpp"
 
 using namespace petacq::daemon;
 using namespace petacq::test;
@@ -23,6 +26,82 @@ json stop_result() {
 }
 
 }  // namespace
+
+TEST_CASE("petctl start: what is forgotten about the source", "[control]") {
+    TestServer server;
+    const std::string socket = server.socket().string();
+    for (const auto& [arguments, reason] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"--activity-MBq", "5"}, "--activity-MBq needs --nuclide"},
+             {{"--activity-MBq", "5", "--nuclide", "F-18"}, "--activity-MBq needs --assay"},
+             {{"--assay", "now", "--nuclide", "F-18"}, "--assay needs --activity-MBq"},
+             {{"--half-life-s", "5"}, "--half-life-s needs --nuclide"}}) {
+        std::vector<std::string> all{"--socket", socket, "start"};
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        Petctl petctl(all);
+        CHECK(petctl.wait() == 64);
+        CHECK_THAT(petctl.errors(), contains("petctl: " + reason));
+        CHECK(petctl.output().empty());
+    }
+    const auto started = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> all{"--socket", socket, "start", "--run", "r", "--nuclide", "F-18"};
+        all.insert(all.end(), more.begin(), more.end());
+        Petctl petctl(all);
+        CHECK(petctl.wait() == 0);
+        CHECK(petctl.output() == "run r started\n");
+        return petctl.errors();
+    };
+    CHECK_THAT(started({}), contains("petctl: the run has a nuclide and no activity"));
+    // The daemon keeps milliseconds.
+    const auto before = std::chrono::system_clock::now() - std::chrono::milliseconds(1);
+    CHECK(started({"--activity-MBq", "37", "--assay", "now"}).empty());
+    const auto assay = server.handler.last_start().operator_data.assay;
+    REQUIRE(assay);
+    CHECK(*assay >= before);
+    CHECK(*assay <= std::chrono::system_clock::now());
+    const auto at = [&](std::chrono::hours when) {
+        return started({"--activity-MBq", "1", "--assay", utc_text(std::chrono::system_clock::now() + when)});
+    };
+    CHECK(at(std::chrono::hours(-2)).empty());
+    CHECK_THAT(at(std::chrono::hours(2)), contains("is 2 h 00 min ahead"));
+    CHECK_THAT(at(std::chrono::hours(-24)), contains("is 13 half-lives ago"));
+}
+
+TEST_CASE("petctl: each command that changes something answers in JSON, too", "[control]") {
+    TestServer server;
+    const std::string socket = server.socket().string();
+    const auto answer = [&](std::vector<std::string> words, int status = 0) {
+        words.insert(words.begin(), {"--socket", socket});
+        words.emplace_back("--json");
+        Petctl petctl(words);
+        CHECK(petctl.wait() == status);
+        return json::parse(petctl.output());
+    };
+    const json started = answer({"start", "--run", "r7", "--nuclide", "Y-86"});
+    CHECK(started["run"] == "r7");
+    CHECK_THAT(started["note"].get<std::string>(), contains("Y-86 emits prompt gammas"));
+    CHECK_FALSE(answer({"start", "--run", "r8"}).contains("note"));
+    {
+        Petctl petctl({"--socket", socket, "stop", "--json"});
+        const Reply reply = server.handler.take_stop();
+        json result = stop_result();
+        result["ledger_closed"] = false;
+        reply.result(result);
+        CHECK(petctl.wait() == 1);
+        CHECK(json::parse(petctl.output()) == result);
+        CHECK_THAT(petctl.errors(), contains("petctl: "));
+    }
+    CHECK(answer({"log-level"})["level"].is_string());
+    CHECK(answer({"reload"}).is_object());
+}
+
+TEST_CASE("petctl: a start in seconds is refused in seconds", "[control]") {
+    using petacq::petctl::refusal_in_seconds;
+    CHECK(refusal_in_seconds("start_ticks 640 has passed: expected a time from 64000000000 ticks on",
+                             15.625) == "--from-s 1e-08 s has passed: expected a time from 1 s on");
+    CHECK(refusal_in_seconds("stop_ticks: expected more than start_ticks = 5, found 5", 1e12) ==
+          "--to-s: expected more than --from-s = 5 s, found 5 s");
+    CHECK(refusal_in_seconds("run id 'r5' is used already, 7", 20) == "run id 'r5' is used already, 7");
+}
 
 TEST_CASE("petctl: start and stop", "[control]") {
     TestServer server;
@@ -71,7 +150,7 @@ TEST_CASE("petctl: start and stop", "[control]") {
     {
         Petctl petctl({"--socket", socket, "start", "--nuclide", "F-19"});
         CHECK(petctl.wait() == 1);
-        CHECK(petctl.errors().starts_with("petctl: nuclide: expected one of C-11, "));
+        CHECK_THAT(petctl.errors(), contains("\npetctl: nuclide: expected one of C-11, "));
     }
     {
         Petctl petctl({"--socket", socket, "start", "--duration", "1e300"});
@@ -196,7 +275,7 @@ TEST_CASE("petctl: a daemon that is absent or goes away", "[control]") {
     Petctl petctl({"--socket", socket, "status"});
     CHECK(petctl.wait() == 69);
     CHECK(petctl.errors() ==
-          "cannot reach petacqd at " + socket +
+          "petctl: cannot reach petacqd at " + socket +
               ": No such file or directory: is it running (systemctl status petacqd), and is "
               "this its socket?\n");
 

@@ -148,6 +148,29 @@ TEST_CASE("petlm verify takes the triples of each of two equal pairs, and only i
     CHECK_THAT(swapped.out, !contains("record 5 "));
 }
 
+TEST_CASE("petlm verify --json tells each target and file", "[listmode][petlm]") {
+    const TemporaryDirectory directory;
+    const auto good = directory / "good.plm";
+    write_pairs(good, pairs(1000));
+    const auto bad = directory / "bad.plm";
+    write_file(bad, "not list-mode");
+    const Outcome outcome = run_petlm("verify --json" + quoted(good) + quoted(bad));
+    CHECK(outcome.status == 65);
+    const auto targets = nlohmann::json::parse(outcome.out)["targets"];
+    REQUIRE(targets.size() == 2);
+    CHECK(targets[0]["good"] == true);
+    CHECK(targets[0]["files"][0]["file"] == good.string());
+    CHECK(targets[0]["files"][0]["kind"] == "coincidences");
+    CHECK(targets[0]["files"][0]["complete"] == true);
+    CHECK(targets[0]["files"][0]["records"].get<std::uint64_t>() ==
+          targets[0]["files"][0]["prompts"].get<std::uint64_t>() +
+              targets[0]["files"][0]["delayeds"].get<std::uint64_t>());
+    CHECK(targets[0]["files"][0]["payload_sha256"].get<std::string>().size() == 64);
+    CHECK(targets[1]["target"] == bad.string());
+    CHECK(targets[1]["good"] == false);
+    CHECK_FALSE(targets[1]["messages"].empty());
+}
+
 TEST_CASE("petlm verify finds defects", "[listmode][petlm]") {
     const TemporaryDirectory directory;
     const auto file = directory / "a.plm";

@@ -66,6 +66,16 @@ class Scanner(unittest.TestCase):
         document["dimensions"].pop("module_gap_z_mm")
         self.assertEqual(petacq.Scanner.from_json(document).module_gap_z_mm, 0)
 
+    def test_comments_are_as_good_as_blanks(self):
+        plain = EXAMPLES / "small.scanner.json"
+        text = plain.read_text(encoding="utf-8")
+        path = support.scratch() / "commented.scanner.json"
+        path.write_text("// a \"scanner\"\n" + text.replace("{", "{ /* { \" */ ").replace(",\n", ", // the next\n"))
+        self.assertEqual(petacq.Scanner.load(path), petacq.Scanner.load(plain))
+        name = '// a /* name */ " // of it'
+        path.write_text(text.replace('"small"', json.dumps(name)))
+        self.assertEqual(petacq.Scanner.load(path).name, name)
+
     def test_what_cannot_be(self):
         document = json.loads((EXAMPLES / "small.scanner.json").read_text())
 

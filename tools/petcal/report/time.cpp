@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "config/base/decimals.hpp"
 #include "config/scanner/existing_modules.hpp"
 #include "daemon/system/file.hpp"
 #include "tools/petcal/report/figures.hpp"
@@ -57,10 +58,11 @@ std::string modules_html(const config::Geometry& g, const estimate::TimeOffsets&
             }
         }
         const bool any = known > 0;
-        table.rows.push_back({{std::to_string(bdm)},
-                              {any ? fmt::format("{:+.0f}", sum / known) : "unknown", true},
-                              {any ? fmt::format("{:.0f}", std::sqrt(squares / known)) : "unknown", true},
-                              {std::to_string(without), true, without > 0}});
+        table.rows.push_back(
+            {{std::to_string(bdm)},
+             {any ? fmt::format("{:+.0f}", config::without_minus_zero(sum / known, 0)) : "unknown", true},
+             {any ? fmt::format("{:.0f}", std::sqrt(squares / known)) : "unknown", true},
+             {std::to_string(without), true, without > 0}});
     }
     return "<h2>BDMs</h2>\n" + report::html_of(table);
 }

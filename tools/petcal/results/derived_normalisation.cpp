@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/base/decimals.hpp"
 #include "tools/petcal/base/text.hpp"
 #include "tools/petcal/base/units.hpp"
 
@@ -78,8 +79,11 @@ std::string figures_text(const config::Scanner& scanner, const DerivedNormalisat
         text +=
             "                    the counts are not those of such a source: check --cylinder and the "
             "calibration\n";
-    text += fmt::format("one-sided           {:+.1f} % in x, {:+.1f} % in y, {:+.1f} % in z\n",
-                        100 * fit.one_sided[0], 100 * fit.one_sided[1], 100 * fit.one_sided[2]);
+    const auto percent = [&](std::size_t axis) {
+        return config::without_minus_zero(100 * fit.one_sided[axis], 1);
+    };
+    text += fmt::format("one-sided           {:+.1f} % in x, {:+.1f} % in y, {:+.1f} % in z\n", percent(0),
+                        percent(1), percent(2));
     constexpr double noticeable = 0.1;
     if (std::any_of(std::begin(fit.one_sided), std::end(fit.one_sided),
                     [](double value) { return std::abs(value) > noticeable; }))

@@ -15,13 +15,13 @@ namespace petacq::petctl {
 /// host of a pair may be missing. `parameters`: those of the method
 /// `start`, with times in seconds, too (start_times.hpp). A run id, a start and, for a duration, a stop that
 /// hold for all are added.
-int start_group(HostGroup& group, nlohmann::json parameters);
+int start_group(HostGroup& group, nlohmann::json parameters, bool as_json);
 /// Starts the run that a host of a pair has on the other one, which has none: it joins from now on, to the
 /// same stop. Its run has the same id, or one with a number (mouse-7-2) if it has a run of that id.
-int join_group(HostGroup& group);
+int join_group(HostGroup& group, bool as_json);
 /// `parameters` of the method `stop`. Stops the runs of all hosts at one detector time, and waits until they
 /// are on disk.
-int stop_group(HostGroup& group, nlohmann::json parameters);
+int stop_group(HostGroup& group, nlohmann::json parameters, bool as_json);
 /// Exit status exit_status::unavailable if a host did not answer.
 int show_group_status(HostGroup& group, bool as_json);
 /// Repeats that every second until a signal: on a terminal as a table in place of the previous one; elsewhere
@@ -35,6 +35,6 @@ int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_j
 /// Acknowledges these runs on the hosts where they were interrupted. Exit status exit_status::unavailable if
 /// a host did not answer, and 1 if a run was interrupted on none, or a host refuses for another reason than
 /// that it was not interrupted there.
-int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs);
+int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs, bool as_json);
 
 }  // namespace petacq::petctl

@@ -79,10 +79,10 @@ json parameters_for(const json& run, std::uint64_t start_ticks, const TimedStatu
 
 }  // namespace
 
-int join_group(HostGroup& group) {
+int join_group(HostGroup& group, bool as_json) {
     const TimedStatus status = TimedStatus::of(group, group.names());
     int worst = exit_status::ok;
-    std::size_t joined = 0;
+    json joined = json::array();
     for (const std::string& host : group.names()) {
         const HostAnswer& own = of_host(status.answers, host);
         const json* run = nullptr;
@@ -117,12 +117,21 @@ int join_group(HostGroup& group) {
             worst = exit_status::has_problems;
             continue;
         }
-        ++joined;
+        joined.push_back({{"host", host},
+                          {"run", at(answer.result(), {"run"})},
+                          {"partner", partner},
+                          {"run_of_partner", at(*run, {"id"})},
+                          {"start_ticks", *start}});
+        if (as_json) continue;
         print(fmt::format("{} joins run {} of {} with its run {}, from {} ticks\n", host,
                           printable(text_of(at(*run, {"id"}))), partner,
                           printable(text_of(at(answer.result(), {"run"}))), *start));
     }
-    if (joined == 0 && worst == exit_status::ok) print("no host of a pair lacks the run of its partner\n");
+    if (as_json) {
+        print_json({{"joined", joined}});
+    } else if (joined.empty() && worst == exit_status::ok) {
+        print("no host of a pair lacks the run of its partner\n");
+    }
     return worst;
 }
 

@@ -1,4 +1,4 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "config/base/exit_status.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/summary.hpp"
+#include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
 
@@ -97,15 +98,16 @@ int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_j
     return exit_status(lists, group.pairs());
 }
 
-int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs) {
+int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs, bool as_json) {
     int status = 0;
+    json document = json::object();
     for (const std::string& run : runs) {
         const std::vector<HostAnswer> answers = group.ask(group.names(), "acknowledge", {{"run", run}});
-        std::string done;
+        std::vector<std::string> done;
         bool refused = false;
         for (const HostAnswer& answer : answers) {
             if (answer.good()) {
-                done += (done.empty() ? "" : ", ") + answer.host;
+                done.push_back(answer.host);
                 continue;
             }
             fmt::print(stderr, "petctl: {}: {}\n", answer.host, answer.failure);
@@ -113,10 +115,13 @@ int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs) {
             refused =
                 refused || !answer.failure.ends_with("was not interrupted, or somebody has acknowledged it");
         }
-        if (!done.empty()) print(fmt::format("run {} acknowledged as interrupted on {}\n", run, done));
+        document[run] = done;
+        if (!done.empty() && !as_json)
+            print(fmt::format("run {} acknowledged as interrupted on {}\n", run, fmt::join(done, ", ")));
         if (done.empty() || refused) status = std::max<int>(status, exit_status::has_problems);
         status = std::max(status, exit_status(answers, group.pairs()));
     }
+    if (as_json) print_json({{"acknowledged", document}});
     return status;
 }
 

@@ -142,13 +142,17 @@ void take_back(HostGroup& group, const std::vector<HostAnswer>& started, const s
 
 }  // namespace
 
-int start_group(HostGroup& group, json parameters) {
+int start_group(HostGroup& group, json parameters, bool as_json) {
     TimedStatus status = TimedStatus::of(group, group.names());
     leave_out_missing(group.pairs(), status);
     if (hindered(status)) {
         complain("", "no run was started on any host");
         return exit_status::has_problems;
     }
+    const double asked_in_ps = in_seconds(parameters) ? tick_ps(status).value_or(0) : 0;  // 0: in ticks
+    const auto failure_of = [&](const HostAnswer& answer) {
+        return asked_in_ps > 0 ? refusal_in_seconds(answer.failure, asked_in_ps) : answer.failure;
+    };
     if (!settle(parameters, status)) {
         complain("", "no host tells watermark and tick; no run was started on any host");
         return exit_status::has_problems;
@@ -160,13 +164,13 @@ int start_group(HostGroup& group, json parameters) {
         hosts.push_back(answer.host);
     const std::vector<HostAnswer> answers = group.ask(hosts, "start", parameters);
     bool failed = interrupted;
-    std::size_t started = 0;
+    std::vector<std::string> started;
     for (const HostAnswer& answer : answers) {
         if (answer.good()) {
-            ++started;
+            started.push_back(answer.host);
             continue;
         }
-        complain(answer.host, answer.failure);
+        complain(answer.host, failure_of(answer));
         failed = failed || !partner_answers(group.pairs(), answers, answer.host);
     }
     if (failed) {
@@ -174,11 +178,21 @@ int start_group(HostGroup& group, json parameters) {
         complain("", "run " + run + " was started on no host, or taken back");
         return exit_status::has_problems;
     }
-    print(fmt::format("run {} started on {}, from {} ticks\n", run, daemon::counted_text(started, "host"),
-                      parameters["start_ticks"].get<std::uint64_t>()));
     // The hosts agree on the gammas.
-    if (const std::string note = gammas_note(parameters, status.answers.front().result()); !note.empty())
-        print(printable(note) + "\n");
+    const std::string note = gammas_note(parameters, status.answers.front().result());
+    if (as_json) {
+        json document = {
+            {"run", parameters["run"]}, {"hosts", started}, {"start_ticks", parameters["start_ticks"]}};
+        if (!note.empty()) document["note"] = note;
+        print_json(document);
+        return 0;
+    }
+    const auto start = parameters["start_ticks"].get<std::uint64_t>();
+    print(fmt::format("run {} started on {}, from {}\n", run, daemon::counted_text(started.size(), "host"),
+                      asked_in_ps > 0
+                          ? fmt::format("{:.9g} s", static_cast<double>(start) * asked_in_ps * 1e-12)
+                          : fmt::format("{} ticks", start)));
+    if (!note.empty()) print(printable(note) + "\n");
     return 0;
 }
 

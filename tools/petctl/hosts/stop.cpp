@@ -60,20 +60,22 @@ std::optional<std::uint64_t> common_stop(const TimedStatus& status) {
     return moves ? time_ahead(status) : std::nullopt;
 }
 
-/// A line for each host and one for all, or for those of `all` hosts that have stopped a run. Returns the
-/// number of problems.
-std::size_t report(const std::vector<HostAnswer>& stopped, const HostGroup& group) {
+/// A line for each host and one for all, or for those of `all` hosts that have stopped a run; or a document
+/// with the same. Returns the number of problems.
+std::size_t report(const std::vector<HostAnswer>& stopped, const HostGroup& group, bool as_json) {
     const std::size_t all = group.names().size();
     std::size_t problems = 0;
     std::size_t good = 0;
     std::set<std::string> runs;
     bool closes = true;
+    json hosts = json::object();
     for (const HostAnswer& answer : stopped) {
         std::vector<std::string> found;
         if (answer.good()) {
             ++good;
             runs.insert(text_of(at(answer.result(), {"run"})));
-            print(answer.host + ": " + stop_line(answer.result()) + "\n");
+            hosts[answer.host] = answer.result();
+            if (!as_json) print(answer.host + ": " + stop_line(answer.result()) + "\n");
             closes = closes && at(answer.result(), {"ledger_closed"}) == true;
             found = stop_problems(answer.result());
         } else {
@@ -93,20 +95,26 @@ std::size_t report(const std::vector<HostAnswer>& stopped, const HostGroup& grou
     const bool kept = std::any_of(stopped.begin(), stopped.end(), [](const HostAnswer& answer) {
         return answer.good() && !never_began(answer.result());
     });
-    if (!kept) return problems;
-    json total = {{"run", joined.size() == 1 ? *joined.begin() : "-"}, {"ledger_closed", closes}};
+    json total = {{"run", joined.size() == 1 ? json(*joined.begin()) : json()}, {"ledger_closed", closes}};
     std::vector<std::pair<std::string, const json*>> counts;
     for (const HostAnswer& answer : stopped)
         if (answer.good()) counts.emplace_back(answer.host, &answer.result());
     for (const char* records : {"prompts", "delayeds", "singles", "triples", "delayed_triples"})
         add_counts(total[records], counts, records, group.pairs());
-    print((good == all ? "all" : fmt::format("{} of {} hosts", good, all)) + ": " + stop_line(total) + "\n");
+    if (as_json) {
+        total["hosts"] = hosts;
+        print_json(total);
+        return problems;
+    }
+    if (kept)
+        print((good == all ? "all" : fmt::format("{} of {} hosts", good, all)) + ": " + stop_line(total) +
+              "\n");
     return problems;
 }
 
 }  // namespace
 
-int stop_group(HostGroup& group, json parameters) {
+int stop_group(HostGroup& group, json parameters, bool as_json) {
     const TimedStatus status = when_started(group);
     std::vector<std::string> hosts;
     std::size_t problems = 0;
@@ -138,7 +146,7 @@ int stop_group(HostGroup& group, json parameters) {
     if (hosts.size() > 1) {
         if (const auto stop = common_stop(TimedStatus::of(group, hosts))) parameters["stop_ticks"] = *stop;
     }
-    problems += report(group.ask(hosts, "stop", parameters, patience_for_disks), group);
+    problems += report(group.ask(hosts, "stop", parameters, patience_for_disks), group, as_json);
     return problems == 0 ? exit_status::ok : exit_status::has_problems;
 }
 

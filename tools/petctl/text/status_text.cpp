@@ -245,7 +245,9 @@ Lines runs_lines(const json& runs) {
         std::string end = state == "running" ? "" : text_of(at(run, {"reason"}));
         Style style = Style::plain;
         if (state != "complete") {
-            end = end.empty() || end == "-" ? text_of(state) : fmt::format("{}: {}", text_of(state), end);
+            end = end.empty() || end == "-"         ? text_of(state)
+                  : end.starts_with(text_of(state)) ? end
+                                                    : fmt::format("{}: {}", text_of(state), end);
             style = state == "running" ? Style::good : Style::warning;
             if (state == "failed" || state == "unreadable") style = Style::bad;
         } else if (const json& data = at(run, {"verdict", "state"}); data == "bad" || data == "doubtful") {

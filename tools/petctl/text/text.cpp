@@ -9,17 +9,19 @@
 #include <array>
 #include <clocale>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <utility>
+
+#include "config/base/colour.hpp"
 
 namespace petacq::petctl {
 
 namespace {
 
 /// In the order of Style.
-constexpr std::array escapes{"", "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[33m", "\x1b[1;31m"};
+constexpr std::array escapes{
+    "", "\x1b[1m", "\x1b[2m", config::colour::good, config::colour::warning, config::colour::bad};
 
 }  // namespace
 
@@ -148,10 +150,7 @@ std::size_t output_width() {
 }
 
 bool colour_wanted() {
-    const char* no_colour = std::getenv("NO_COLOR");
-    const char* terminal = std::getenv("TERM");
-    return ::isatty(STDOUT_FILENO) == 1 && (no_colour == nullptr || *no_colour == '\0') &&
-           !(terminal != nullptr && std::string_view(terminal) == "dumb");
+    return config::colour_wanted(STDOUT_FILENO);
 }
 
 }  // namespace petacq::petctl

@@ -4,7 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/base/decimals.hpp"
 #include "daemon/system/quantity_text.hpp"
+#include "tools/petctl/text/text.hpp"
 
 namespace petacq::petctl {
 
@@ -53,7 +55,8 @@ std::string percent(const json& value) {
 
 std::string with_unit(const json& value, const char* format, std::string_view unit) {
     if (!value.is_number()) return "-";
-    return fmt::format(fmt::runtime(format), value.get<double>()) + std::string(unit);
+    return config::without_minus_zero(fmt::format(fmt::runtime(format), value.get<double>())) +
+           std::string(unit);
 }
 
 std::string duration(const json& seconds) {
@@ -63,6 +66,10 @@ std::string duration(const json& seconds) {
 std::string closed(const json& value) {
     if (!value.is_boolean()) return "-";
     return value.get<bool>() ? "closed" : "NOT CLOSED";
+}
+
+void print_json(const json& document) {
+    print(printable(document.dump(2, ' ', false, json::error_handler_t::replace), "\n") + "\n");
 }
 
 }  // namespace petacq::petctl

@@ -27,6 +27,9 @@ std::string percent(const nlohmann::json& value);
 std::string with_unit(const nlohmann::json& value, const char* format, std::string_view unit);
 /// Seconds: "12.3 s", "5 min 02 s", "3 h 20 min", "4 d 01 h".
 std::string duration(const nlohmann::json& seconds);
+/// Writes the document to the standard output, for programs: indented, with nothing that a terminal acts
+/// upon.
+void print_json(const nlohmann::json& document);
 /// "closed", "NOT CLOSED".
 std::string closed(const nlohmann::json& value);
 

@@ -317,7 +317,7 @@ int lifetime(const LifetimeOptions& options) {
             elsewhere));
     if (report.tables.front().rows.empty())
         throw BadInput(source.target().string() + ": too few triples to fit lifetimes");
-    results::publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force, options.as_json);
     return ok;
 }
 

@@ -12,6 +12,7 @@ struct LifetimeOptions {
     std::filesystem::path target;                  ///< run directory, or a file of triples in one
     std::filesystem::path output;                  ///< directory
     bool force = false;                            ///< replace earlier results
+    bool as_json = false;                          ///< prints what results.json holds
     std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
     std::optional<double> depth_mm;                ///< mean depth of interaction in a crystal
     std::optional<std::filesystem::path> image;    ///< of the activity, which places annihilations on lines

@@ -123,7 +123,8 @@ bool Exchange::find_runs() {
         if (!follow_)
             throw UsageError(fmt::format("{}: no rank can read its {}", run.string(), daemon::run_file));
         if (first && ranks_.rank() == 0)
-            std::cerr << fmt::format("waiting for {}: no rank sees its {}\n", run.string(), daemon::run_file);
+            std::cerr << fmt::format("petlm-mpi: waiting for {}: no rank sees its {}\n", run.string(),
+                                     daemon::run_file);
         all = false;
     }
     return all;

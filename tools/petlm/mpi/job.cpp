@@ -102,7 +102,7 @@ class Rank {
         (void)ranks_.gather(0);  // all have removed theirs
         if (parts_ == 0) return;
         plan_.go_on_after(found);
-        if (ranks_.rank() == 0) std::cerr << fmt::format("going on after {} parts\n", parts_);
+        if (ranks_.rank() == 0) std::cerr << fmt::format("petlm-mpi: going on after {} parts\n", parts_);
     }
 
     void search_all() {
@@ -150,7 +150,7 @@ class Rank {
         for (std::size_t i = 0; i < inputs_.runs.size(); ++i) {
             if (!inputs_.ended[i] || before[i]) continue;
             const std::string state = inputs_.documents[i].value("state", "");
-            std::cerr << fmt::format("{}: {}\n", inputs_.runs[i].string(),
+            std::cerr << fmt::format("petlm-mpi: {}: {}\n", inputs_.runs[i].string(),
                                      state != "running" ? state : "interrupted; its whole blocks are taken");
         }
     }
@@ -187,9 +187,9 @@ class Rank {
         if (ranks_.rank() != 0 || Clock::now() - shown_ < std::chrono::seconds(2)) return;
         shown_ = Clock::now();
         const double s = static_cast<double>(plan_.position()) / static_cast<double>(engines_.ticks_per_s());
-        std::cerr << fmt::format("{} parts, up to {:.1f} s of detector time; {:.1f} M singles/s on rank 0\n",
-                                 parts_, s,
-                                 busy_s_ == 0 ? 0 : static_cast<double>(singles_) / busy_s_ * 1e-6);
+        std::cerr << fmt::format(
+            "petlm-mpi: {} parts, up to {:.1f} s of detector time; {:.1f} M singles/s on rank 0\n", parts_, s,
+            busy_s_ == 0 ? 0 : static_cast<double>(singles_) / busy_s_ * 1e-6);
     }
 
     /// Rank 0 puts the parts together: seconds, tags, run.json.
@@ -237,8 +237,8 @@ class Rank {
         if (ranks_.rank() != 0) return;
         for (std::size_t rank = 0; rank < singles.size(); ++rank) {
             std::cerr << fmt::format(
-                "rank {}: {} singles in {:.1f} s, {:.1f} M singles/s, at most {} MiB\n", rank, singles[rank],
-                static_cast<double>(ms[rank]) * 1e-3,
+                "petlm-mpi: rank {}: {} singles in {:.1f} s, {:.1f} M singles/s, at most {} MiB\n", rank,
+                singles[rank], static_cast<double>(ms[rank]) * 1e-3,
                 ms[rank] == 0 ? 0 : static_cast<double>(singles[rank]) / static_cast<double>(ms[rank]) * 1e-3,
                 kib[rank] >> 10U);
         }

@@ -27,8 +27,9 @@ JobDirectory::JobDirectory(std::filesystem::path directory, bool force, Communic
     (void)ranks_.gather(0);
     const auto left = locks();
     if (!left.empty() && ranks_.rank() == 0) {
-        std::cerr << fmt::format("{}: a job was not finished; waiting until its ranks have ended\n",
-                                 directory_.string());
+        std::cerr << fmt::format(
+            "petlm-mpi: {}: a job was not finished; waiting until its ranks have ended\n",
+            directory_.string());
     }
     for (const std::filesystem::path& file : left)
         daemon::File(file, daemon::IfExists::overwrite).lock();

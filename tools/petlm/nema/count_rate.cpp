@@ -229,7 +229,7 @@ int count_rate(const CountRateOptions& options) {
     }
     report.tables.push_back(std::move(table));
     report.charts.push_back(std::move(chart));
-    results::publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force, options.as_json);
     return petlm::ok;
 }
 

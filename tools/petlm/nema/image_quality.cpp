@@ -170,7 +170,7 @@ int image_quality(const ImageQualityOptions& options) {
         "A voxel belongs to a region if its middle lies in it."};
     report.tables = {std::move(recovery), std::move(uniformity), std::move(spill)};
     report.charts.insert(report.charts.begin(), std::move(chart));
-    results::publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force, options.as_json);
     return petlm::ok;
 }
 

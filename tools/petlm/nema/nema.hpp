@@ -18,6 +18,7 @@ struct RunOptions : corrections::NuclideOptions {
     std::vector<std::filesystem::path> runs;       ///< directories, or files of coincidences
     std::filesystem::path output;                  ///< directory
     bool force = false;                            ///< replace earlier results
+    bool as_json = false;                          ///< prints what results.json holds
     std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
     std::optional<double> depth_mm;                ///< mean depth of interaction in a crystal
     /// Instead of what run.json says: the activity at the start of each run, or one for all.
@@ -48,6 +49,7 @@ struct ImageQualityOptions {
     std::vector<std::filesystem::path> images;  ///< .nii, or directories with an image.nii
     std::filesystem::path output;
     bool force = false;
+    bool as_json = false;
     std::array<double, 3> middle_mm{};  ///< of the 50 mm of the phantom, in the image
 };
 

@@ -127,7 +127,7 @@ int resolution(const ResolutionOptions& options) {
         "Errors come from Poisson samples of the sinograms. The widths include the size of the source and "
         "the range of its positrons."};
     report.tables.push_back(std::move(table));
-    results::publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force, options.as_json);
     return petlm::ok;
 }
 

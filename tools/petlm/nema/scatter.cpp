@@ -91,7 +91,7 @@ int scatter_fraction(const CountRateOptions& options) {
     chart.curves.push_back(std::move(curve));
     report.tables.push_back(std::move(by_slice));
     report.charts.push_back(std::move(chart));
-    results::publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force, options.as_json);
     return petlm::ok;
 }
 

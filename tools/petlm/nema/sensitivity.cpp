@@ -334,7 +334,7 @@ int sensitivity(const SensitivityOptions& options) {
                      [](const auto& a, const auto& b) { return a.z_mm < b.z_mm; });
     describe(bins, options, positions, report);
     fill(report, positions);
-    results::publish(report, options.output, options.force);
+    results::publish(report, options.output, options.force, options.as_json);
     return petlm::ok;
 }
 

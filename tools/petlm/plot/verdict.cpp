@@ -33,7 +33,9 @@ std::optional<std::int64_t> count_at(const json& object, const char* pointer) {
 /// "2 of 4,797,798 datagrams were lost (4.2e-05 %)": good up to the share at which the daemon complained.
 std::optional<Judgement> judgement_of_loss(const json& run) {
     const auto lost = count_at(run, "/ledger/datagrams/lost");
-    const auto received = count_at(run, "/ledger/datagrams/received");
+    // As the picture of the loss over time counts them: those that were sent, without duplicates.
+    const auto accepted = count_at(run, "/ledger/datagrams/accepted");
+    const auto received = accepted ? accepted : count_at(run, "/ledger/datagrams/received");
     if (!lost || !received || *lost < 0 || *received < 0 || *lost + *received == 0) return {};
     const auto sent = static_cast<std::uint64_t>(*lost) + static_cast<std::uint64_t>(*received);
     if (*lost == 0) return Judgement{true, fmt::format("None of {} datagrams was lost.", grouped(sent))};
@@ -66,8 +68,11 @@ std::vector<Judgement> verdict_of(const json& run, const PictureData& data) {
     std::vector<Judgement> verdict;
     if (const std::string state = string_at(run, "/state"); !state.empty()) {
         const std::string reason = string_at(run, "/stop_reason");
-        verdict.push_back({state == "complete", fmt::format("The state of this run is {}{}.", state,
-                                                            reason.empty() ? "" : ": " + reason)});
+        // A reason may begin with the state: "interrupted: the daemon was killed".
+        const std::string what = reason.empty()              ? state
+                                 : reason.starts_with(state) ? reason
+                                                             : state + ": " + reason;
+        verdict.push_back({state == "complete", fmt::format("The state of this run is {}.", what)});
     }
     if (const json* closed = value_at(run, "/ledger/closed"); closed != nullptr) {
         verdict.push_back(*closed == true

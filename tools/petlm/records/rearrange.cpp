@@ -102,14 +102,21 @@ void warn_if_outside(const CutOptions& options, const daemon::Coverage& whole,
     }
     const auto in_s = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * whole.tick_ps * 1e-12; };
     const gpu::TickRange has = whole.span();
-    const std::string wanted = fmt::format("ticks {} to {}", options.from, options.to);
+    // In the unit in which the interval was asked for.
+    const bool seconds = options.in_seconds.any();
+    const auto text_of = [&](std::uint64_t from, std::uint64_t to) {
+        if (!seconds) return fmt::format("ticks {} to {}", from, to);
+        if (to == UINT64_MAX) return fmt::format("seconds from {:.9g} on", in_s(from));
+        return fmt::format("seconds {:.9g} to {:.9g}", in_s(from), in_s(to));
+    };
+    const std::string wanted = text_of(options.from, options.to);
     const bool outside = whole.intervals->ticks_in({options.from, options.to}) == 0;
     std::cerr << fmt::format(
-        "petlm: {}: {}; the file is empty. The interval of the input: ticks {} to {}, {:.9g} to {:.9g} s\n",
-        options.target.string(),
+        "petlm: {}: {}; the file is empty. The interval of the input: {}{}\n", options.target.string(),
         outside ? wanted + " lie outside of it"
                 : fmt::format("the gate of channel {} is not open in {}", *options.gate, wanted),
-        has.start, has.end, in_s(has.start), in_s(has.end));
+        text_of(has.start, has.end),
+        seconds ? "" : fmt::format(", {:.9g} to {:.9g} s", in_s(has.start), in_s(has.end)));
 }
 
 /// Strictly before.

@@ -9,6 +9,7 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/results/pictures.hpp"
+#include "tools/petlm/results/shown_table.hpp"
 #include "tools/report/cairo.hpp"
 #include "tools/report/page.hpp"
 
@@ -77,22 +78,23 @@ std::string csv_of(const ResultTable& table) {
 
 /// With columns as wide as their widest cell.
 std::string text_of(const ResultTable& table) {
+    const ShownTable shown = shown_table(table);
     std::vector<std::size_t> widths;
-    for (const auto& name : table.columns)
-        widths.push_back(name.size());
-    for (const auto& row : table.rows) {
+    for (const auto& name : shown.columns)
+        widths.push_back(columns_of(name));
+    for (const auto& row : shown.rows) {
         for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], text_of(row[i]).size());
+            widths[i] = std::max(widths[i], columns_of(row[i]));
     }
     std::string out = table.title + '\n';
-    const auto line = [&](const auto& cells, const auto& text) {
+    const auto line = [&](const std::vector<std::string>& cells) {
         for (std::size_t i = 0; i < cells.size(); ++i)
-            out += fmt::format("  {:>{}}", text(cells[i]), widths[i]);
+            out += "  " + std::string(widths[i] - columns_of(cells[i]), ' ') + cells[i];
         out += '\n';
     };
-    line(table.columns, [](const std::string& name) { return name; });
-    for (const auto& row : table.rows)
-        line(row, [](const Cell& cell) { return text_of(cell); });
+    line(shown.columns);
+    for (const auto& row : shown.rows)
+        line(row);
     return out;
 }
 
@@ -112,11 +114,12 @@ std::string html_of(const std::string& title, const std::vector<Figure>& figures
 }
 
 std::string html_of(const ResultTable& table) {
-    report::Table shown{{}, table.columns, {}};
-    for (const auto& row : table.rows) {
+    const ShownTable texts = shown_table(table);
+    report::Table shown{{}, texts.columns, {}};
+    for (const auto& row : texts.rows) {
         auto& cells = shown.rows.emplace_back();
-        for (const Cell& cell : row)
-            cells.push_back({text_of(cell), std::holds_alternative<double>(cell)});
+        for (std::size_t i = 0; i < row.size(); ++i)
+            cells.push_back({row[i], texts.numbers[i]});
     }
     return fmt::format(
         "<h2>{0}</h2>\n<div class=\"wide\">{1}</div>\n<p><a href=\"{2}.csv\">{2}.csv</a></p>\n",
@@ -126,8 +129,7 @@ std::string html_of(const ResultTable& table) {
 }  // namespace
 
 std::string text_of(const Figure& figure) {
-    std::string text = std::isnan(figure.value) ? "unknown" : fmt::format("{:.5g}", figure.value);
-    if (!std::isnan(figure.error)) text += fmt::format(" ± {:.2g}", figure.error);
+    const std::string text = measured_text(figure.value, figure.error);
     return figure.unit.empty() ? text : text + ' ' + figure.unit;
 }
 
@@ -184,7 +186,7 @@ void check_output(const std::filesystem::path& directory, bool force) {
                             " exists; name another directory with --output or use --force");
 }
 
-void publish(const Report& report, const std::filesystem::path& directory, bool force) {
+void publish(const Report& report, const std::filesystem::path& directory, bool force, bool as_json) {
     petlm::Outputs outputs(force);
     outputs.make_directory(directory);
     outputs.claim(directory / "results.json");
@@ -204,6 +206,11 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
     }
     outputs.commit();
 
+    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
+    if (as_json) {
+        std::cout << json_of(report).dump(1) << '\n';
+        return;
+    }
     const auto print = [](const std::vector<Figure>& figures) {
         for (const Figure& figure : figures)
             std::cout << "  " << figure.name << ": " << text_of(figure) << '\n';
@@ -217,7 +224,6 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
         std::cout << "Deviation: " << sentence << '\n';
     for (const auto& sentence : report.warnings)
         std::cout << "Warning: " << sentence << '\n';
-    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
     std::cout << "See " << (directory / "report.html").string() << '\n';
 }
 

@@ -76,13 +76,13 @@ struct Report {
 /// to be replaced.
 void check_output(const std::filesystem::path& directory, bool force);
 
-/// Prints figures, tables, deviations and warnings on standard output, and writes to the directory: a CSV
-/// file for each table, results.json, report.html and, if the program was built with cairo, a PNG file for
-/// each chart. Without cairo it says so. Throws UsageError for existing files without `force`,
-/// std::system_error.
-void publish(const Report& report, const std::filesystem::path& directory, bool force);
+/// Prints figures, tables, deviations and warnings on standard output, or with `as_json` what results.json
+/// holds, and writes to the directory: a CSV file for each table, results.json, report.html and, if the
+/// program was built with cairo, a PNG file for each chart. Without cairo it says so. Throws UsageError for
+/// existing files without `force`, std::system_error.
+void publish(const Report& report, const std::filesystem::path& directory, bool force, bool as_json);
 
-/// "1.234 ± 0.005 mm"
+/// "1.2340 ± 0.0050 mm"
 std::string text_of(const Figure& figure);
 nlohmann::ordered_json json_of(const Report& report);
 std::string html_of(const Report& found);

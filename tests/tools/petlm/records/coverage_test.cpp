@@ -82,6 +82,11 @@ TEST_CASE("petlm cut of an interval that the input does not cover says which it 
     CHECK(outside.status == 0);
     CHECK_THAT(outside.out,
                contains("ticks 0 to 2000 lie outside") && contains("ticks 5000 to 9000, 5 to 9 s"));
+    // The answer has the unit of the question.
+    const Outcome outside_s = cut(" --from-s 1 --to-s 2");
+    CHECK_THAT(outside_s.out,
+               contains("seconds 1 to 2 lie outside") && contains("seconds 5 to 9\n") && !contains("ticks"));
+    CHECK_THAT(cut(" --from-s 20").out, contains("seconds from 20 on lie outside"));
     CHECK(covered(out).empty());
     CHECK(coverage_in(out, RecordKind::coincidences).intervals);
     CHECK(read_coincidences(out).empty());

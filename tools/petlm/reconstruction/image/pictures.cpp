@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "config/base/decimals.hpp"
 #include "tools/petlm/reconstruction/image/grey_scale.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/report/axes.hpp"
@@ -181,8 +182,9 @@ Plane slab(const Grid& grid, std::span<const float> image, std::size_t first, st
     plane.axes = {0, 1};
     plane.n = {grid.n[0], grid.n[1]};
     plane.title =
-        fmt::format("z {:.1f} to {:.1f} mm", grid.low(2) + static_cast<double>(first) * grid.voxel_mm,
-                    grid.low(2) + static_cast<double>(last) * grid.voxel_mm);
+        fmt::format("z {:.1f} to {:.1f} mm",
+                    config::without_minus_zero(grid.low(2) + static_cast<double>(first) * grid.voxel_mm, 1),
+                    config::without_minus_zero(grid.low(2) + static_cast<double>(last) * grid.voxel_mm, 1));
     const std::size_t size = plane.n[0] * plane.n[1];
     plane.values.assign(size, 0);
     for (std::size_t z = first; z < last; ++z) {
@@ -222,10 +224,13 @@ void write_projections(const std::filesystem::path& file, const Grid& grid, std:
 
 void write_slices(const std::filesystem::path& file, const Grid& grid, std::span<const float> image,
                   const PictureTexts& texts, std::optional<double> black) {
-    const std::size_t count = std::min<std::size_t>(20, grid.n[2]);
+    // All of one thickness; only the last one is thinner where the planes do not divide evenly.
+    constexpr std::size_t most = 20;
+    const std::size_t thickness = std::max<std::size_t>(1, (grid.n[2] + most - 1) / most);
     std::vector<Plane> planes;
-    for (std::size_t i = 0; i < count; ++i)
-        planes.push_back(slab(grid, image, i * grid.n[2] / count, (i + 1) * grid.n[2] / count));
+    for (std::size_t first = 0; first < grid.n[2]; first += thickness)
+        planes.push_back(slab(grid, image, first, std::min<std::size_t>(first + thickness, grid.n[2])));
+    const std::size_t count = planes.size();
     std::vector<float> values;
     for (const auto& plane : planes)
         values.insert(values.end(), plane.values.begin(), plane.values.end());

@@ -196,11 +196,15 @@ int tracers(const TracerOptions& options) {
           {"spurious_pairs", separation.spurious().total()},
           {"spurious_per_pair", separation.spurious().per_pair()}}},
         {"coverage", daemon::to_json(run.setup().source.coverage())}};
-    write_text(options.output / "tracers.json",
-               document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+    const std::string text = document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+    write_text(options.output / "tracers.json", text);
     outputs.commit();
 
     if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
+    if (options.as_json) {
+        std::cout << text;
+        return ok;
+    }
     for (const std::string& line : image::doubts_about(run.setup().source))
         std::cout << line << '\n';
     for (const std::string& line : all.sentences)

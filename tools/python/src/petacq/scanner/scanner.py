@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from petacq.errors import ScannerError
 from petacq.scanner.arrangement import Address, Integers, Millimetres
+from petacq.scanner.comments import without_comments
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Scanner:
     def load(cls, path: str | os.PathLike[str]) -> Scanner:
         """Reads a scanner description file. Raises ScannerError, OSError."""
         try:
-            document = json.loads(Path(path).read_bytes())
+            document = json.loads(without_comments(Path(path).read_text(encoding="utf-8-sig")))
             return cls.from_json(document)
         except ScannerError as error:
             raise ScannerError(f"{path}: {error}") from error
