@@ -45,6 +45,7 @@ bool LineReader::next() {
             }
             if (end != nullptr) break;
         }
+        if (line_.find('\0') != std::string::npos) refuse("a byte of 0; expected a file of text");
         if (!line_.empty() && line_.back() == '\r') line_.pop_back();
     } while (line_.empty());
     return true;

@@ -1,5 +1,6 @@
 #include "tools/petlm/import/result.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "config/configuration.hpp"
@@ -19,6 +20,15 @@ json imported(const ImportOptions& options) {
 std::filesystem::path directory_of_run(const ImportOptions& options) {
     std::filesystem::path directory = std::filesystem::absolute(options.output).lexically_normal();
     return directory.has_filename() ? directory : directory.parent_path();
+}
+
+/// No rule makes tags, and singles have no coincidence window.
+void name_rules_of(const ForeignFile& file, std::vector<std::string>& unknown) {
+    const auto rules = std::find(unknown.begin(), unknown.end(), unknown_rules);
+    if (rules == unknown.end()) return;
+    if (std::holds_alternative<TakeRecords<gpu::Single>>(file.records))
+        *rules = "the energy window of its singles";
+    if (std::holds_alternative<TakeRecords<gpu::Tag>>(file.records)) unknown.erase(rules);
 }
 
 /// What is true of every import: no board has sent anything.
@@ -43,6 +53,7 @@ bool is_file_of_import(const std::filesystem::path& output) {
 daemon::Coverage coverage_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
                                     const config::Scanner& scanner) {
     daemon::Coverage coverage = files.front().coverage;
+    name_rules_of(files.front(), coverage.unknown);
     for (const ForeignFile& other : files.subspan(1)) {
         if (other.coverage.intervals != coverage.intervals) {
             throw BadInput(options.delayeds->string() + ": covers other times than " +

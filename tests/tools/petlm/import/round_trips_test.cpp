@@ -181,4 +181,8 @@ TEST_CASE("import: petlm resort finds the pairs of imported singles", "[petlm][i
     CHECK(same(read_coincidences(directory / "sorted" / "coincidences.plm"),
                of_kind(pairs, gpu::Kind::prompt)));
     CHECK(run_petlm("verify" + quoted(directory / "sorted")).status == 0);
+    const auto sorted = coverage_in(directory / "sorted" / "coincidences.plm");
+    CHECK(sorted["rules"]["coincidence"]["window_ticks"] == 300);
+    CHECK_THAT(sorted["unknown"].dump(),
+               contains("the energy window of its singles") && !contains("the rules"));
 }
