@@ -15,6 +15,7 @@
 #include "config/hdf5/handle.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
+#include "tools/petlm/import/in_child.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -126,16 +127,20 @@ class Hdf5Input {
         if (!good) refuse(fmt::format("{}: expected one text", name));
         std::string words;
         if (H5Tis_variable_str(type.id()) > 0) {
-            char* data = nullptr;
-            if (read(type.id(), static_cast<void*>(&data)) < 0)
-                refuse(fmt::format("{}: {}", name, config::hdf5_error()));
-            if (data != nullptr) words = data;
-            H5free_memory(data);
+            auto found = read_in_child([&] {
+                char* data = nullptr;
+                if (read(type.id(), static_cast<void*>(&data)) < 0)
+                    throw std::runtime_error(config::hdf5_error());
+                return std::string(data != nullptr ? data : "");
+            });
+            if (!found) refuse(fmt::format("{}: expected a readable text", name));
+            words = std::move(*found);
         } else {
             const std::size_t bytes = H5Tget_size(type.id());
             if (bytes > largest_text) refuse(fmt::format("{}: expected a text of at most 64 MiB", name));
             words.resize(bytes);
-            if (read(type.id(), words.data()) < 0) refuse(fmt::format("{}: {}", name, config::hdf5_error()));
+            if (read(type.id(), words.data()) < 0)
+                refuse(fmt::format("{}: expected a readable text: {}", name, config::hdf5_error()));
             words.resize(std::min(words.find('\0'), words.size()));
         }
         return words;
@@ -198,7 +203,7 @@ class InputColumn {
             in_file && in_memory &&
             H5Sselect_hyperslab(in_file.id(), H5S_SELECT_SET, &first, nullptr, &count, nullptr) >= 0 &&
             H5Dread(set_.id(), memory_.id(), in_memory.id(), in_file.id(), H5P_DEFAULT, values_.data()) >= 0;
-        if (!good) throw std::runtime_error(name_ + ": " + config::hdf5_error());
+        if (!good) throw std::runtime_error(name_ + ": expected readable values: " + config::hdf5_error());
         return values_;
     }
 
@@ -371,7 +376,7 @@ config::Scanner scanner_in_hdf5(const std::filesystem::path& file) {
     try {
         return config::scanner_from_json(run["scanner"]);
     } catch (const config::Error& error) {
-        input.refuse(std::string("the scanner in run_json: ") + error.what());
+        input.refuse(std::string("run_json: expected a scanner description: ") + error.what());
     }
 }
 
@@ -401,7 +406,7 @@ ForeignFile open_hdf5(const ForeignInput& request) {
         try {
             file.coverage = daemon::coverage_from_json(coverage);
         } catch (const std::exception& error) {
-            input->refuse(error.what());
+            input->refuse(std::string("attribute coverage: expected that of an export: ") + error.what());
         }
     }
     json description = json::object();
