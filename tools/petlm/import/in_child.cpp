@@ -1,6 +1,7 @@
 #include "tools/petlm/import/in_child.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,9 @@ namespace {
 [[noreturn]] void be_child(int to, const std::function<std::string()>& read) {
     for (const int crash : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL})
         std::signal(crash, SIG_DFL);
+    // Of damaged files it also reads for ever.
+    const rlimit limit{10, 10};
+    ::setrlimit(RLIMIT_CPU, &limit);
     try {
         const std::string text = read();
         for (std::size_t at = 0; at < text.size();) {
