@@ -14,6 +14,7 @@ namespace {
 __extension__ using Wide = unsigned __int128;
 
 constexpr int max_digits = 18;
+constexpr std::array<const char*, 5> unit_names{"ps", "ns", "us", "ms", "s"};
 
 /// digits * 10^exponent
 struct Decimal {
@@ -109,12 +110,13 @@ std::optional<std::uint64_t> quotient(const Decimal& time, const Decimal& tick, 
 std::uint64_t ticks_of(const std::string& decimal, TimeUnit unit, double tick_ps, Rounding rounding) {
     const auto time = decimal_from(decimal);
     const Decimal tick = decimal_of(tick_ps);
-    const int to_ps = unit == TimeUnit::ns ? 3 : 12;
+    const auto of_unit = static_cast<std::size_t>(unit);
+    const int to_ps = 3 * static_cast<int>(of_unit);
     if (time) {
         if (const auto ticks = quotient(*time, tick, time->exponent + to_ps - tick.exponent, rounding))
             return *ticks;
     }
-    throw Error(std::string("expected a number of ") + (unit == TimeUnit::ns ? "ns" : "s") +
+    throw Error(std::string("expected a number of ") + unit_names[of_unit] +
                 " of at least 0, with at most 18 digits and less than 2^63 ticks; found " + decimal);
 }
 

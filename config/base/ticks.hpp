@@ -1,4 +1,4 @@
-// Times in nanoseconds and seconds, as people write them, in ticks of the detector's clock.
+// Times in seconds and parts of them, as people write them, in ticks of the detector's clock.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace petacq::config {
 
-enum class TimeUnit : std::uint8_t { ns, s };
+enum class TimeUnit : std::uint8_t { ps, ns, us, ms, s };
 
 /// How a time that lies between two ticks is rounded.
 enum class Rounding : std::uint8_t {

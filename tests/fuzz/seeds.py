@@ -230,6 +230,41 @@ def small_files(seeds, run):
     seeds.add("control_token", "short", "0123\0Bearer 0123")
 
 
+def imports(seeds):
+    """Files of other software: our exports of a run, and what others write. tests/fuzz/import_files.cpp has the numbers."""
+    csv, castor, safir, petsys_text, singles, groups, pairs, compact_groups, compact_pairs = (bytes([n]) for n in range(9))
+    for kind in ("coincidences", "triples", "tags"):
+        seeds.run("petlm", "export", "--format", "csv", f"data/g/{kind}.plm", "-o", f"{kind}.csv")
+        lines = seeds.read(f"{kind}.csv")[:1500].rpartition(b"\n")[0]
+        seeds.add("import_files", f"csv-{kind}", csv + b"\0" + lines)
+        if kind != "tags":
+            seeds.run("petlm", "export", "--format", "hdf5", f"data/g/{kind}.plm", "-o", f"{kind}.h5")
+            seeds.add("import_hdf5", kind, seeds.read(f"{kind}.h5"))
+    for name, columns, table in (("singles", b"", b"time,crystal,energy\n5,7,511.5\n18446744073709551615,0,1e+10\n"),
+                                 ("declared", b"time=t:ns,crystal=id,energy=E:MeV", b"id;E;t\n5;0.511;1.0\n7;0.6615;0.25\n"),
+                                 ("numbered", b"time=#1:ps,crystal_a=#2,dt=#3,crystal_b=#4", b"100,1,-2,3\n200,2,3,4\n")):
+        seeds.add("import_files", f"csv-{name}", csv + columns + b"\0" + table)
+    seeds.run("petlm", "export", "--format", "stir", "data/g", "-o", "stir")
+    events = struct.pack("<IBfII", 0, 0, -31.25, 0, 11) + struct.pack("<IBfII", 1, 0, 15.625, 3, 5)
+    header = (b"Data filename: a.cdf\nNumber of events: 2\nData mode: list-mode\nData type: PET\nStart time (s): 0\nDuration (s): 1\n"
+              b"TOF information flag: 1\nCoincidence kind flag: 1\n")
+    seeds.add("import_files", "castor-tof", castor + header + b"\0" + events)
+    seeds.add("import_files", "castor-plain", castor + header.split(b"TOF")[0] + b"\0" + struct.pack("<6I", 0, 0, 11, 1, 3, 5))
+    records = seeds.read("stir/listmode.clm.safir")[:32 + 8 * 40]
+    seeds.add("import_files", "safir-export", safir + b"\0" + records)
+    seeds.add("import_files", "safir-map", safir + seeds.read("stir/crystal_map.txt") + b"\0" + records)
+    hit, other = struct.pack("<qfi", 1000, 255.5, 1), struct.pack("<qfi", 1500, 250.5, 300)
+    for name, kind, content in (("singles", singles, hit + other), ("groups", groups, b"\2\0" + hit + b"\2\1" + other),
+                                ("pairs", pairs, b"\1\0" + hit + b"\1\0" + other),
+                                ("compact-groups", compact_groups, b"\2" + hit + other),
+                                ("compact-pairs", compact_pairs, b"\1\1" + hit + other),
+                                ("text-singles", petsys_text, b"1000\t255.5\t1\n"),
+                                ("text-groups", petsys_text, b"2\t0\t1000\t255.5\t1\n2\t1\t1000\t2.5\t2\n"),
+                                ("text-pairs", petsys_text, b"1\t0\t1000\t255.5\t1\t1\t0\t1500\t250.5\t300\n"),
+                                ("text-compact", petsys_text, b"1\t1\n1000\t5\t1\n1500\t6\t2\n")):
+        seeds.add("import_files", "petsys-" + name, kind + b"\0" + content)
+
+
 def nifti_header(form, code, bits):
     header = bytearray(352)
     struct.pack_into("<i", header, 0, 348)
@@ -361,6 +396,7 @@ def main():
         gammas_and_tags(seeds)
         hdf5_and_tables(seeds, "g")
         small_files(seeds, "g")
+        imports(seeds)
     except subprocess.CalledProcessError as error:
         sys.exit(f"{' '.join(error.cmd)}: {error.stderr.decode()}")
     texts(seeds, source)

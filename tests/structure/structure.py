@@ -69,6 +69,7 @@ ORDER = [
     ["tools/petlm/reconstruction/em", "tools/petlm/reconstruction/errors"],
     ["tools/petlm/export/geometry"],
     ["tools/petlm/export"],
+    ["tools/petlm/import"],
     ["tools/petlm/plot", "tools/petlm/reconstruction/image"],
     ["tools/petlm/reconstruction/frames", "tools/petlm/results"],
     ["tools/petlm/lifetime", "tools/petlm/nema", "tools/petlm/reconstruction/tracers"],
@@ -105,6 +106,7 @@ PYTHON_ORDER = [
     ["petsird_header", "tap"],
     ["petsird_check"],
     ["petsird"],
+    ["foreign"],
     ["__init__"],
 ]
 MAX_FILES = 30

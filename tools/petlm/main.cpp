@@ -15,8 +15,8 @@
 #include "tools/petlm/base/depth_help.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/commands.hpp"
-#include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/import/import.hpp"
 #include "tools/petlm/lifetime/lifetime.hpp"
 #include "tools/petlm/nema/nema.hpp"
 #include "tools/petlm/plot/plot.hpp"
@@ -145,15 +145,28 @@ void add_export(CLI::App& app, int& status) {
 }
 
 void add_import(CLI::App& app, int& status) {
-    auto [sub, o] =
-        add(app, status, "import", "Makes a list-mode file of the pairs of other software", import_pairs);
-    sub.add_option("--format", o.format, "Of the other software")
-        ->required()
-        ->check(CLI::IsMember({"coinstruct"}));
-    sub.add_option("pairs", o.pairs, "File of prompts")->required();
-    sub.add_option("--delayeds", o.delayeds, "File of delayeds");
-    sub.add_option("--scanner", o.scanner, "Scanner description")->required();
-    add_output(sub, o, file_help);
+    auto [sub, o] = add(app, status, "import",
+                        "Makes a list-mode file or a run of the records of other software, or of an export",
+                        import_records);
+    sub.add_option("--format", o.format, "Of the file")->required()->check(CLI::IsMember(import_formats()));
+    sub.add_option("file", o.input, "Records; of pairs, the prompts. castor: the header (.cdh)")->required();
+    sub.add_option("--delayeds", o.delayeds, "Another file with the delayeds (castor, coinstruct, csv)");
+    sub.add_option("--scanner", o.scanner,
+                   "Scanner description; hdf5: default: the one in an export of a run");
+    sub.add_option(
+        "--crystals", o.crystals,
+        "Which crystal each number of the file is: a table crystal,number_in_file (castor, csv, petsys), a "
+        ".lut (castor), a crystal map (safir); default: as petlm export numbers them");
+    sub.add_option("--columns", o.columns,
+                   "FIELD=COLUMN[:UNIT],... of a table of other software, such as "
+                   "time=t:ps,crystal=id,energy=E:keV (csv)");
+    sub.add_option(
+        "--records", o.records,
+        "singles, groups, coincidences, groups-compact or coincidences-compact (petsys; required for .ldat)");
+    sub.add_option("--kev-per-unit", o.keV_per_unit, "keV for a unit of the energies in the file (petsys)");
+    sub.add_option("--output,-o", o.output, "List-mode file to write (NAME.plm), or run directory")
+        ->required();
+    sub.add_flag("--force", o.force, "Replace the output");
 }
 
 void add_cut(CLI::App& app, int& status) {

@@ -79,14 +79,17 @@ inline char* csv_line(char* at, const gpu::Single& s) {
     return csv_number(at, s.energy, '\n');
 }
 
+/// The words of gpu::TagKind.
+inline constexpr std::array<std::string_view, 5> csv_tag_kinds{"trigger", "gate", "position", "dead_time",
+                                                               "clock"};
+
 /// The kind as a word, where it has one; a position with its sign.
 inline char* csv_line(char* at, const gpu::Tag& t) {
-    constexpr std::array<std::string_view, 5> kinds{"trigger", "gate", "position", "dead_time", "clock"};
     at = csv_number(at, t.time, ',');
     at = csv_number(at, t.source, ',');
     at = csv_number(at, static_cast<unsigned>(t.channel), ',');
-    if (t.kind < kinds.size()) {
-        at = csv_text(csv_text(at, kinds[t.kind]), ",");
+    if (t.kind < csv_tag_kinds.size()) {
+        at = csv_text(csv_text(at, csv_tag_kinds[t.kind]), ",");
     } else {
         at = csv_number(at, static_cast<unsigned>(t.kind), ',');
     }

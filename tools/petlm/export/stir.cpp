@@ -19,24 +19,16 @@
 #include "tools/petlm/export/geometry/stir_detectors.hpp"
 #include "tools/petlm/export/line_model.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
+#include "tools/petlm/export/safir_layout.hpp"
 #include "tools/petlm/export/stir_lines.hpp"
 #include "tools/petlm/export/stir_projections.hpp"
 
 namespace petacq::petlm {
 namespace {
 
-constexpr std::uint64_t max_milliseconds = std::uint64_t{1} << 48U;
-constexpr std::uint64_t time_record = std::uint64_t{1} << 63U;
-constexpr std::uint64_t delayed_event = std::uint64_t{1} << 62U;
-
 std::uint64_t record_of(const gpu::Coincidence& c, const StirDetectors& detectors) {
-    const std::uint64_t a = detectors.code(c.crystal_a);
-    const std::uint64_t b = detectors.code(c.crystal_b);
-    // ringA 0..7, ringB 8..15, detA 16..31, detB 32..47, layerA 48..51, layerB 52..55, reserved 0, delayed
-    // 62, type 63.
-    constexpr std::uint64_t layer = std::uint64_t{0xF} << 48U;
-    const std::uint64_t event = a | (b & 0xFFU) << 8U | (b & 0xFFFF0000U) << 16U | (b & layer) << 4U;
-    return c.kind == gpu::Kind::prompt ? event : event | delayed_event;
+    const std::uint64_t event = safir_event(detectors.code(c.crystal_a), detectors.code(c.crystal_b));
+    return c.kind == gpu::Kind::prompt ? event : event | safir_delayed_event;
 }
 
 void write_crystal_map(const std::filesystem::path& file, const config::Scanner& scanner,
@@ -154,21 +146,20 @@ void write_events(const ExportSource& source, const std::filesystem::path& file,
                   const StirDetectors& detectors, const RecordedTime& time, OneDepth& depth,
                   Exported& exported) {
     OutputFile out(file);
-    std::array<char, 32> signature{"SAFIR CListModeData"};
-    out.put(signature);
+    out.put(safir_signature);
     std::uint64_t last_ms = UINT64_MAX;
     source.for_each_block(detectors.crystals().size(), [&](const daemon::ListModeReader& reader) {
         for (const auto& c : reader.coincidences()) {
             depth.add(c);
             const std::uint64_t ms = time.milliseconds(c.time);
-            if (ms != last_ms) out.put(time_record | ms);
+            if (ms != last_ms) out.put(safir_time_record | ms);
             last_ms = ms;
             out.put(record_of(c, detectors));
             ++(c.kind == gpu::Kind::prompt ? exported.prompts : exported.delayeds);
         }
     });
     // STIR takes the end of the data from the last time record.
-    out.put(time_record | time.end_ms());
+    out.put(safir_time_record | time.end_ms());
     out.close();
 }
 
@@ -258,7 +249,7 @@ Exported export_stir(const ExportSource& source, const ExportOptions& options, O
         check_stir_lines(options, detectors, projections);
         model = std::make_unique<const LineModel>(source, scanner, options, pool);
     }
-    if (time.end_ms() >= max_milliseconds) {
+    if (time.end_ms() > safir_milliseconds) {
         throw BadInput(source.target().string() +
                        ": too long; stir (SAFIR list-mode) counts milliseconds with 48 bits");
     }

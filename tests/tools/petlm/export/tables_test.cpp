@@ -260,7 +260,7 @@ TEST_CASE("import refuses files that are not CoinStruct files of this scanner", 
     CHECK(run_petlm("import --format coinstruct" + quoted(directory / "a.bin") + "--scanner" +
                     quoted(directory / "a.bin") + "--output" + quoted(directory / "a.plm"))
               .status == 78);
-    CHECK(run_petlm("import --format csv" + quoted(directory / "a.bin") + "--scanner" +
+    CHECK(run_petlm("import --format none" + quoted(directory / "a.bin") + "--scanner" +
                     quoted(scanner_file(directory)) + "--output" + quoted(directory / "a.plm"))
               .status == 64);
 }

@@ -79,6 +79,16 @@ void set_gammas(nlohmann::json& document, const nlohmann::json& saved, const Res
     document["gammas"] = gammas;
 }
 
+/// What a daemon must be told, and an imported run cannot know: no board sends to a search.
+void complete(nlohmann::json& configuration) {
+    for (const char* file : {"scanner", "calibration", "data_dir"})
+        if (!configuration.contains(file)) configuration[file] = "unknown";
+    if (!configuration.contains("receive")) {
+        configuration["receive"] = {{"sockets", {{{"port", 1}}}}};
+        configuration["sources"] = {{"accept_any", true}};
+    }
+}
+
 }  // namespace
 
 ResortOptions in_ticks(ResortOptions options, const nlohmann::json& run) {
@@ -112,6 +122,7 @@ ResortOptions in_ticks(ResortOptions options, const nlohmann::json& run) {
 config::Configuration resort_configuration(const nlohmann::json& run, const ResortOptions& options,
                                            std::uint32_t slice_singles) {
     nlohmann::json document = run.at("configuration");
+    if (run.contains("imported")) complete(document);
     nlohmann::json& coincidence = document["coincidence"];
     const auto set = [](nlohmann::json& object, const char* key, const auto& value) {
         if (value) object[key] = *value;
@@ -125,6 +136,8 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     set(coincidence, "delay_ticks", options.delay_ticks);
     set(coincidence, "delayeds", options.delayeds);
     if (options.no_delay) coincidence.erase("delay_ticks");
+    if (!coincidence.contains("window_ticks") && !coincidence.contains("window_ns"))
+        throw UsageError("the run has no coincidence window: expected --window-ticks or --window-ns");
     narrow(document.at("energy"), options);
     set_gammas(document, run.at("configuration"), options);
     document["pipeline"]["backend"] = options.backend;

@@ -1,0 +1,223 @@
+"""petacq-import: PETSIRD files of our own export, and files of GATE, as runs that ``petlm import`` writes."""
+
+import contextlib
+import io
+import json
+import unittest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import support
+
+import petacq
+from petacq import optional
+from petacq.foreign.command import main
+from petacq.layout import COINCIDENCE
+
+TICK_PS = 10.0
+
+
+def run(*arguments: object) -> tuple[int, str]:
+    """Exit status and standard error."""
+    text = io.StringIO()
+    with contextlib.redirect_stderr(text), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            status = main([str(a) for a in arguments])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+    return status, text.getvalue()
+
+
+def pairs_in(folder: Path) -> Any:
+    return np.concatenate(list(petacq.open_run(folder).coincidences.blocks()))
+
+
+def scanner_file() -> Path:
+    file = support.scratch() / "turned.scanner.json"
+    file.write_text(json.dumps({**support.TURNED, "tick_ps": TICK_PS}))
+    return file
+
+
+def volumes(scanner: petacq.Scanner, crystals: Any) -> Any:
+    """A place within each crystal that differs from record to record."""
+    random = np.random.default_rng(5)
+    sizes, outward = scanner.sizes_mm(), scanner.outward()
+    depth = random.uniform(0.1, 0.9, len(crystals)) * sizes[crystals, 0]
+    return scanner.positions_mm()[crystals] + depth[:, None] * outward[crystals]
+
+
+class Gate(unittest.TestCase):
+    def setUp(self) -> None:
+        try:
+            import h5py
+        except ImportError as error:
+            raise unittest.SkipTest("h5py is not installed") from error
+        self.h5py = h5py
+        self.scanner = petacq.Scanner.load(scanner_file())
+        random = np.random.default_rng(1)
+        self.count = 400
+        self.crystals = random.integers(0, self.scanner.crystal_count, (2, self.count))
+        self.ticks = np.sort(random.integers(0, 1 << 40, self.count))
+        self.later = random.integers(-200, 200, self.count)
+        self.energies = random.integers(350, 650, (2, self.count)) / 1000
+
+    def columns_9(self, suffixes: tuple[str, ...]) -> dict[str, Any]:
+        columns: dict[str, Any] = {}
+        for k, suffix in enumerate(suffixes):
+            places = volumes(self.scanner, self.crystals[k])
+            columns["time" + suffix] = (self.ticks + k * self.later) * TICK_PS * 1e-12
+            columns["energy" + suffix] = self.energies[k].astype(np.float32)
+            for axis, name in enumerate(("globalPosX", "globalPosY", "globalPosZ")):
+                columns[name + suffix] = places[:, axis].astype(np.float32)
+            columns["rsectorID" + suffix] = self.crystals[k] // 100
+            columns["crystalID" + suffix] = self.crystals[k] % 100
+        return columns
+
+    def columns_10(self, suffixes: tuple[str, ...]) -> dict[str, Any]:
+        columns: dict[str, Any] = {}
+        for k, suffix in enumerate(suffixes):
+            places = volumes(self.scanner, self.crystals[k])
+            columns["GlobalTime" + suffix] = (self.ticks + k * self.later) * TICK_PS * 1e-3
+            columns["TotalEnergyDeposit" + suffix] = self.energies[k]
+            for axis, name in enumerate(("PostPosition_X", "PostPosition_Y", "PostPosition_Z")):
+                columns[name + suffix] = places[:, axis]
+            columns["PreStepUniqueVolumeID" + suffix] = np.array([f"0_0_{c}" for c in self.crystals[k]], "S")
+        return columns
+
+    def hdf5(self, name: str, tables: dict[str, dict[str, Any]]) -> Path:
+        path = support.scratch() / name
+        with self.h5py.File(path, "w") as file:
+            for table, columns in tables.items():
+                for column, values in columns.items():
+                    file[f"{table}/{column}"] = values
+        return path
+
+    def check_singles(self, path: Path, *options: object) -> None:
+        output = support.scratch() / (path.name + "-singles")
+        status, text = run("--gate", path, "--scanner", scanner_file(), "-o", output, "--petlm", support.program("petlm"), *options)
+        self.assertEqual(status, 0, text)
+        singles = np.concatenate(list(petacq.open_run(output).singles.blocks()))
+        expected = sorted(zip(self.ticks.tolist(), self.crystals[0].tolist()))
+        self.assertEqual(list(zip(singles["time"].tolist(), singles["crystal"].tolist())), expected)
+        self.assertTrue(np.allclose(np.sort(singles["energy"]), np.sort(self.energies[0] * 1000), rtol=1e-6))
+
+    def check_pairs(self, path: Path, *options: object) -> None:
+        output = support.scratch() / (path.name + "-pairs")
+        status, text = run("--gate", path, "--scanner", scanner_file(), "-o", output, "--petlm", support.program("petlm"), *options)
+        self.assertEqual(status, 0, text)
+        records = pairs_in(output)
+        other = self.ticks + self.later
+        expected = sorted(
+            (min(a, b), abs(b - a), *((c, d) if (a, c) <= (b, d) else (d, c)))
+            for a, b, c, d in zip(self.ticks.tolist(), other.tolist(), *self.crystals.tolist())
+        )
+        found = sorted(zip(*(records[name].tolist() for name in ("time", "dt", "crystal_a", "crystal_b"))))
+        self.assertEqual(found, expected)
+        support.call("petlm", "verify", output)
+
+    def test_hdf5(self) -> None:
+        for version, columns in ((9, self.columns_9), (10, self.columns_10)):
+            with self.subTest(version=version):
+                singles, pairs = columns(("",)), columns(("1", "2"))
+                self.check_singles(self.hdf5(f"singles-{version}.h5", {"Singles": singles}))
+                both = self.hdf5(f"both-{version}.h5", {"Singles": singles, "Coincidences": pairs})
+                self.check_pairs(both, "--tree", "Coincidences")
+                status, text = run("--gate", both, "--scanner", scanner_file(), "-o", support.scratch() / "none.h5")
+                self.assertEqual(status, 65)
+                self.assertIn("expected --tree with one of", text)
+
+    def test_root(self) -> None:
+        try:
+            import uproot
+        except ImportError as error:
+            raise unittest.SkipTest("uproot is not installed") from error
+        path = support.scratch() / "gate.root"
+        with uproot.recreate(path) as file:
+            for tree, columns in (("Singles", self.columns_9(("",))), ("Coincidences", self.columns_9(("1", "2")))):
+                file.mktree(tree, {name: values.dtype for name, values in columns.items()})
+                file[tree].extend(columns)
+        self.check_singles(path, "--tree", "Singles")
+        self.check_pairs(path, "--tree", "Coincidences")
+
+    def test_refused(self) -> None:
+        def refused(path: object, expected: str, status: int = 65, *options: object) -> None:
+            found, text = run("--gate", path, "--scanner", scanner_file(), "-o", support.scratch() / "no.h5", *options)
+            self.assertEqual((found, expected in text), (status, True), text)
+
+        columns = self.columns_9(("",))
+        other = support.scratch() / "text.root"
+        other.write_bytes(b"no file of GATE")
+        refused(other, "expected a ROOT or HDF5 file")
+        refused(support.scratch() / "absent.h5", "absent.h5", 74)
+        refused(self.hdf5("outside.h5", {"s": {**columns, "globalPosX": columns["globalPosX"] + 500}}), "is in no crystal")
+        refused(self.hdf5("negative.h5", {"s": {**columns, "time": columns["time"] - 1e9}}), "expected times")
+        refused(self.hdf5("nan.h5", {"s": {**columns, "energy": columns["energy"] * np.nan}}), "finite energies")
+        columns.pop("crystalID"), columns.pop("rsectorID")
+        refused(self.hdf5("volumes.h5", {"s": columns}), "which tell the crystal")
+        columns.pop("time")
+        refused(self.hdf5("columns.h5", {"s": columns}), "expected the columns", 65, "--tree", "s")
+
+
+class Petsird(unittest.TestCase):
+    def test_round_trip(self) -> None:
+        try:
+            optional.petsird_package()
+        except petacq.PetacqError as error:
+            raise unittest.SkipTest(str(error)) from error
+        from petacq import petsird as tool
+
+        folder = support.scratch() / "petsird-run"
+        folder.mkdir()
+        scanner = {**support.TURNED, "tick_ps": TICK_PS}
+        crystals = petacq.Scanner.from_json(scanner).crystal_count
+        random = np.random.default_rng(3)
+        records = np.zeros(500, COINCIDENCE)
+        ms = int(1e9 / TICK_PS)
+        records["time"] = np.sort(random.integers(0, 30 * ms, len(records)))
+        records["crystal_a"] = random.integers(0, crystals, len(records))
+        records["crystal_b"] = (records["crystal_a"] + random.integers(1, crystals, len(records))) % crystals
+        records["dt"] = random.integers(1, 400, len(records))
+        records["kind"] = random.integers(0, 2, len(records))
+        records["energy_a"] = records["energy_b"] = 511
+        records = np.sort(records, order=("time", "kind", "crystal_a", "dt", "crystal_b"))
+        coverage = {
+            "version": 1, "tick_ps": TICK_PS, "intervals": [[0, 30 * ms]], "anchor": {"ticks": 0, "unix_ns": 1_800_000_000_000_000_000},
+            "rules": {"coincidence": {"window_ticks": 400, "delay_ticks": 6400, "window_mode": "single"}, "energy": None},
+        }
+        described = {"tick_ps": TICK_PS, "crystals": crystals, "coverage": coverage}
+        (folder / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [len(records)], **described))
+        (folder / "run.json").write_text(json.dumps({"run_id": "small", "state": "complete", "scanner": scanner}))
+        file = support.scratch() / "run.petsird"
+        tool.convert(petacq.open_run(folder), file)
+        (support.scratch() / "petsird.scanner.json").write_text(json.dumps(scanner))
+        output = support.scratch() / "from-petsird"
+        status, text = run("--petsird", file, "--scanner", support.scratch() / "petsird.scanner.json", "-o", output,
+                           "--petlm", support.program("petlm"))
+        self.assertEqual(status, 0, text)
+        found = pairs_in(output)
+
+        def fields(of: Any) -> list[tuple[int, ...]]:
+            return sorted(zip((of["time"] // ms).tolist(), *(of[n].tolist() for n in ("dt", "crystal_a", "crystal_b", "kind"))))
+
+        self.assertEqual(fields(found), fields(records))
+        support.call("petlm", "verify", output)
+        # The scanner of the file itself has other numbers, and as many pairs.
+        made = support.scratch() / "made"
+        status, text = run("--petsird", file, "--tick-ps", TICK_PS, "-o", made, "--petlm", support.program("petlm"))
+        self.assertEqual(status, 0, text)
+        self.assertEqual(len(pairs_in(made)), len(records))
+        broken = support.scratch() / "broken.petsird"
+        broken.write_bytes(file.read_bytes()[:-200])
+        status, text = run("--petsird", broken, "--tick-ps", TICK_PS, "-o", support.scratch() / "no.h5")
+        self.assertEqual(status, 65)
+        self.assertIn("expected a sound PETSIRD file", text)
+
+
+class Usage(unittest.TestCase):
+    def test_options(self) -> None:
+        for arguments, expected in ((("--gate", "x"), "expected --scanner"), (("--petsird", "x"), "expected --tick-ps"),
+                                    (("--petsird", "x", "--tick-ps", "0"), "picoseconds above 0")):
+            status, text = run(*arguments, "-o", "y.h5")
+            self.assertEqual(status, 64)
+            self.assertIn(expected, text)

@@ -1,0 +1,218 @@
+"""Reads singles and coincidences of GATE 9 and 10, from ROOT files (with uproot) and HDF5 files (with h5py)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from petacq.errors import PetacqError
+from petacq.foreign.records_file import (
+    UNKNOWN_CLOCK,
+    UNKNOWN_RULES,
+    UNKNOWN_TIMES,
+    Columns,
+    ForeignRecords,
+    pairs_of,
+    ticks_of,
+)
+from petacq.scanner.scanner import Scanner
+
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The columns of a version of GATE; those of pairs have 1 and 2 at the end."""
+
+    time: str
+    time_ps: float
+    energy: str
+    place: tuple[str, str, str]
+    volume: tuple[str, ...]  #: that say in which crystal it was; those that are there
+
+
+_VERSIONS = (
+    _Names("time", 1e12, "energy", ("globalPosX", "globalPosY", "globalPosZ"),
+           ("gantryID", "rsectorID", "moduleID", "submoduleID", "crystalID", "layerID")),
+    _Names("GlobalTime", 1e3, "TotalEnergyDeposit", ("PostPosition_X", "PostPosition_Y", "PostPosition_Z"),
+           ("PreStepUniqueVolumeID",)),
+)
+
+
+def read_gate(
+    path: str | os.PathLike[str], description: Mapping[str, Any], tree: str | None = None, delayed: bool = False
+) -> ForeignRecords:
+    """``description``: of the scanner. ``tree``: of singles or coincidences; needed if the file has several of them.
+    ``delayed``: pairs are delayeds.
+
+    Raises PetacqError, OSError."""
+    table = _open(path, tree)
+    names, suffixes = _version(table, path)
+    scanner = Scanner.from_json(description)
+    records = ForeignRecords("coincidences" if suffixes[0] else "singles", description, iter(()))
+    records.unknown = [UNKNOWN_TIMES, UNKNOWN_CLOCK, UNKNOWN_RULES]
+    records.pieces = _pieces(table, names, suffixes, _Volumes(scanner, str(path)), scanner.tick_ps, delayed)
+    return records
+
+
+class _Table:
+    """Columns of a tree or of a group."""
+
+    names: list[str]
+
+    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+        raise NotImplementedError
+
+
+class _RootTree(_Table):
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self.names = [str(key) for key in tree.keys()]
+
+    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+        for piece in self._tree.iterate(list(wanted), library="np", step_size=_AT_ONCE):
+            yield dict(piece)
+
+
+class _Hdf5Group(_Table):
+    """A data set for each column, or one data set of compound values."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+        self.names = list(node.dtype.names) if hasattr(node, "dtype") else [str(name) for name in node]
+
+    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
+        columns = {name: self._node[name] if not hasattr(self._node, "dtype") else None for name in wanted}
+        count = len(self._node) if hasattr(self._node, "dtype") else len(columns[wanted[0]])
+        for begin in range(0, count, _AT_ONCE):
+            part = slice(begin, begin + _AT_ONCE)
+            if hasattr(self._node, "dtype"):
+                rows = self._node[part]
+                yield {name: rows[name] for name in wanted}
+            else:
+                yield {name: column[part] for name, column in columns.items()}
+
+
+def _open(path: str | os.PathLike[str], tree: str | None) -> _Table:
+    with open(path, "rb") as file:
+        magic = file.read(8)
+    found: dict[str, _Table] = {}
+    if magic.startswith(b"root"):
+        try:
+            import uproot
+        except ImportError as error:
+            raise PetacqError("uproot is not installed, which reads ROOT files: pip install petacq[import]") from error
+        try:
+            root = uproot.open(path)
+            found = {name: _RootTree(root[name]) for name, of in root.classnames(cycle=False).items() if of in ("TTree", "TNtuple")}
+        except Exception as error:  # uproot has many kinds
+            raise PetacqError(f"{path}: expected a sound ROOT file: {error}") from error
+    elif magic == b"\x89HDF\r\n\x1a\n":
+        try:
+            import h5py
+        except ImportError as error:
+            raise PetacqError("h5py is not installed, which reads HDF5 files: pip install petacq[import]") from error
+        file = h5py.File(path, "r")
+
+        def look(name: str, node: Any) -> None:
+            if isinstance(node, h5py.Group) and any(isinstance(part, h5py.Dataset) for part in node.values()):
+                found[name] = _Hdf5Group(node)
+            elif isinstance(node, h5py.Dataset) and node.dtype.names:
+                found[name] = _Hdf5Group(node)
+
+        file.visititems(look)
+    else:
+        raise PetacqError(f"{path}: expected a ROOT or HDF5 file")
+    usable = {name: table for name, table in found.items() if _match(table)}
+    if tree is not None:
+        if tree not in found:
+            raise PetacqError(f"{path}: no tree {tree!r}; expected one of {', '.join(found) or 'none'}")
+        return found[tree]
+    if len(usable) != 1:
+        raise PetacqError(f"{path}: expected --tree with one of {', '.join(usable or found) or 'none, which it has'}")
+    return next(iter(usable.values()))
+
+
+def _match(table: _Table) -> tuple[_Names, tuple[str, ...]] | None:
+    for names in _VERSIONS:
+        for suffixes in (("",), ("1", "2")):
+            needed = [name + suffix for name in (names.time, names.energy, *names.place) for suffix in suffixes]
+            if all(name in table.names for name in needed):
+                return names, suffixes
+    return None
+
+
+def _version(table: _Table, path: Any) -> tuple[_Names, tuple[str, ...]]:
+    found = _match(table)
+    if found is None:
+        first, second = ([of.time, of.energy, *of.place] for of in _VERSIONS)
+        raise PetacqError(f"{path}: expected the columns {', '.join(first)} (GATE 9) or {', '.join(second)} (GATE 10), those of pairs "
+                          f"with 1 and 2 at their ends; found {', '.join(table.names)}")
+    names, suffixes = found
+    if not [name for name in names.volume if name + suffixes[0] in table.names]:
+        raise PetacqError(f"{path}: expected {' or '.join(names.volume)}, which tell the crystal")
+    return found
+
+
+class _Volumes:
+    """Which crystal each volume of the simulation is: the one that contains the mean place of its first records."""
+
+    def __init__(self, scanner: Scanner, path: str) -> None:
+        self._front, self._outward = scanner.positions_mm(), scanner.outward()
+        self._sizes = np.broadcast_to(scanner.sizes_mm(), self._front.shape)
+        self._path = path
+        self._known: dict[Any, int] = {}
+
+    def crystals(self, keys: Sequence[Any], places: Any) -> Any:
+        """``[record]``"""
+        kinds, of = np.unique(np.array(keys), axis=0, return_inverse=True)
+        of = of.ravel()
+        crystals = np.empty(len(kinds), np.int64)
+        sums = np.column_stack([np.bincount(of, places[:, axis], len(kinds)) for axis in range(3)])
+        means = sums / np.bincount(of, minlength=len(kinds))[:, None]
+        for number, kind in enumerate(kinds.tolist()):
+            key = tuple(kind) if isinstance(kind, list) else kind
+            if key not in self._known:
+                self._known[key] = self._at(means[number], key)
+            crystals[number] = self._known[key]
+        return crystals[of]
+
+    def _at(self, point: Any, key: Any) -> int:
+        from_front = point - self._front
+        depth = (from_front * self._outward).sum(axis=1)
+        beside = np.linalg.norm(from_front - depth[:, None] * self._outward, axis=1)
+        inside = (depth > -0.01) & (depth < self._sizes[:, 0] + 0.01)
+        inside &= beside <= np.linalg.norm(self._sizes[:, 1:], axis=1) / 2 + 0.01
+        if not inside.any():
+            raise PetacqError(f"{self._path}: volume {key} at {np.round(point, 3).tolist()} mm is in no crystal of the scanner; "
+                              "expected the description of the simulated scanner")
+        return int(np.flatnonzero(inside)[beside[inside].argmin()])
+
+
+def _pieces(
+    table: _Table, names: _Names, suffixes: tuple[str, ...], volumes: _Volumes, tick_ps: float, delayed: bool
+) -> Iterator[Columns]:
+    ids = [name for name in names.volume if name + suffixes[0] in table.names]
+    wanted = [name + suffix for name in (names.time, names.energy, *names.place, *ids) for suffix in suffixes]
+    for piece in table.pieces(wanted):
+        photons = []
+        for suffix in suffixes:
+            places = np.column_stack([np.asarray(piece[name + suffix], float) for name in names.place])
+            if not len(places):
+                break
+            keys = [np.asarray(piece[name + suffix]).astype(str if len(ids) == 1 else np.int64) for name in ids]
+            crystal = volumes.crystals(keys[0] if len(keys) == 1 else np.column_stack(keys), places)
+            energy = np.asarray(piece[names.energy + suffix], float) * 1000
+            if not (np.isfinite(energy) & (energy >= 0)).all():
+                raise PetacqError(f"{names.energy + suffix}: expected finite energies of at least 0")
+            photons.append((ticks_of(piece[names.time + suffix], names.time_ps, tick_ps, names.time + suffix), crystal, energy))
+        if len(photons) == 1:
+            yield dict(zip(("time", "crystal", "energy"), photons[0]))
+        elif photons:
+            (time_a, crystal_a, energy_a), (time_b, crystal_b, energy_b) = photons
+            yield pairs_of(time_a, time_b, crystal_a, crystal_b, energy_a, energy_b, delayed)
+

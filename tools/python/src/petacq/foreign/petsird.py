@@ -1,0 +1,132 @@
+"""Reads the pairs of a PETSIRD file with the official package."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from petacq.errors import PetacqError
+from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, pairs_of
+from petacq.optional import petsird_package
+from petacq.scanner.arranged_scanner import ArrangedScanner
+from petacq.scanner.command import MATERIALS, import_geometry
+from petacq.scanner.petsird_geometry import read_petsird
+from petacq.scanner.scanner import Scanner
+
+_MM_PER_PS = 0.299792458
+
+
+def read_pairs(path: str | os.PathLike[str], tick_ps: float, scanner: Scanner | None = None) -> ForeignRecords:
+    """Prompts and delayeds. Without ``scanner`` the description is that of the crystals in the file.
+
+    Raises PetacqError, OSError."""
+    petsird = petsird_package()
+    crystals, named, name = read_petsird(path)
+    if scanner is None:
+        materials = [material if material in MATERIALS else "LYSO" for material in named]
+        found, _ = import_geometry(crystals, materials, name or "PETSIRD", tick_ps)
+        document: Any = found.document
+        crystal_of = np.empty(len(found.crystals), np.int64)
+        crystal_of[found.crystals] = np.arange(len(found.crystals))
+    else:
+        if not isinstance(scanner, ArrangedScanner):
+            raise PetacqError("--scanner: expected a description in the long form, or none: then it is made of the file")
+        document, tick_ps = scanner.description, scanner.tick_ps
+        crystal_of = _by_place(crystals.front_mm, scanner.positions_mm(), 4 * crystals.tolerance_mm, str(path))
+    records = ForeignRecords("coincidences", document, iter(()), intervals=[])
+    records.unknown = [UNKNOWN_CLOCK, UNKNOWN_RULES, "times of its pairs within a time block",
+                       "the energies of its photons beyond the bins of the file (0 with one bin, otherwise its middle)"]
+    records.pieces = _pieces(petsird, path, tick_ps, crystal_of, records)
+    return records
+
+
+def _by_place(points: Any, places: Any, tolerance_mm: float, path: str) -> Any:
+    """``[number in the file]``: the crystal at the same place."""
+    cell = max(100 * tolerance_mm, 1e-3)
+    at = {tuple(key): crystal for crystal, key in enumerate(np.floor(places / cell).astype(np.int64).tolist())}
+    found = np.empty(len(points), np.int64)
+    for number, point in enumerate(points):
+        key = np.floor(point / cell).astype(np.int64)
+        near = [
+            at[k]
+            for k in (tuple((key + (i, j, m)).tolist()) for i in (-1, 0, 1) for j in (-1, 0, 1) for m in (-1, 0, 1))
+            if k in at
+        ]
+        near = [crystal for crystal in near if np.abs(places[crystal] - point).max() <= tolerance_mm]
+        if len(near) != 1:
+            raise PetacqError(f"{path}: crystal {number} at {point.round(4).tolist()} mm is none of the scanner; expected --scanner "
+                              "with the description of this file, or none")
+        found[number] = near[0]
+    return found
+
+
+def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: ForeignRecords) -> Iterator[Columns]:
+    with open(path, "rb") as file:
+        reader = petsird.BinaryPETSIRDReader(file)
+        information = reader.read_header().scanner
+        energies = [np.asarray(edges.edges, np.float64) for edges in information.event_energy_bin_edges]
+        counts = [
+            len(of.transforms) * len(of.object.detecting_elements.transforms)
+            for of in information.scanner_geometry.replicated_modules
+        ]
+        first = np.concatenate([[0], np.cumsum(counts)])[:-1]
+        for block in _sound(reader.read_time_blocks(), path):
+            if not isinstance(block, petsird.TimeBlock.EventTimeBlock):
+                continue
+            interval = block.value.time_interval
+            start, stop = (math.ceil(int(ms) * 1e9 / tick_ps) for ms in (interval.start, interval.stop))
+            _cover(records.intervals, start, stop)
+            for lists, delayed in ((block.value.prompt_events, False), (block.value.delayed_events or [], True)):
+                for type_a, row in enumerate(lists):
+                    for type_b, events in enumerate(row):
+                        if not len(events):
+                            continue
+                        bins = np.array([event.detection_bins for event in events], np.int64).reshape(-1, 2)
+                        tof = np.array([event.tof_idx for event in events], np.int64)
+                        edges = np.asarray(information.tof_bin_edges[type_a][type_b].edges, np.float64)
+                        photons = [_photons(bins[:, k], of, energies[of], first, counts, crystal_of, path)
+                                   for k, of in enumerate((type_a, type_b))]
+                        if ((tof < 0) | (tof >= len(edges) - 1)).any():
+                            raise PetacqError(f"{path}: a TOF bin that the header does not have")
+                        # Half the difference of the paths, first less second; one bin tells nothing.
+                        middle = (edges[tof] + edges[tof + 1]) / 2 if len(edges) > 2 else np.zeros(len(tof))
+                        apart = np.rint(2 * middle / _MM_PER_PS / tick_ps).astype(np.int64)
+                        time = np.full(len(tof), start, np.int64)
+                        yield pairs_of(time + np.maximum(apart, 0), time + np.maximum(-apart, 0), photons[0][0], photons[1][0],
+                                       photons[0][1], photons[1][1], delayed)
+
+
+def _sound(blocks: Any, path: Any) -> Iterator[Any]:
+    """The blocks; the errors of the package, which has none of its own, name the file."""
+    blocks = iter(blocks)
+    while True:
+        try:
+            block = next(blocks)
+        except StopIteration:
+            return
+        except Exception as error:
+            raise PetacqError(f"{path}: expected a sound PETSIRD file: {error}") from error
+        yield block
+
+
+def _photons(bins: Any, of_type: int, edges: Any, first: Any, counts: list[int], crystal_of: Any, path: Any) -> tuple[Any, Any]:
+    """Crystal and energy."""
+    energy_bins = len(edges) - 1
+    element = bins // energy_bins
+    if ((bins < 0) | (element >= counts[of_type])).any():
+        raise PetacqError(f"{path}: a detection bin that the header does not have")
+    middle = (edges[:-1] + edges[1:]) / 2 if energy_bins > 1 else np.zeros(1)
+    return crystal_of[first[of_type] + element], middle[bins % energy_bins]
+
+
+def _cover(intervals: list[list[int]] | None, start: int, stop: int) -> None:
+    if intervals is None or stop <= start:
+        return
+    if intervals and intervals[-1][1] >= start:
+        intervals[-1][1] = max(intervals[-1][1], stop)
+    else:
+        intervals.append([start, stop])
