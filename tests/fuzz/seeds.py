@@ -231,7 +231,7 @@ def small_files(seeds, run):
 
 
 def imports(seeds):
-    """Files of other software: our exports of a run, and what others write. tests/fuzz/import_files.cpp has the numbers."""
+    """Files of other software: our exports of a run, and what others write. tests/fuzz/petlm/import_files.cpp has the numbers."""
     csv, castor, safir, petsys_text, singles, groups, pairs, compact_groups, compact_pairs = (bytes([n]) for n in range(9))
     for kind in ("coincidences", "triples", "tags"):
         seeds.run("petlm", "export", "--format", "csv", f"data/g/{kind}.plm", "-o", f"{kind}.csv")

@@ -1,4 +1,5 @@
-"""The fuzz targets: what each is about, and how it is run. tests/fuzz/NAME.cpp has the target, seeds.py its seeds."""
+"""The fuzz targets: what each is about, and how it is run. tests/fuzz/NAME.cpp has the target (petlm/NAME.cpp if it is
+about the files of a run as petlm reads them), seeds.py its seeds."""
 
 from typing import NamedTuple
 

@@ -20,7 +20,7 @@ def main():
     folder = os.path.join(source, "tests", "fuzz")
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", read(source, "docs", "how-to", "develop.md").split("### Fuzz targets")[1], re.M)
     named = {
-        "the sources": [name[:-4] for name in os.listdir(folder) if name.endswith(".cpp")],
+        "the sources": [name[:-4] for where in (folder, os.path.join(folder, "petlm")) for name in os.listdir(where) if name.endswith(".cpp")],
         "CMakeLists.txt": re.findall(r"^petacq_fuzz\((\w+)", read(folder, "CMakeLists.txt"), re.M),
         "develop.md": re.findall(r"\w+", " ".join(rows)),
     }
