@@ -19,12 +19,11 @@ namespace {
 
 constexpr std::int64_t noon = 1'700'049'600;  // 2023-11-15
 
-History::Time at_second(std::int64_t seconds) {
+History::Time moment(std::int64_t seconds) {
     return History::Time(std::chrono::seconds(seconds));
 }
 
-json status_with(const char* run = nullptr, const char* state = "not_recording",
-                 const char* reason = nullptr) {
+json seen(const char* run = nullptr, const char* state = "not_recording", const char* reason = nullptr) {
     json status = {{"version", "1.2"},
                    {"rates", {{"prompts_per_s", 1234.5678}, {"lost_fraction", nullptr}}},
                    {"run", nullptr},
@@ -44,7 +43,7 @@ json status_with(const char* run = nullptr, const char* state = "not_recording",
 /// Kind, code and text of each event, one line each.
 std::string events_of(const History& history) {
     std::string lines;
-    const json answer = history.between(at_second(0), at_second(2 * noon));
+    const json answer = history.between(moment(0), moment(2 * noon));
     for (const json& event : answer["events"])
         lines += event["utc"].get<std::string>().substr(11, 8) + ' ' + event["kind"].get<std::string>() +
                  ' ' + event["text"].get<std::string>() + '\n';
@@ -53,13 +52,13 @@ std::string events_of(const History& history) {
 
 History night() {
     History history;
-    history.add(status_with(), at_second(noon));
-    json run = status_with("night", "recording");
-    history.add(run, at_second(noon + 1));
+    history.add(seen(), moment(noon));
+    json run = seen("night", "recording");
+    history.add(run, moment(noon + 1));
     run["run"]["marks"]["latest"].push_back(
         {{"utc", "2023-11-15T12:00:01.500Z"}, {"ticks", 77}, {"text", "FDG injected"}});
-    history.add(run, at_second(noon + 2));
-    history.add(run, at_second(noon + 3));
+    history.add(run, moment(noon + 2));
+    history.add(run, moment(noon + 3));
     return history;
 }
 
@@ -67,14 +66,14 @@ History night() {
 
 TEST_CASE("history: what changes from one status to the next is an event", "[http][history]") {
     History history = night();
-    history.add(status_with("night", "recording", "source_silent"), at_second(noon + 10));
-    history.add(status_with("night", "recording"), at_second(noon + 20));
-    json after = status_with();
+    history.add(seen("night", "recording", "source_silent"), moment(noon + 10));
+    history.add(seen("night", "recording"), moment(noon + 20));
+    json after = seen();
     after["last_run"] = {
         {"id", "night"}, {"verdict", "bad"}, {"failed", false}, {"reason", "duration reached"}};
-    history.add(after, at_second(noon + 30));
-    history.stop(at_second(noon + 40));
-    history.stop(at_second(noon + 41));
+    history.add(after, moment(noon + 30));
+    history.stop(moment(noon + 40));
+    history.stop(moment(noon + 41));
     CHECK(events_of(history) ==
           "12:00:00 daemon_started petacqd 1.2 runs\n"
           "12:00:00 recording A WORD: a text\n"
@@ -86,7 +85,7 @@ TEST_CASE("history: what changes from one status to the next is an event", "[htt
           "12:00:30 run_ended run night ended: duration reached; its data are bad\n"
           "12:00:30 recording A WORD: a text\n"
           "12:00:40 daemon_stopped petacqd stopped\n");
-    const json answer = history.between(at_second(noon + 1), at_second(noon + 2));
+    const json answer = history.between(moment(noon + 1), moment(noon + 2));
     CHECK(answer["events"].size() == 3);
     CHECK(answer["events"][2] == json{{"utc", "2023-11-15T12:00:01.500Z"},
                                       {"kind", "mark"},
@@ -94,55 +93,54 @@ TEST_CASE("history: what changes from one status to the next is an event", "[htt
                                       {"run", "night"},
                                       {"text", "FDG injected"},
                                       {"ticks", 77}});
-    CHECK(json::parse(history.day_text(at_second(noon + 50)))["marks"] ==
+    CHECK(json::parse(history.day_text(moment(noon + 50)))["marks"] ==
           json::array({{{"time", noon + 1.5}, {"run", "night"}, {"text", "FDG injected"}}}));
 }
 
 TEST_CASE("history: a reason that is back within a minute has not been away", "[http][history]") {
     History history;
     for (std::int64_t s = 0; s < 100; ++s)
-        history.add(status_with(nullptr, "no_data", s % 2 == 0 ? "source_silent" : nullptr),
-                    at_second(noon + s));
+        history.add(seen(nullptr, "no_data", s % 2 == 0 ? "source_silent" : nullptr), moment(noon + s));
     CHECK(events_of(history) ==
           "12:00:00 daemon_started petacqd 1.2 runs\n12:00:00 raised source 3 is silent\n"
           "12:00:00 recording A WORD: a text\n12:01:39 cleared source 3 is silent\n");
-    history.add(status_with(nullptr, "no_data", "source_silent"), at_second(noon + 200));
+    history.add(seen(nullptr, "no_data", "source_silent"), moment(noon + 200));
     CHECK(events_of(history).ends_with(
         "12:01:39 cleared source 3 is silent\n12:03:20 raised source 3 is silent\n"));
 }
 
 TEST_CASE("history: events are bounded in number, size and age", "[http][history]") {
     History history;
-    json status = status_with();
+    json status = seen();
     for (std::int64_t i = 0; i < 3000; ++i) {
         status["recording"]["state"] = i % 2 == 0 ? "recording" : "no_data";
         status["recording"]["text"] = std::string(5000, '"');
-        history.add(status, at_second(noon + i));
+        history.add(status, moment(noon + i));
     }
-    CHECK(history.between(at_second(0), at_second(2 * noon))["events"].size() == EventHistory::max_events);
+    CHECK(history.between(moment(0), moment(2 * noon))["events"].size() == EventHistory::max_events);
     CHECK(history.file_text().size() < History::max_file_bytes / 2);
-    history.add(status_with(), at_second(noon + 9 * 86'400));
-    CHECK(history.between(at_second(0), at_second(2 * noon))["events"].size() == 1);
+    history.add(seen(), moment(noon + 9 * 86'400));
+    CHECK(history.between(moment(0), moment(2 * noon))["events"].size() == 1);
     // A clock that was set back.
-    history.add(status_with(), at_second(noon));
-    CHECK(history.between(at_second(noon + 1), at_second(2 * noon))["events"].empty());
+    history.add(seen(), moment(noon));
+    CHECK(history.between(moment(noon + 1), moment(2 * noon))["events"].empty());
     // Half a character is none.
     status["recording"] = {{"state", "x"}, {"word", ""}, {"text", std::string(253, 'x') + "\u00B5\u00B5"}};
-    history.add(status, at_second(noon + 1));
+    history.add(status, moment(noon + 1));
     CHECK(events_of(history).ends_with(std::string(253, 'x') + "\n"));
 }
 
 TEST_CASE("history: seconds and events survive a restart, and a crash is an event", "[http][history]") {
     History before = night();
     const bool in_order = GENERATE(true, false);
-    if (in_order) before.stop(at_second(noon + 4));
+    if (in_order) before.stop(moment(noon + 4));
     History after;
-    after.read(before.file_text(), at_second(noon + 60));
+    after.read(before.file_text(), moment(noon + 60));
     json recent = json::parse(after.recent_text());
     CHECK(recent["time"] == json::array({noon, noon + 1, noon + 2, noon + 3}));
     CHECK(recent["prompts_per_s"] == json::array({1234.57, 1234.57, 1234.57, 1234.57}));
     CHECK(recent["uptime_s"] == json::array({nullptr, nullptr, nullptr, nullptr}));
-    after.add(status_with(), at_second(noon + 61));
+    after.add(seen(), moment(noon + 61));
     CHECK(json::parse(after.recent_text())["time"].size() == 5);
     CHECK(events_of(after).starts_with(events_of(before)));
     CHECK(events_of(after).substr(events_of(before).size()) ==
@@ -151,9 +149,9 @@ TEST_CASE("history: seconds and events survive a restart, and a crash is an even
                                  "host lost power\n") +
               "12:01:01 daemon_started petacqd 1.2 runs\n12:01:01 recording A WORD: a text\n");
     // What is too old for the seconds.
-    after.read(before.file_text(), at_second(noon + 602));
+    after.read(before.file_text(), moment(noon + 602));
     CHECK(json::parse(after.recent_text())["time"] == json::array({noon + 2, noon + 3}));
-    after.read(before.file_text(), at_second(noon - 10));
+    after.read(before.file_text(), moment(noon - 10));
     CHECK(json::parse(after.recent_text())["time"].empty());
 }
 
@@ -175,7 +173,7 @@ TEST_CASE("history: a damaged file leaves nothing behind", "[http][history]") {
     change([](json& d) { d["seconds"]["rows"][0][1] = "x"; });
     for (const std::string& bad : damaged) {
         History history;
-        CHECK_THROWS_AS(history.read(bad, at_second(noon + 60)), std::runtime_error);
+        CHECK_THROWS_AS(history.read(bad, moment(noon + 60)), std::runtime_error);
         CHECK(json::parse(history.recent_text())["time"].empty());
         CHECK(events_of(history).empty());
     }
@@ -184,7 +182,7 @@ TEST_CASE("history: a damaged file leaves nothing behind", "[http][history]") {
     earlier.erase("seconds");
     earlier.erase("events");
     History history;
-    CHECK_NOTHROW(history.read(earlier.dump(), at_second(noon + 60)));
+    CHECK_NOTHROW(history.read(earlier.dump(), moment(noon + 60)));
 }
 
 TEST_CASE("history: the server writes it when it stops, and reads it again", "[http][history]") {

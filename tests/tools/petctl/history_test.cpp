@@ -54,8 +54,8 @@ TEST_CASE("petctl: history shows events and rates in the order of time", "[contr
           "10 min\n"
           "  23:59:59 UTC  raised  source 3 is silent\\u001b[31m\n"
           "  2026-11-21\n"
-          "  00:10:00 UTC  mark    FDG injected (12,345 ticks)\n"
-          "  00:10:00 UTC  rates   2 M/s singles, at most 0 % lost, over 10 min\n");
+          "  00:10:00 UTC  rates   2 M/s singles, at most 0 % lost, over 10 min\n"
+          "  00:10:00 UTC  mark    FDG injected (12,345 ticks)\n");
     CHECK(server.handler.last_history().since == utc_time("2026-11-20T22:00:00Z"));
     CHECK(server.handler.last_history().until == utc_time("2026-11-21T01:00:00Z"));
     Petctl local({"--socket", socket, "history"}, {"TZ=XYZ-2"});
