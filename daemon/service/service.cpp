@@ -142,6 +142,7 @@ void Service::started(const std::string& run, const nlohmann::json& answer,
     }
     run_.start_asked.reset();
     if (start_reply_) std::exchange(start_reply_, {})->result(answer);
+    callbacks_.on_status();
 }
 
 /// It changes when detector time starts again.
@@ -232,6 +233,7 @@ void Service::run_gone(const RunResult& result) {
     note_failure();
     for (const Reply& reply : std::exchange(stop_replies_, {}))
         reply.result(stop_answer(result, *setting_.configuration));
+    callbacks_.on_status();
 }
 
 /// Unless it has been answered.
@@ -313,6 +315,7 @@ void Service::marked(const std::string& run, const Mark& made, const Reply& repl
     nlohmann::json answer = to_json(made);
     answer["run"] = run;
     reply.result(answer);
+    callbacks_.on_status();
 }
 
 // What the status shows.

@@ -37,7 +37,8 @@ namespace petacq::daemon {
 struct ServiceCallbacks {
     /// Once, when the pipeline has failed and its run, if any, is finalised.
     std::function<void()> on_failure;
-    /// About once a second, and at a fault of the detector. Service::document() is the status.
+    /// About once a second, at a fault of the detector, when a run starts or ends, and with a mark: what is
+    /// kept of the past shall miss none of them. Service::document() is the status.
     std::function<void()> on_status;
     /// Carries out a request to reload.
     std::function<void(Reply)> reload;

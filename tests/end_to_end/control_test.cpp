@@ -47,10 +47,11 @@ double decayed(const json& run, double activity) {
 }  // namespace
 
 TEST_CASE("what an operator marks stays with the run, also after a crash", "[e2e][control]") {
-    const Site site({{"http", {{"listen", "127.0.0.1:0"}}}});
+    const Site site;
     const auto marked = [&](const std::filesystem::path& run) {
         std::vector<std::string> texts;
-        for (const json& mark : json::parse(good(PETLM_PROGRAM, {"info", "--json", run.string()}))["marks"])
+        const json info = json::parse(good(PETLM_PROGRAM, {"info", "--json", run.string()}));
+        for (const json& mark : info["marks"])
             texts.push_back(mark["text"]);
         return texts;
     };
@@ -86,7 +87,8 @@ TEST_CASE("what an operator marks stays with the run, also after a crash", "[e2e
         // The history knows a run soon after its start.
         REQUIRE(eventually([&] {
             for (const auto& entry : std::filesystem::directory_iterator(site.directory() / "data")) {
-                if (entry.path().filename().string().starts_with(".petacqd-history-") &&
+                const std::string name = entry.path().filename();
+                if (name.starts_with(".petacqd-history-") && name.ends_with(".json") &&
                     read_file(entry.path()).find("run killed started") != std::string::npos)
                     return true;
             }

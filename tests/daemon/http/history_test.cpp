@@ -56,7 +56,7 @@ History night() {
     json run = seen("night", "recording");
     history.add(run, moment(noon + 1));
     run["run"]["marks"]["latest"].push_back(
-        {{"utc", "2023-11-15T12:00:01.500Z"}, {"ticks", 77}, {"text", "FDG injected"}});
+        {{"utc", "2023-11-15T12:00:01.500Z"}, {"ticks", 77U}, {"text", "FDG injected"}});
     history.add(run, moment(noon + 2));
     history.add(run, moment(noon + 3));
     return history;
@@ -92,7 +92,7 @@ TEST_CASE("history: what changes from one status to the next is an event", "[htt
                                       {"code", nullptr},
                                       {"run", "night"},
                                       {"text", "FDG injected"},
-                                      {"ticks", 77}});
+                                      {"ticks", 77U}});
     CHECK(json::parse(history.day_text(moment(noon + 50)))["marks"] ==
           json::array({{{"time", noon + 1.5}, {"run", "night"}, {"text", "FDG injected"}}}));
 }
