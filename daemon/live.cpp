@@ -144,6 +144,10 @@ ServiceCallbacks Live::callbacks() {
                 reload([reply = std::move(reply)](const nlohmann::json& answer, const std::string& failure) {
                     failure.empty() ? reply.result(answer) : reply.error(rpc_refused, failure);
                 });
+            },
+            [this](const HistoryRequest& request, const Reply& reply) {
+                if (http_) return http_->history(request, reply);
+                reply.error(rpc_refused, "http.listen is empty: the daemon keeps no history");
             }};
 }
 

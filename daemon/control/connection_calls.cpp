@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "daemon/control/connection.hpp"
+#include "daemon/marks/marks.hpp"
+#include "daemon/system/utc.hpp"
 
 namespace petacq::daemon {
 
@@ -24,6 +26,28 @@ RunsRequest runs_request(const RpcCall& call) {
     RunsRequest request;
     request.limit = params.whole("limit", 1, largest_page).value_or(request.limit);
     request.before = params.text("before");
+    return request;
+}
+
+HistoryRequest history_request(const RpcCall& call) {
+    const RpcParams params(call, {"since", "until"});
+    const auto time = [&](const char* name) -> std::optional<std::chrono::system_clock::time_point> {
+        const auto text = params.text(name);
+        if (!text) return {};
+        const auto found = utc_time(*text);
+        if (!found) {
+            throw RpcError(rpc_invalid_params,
+                           std::string(name) +
+                               ": expected a time of ISO 8601 with Z or its distance from UTC, such as "
+                               "2026-11-20T18:45:00Z, found '" +
+                               text->substr(0, 100) + "'");
+        }
+        return found;
+    };
+    HistoryRequest request{time("since"), time("until")};
+    const auto until = request.until.value_or(std::chrono::system_clock::now());
+    if (request.since && *request.since >= until)
+        throw RpcError(rpc_invalid_params, "since: expected a time before " + utc_text(until));
     return request;
 }
 
@@ -59,6 +83,16 @@ StartRequest start_request(const RpcCall& call) {
 StopRequest stop_request(const RpcCall& call) {
     const RpcParams params(call, {"run", "stop_ticks"});
     return {params.text("run"), params.ticks("stop_ticks")};
+}
+
+std::string mark_text(const RpcCall& call) {
+    const auto text = RpcParams(call, {"text"}).text("text");
+    try {
+        check_mark_text(text.value_or(""));
+    } catch (const std::invalid_argument& error) {
+        throw RpcError(rpc_invalid_params, error.what());
+    }
+    return *text;
 }
 
 /// One message of the client, until its answer is complete.
@@ -120,6 +154,10 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
         return ask_handler(
             [&, request = stop_request(call)](const Reply& reply) { handler.stop(request, reply); });
     }
+    if (call.method == "mark") {
+        require_control(call);
+        return ask_handler([&, text = mark_text(call)](const Reply& reply) { handler.mark(text, reply); });
+    }
     if (call.method == "status") {
         const RpcParams none(call, {});
         return Answer{*handler.status(), {}};
@@ -131,6 +169,10 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
     if (call.method == "ledger") {
         const auto run = RpcParams(call, {"run"}).text("run");
         return ask_handler([&](const Reply& reply) { handler.ledger(run, reply); });
+    }
+    if (call.method == "history") {
+        return ask_handler(
+            [&, request = history_request(call)](const Reply& reply) { handler.history(request, reply); });
     }
     if (call.method == "reload") {
         require_control(call);
@@ -151,8 +193,8 @@ std::optional<Answer> ControlConnection::perform(const RpcCall& call, const Exch
         return Answer{"{}", {}};
     }
     throw RpcError(rpc_method_not_found, "no method '" + call.method +
-                                             "': expected start, stop, status, subscribe, unsubscribe, runs, "
-                                             "ledger, reload, acknowledge or log_level");
+                                             "': expected start, stop, mark, status, subscribe, unsubscribe, "
+                                             "runs, ledger, history, reload, acknowledge or log_level");
 }
 
 void ControlConnection::require_control(const RpcCall& call) {

@@ -44,10 +44,19 @@ struct StopRequest {
 /// Checks the parameters of a `stop`. Throws RpcError.
 StopRequest stop_request(const RpcCall& call);
 
+/// The text of a `mark`, checked. Throws RpcError.
+std::string mark_text(const RpcCall& call);
+
 /// Parameters of `runs`.
 struct RunsRequest {
     std::size_t limit = 100;            ///< largest number of runs; the latest ones are listed
     std::optional<std::string> before;  ///< only runs that started before this one
+};
+
+/// Parameters of `history`.
+struct HistoryRequest {
+    std::optional<std::chrono::system_clock::time_point> since;  ///< absent: a day ago
+    std::optional<std::chrono::system_clock::time_point> until;  ///< absent: now
 };
 
 /// Its functions are called in the thread that runs the io_context, and must not block. An exception becomes
@@ -69,8 +78,12 @@ class ControlHandler {
     virtual void runs(RunsRequest request, Reply reply) = 0;
     /// The ledger of a run on disk; without a name, that of the run in progress or of the last one.
     virtual void ledger(std::optional<std::string> run, Reply reply) = 0;
+    /// What happened: events, rates and runs.
+    virtual void history(HistoryRequest request, Reply reply) = 0;
     /// Reads the configuration and the calibration again.
     virtual void reload(Reply reply) = 0;
+    /// An operator notes something in the run in progress. Answered when it is on the disk.
+    virtual void mark(std::string text, Reply reply) = 0;
     /// An operator has seen that the run was interrupted.
     virtual void acknowledge(std::string run, Reply reply) = 0;
 };

@@ -137,7 +137,7 @@ json LongHistory::runs_json() const {
     return runs;
 }
 
-std::string LongHistory::text(Time now) const {
+json LongHistory::document(Time now) const {
     json time = json::array();
     for (const LongRow& row : rows_)
         time.push_back(row.step * step_s);
@@ -149,10 +149,22 @@ std::string LongHistory::text(Time now) const {
             column.push_back(number_or_null(row.values[i]));
         document[RateHistory::columns[i]] = std::move(column);
     }
-    return document.dump(-1, ' ', false, json::error_handler_t::replace);
+    return document;
+}
+
+std::string LongHistory::text(Time now) const {
+    return document(now).dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+double LongHistory::latest() const {
+    return rows_.empty() ? 0 : static_cast<double>((rows_.back().step + 1) * step_s);
 }
 
 std::string LongHistory::file_text() const {
+    return file().dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+}
+
+json LongHistory::file() const {
     json rows = json::array();
     for (const LongRow& row : rows_) {
         json line = json::array({row.step});
@@ -160,12 +172,11 @@ std::string LongHistory::file_text() const {
             line.push_back(number_or_null(value));
         rows.push_back(std::move(line));
     }
-    const json document = {{"petacqd_history", file_version},
-                           {"step_s", step_s},
-                           {"columns", RateHistory::columns},
-                           {"rows", std::move(rows)},
-                           {"runs", runs_json()}};
-    return document.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+    return {{"petacqd_history", file_version},
+            {"step_s", step_s},
+            {"columns", RateHistory::columns},
+            {"rows", std::move(rows)},
+            {"runs", runs_json()}};
 }
 
 void LongHistory::read(std::string_view text, Time now) {
@@ -186,12 +197,7 @@ void LongHistory::read(std::string_view text, Time now) {
                    "rows of numbers");
             LongRow row{line[0].get<std::int64_t>(), {}};
             expect(rows.empty() || rows.back().step < row.step, "ascending times");
-            // Another version may have had other columns.
-            for (std::size_t i = 0; i < width; ++i) {
-                const auto at = std::find(columns.begin(), columns.end(), RateHistory::columns[i]);
-                const json value = at == columns.end() ? json() : line[1 + (at - columns.begin())];
-                row.values[i] = value.is_null() ? RateHistory::unknown : value.get<double>();
-            }
+            row.values = RateHistory::rates_of(line, columns);
             rows.push_back(row);
         }
         for (const json& mark : document.at("runs")) {
@@ -209,7 +215,7 @@ void LongHistory::read(std::string_view text, Time now) {
     const double seconds = seconds_of(now);
     trim(static_cast<std::int64_t>(std::floor(seconds / step_s)) + 1);
     // A run without a stop was in progress when the earlier daemon wrote the file. It ended with that daemon.
-    const double end = rows_.empty() ? seconds : static_cast<double>((rows_.back().step + 1) * step_s);
+    const double end = rows_.empty() ? seconds : latest();
     for (RunMark& run : runs_) {
         if (!run.stop) run.stop = std::max(run.start, end);
     }

@@ -23,16 +23,19 @@ class LongHistory {
     static constexpr std::int64_t step_s = 30;
     static constexpr std::size_t max_rows = 2880;  ///< a day
     static constexpr std::size_t max_runs = 200;
-    static constexpr std::size_t max_file_bytes = 4U << 20;
 
     /// Takes a status document, about once a second. If the clock was set back, what lies in the future of
     /// the clock is forgotten.
     void add(const nlohmann::json& status, Time now);
-    /// The document /history/day: columns of equal length, oldest first, and the runs.
+    /// The document /history/day, without marks: columns of equal length, oldest first, and the runs.
+    [[nodiscard]] nlohmann::json document(Time now) const;
     [[nodiscard]] std::string text(Time now) const;
 
-    /// Text for the file.
+    /// For the file.
+    [[nodiscard]] nlohmann::json file() const;
     [[nodiscard]] std::string file_text() const;
+    /// Seconds since 1970: the end of the latest row; 0: there is none.
+    [[nodiscard]] double latest() const;
     /// Takes the text of a file of an earlier daemon. Rows that are too old, or later than now, are left out.
     /// Throws std::runtime_error, which says what is wrong, if the text is none; the history is then empty.
     void read(std::string_view text, Time now);

@@ -21,19 +21,37 @@ class RateHistory {
     /// Stands for a value that is no number in the status document.
     static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
+    using Rates = std::array<double, columns.size()>;
+
+    /// The rates of a row of a file, whose first number is its time; another version may have had other
+    /// columns. Throws std::exception if it is none.
+    static Rates rates_of(const nlohmann::json& row, const std::vector<std::string>& names);
+
     /// `rows`: capacity, at least 1.
     explicit RateHistory(std::size_t rows) : rows_(rows) { ring_.reserve(rows); }
 
     void add(const nlohmann::json& status, std::chrono::system_clock::time_point now);
-    /// Columns of equal length, oldest first: "time" (seconds since 1970), "uptime_s", and those above.
+    /// Columns of equal length, oldest first: "time" (seconds since 1970), "uptime_s", and those above. The
+    /// rows of an earlier daemon have no uptime.
     [[nodiscard]] std::string text() const;
+
+    /// For the file.
+    [[nodiscard]] nlohmann::json rows() const;
+    /// Takes what an earlier daemon has made of its rows; those that are too old, or later than now, are left
+    /// out. Throws std::exception if it is none.
+    void read(const nlohmann::json& rows, std::chrono::system_clock::time_point now);
+    /// Seconds since 1970: the latest row; 0: there is none.
+    [[nodiscard]] double latest() const;
 
   private:
     struct Row {
         double time = 0;
         double uptime_s = 0;
-        std::array<double, columns.size()> rates{};
+        Rates rates{};
     };
+    void put(const Row& row);
+    [[nodiscard]] const Row& at(std::size_t i) const { return ring_[(oldest_ + i) % ring_.size()]; }
+
     std::size_t rows_;
     std::size_t oldest_ = 0;  ///< row, once the ring is full
     std::vector<Row> ring_;

@@ -20,7 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr std::size_t history_rows = 600;  // ten minutes
 /// The control thread publishes every second; if it has not for this long, it is stuck.
 constexpr double stale_s = 10;
 
@@ -70,8 +69,9 @@ const HttpResources::Row HttpResources::rows[] = {
     {"/singles", [](const HttpResources& r) { return r.singles(); }},
     {"/scanner", nullptr, &HttpResources::scanner},
     {"/randoms", [](const HttpResources& r) { return randoms_document(r.now_.second.get()); }},
-    {"/history", [](const HttpResources& r) { return r.history_.text(); }},
-    {"/history/day", [](const HttpResources& r) { return r.day_.text(std::chrono::system_clock::now()); }},
+    {"/history", [](const HttpResources& r) { return r.history_.recent_text(); }},
+    {"/history/day",
+     [](const HttpResources& r) { return r.history_.day_text(std::chrono::system_clock::now()); }},
     {"/log", [](const HttpResources&) { return log_document(recent_log().events()); }},
     {"/sinogram", [](const HttpResources& r) { return r.quick_look_text(&QuickLookDocuments::sinogram); }},
     {"/image", [](const HttpResources& r) { return r.quick_look_text(&QuickLookDocuments::image); }},
@@ -82,6 +82,7 @@ const HttpResources::Row HttpResources::rows[] = {
      }},
     {"/control/start", nullptr, nullptr, HttpTarget::start},
     {"/control/stop", nullptr, nullptr, HttpTarget::stop},
+    {"/control/mark", nullptr, nullptr, HttpTarget::mark},
     {"/runs", nullptr, nullptr, HttpTarget::runs},
 };
 
@@ -104,8 +105,7 @@ HttpResources::HttpResources(const config::Scanner& scanner, std::string chart_l
       commands_allowed_(commands_allowed),
       spectra_(std::move(spectra)),
       quick_look_(std::move(quick_look)),
-      published_at_(Clock::now()),
-      history_(history_rows) {}
+      published_at_(Clock::now()) {}
 
 void HttpResources::publish(Publication publication) {
     if (publication.histograms != now_.histograms && now_.histograms) {
@@ -115,7 +115,6 @@ void HttpResources::publish(Publication publication) {
     now_ = std::move(publication);
     published_at_ = Clock::now();
     history_.add(*now_.status, std::chrono::system_clock::now());
-    day_.add(*now_.status, std::chrono::system_clock::now());
     made_.clear();
 }
 

@@ -13,8 +13,7 @@
 #include <string_view>
 
 #include "config/scanner/scanner.hpp"
-#include "daemon/http/long_history.hpp"
-#include "daemon/http/rate_history.hpp"
+#include "daemon/http/history.hpp"
 #include "daemon/http/unit_spectra.hpp"
 #include "daemon/seconds/second.hpp"
 #include "daemon/sinogram/quick_look.hpp"
@@ -62,7 +61,7 @@ using QuickLookSource = std::function<std::shared_ptr<const QuickLookDocuments>(
 
 /// Who answers a request for a path. HttpResources has the resources; the control thread answers requests for
 /// the list of runs, and commands.
-enum class HttpTarget : std::uint8_t { resource, runs, start, stop };
+enum class HttpTarget : std::uint8_t { resource, runs, start, stop, mark };
 
 /// Belongs to one thread.
 class HttpResources {
@@ -76,8 +75,7 @@ class HttpResources {
     void publish(Publication publication);
     /// The resource at a path (without query), if there is one.
     std::optional<HttpResource> get(std::string_view path, const HttpStatistics& statistics);
-    /// The rates of the last day.
-    [[nodiscard]] LongHistory& day() { return day_; }
+    [[nodiscard]] History& history() { return history_; }
 
   private:
     using Text = std::shared_ptr<const std::string>;
@@ -107,8 +105,7 @@ class HttpResources {
     /// The previous histograms, for the singles of the interval.
     std::shared_ptr<const gpu::SinglesHistograms> histograms_before_;
     std::chrono::steady_clock::time_point histograms_before_taken_;
-    RateHistory history_;
-    LongHistory day_;
+    History history_;
     std::map<std::string, Text, std::less<>> made_;  ///< documents of now_, by path
 };
 

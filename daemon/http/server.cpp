@@ -32,6 +32,8 @@ using boost::system::error_code;
 constexpr std::size_t max_library_bytes = 8U << 20;
 /// Rows of the history after which it is written: a minute.
 constexpr std::uint64_t rows_between_writes = 2;
+/// A reason of health that comes and goes must not keep the disk busy.
+constexpr std::chrono::seconds time_between_events{10};
 
 constexpr std::string_view too_many =
     "HTTP/1.1 503 Service Unavailable\r\nServer: petacqd\r\nRetry-After: 1\r\nConnection: close\r\n"
@@ -100,6 +102,9 @@ HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler
         boost::asio::post(io,
                           [&handler, request = std::move(request), reply] { handler.stop(request, reply); });
     };
+    control.mark = [&io, &handler](std::string text, const Reply& reply) {
+        boost::asio::post(io, [&handler, text = std::move(text), reply] { handler.mark(text, reply); });
+    };
     return control;
 }
 
@@ -147,9 +152,9 @@ class HttpServer::Implementation {
         });
         thread_.join();
         context_->files.join();
-        const LongHistory& day = context_->resources.day();
-        if (written_ != day.completed() || run_changes_written_ != day.run_changes())
-            write_history(context_->options.history_file, day.file_text());
+        History& history = context_->resources.history();
+        history.stop(std::chrono::system_clock::now());
+        write_history(context_->options.history_file, history.file_text());
     }
 
     void publish(Publication publication) {
@@ -158,6 +163,14 @@ class HttpServer::Implementation {
         boost::asio::post(io_, [this, shared] {
             context_->resources.publish(std::move(*shared));
             keep_history();
+        });
+    }
+
+    void history(const HistoryRequest& request, const Reply& reply) {
+        boost::asio::post(io_, [this, request, reply] {
+            const auto now = std::chrono::system_clock::now();
+            reply.result(context_->resources.history().between(
+                request.since.value_or(now - std::chrono::hours(24)), request.until.value_or(now)));
         });
     }
 
@@ -178,27 +191,32 @@ class HttpServer::Implementation {
         if (file.empty() || !std::filesystem::exists(file, none)) return;
         try {
             if (!std::filesystem::is_regular_file(file) ||
-                std::filesystem::file_size(file) > LongHistory::max_file_bytes)
+                std::filesystem::file_size(file) > History::max_file_bytes)
                 throw std::runtime_error("not a history of rates: too large");
             std::ifstream in(file, std::ios::binary);
             const std::string text{std::istreambuf_iterator<char>(in), {}};
-            context_->resources.day().read(text, std::chrono::system_clock::now());
+            context_->resources.history().read(text, std::chrono::system_clock::now());
         } catch (const std::exception& error) {
-            log_warning("http: {}: {}; the rates of the last day start anew", file.string(), error.what());
+            log_warning("http: {}: {}; the history starts anew", file.string(), error.what());
         }
     }
 
-    /// Has another thread write the rates of the last day about once a minute, and whenever a run starts or
-    /// stops, one write at a time.
+    /// Has another thread write the history about once a minute, whenever a run starts or stops, and soon
+    /// after another event, one write at a time.
     void keep_history() {
-        LongHistory& day = context_->resources.day();
+        const History& history = context_->resources.history();
+        const auto now = std::chrono::steady_clock::now();
         const bool due =
-            day.completed() >= written_ + rows_between_writes || day.run_changes() != run_changes_written_;
+            history.completed() >= written_ + rows_between_writes ||
+            history.run_changes() != run_changes_written_ ||
+            (history.event_changes() != event_changes_written_ && now >= written_at_ + time_between_events);
         if (context_->options.history_file.empty() || *writing_ || !due) return;
-        written_ = day.completed();
-        run_changes_written_ = day.run_changes();
+        written_ = history.completed();
+        run_changes_written_ = history.run_changes();
+        event_changes_written_ = history.event_changes();
+        written_at_ = now;
         writing_->store(true);
-        boost::asio::post(context_->files, [file = context_->options.history_file, text = day.file_text(),
+        boost::asio::post(context_->files, [file = context_->options.history_file, text = history.file_text(),
                                             writing = writing_] {
             write_history(file, text);
             writing->store(false);
@@ -210,7 +228,7 @@ class HttpServer::Implementation {
         try {
             replace_file(file, text);
         } catch (const std::exception& error) {
-            log_warning("http: the rates of the last day are not kept: {}", error.what());
+            log_warning("http: the history is not kept: {}", error.what());
         }
     }
 
@@ -243,6 +261,8 @@ class HttpServer::Implementation {
     std::uint16_t port_ = 0;
     std::uint64_t written_ = 0;  ///< rows of the history completed when it was last written
     std::uint64_t run_changes_written_ = 0;
+    std::uint64_t event_changes_written_ = 0;
+    std::chrono::steady_clock::time_point written_at_;
     const std::shared_ptr<std::atomic<bool>> writing_ = std::make_shared<std::atomic<bool>>(false);
     std::jthread thread_;
 };
@@ -260,6 +280,10 @@ HttpServer::~HttpServer() {
 
 void HttpServer::publish(Publication publication) {
     implementation_->publish(std::move(publication));
+}
+
+void HttpServer::history(const HistoryRequest& request, const Reply& reply) {
+    implementation_->history(request, reply);
 }
 
 std::uint16_t HttpServer::port() const {

@@ -32,7 +32,7 @@ struct HttpOptions {
     std::string chart_library;                           ///< its text; empty: none
     std::string control_token;                           ///< without one nobody may start or stop runs
     std::filesystem::path data_dir;                      ///< of the runs, for their reports; empty: none
-    std::filesystem::path history_file;  ///< keeps the rates of the last day; empty: none does
+    std::filesystem::path history_file;  ///< keeps what the daemon knows of the past; empty: none does
 };
 
 /// Functions that pass requests of clients to the control thread. The server calls them in its own thread, so
@@ -40,6 +40,7 @@ struct HttpOptions {
 struct HttpControl {
     std::function<void(StartRequest, Reply)> start{};
     std::function<void(StopRequest, Reply)> stop{};
+    std::function<void(std::string, Reply)> mark{};
     std::function<void(RunsRequest, Reply)> runs{};
 };
 
@@ -48,8 +49,8 @@ std::string read_chart_library(const std::string& file);
 /// Options of the configuration, including the text of the chart library and the token. Throws
 /// std::runtime_error, which names the file, if there is no usable token.
 HttpOptions http_options(const config::Configuration& configuration);
-/// Functions that call the handler in the thread that runs `io`; start and stop only if clients may. Both
-/// outlive the server.
+/// Functions that call the handler in the thread that runs `io`; start, stop and mark only if clients may.
+/// Both outlive the server.
 HttpControl control_through(boost::asio::io_context& io, ControlHandler& handler, bool allow_control);
 
 /// Serves clients from construction until close().
@@ -64,6 +65,8 @@ class HttpServer {
 
     /// Shows this from now on. Any thread.
     void publish(Publication publication);
+    /// Answers from what is kept of the past. Any thread.
+    void history(const HistoryRequest& request, const Reply& reply);
     /// The port in use.
     [[nodiscard]] std::uint16_t port() const;
     /// Disconnects all clients and joins the server's thread. Idempotent. Do not call it from that thread.

@@ -59,8 +59,9 @@ void HttpSession::handle(const Request& request) {
     }
     const std::string_view path = path_of(view(request.target()));
     const HttpTarget target = HttpResources::target_of(path);
-    const bool starts = target == HttpTarget::start;
-    if (starts || target == HttpTarget::stop) return handle_control(request, starts ? "start" : "stop");
+    if (target == HttpTarget::start) return handle_control(request, "start");
+    if (target == HttpTarget::stop) return handle_control(request, "stop");
+    if (target == HttpTarget::mark) return handle_control(request, "mark");
     const bool reads = request.method() == http::verb::get || head_;
     const bool lists_runs = target == HttpTarget::runs && context_->runs->known();
     const auto report = context_->options.data_dir.empty() ? std::nullopt : report_file(path);
@@ -131,7 +132,8 @@ void HttpSession::read_and_send(const ReportFile& report) {
 
 void HttpSession::handle_control(const Request& request, const char* method) {
     const HttpControl& control = context_->control;
-    if (!control.start || !control.stop) {
+    const bool marks = method == std::string_view("mark");
+    if (!control.start || !control.stop || (marks && !control.mark)) {
         return send_error(403, "control over HTTP is switched off (http.allow_control)");
     }
     if (request.method() != http::verb::post) return send_error(405, "only POST is allowed here", "POST");
@@ -177,9 +179,12 @@ void HttpSession::handle_control(const Request& request, const char* method) {
             // Each throws before there is a reply to abandon.
             StartRequest start = start_request(call);
             control.start(std::move(start), make_reply());
-        } else {
+        } else if (call.method == "stop") {
             StopRequest stop = stop_request(call);
             control.stop(std::move(stop), make_reply());
+        } else {
+            std::string text = mark_text(call);
+            control.mark(std::move(text), make_reply());
         }
     } catch (const RpcError& error) {
         send_error(status_of(error), error.what());

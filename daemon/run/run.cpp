@@ -69,7 +69,8 @@ Run::Run(const RunSetting& setting, const RunRequest& request)
       request_(request),
       started_(request.started.value_or(std::chrono::system_clock::now())),
       directory_(make_directory(setting, request)),
-      coverage_(known_coverage()) {
+      coverage_(known_coverage()),
+      marks_(directory_.file(marks_file)) {
     try {
         open_files();
     } catch (...) {
@@ -244,6 +245,7 @@ std::string Run::lost_files() const {
     files.push_back(seconds_->identity());
     if (capture_) files.push_back(capture_->identity());
     files.push_back(ledger_series_->identity());
+    if (const auto marks = marks_.identity()) files.push_back(*marks);
     files.push_back(description_identity_);
     std::string lost;
     std::size_t count = 0;

@@ -16,6 +16,7 @@
 #include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "daemon/listmode/writer.hpp"
+#include "daemon/marks/marks.hpp"
 #include "daemon/placement/machine.hpp"
 #include "daemon/run/calibration_in_use.hpp"
 #include "daemon/run/capture.hpp"
@@ -149,6 +150,9 @@ class Run {
     /// the disk; the caller sees to it that finish() comes later. Only logs I/O errors, which finish() will
     /// meet.
     void note_start();
+    /// What an operator has noted. Returns when it is on the disk; the caller sees to it that finish() comes
+    /// later. Throws std::system_error.
+    void add_mark(const Mark& made) { marks_.append(made); }
 
     [[nodiscard]] const std::string& id() const { return directory_.run_id(); }
     /// When the command came; of a replay, when its first packet was taken.
@@ -199,6 +203,7 @@ class Run {
     std::unique_ptr<Capture> capture_;         ///< if requested
     std::atomic<std::uint64_t> end_steps_{0};  ///< steps of finish() done
     std::unique_ptr<LedgerSeries> ledger_series_;
+    MarksFile marks_;
     RunVerdict verdict_;
     config::Spectra spectra_memory_;  ///< if requested
 };

@@ -70,6 +70,19 @@ void RunFiles::note_start(Run& run) {
     boost::asio::post(runs_, [&run] { run.note_start(); });
 }
 
+void RunFiles::mark(Run& run, Mark made, std::function<void(const std::string& failure)> done) {
+    // As above.
+    boost::asio::post(runs_, [this, &run, made = std::move(made), done = std::move(done)] {
+        std::string failure;
+        try {
+            run.add_mark(made);
+        } catch (const std::exception& error) {
+            failure = error.what();
+        }
+        boost::asio::post(io_, [done, failure] { done(failure); });
+    });
+}
+
 void RunFiles::finalise(std::shared_ptr<FinishedRun> finished, std::function<void(const RunResult&)> done) {
     boost::asio::post(runs_, [this, finished = std::move(finished), done = std::move(done)] {
         RunResult result = result_of(*finished);

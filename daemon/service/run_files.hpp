@@ -41,6 +41,8 @@ class RunFiles {
                 std::function<void(std::unique_ptr<Run> run, const std::string& failure)> done);
     /// The data of the run have begun.
     void note_start(Run& run);
+    /// `done` gets the reason why the mark is not on the disk, or "".
+    void mark(Run& run, Mark made, std::function<void(const std::string& failure)> done);
     /// Closes the files of the run, and lets it go after `done`.
     void finalise(std::shared_ptr<FinishedRun> finished, std::function<void(const RunResult&)> done);
     /// Removes the run, which never began.

@@ -1,5 +1,7 @@
 #include "daemon/service/service.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <nlohmann/json.hpp>
@@ -140,6 +142,7 @@ void Service::started(const std::string& run, const nlohmann::json& answer,
     }
     run_.start_asked.reset();
     if (start_reply_) std::exchange(start_reply_, {})->result(answer);
+    callbacks_.on_status();
 }
 
 /// It changes when detector time starts again.
@@ -230,6 +233,7 @@ void Service::run_gone(const RunResult& result) {
     note_failure();
     for (const Reply& reply : std::exchange(stop_replies_, {}))
         reply.result(stop_answer(result, *setting_.configuration));
+    callbacks_.on_status();
 }
 
 /// Unless it has been answered.
@@ -272,6 +276,46 @@ void Service::take_calibration(std::function<void(const std::string& failure)> d
         show_change();
         done(failure);
     });
+}
+
+void Service::mark(std::string text, Reply reply) {
+    if (run_.open == nullptr || !run_.current)
+        return reply.error(rpc_refused, "no run is in progress: there is nothing to mark");
+    RunMarks& marks = run_.current->marks;
+    if (marks.count >= max_marks) {
+        return reply.error(rpc_refused, fmt::format("run {} has {} marks already, and can have no more",
+                                                    run_.current->id, marks.count));
+    }
+    ++marks.count;
+    Mark made{std::chrono::system_clock::now(), detector_time_now(), std::move(text)};
+    files_.mark(*run_.open, made, [this, run = run_.current->id, made, reply](const std::string& failure) {
+        marked(run, made, reply, failure);
+    });
+}
+
+/// On which the sources agree; absent before the data of the run.
+std::optional<std::uint64_t> Service::detector_time_now() const {
+    const auto snapshot = acquisition_.snapshot();
+    if (!snapshot->run_start) return {};
+    const std::chrono::duration<double> since = std::chrono::steady_clock::now() - snapshot->taken;
+    return snapshot->sources.reference.value_or(snapshot->watermark) +
+           ticks_of(since.count(), *setting_.scanner);
+}
+
+void Service::marked(const std::string& run, const Mark& made, const Reply& reply,
+                     const std::string& failure) {
+    const bool current = run_.current && run_.current->id == run;
+    if (!failure.empty()) {
+        if (current) --run_.current->marks.count;
+        return reply.error(rpc_internal_error, "the mark is not on the disk: " + failure);
+    }
+    log_info("run {}: mark: {}", run, made.text);
+    if (current) run_.current->marks.add(made);
+    shown_.reset();
+    nlohmann::json answer = to_json(made);
+    answer["run"] = run;
+    reply.result(answer);
+    callbacks_.on_status();
 }
 
 // What the status shows.

@@ -37,10 +37,13 @@ namespace petacq::daemon {
 struct ServiceCallbacks {
     /// Once, when the pipeline has failed and its run, if any, is finalised.
     std::function<void()> on_failure;
-    /// About once a second, and at a fault of the detector. Service::document() is the status.
+    /// About once a second, at a fault of the detector, when a run starts or ends, and with a mark: what is
+    /// kept of the past shall miss none of them. Service::document() is the status.
     std::function<void()> on_status;
     /// Carries out a request to reload.
     std::function<void(Reply)> reload;
+    /// Says what happened.
+    std::function<void(HistoryRequest, Reply)> history;
 };
 
 class Service : public ControlHandler {
@@ -59,7 +62,11 @@ class Service : public ControlHandler {
     void runs(RunsRequest request, Reply reply) override;
     void ledger(std::optional<std::string> run, Reply reply) override;
     void reload(Reply reply) override { callbacks_.reload(std::move(reply)); }
+    void history(HistoryRequest request, Reply reply) override {
+        callbacks_.history(request, std::move(reply));
+    }
     void acknowledge(std::string run, Reply reply) override;
+    void mark(std::string text, Reply reply) override;
 
     /// Brings another calibration into use, or has it wait for the end of the run in progress. Absent: the
     /// one in use stays, and none waits any more. `done` gets the reason if that failed, else "".
@@ -102,6 +109,8 @@ class Service : public ControlHandler {
     void run_gone(const RunResult& result);
     void refuse_start(const std::string& why);
     void rest(const RunDecision& decision);
+    [[nodiscard]] std::optional<std::uint64_t> detector_time_now() const;
+    void marked(const std::string& run, const Mark& made, const Reply& reply, const std::string& failure);
     void note_failure();
     void take_calibration(std::function<void(const std::string& failure)> done);
 

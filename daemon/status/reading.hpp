@@ -11,6 +11,7 @@
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/writer.hpp"
+#include "daemon/marks/marks.hpp"
 #include "daemon/run/interrupted.hpp"
 #include "daemon/run/list.hpp"
 #include "daemon/run/run.hpp"
@@ -73,6 +74,19 @@ enum class DaemonState : std::uint8_t { idle, starting, running, stopping, faile
 /// The word, as above.
 const char* name_of(DaemonState state);
 
+/// What operators have noted in the run in progress.
+struct RunMarks {
+    static constexpr std::size_t max_shown = 20;
+
+    std::size_t count = 0;     ///< those on their way to the disk included
+    std::vector<Mark> latest;  ///< on the disk, in the order in which they were made
+
+    void add(const Mark& made) {
+        latest.push_back(made);
+        if (latest.size() > max_shown) latest.erase(latest.begin());
+    }
+};
+
 /// The run in progress, as the operator asked for it.
 struct RunDescription {
     std::string id;
@@ -82,6 +96,7 @@ struct RunDescription {
     std::optional<std::uint64_t> start_ticks;
     std::optional<std::uint64_t> stop_ticks;
     OperatorData operator_data;
+    RunMarks marks{};
 };
 
 /// The runs, as the service knows them.

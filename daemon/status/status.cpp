@@ -76,6 +76,7 @@ json make_run(const Observation& seen) {
                      {"duration_s", or_null(run.duration_s)},
                      {"start_ticks", or_null(run.start_ticks)},
                      {"stop_ticks", or_null(run.stop_ticks)},
+                     {"marks", {{"count", run.marks.count}, {"latest", to_json(run.marks.latest)}}},
                      {"waiting", seen.run->waiting},
                      {"waiting_for_data", false},
                      {"capture", nullptr}};
@@ -315,7 +316,10 @@ Ledger ledger_of_run(const Observation& seen) {
 
 json make_last_run(const std::optional<EndedRun>& run) {
     if (!run) return nullptr;
-    return {{"id", run->id}, {"verdict", run->verdict.empty() ? json() : json(run->verdict)}};
+    return {{"id", run->id},
+            {"verdict", run->verdict.empty() ? json() : json(run->verdict)},
+            {"failed", run->failed},
+            {"reason", run->reason}};
 }
 
 }  // namespace

@@ -46,6 +46,77 @@ double decayed(const json& run, double activity) {
 
 }  // namespace
 
+TEST_CASE("what an operator marks stays with the run, also after a crash", "[e2e][control]") {
+    const Site site;
+    const auto marked = [&](const std::filesystem::path& run) {
+        std::vector<std::string> texts;
+        const json info = json::parse(good(PETLM_PROGRAM, {"info", "--json", run.string()}));
+        for (const json& mark : info["marks"])
+            texts.push_back(mark["text"]);
+        return texts;
+    };
+    const std::vector<std::string> both{"before the data", "FDG injected \u00B5"};
+    {
+        Daemon daemon(site);
+        CHECK(daemon.refusal("mark", {{"text", "x"}}) == "no run is in progress: there is nothing to mark");
+        daemon.start("kept");
+        const json early = daemon.call("mark", {{"text", both[0]}});
+        CHECK(early["run"] == "kept");
+        CHECK(early["ticks"].is_null());
+        simulate(site, short_stream(daemon));
+        REQUIRE(daemon.until([](const json& status) { return !status["run"]["start_ticks"].is_null(); }));
+        const Outcome outcome = petctl(site, {"mark", "FDG", "injected", "\u00B5"});
+        CHECK(outcome.out.starts_with("run kept marked at 20"));
+        const json late = daemon.status()["run"]["marks"];
+        CHECK(late["count"] == 2);
+        const json& last = late["latest"][1];
+        CHECK(last["text"] == both[1]);
+        // The detector time of the mark lies in the run.
+        CHECK(last["ticks"].get<std::uint64_t>() >
+              daemon.status()["run"]["start_ticks"].get<std::uint64_t>());
+        CHECK(daemon.refusal("mark", {{"text", std::string(257, 'x')}}) ==
+              "text: expected 1 to 256 bytes on one line, found 257 bytes");
+        CHECK_THAT(petctl(site, {"status", "--full"}).out, contains("  FDG injected"));
+        daemon.stop();
+        CHECK(daemon.refusal("mark", {{"text", "x"}}).starts_with("no run is in progress"));
+        CHECK(marked(site.run("kept")) == both);
+        CHECK_THAT(good(PETLM_PROGRAM, {"info", site.run("kept").string()}), contains("mark         20"));
+
+        daemon.start("killed");
+        daemon.call("mark", {{"text", "the power fails"}});
+        // The history knows a run soon after its start.
+        REQUIRE(eventually([&] {
+            for (const auto& entry : std::filesystem::directory_iterator(site.directory() / "data")) {
+                const std::string name = entry.path().filename();
+                if (name.starts_with(".petacqd-history-") && name.ends_with(".json") &&
+                    read_file(entry.path()).find("run killed started") != std::string::npos)
+                    return true;
+            }
+            return false;
+        }));
+        daemon.process().signal(SIGKILL);
+        daemon.process().wait();
+    }
+    const std::filesystem::path recovered = site.directory() / "recovered";
+    good(PETLM_PROGRAM, {"recover", site.run("killed").string(), "-o", recovered.string()});
+    CHECK(marked(recovered) == std::vector<std::string>{"the power fails"});
+
+    // What happened is known after that, too.
+    Daemon again(site, "again");
+    std::vector<std::string> kinds;
+    const json history = json::parse(petctl(site, {"history", "--since", "1h", "--json"}).out);
+    for (const json& event : history["events"]) {
+        const std::string kind = event["kind"];
+        if (kind.starts_with("daemon") || kind.starts_with("run")) kinds.push_back(kind);
+        if (kind == "mark") kinds.push_back(event["text"]);
+    }
+    // The last mark may have been made too late for the file.
+    std::erase(kinds, "the power fails");
+    CHECK(kinds == std::vector<std::string>{"daemon_started", "run_started", both[0], both[1], "run_ended",
+                                            "run_started", "daemon_gone", "daemon_started"});
+    CHECK(history["runs"].size() == 2);
+}
+
 TEST_CASE("finished runs and their ledgers are available, also after a restart of the daemon",
           "[e2e][control]") {
     const Site site;

@@ -272,6 +272,7 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
     json status = daemon.status();  // idle, before any data
     check_fields(status, "", documented, seen);
     daemon.start("r");
+    daemon.call("mark", {{"text", "FDG injected"}});
     simulate(site, short_stream(daemon));
     petacq::net::Sender unknown_sender({"127.0.0.1", daemon.ports().front(), false});
     std::vector<std::byte> heartbeat(petacq::net::header_bytes);

@@ -34,7 +34,7 @@ ORDER = [
     ["gpu/cuda/transfer"],
     ["gpu/cuda/convert", "gpu/cuda/order", "gpu/cuda/coincidence"],
     ["gpu/cuda"],
-    ["daemon/backend", "daemon/coverage", "daemon/placement", "daemon/space", "daemon/synchrony", "daemon/tracking"],
+    ["daemon/backend", "daemon/coverage", "daemon/marks", "daemon/placement", "daemon/space", "daemon/synchrony", "daemon/tracking"],
     ["daemon/listmode"],
     ["daemon/seconds", "daemon/tap"],
     ["daemon/detector"],

@@ -23,7 +23,7 @@ offers() {
     fi
 }
 
-offers "petctl " "acknowledge doctor frames help join ledger log-level relay reload runs sources start status stop watch"
+offers "petctl " "acknowledge doctor frames help history join ledger log-level mark relay reload runs sources start status stop watch"
 offers "petctl st" "start status stop"
 offers "petctl --so" "--socket"
 offers "petctl --ho" "--hosts"

@@ -9,6 +9,7 @@
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
 #include "config/base/json_file.hpp"
+#include "tools/petctl/text/history_text.hpp"
 #include "tools/petctl/text/run_list.hpp"
 #include "tools/petctl/text/sources.hpp"
 #include "tools/petctl/text/start_times.hpp"
@@ -146,12 +147,30 @@ int show_runs(ControlClient& client, std::optional<std::size_t> last, bool as_js
     return 0;
 }
 
+int show_history(ControlClient& client, const json& parameters, bool as_json) {
+    show(client.call("history", parameters), as_json, history_lines);
+    return 0;
+}
+
 int acknowledge_runs(ControlClient& client, const std::vector<std::string>& runs, bool as_json) {
     for (const std::string& run : runs) {
         client.call("acknowledge", {{"run", run}});
         if (!as_json) print(fmt::format("run {} acknowledged as interrupted\n", run));
     }
     if (as_json) print_json({{"acknowledged", runs}});
+    return 0;
+}
+
+int mark_run(ControlClient& client, const std::string& text, bool as_json) {
+    const json result = client.call("mark", {{"text", text}});
+    if (as_json) {
+        print_json(result);
+        return 0;
+    }
+    const json& ticks = at(result, {"ticks"});
+    print(fmt::format("run {} marked at {}{}: {}\n", text_of(at(result, {"run"})),
+                      text_of(at(result, {"utc"})), ticks.is_number() ? ", " + text_of(ticks) + " ticks" : "",
+                      text_of(at(result, {"text"}))));
     return 0;
 }
 

@@ -29,10 +29,14 @@ int show_sources(daemon::ControlClient& client, bool list_only);
 int show_ledger(daemon::ControlClient& client, const std::optional<std::string>& run, bool as_json);
 /// Shows the ledger of a run.json or of the run directory that holds it. Needs no daemon.
 int show_ledger_of_file(const std::string& path, bool as_json);
+/// Shows what happened; `parameters` of the method `history`.
+int show_history(daemon::ControlClient& client, const nlohmann::json& parameters, bool as_json);
 /// `last`: the maximum number of runs.
 int show_runs(daemon::ControlClient& client, std::optional<std::size_t> last, bool as_json);
 /// Acknowledges that these runs were interrupted. The first refusal passes through to the caller.
 int acknowledge_runs(daemon::ControlClient& client, const std::vector<std::string>& runs, bool as_json);
+/// Notes a text in the run in progress.
+int mark_run(daemon::ControlClient& client, const std::string& text, bool as_json);
 /// Has the daemon read its configuration and its calibration again, and shows what has changed.
 int reload(daemon::ControlClient& client, bool as_json);
 /// Sets the level, or only shows it if `level` is empty.

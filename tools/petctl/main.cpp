@@ -1,5 +1,5 @@
 // petctl: starts and stops runs of petacqd and shows its state.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -24,6 +24,7 @@
 #include "tools/petctl/doctor/doctor.hpp"
 #include "tools/petctl/frames/frames.hpp"
 #include "tools/petctl/hosts/commands.hpp"
+#include "tools/petctl/text/history_text.hpp"
 #include "tools/petctl/text/source_check.hpp"
 #include "tools/petctl/text/values.hpp"
 
@@ -55,7 +56,10 @@ struct Arguments {
     std::string configuration;
     std::string source;
     std::string level;
+    std::string since = "24h";
+    std::string until;
     std::vector<std::string> runs;
+    std::vector<std::string> words;
     double duration_s = 0;
     double seconds = 5;
     std::uint64_t from_ticks = 0;
@@ -246,6 +250,13 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
                     })();
     });
 
+    CLI::App* mark = app.add_subcommand("mark", "Note something in the run in progress, with the time");
+    mark->add_option("TEXT", a.words, "What to note; several words need no quotes")->required();
+    add_json(*mark);
+    mark->callback(with_client([&a](ControlClient& client) {
+        return petctl::mark_run(client, fmt::format("{}", fmt::join(a.words, " ")), a.as_json);
+    }));
+
     CLI::App* status = app.add_subcommand("status", "Show the status on one screen");
     CLI::Option* json_wanted = add_json(*status);
     status->add_flag("--full", a.full, "Everything, with a row for each source and BDM")
@@ -333,6 +344,20 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     runs->callback(with_either(
         [&a, most](ControlClient& client) { return petctl::show_runs(client, most(), a.as_json); },
         [&a, most](HostGroup& group) { return petctl::show_group_runs(group, most(), a.as_json); }));
+
+    CLI::App* history =
+        app.add_subcommand("history", "Show what happened in the last hours: events, marks, rates");
+    history->add_option("--since", a.since, "From then on: 2026-11-20T18:45:00Z, or 90min, 12h or 2d ago")
+        ->capture_default_str();
+    history->add_option("--until", a.until, "Before then, likewise; without it up to now");
+    add_json(*history);
+    history->callback(with_client([&a, history](ControlClient& client) {
+        const auto now = std::chrono::system_clock::now();
+        json parameters = {{"since", petctl::history_time("--since", a.since, now)}};
+        if (history->count("--until") > 0)
+            parameters["until"] = petctl::history_time("--until", a.until, now);
+        return petctl::show_history(client, parameters, a.as_json);
+    }));
 
     CLI::App* acknowledge =
         app.add_subcommand("acknowledge", "Confirm that runs were interrupted; ends the health reason");

@@ -9,6 +9,7 @@
 #include "config/configuration.hpp"
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "daemon/marks/marks.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "daemon/system/utc.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -197,6 +198,11 @@ std::string third_photons_line(const nlohmann::json& run) {
     }
 }
 
+std::string mark_line(const daemon::Mark& mark) {
+    return fmt::format("{}{}: {}", daemon::utc_text(mark.time),
+                       mark.ticks ? fmt::format(", {} ticks", *mark.ticks) : "", json_line(mark.text));
+}
+
 /// Where the expected randoms of a run are uncertain; empty if nowhere, or if run.json does not tell.
 std::string uncertain_randoms_line(const nlohmann::json& run) {
     try {
@@ -227,6 +233,8 @@ int info(const InfoOptions& options) {
     if (is_run) {
         std::string why;
         document["run"] = run_json(target, why);
+        const std::vector<daemon::Mark> marks = daemon::read_marks(target);
+        document["marks"] = daemon::to_json(marks);
         if (!as_json) {
             const auto& run = document["run"];
             std::cout << "run          " << target.string() << ": "
@@ -234,6 +242,8 @@ int info(const InfoOptions& options) {
                       << third_photons_line(run) << uncertain_randoms_line(run);
             for (const auto& [what, value] : union_lines(run))
                 std::cout << fmt::format("{:<12} {}\n", what, value);
+            for (const daemon::Mark& mark : marks)
+                std::cout << "mark         " << mark_line(mark) << '\n';
             std::cout << '\n';
         }
     }

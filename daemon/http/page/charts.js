@@ -8,18 +8,33 @@ function timeLabel(seconds) {
 
 /** The time of a place on the axis, to the second. */
 function exact_place(seconds) {
-  return view.recent() && view.until === null ? timeLabel(Math.round(seconds)) : utc_clock(day.now() + seconds);
+  return view.recent() && view.until === null ? timeLabel(Math.round(seconds)) : `${utc_clock(day.now() + seconds)} UTC`;
 }
 
-/** The same for the axis: 01:17 if the charts show more than the last minutes. */
+/** For the axis: the local time, and UTC below it; with seconds if the charts show minutes. */
 function placeLabel(seconds) {
-  return view.recent() ? exact_place(seconds) : exact_place(seconds).slice(0, 5);
+  const at = day.now() + seconds;
+  const end = view.recent() ? 8 : 5;
+  const utc = `${utc_clock(at).slice(0, end)} UTC`;
+  return local_is_utc(at) ? utc : [local_clock(at).slice(0, end), utc];
+}
+
+/** Of what a chart shows at a place: both clocks, and how long ago. */
+function place_title(seconds) {
+  const ago = seconds > -1 ? "now" : `${duration(Math.round(-seconds))} ago`;
+  return [both_clocks(day.now() + seconds), ago];
+}
+
+/** The marks of the day near a place of a chart. */
+function marks_near(chart, seconds) {
+  const {x} = chart.scales;
+  return day.marks().filter(({at}) => Math.abs(x.getPixelForValue(at) - x.getPixelForValue(seconds)) < 6).map(({text}) => `mark: ${text}`);
 }
 
 const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
 const largest = (values) => Math.max(...values);
 
-/** Draws the runs, and the part that is being selected, behind the lines. */
+/** Draws the runs, the marks, and the part that is being selected, behind the lines. */
 const marks = {
   id: "marks",
   beforeDatasetsDraw(chart) {
@@ -49,6 +64,25 @@ const marks = {
       ctx.fillStyle = colour("ink-soft");
       ctx.fillText(text, at, area.top + Chart.defaults.font.size);
       free = at + width + 6;
+    }
+    let free_for_mark = area.left;
+    for (const {at: place, text} of day.marks()) {
+      if (place < x.min || place > x.max) continue;
+      const at = x.getPixelForValue(place);
+      ctx.globalAlpha = 1;
+      ctx.strokeStyle = ctx.fillStyle = colour("ink");
+      ctx.setLineDash([2, 2]);
+      ctx.beginPath();
+      ctx.moveTo(at, area.top);
+      ctx.lineTo(at, area.bottom);
+      ctx.stroke();
+      ctx.setLineDash([]);
+      const shown = text.length > 24 ? `${text.slice(0, 23)}…` : text;
+      const width = ctx.measureText(shown).width;
+      const left = Math.max(area.left + 3, Math.min(at + 3, area.right - width - 3));
+      if (left < free_for_mark) continue;
+      ctx.fillText(shown, left, area.top + 2.3 * Chart.defaults.font.size);
+      free_for_mark = left + width + 6;
     }
     if (chart.selected) {
       ctx.globalAlpha = 0.25;
@@ -134,7 +168,10 @@ function lineChart(id, series, x, y) {
         legend: {display: series.length > 1, position: "bottom", labels: {
           // At this width the dashes of opposite edges of the box meet.
           boxWidth: 32, boxHeight: 0, padding: 14, sort: (a, b) => a.datasetIndex - b.datasetIndex}},
-        tooltip: {callbacks: {title: (items) => (x.title ? `${figures.format(items[0].parsed.x)} ${x.title.text}` : placeLabel(items[0].parsed.x))}},
+        tooltip: {callbacks: {
+          title: (items) => (x.title ? `${figures.format(items[0].parsed.x)} ${x.title.text}` : place_title(items[0].parsed.x)),
+          footer: (items) => (x.title ? [] : marks_near(items[0].chart, items[0].parsed.x)),
+        }},
       },
     },
   });

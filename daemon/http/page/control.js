@@ -11,6 +11,11 @@ class Control {
       event.preventDefault();
       this.start();
     });
+    document.getElementById("mark-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.mark();
+    });
+    document.getElementById("start-activity").addEventListener("input", ({target}) => this.need_time(target.value !== ""));
     document.getElementById("stop").addEventListener("click", () => this.ask());
     document.getElementById("stop-no").addEventListener("click", () => this.question.close());
     document.getElementById("stop-yes").addEventListener("click", () => {
@@ -26,7 +31,7 @@ class Control {
     if (this.question.open && run !== this.run) this.question.close();
     this.run = run;
     document.getElementById("start").disabled = run !== null;
-    document.getElementById("stop").disabled = run === null;
+    document.getElementById("stop").disabled = document.getElementById("mark").disabled = run === null;
     document.getElementById("stop").textContent = run === null ? "Stop" : `Stop run ${run} …`;
   }
 
@@ -35,10 +40,35 @@ class Control {
     const request = {run: value("start-run")};
     if (value("start-note")) request.note = value("start-note");
     if (value("start-minutes")) request.duration_s = 60 * Number(value("start-minutes"));
+    if (value("start-nuclide")) request.nuclide = value("start-nuclide");
+    if (value("start-activity")) {
+      request.activity_MBq = Number(value("start-activity"));
+      request.assay_utc = new Date(value("start-assay")).toISOString();
+    }
+    if (value("start-subject")) request.subject = value("start-subject");
     this.send("start", request, `Starting run ${request.run} …`).then((answer) => {
       if (!answer) return;
       this.say(`Run ${request.run} has started. The strip at the top says whether data arrive.`);
-      for (const id of ["start-run", "start-note"]) document.getElementById(id).value = "";  // the next run is another one
+      for (const id of ["start-run", "start-note", "start-subject", "start-activity", "start-assay"]) document.getElementById(id).value = "";  // the next run is another one
+      this.need_time(false);
+    });
+  }
+
+  /** An activity needs its nuclide, and the time at which it was measured: by default now, on the clock of this browser. */
+  need_time(wanted) {
+    const assay = document.getElementById("start-assay");
+    assay.required = document.getElementById("start-nuclide").required = wanted;
+    if (!wanted || assay.value) return;
+    const now = new Date();
+    assay.value = new Date(now - now.getTimezoneOffset() * 60000).toISOString().slice(0, 19);
+  }
+
+  mark() {
+    const text = document.getElementById("mark-text").value.trim();
+    this.send("mark", {text}, "Marking …").then((answer) => {
+      if (!answer) return;
+      this.say(`Run ${answer.run} is marked: ${text}.`);
+      document.getElementById("mark-text").value = "";
     });
   }
 

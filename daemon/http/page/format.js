@@ -8,23 +8,23 @@ function colour(name) {
 
 const prefixes = ["", "k", "M", "G", "T"];
 const figures = new Intl.NumberFormat("en", {maximumSignificantDigits: 4});
+const rough = new Intl.NumberFormat("en", {maximumSignificantDigits: 3});
 
-/** 12,345 is "12.35 k". */
+/** 12,345 is "12.3 k". */
 function scaled(value, step, units) {
   let unit = 0;
   while (Math.abs(value) >= step && unit < units.length - 1) {
     value /= step;
     ++unit;
   }
-  return `${figures.format(value)} ${units[unit]}`.trimEnd();
+  return `${rough.format(value)} ${units[unit]}`.trimEnd();
 }
 
 function compact(value) {
-  return Math.abs(value) < 10000 ? figures.format(value) : scaled(value, 1000, prefixes);
+  return scaled(value, 1000, prefixes);
 }
 
 const count = new Intl.NumberFormat("en", {maximumFractionDigits: 0});
-const rough = new Intl.NumberFormat("en", {maximumSignificantDigits: 3});
 const percent = new Intl.NumberFormat("en", {style: "percent", maximumSignificantDigits: 3});
 
 function duration(seconds) {
@@ -41,9 +41,73 @@ function about(seconds) {
   return `${rough.format(seconds / size)} ${unit}`;
 }
 
-/** "04:05:06". All times of the page are UTC, as in the log and in the files of a run. */
+/** "04:05:06" in UTC, as in the log and in the files of a run. */
 function utc_clock(seconds) {
   return new Date(seconds * 1000).toISOString().slice(11, 19);
+}
+
+const local_parts = {hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23"};
+const local_clock_format = new Intl.DateTimeFormat("en-GB", local_parts);
+const local_format = new Intl.DateTimeFormat("en-GB", {...local_parts, year: "numeric", month: "2-digit", day: "2-digit"});
+const zone_format = new Intl.DateTimeFormat("en-GB", {timeZoneName: "short"});
+
+/** "05:05:06" where the browser is. */
+function local_clock(seconds) {
+  return local_clock_format.format(seconds * 1000);
+}
+
+/** Whether the clock of the browser shows UTC. */
+function local_is_utc(seconds) {
+  return new Date(seconds * 1000).getTimezoneOffset() === 0;
+}
+
+/** "CET", or "GMT+1" where the zone has no short name. */
+function local_zone(seconds) {
+  return zone_format.formatToParts(seconds * 1000).find(({type}) => type === "timeZoneName").value;
+}
+
+/** "05:05:06 CET, 04:05:06 UTC", or UTC alone where that is the same. */
+function both_clocks(seconds) {
+  const utc = `${utc_clock(seconds)} UTC`;
+  return local_is_utc(seconds) ? utc : `${local_clock(seconds)} ${local_zone(seconds)}, ${utc}`;
+}
+
+/** The local time of a UTC text, for people who point at it; "" where it is the same. */
+function local_title(text) {
+  const seconds = Date.parse(text) / 1000;
+  if (!Number.isFinite(seconds) || local_is_utc(seconds)) return "";
+  const part = Object.fromEntries(local_format.formatToParts(seconds * 1000).map(({type, value}) => [type, value]));
+  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}:${part.second} ${local_zone(seconds)}`;
+}
+
+/** "1:02:03", so that the lengths of a column stand below each other. */
+function clock_length(seconds) {
+  const two = (n) => String(n).padStart(2, "0");
+  const whole = Math.floor(seconds);
+  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
+}
+
+/** How all values of a column are written: with one unit, and as many decimals as the largest needs for three digits.
+ *  `factor`: the unit; `name`: its prefix. `step`, `units`: as for scaled(); absent: the unit stays. */
+function column_scale(values, step, units) {
+  const most = Math.max(0, ...values.filter((v) => Number.isFinite(v)).map(Math.abs));
+  let unit = 0;
+  let factor = 1;
+  while (units && most >= factor * step && unit < units.length - 1) {
+    factor *= step;
+    ++unit;
+  }
+  const size = most / factor;
+  const decimals = size > 0 ? Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(size) + 1e-9))) : 0;
+  return {factor, name: units ? units[unit] : "", decimals};
+}
+
+const fixed_formats = Array.from({length: 7}, (_, decimals) =>
+  new Intl.NumberFormat("en", {minimumFractionDigits: decimals, maximumFractionDigits: decimals}));
+
+/** A value of such a column. */
+function in_column(value, {factor, decimals}) {
+  return fixed_formats[decimals].format(value / factor);
 }
 
 const formats = {
@@ -59,6 +123,7 @@ const formats = {
   activity: (v) => `${figures.format(v)} MBq`,
   keys: (v) => Object.entries(v).map(([name, text]) => `${name}: ${text}`).join(", "),
   duration,
+  length: clock_length,
   about,
   utc: (v) => v.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC"),
   commands: (v) => v,
@@ -87,12 +152,13 @@ function show(element, value) {
   const text = known ? formats[element.dataset.format || "text"](value) : "–";
   if (element.dataset.format === "commands") show_commands(element, text);
   else if (element.textContent !== text) element.textContent = text;
+  if (element.dataset.format === "utc" && known) element.title = local_title(value);
   element.setAttribute("value", known ? value : "");
 }
 
 function fill(root, document_) {
   for (const element of root.querySelectorAll("[data-field]")) {
-    if (!element.dataset.field.startsWith("page.")) show(element, find(document_, element.dataset.field));
+    if (!element.dataset.field.startsWith("page.") && !element.dataset.scale) show(element, find(document_, element.dataset.field));
   }
 }
 

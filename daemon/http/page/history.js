@@ -6,6 +6,23 @@ const day_s = 86400;
 const shortest_view_s = 60;
 const columns = ["uptime_s", "prompts_per_s", "net_trues_per_s", "delayeds_per_s", "singles_per_s", "lost_fraction", "triples_per_s", "delayed_triples_per_s"];
 
+/** What the page keeps while the tab of the browser is open; null: nothing. */
+function stored(name) {
+  try {
+    return JSON.parse(sessionStorage.getItem(`petacqd ${name}`));
+  } catch (error) {
+    return null;
+  }
+}
+
+function store(name, value) {
+  try {
+    sessionStorage.setItem(`petacqd ${name}`, JSON.stringify(value));
+  } catch (error) {
+    // The browser keeps nothing.
+  }
+}
+
 /** Rates of the last minutes by the daemon's clock, so that gaps in the connection do not distort them. */
 class History {
   constructor() {
@@ -19,8 +36,16 @@ class History {
   /** Takes the document /history. */
   fill(document) {
     this.clear();
-    for (let i = 0; i < document.uptime_s.length; ++i)
-      this.rows.push(columns.map((name) => document[name][i]));
+    const own = document.uptime_s.findIndex((uptime) => uptime !== null);
+    if (own < 0) return;
+    // Those of an earlier daemon have no uptime: they are placed by the clock, and a gap is left between both.
+    const began = document.time[own] - document.uptime_s[own];
+    for (let i = 0; i < document.uptime_s.length; ++i) {
+      const row = columns.map((name) => document[name][i]);
+      if (i < own) row[0] = Math.min(document.time[i] - began, document.uptime_s[own]);
+      if (i === own && own > 0) this.rows.push(columns.map((name) => (name === "uptime_s" ? row[0] : null)));
+      this.rows.push(row);
+    }
   }
 
   /** False if the daemon has restarted. */
@@ -75,6 +100,12 @@ class Day {
     return points;
   }
 
+  /** Marks as {at, run, text}; seconds, 0 is now. */
+  marks() {
+    const now = this.now();
+    return (this.document?.marks || []).map(({time, run, text}) => ({at: time - now, run, text}));
+  }
+
   /** Runs as {run, from, to, interrupted, failed}; seconds, 0 is now. */
   runs() {
     if (!this.document) return [];
@@ -88,8 +119,10 @@ class Day {
 class View {
   /** `changed`: called after each change by the user. */
   constructor(changed) {
-    this.span = null;   // seconds; null: what there is of the last minutes
-    this.until = null;  // seconds since 1970; null: now, and stays it
+    // Kept while the tab of the browser is open.
+    const {span = null, until = null} = stored("view") || {};
+    this.span = Number.isFinite(span) ? Math.min(Math.max(span, shortest_view_s), day_s) : null;  // seconds; null: what there is of the last minutes
+    this.until = Number.isFinite(until) && until !== null && until > Date.now() / 1000 - day_s ? until : null;  // seconds since 1970; null: now, and stays it
     this.changed = changed;
     this.text = document.getElementById("view-text");
     for (const button of document.querySelectorAll("#view button")) {
@@ -117,6 +150,7 @@ class View {
     const within = Math.min(Math.max(end, this.span - day_s), 0);
     this.until = within === 0 ? null : day.now() + within;
     if (this.span === history_s && within === 0) this.span = null;
+    store("view", {span: this.span, until: this.until});
     this.changed();
   }
 
@@ -127,8 +161,11 @@ class View {
 
   /** `shown`: seconds that the charts show. */
   show_text(shown) {
-    const clock = (x) => utc_clock(day.now() + x).slice(0, 5);
-    const text = this.until === null ? `last ${about(shown)}` : `${clock(this.end - shown)} to ${clock(this.end)} UTC`;
+    const [from, to] = [day.now() + this.end - shown, day.now() + this.end];
+    const part = (clock) => `${clock(from).slice(0, 5)} to ${clock(to).slice(0, 5)}`;
+    const utc = `${part(utc_clock)} UTC`;
+    const clocks = local_is_utc(to) ? utc : `${part(local_clock)} ${local_zone(to)} (${utc})`;
+    const text = this.until === null ? `last ${about(shown)}` : clocks;
     if (this.text.textContent !== text) this.text.textContent = text;
     for (const button of document.querySelectorAll("#view button[data-span]"))
       button.setAttribute("aria-pressed", String(this.until === null && Number(button.dataset.span) === (this.span ?? history_s)));

@@ -46,6 +46,8 @@ function show_strip(state, word, text) {
 function show_recording(status) {
   const recording = status.recording;
   if (!recording) return;
+  document.getElementById("recording").dataset.health = status.health.state;
+  document.getElementById("health").dataset.recording = recording.state;
   show_strip(recording.state);
   document.getElementById("recording-note").hidden = !recording.note;
   const run = recording.run_id ? ` ${recording.run_id}` : "";
@@ -105,6 +107,7 @@ function show_status(status) {
   modules_table.show(status.modules || []);
   stages_table.show(status.stages || []);
   fill(document, {...status, sources: named});
+  for (const table of [sources_table, modules_table, stages_table]) table.write();
   energy_windows = windows_of(status.common);
   for (const element of document.querySelectorAll(".of-triples")) element.hidden = status.rates.triples_per_s === null;
   document.getElementById("no-run").hidden = status.run !== null;
@@ -115,7 +118,7 @@ function show_status(status) {
   control.show(status);
   const time = document.getElementById("data-time");
   time.dateTime = last_data.toISOString();
-  time.textContent = `${utc_clock(last_data / 1000)} UTC`;
+  time.textContent = both_clocks(last_data / 1000);
 }
 
 /** Shows the spectra of a BDM, and a DU of it; null: the spectrum of all. */
@@ -176,9 +179,10 @@ function show_connection(why) {
   document.documentElement.dataset.connection = good ? "live" : "lost";
   line.hidden = good;
   if (good) return;
-  const text = last_data ? `No data since ${utc_clock(last_data / 1000)} UTC: ${why}.` : `No data: ${why}.`;
+  const text = last_data ? `No data since ${both_clocks(last_data / 1000)}: ${why}.` : `No data: ${why}.`;
   if (line.textContent !== text) line.textContent = text;
   show_health({state: "lost", reasons: []});
+  delete document.getElementById("recording").dataset.health;
   show(document.querySelector("[data-field='health.state']"), "unknown");
   announce("lost", text);
   document.getElementById("recording-note").hidden = true;
@@ -222,11 +226,12 @@ async function update() {
 /** What changes slowly: the day, the runs, the log. */
 async function update_slowly({run, interrupted}) {
   const now = performance.now();
-  const runs = JSON.stringify([run && run.id, interrupted]);
+  const runs = JSON.stringify([run && run.id, run && run.marks && run.marks.count, interrupted]);
   if (runs !== last_runs) next_day = next_records = 0;
   last_runs = runs;
   if (now > next_day) {
     day.fill(await get("/history/day"));
+    show_marks(day.document.marks || []);
     next_day = now + day_interval_ms;
   }
   if (now < next_records) return;

@@ -19,20 +19,27 @@ const rates = [
 ];
 const source_columns = [
   ["Source", "name"], ["Health", "health", "text", true], ["State", "state", "text", true],
-  ["Frames /s", "frames_per_s", "rate"], ["Datagrams /s", "datagrams_per_s", "rate"], ["Loss", "lost_fraction", "percent"],
-  ["Lost /s", "lost_per_s", "rate"], ["Lost", "lost", "count"], ["Skew, µs", "skew_us", "number"],
-  ["Last seen, s ago", "last_seen_s", "number"], ["Duplicate", "duplicate", "count"],
+  ["Frames", "frames_per_s", "per_s"], ["Datagrams", "datagrams_per_s", "per_s"], ["Loss", "lost_fraction", "share"],
+  ["Lost", "lost_per_s", "per_s"], ["Lost", "lost", "count"], ["Skew, µs", "skew_us", "fixed"],
+  ["Last seen, s ago", "last_seen_s", "fixed"], ["Duplicate", "duplicate", "count"],
   ["Reordered", "reordered", "count"], ["Address", "address", "text", true], ["Reason", "reason", "text", true],
 ];
 const module_columns = [
-  ["BDM", "bdm"], ["Health", "health", "text", true], ["Singles /s", "singles_per_s", "rate"],
-  ["Mean, keV", "mean_keV", "number"], ["Peak, keV", "peak_keV", "number"],
-  ["Photopeak, keV", "photopeak_keV", "number"], ["Mean dt, ns", "mean_dt_ns", "number"],
-  ["Prompts per single", "prompts_per_single", "percent"],
-  ["Temperature, °C", "temperature_C", "number"], ["Dead time", "dead_time_fraction", "percent"],
-  ["Expected randoms /s", "expected_randoms_per_s", "rate"],
+  ["BDM", "bdm"], ["Health", "health", "text", true], ["Singles", "singles_per_s", "per_s"],
+  ["Mean, keV", "mean_keV", "fixed"], ["Peak, keV", "peak_keV", "fixed"],
+  ["Photopeak, keV", "photopeak_keV", "fixed"], ["Mean dt, ns", "mean_dt_ns", "fixed"],
+  ["Prompts per single", "prompts_per_single", "share"],
+  ["Temperature, °C", "temperature_C", "fixed"], ["Dead time", "dead_time_fraction", "share"],
+  ["Expected randoms", "expected_randoms_per_s", "per_s"],
 ];
-const stage_columns = [["Stage", "name"], ["State", "state", "text", true], ["Busy", "utilisation", "percent"]];
+const stage_columns = [["Stage", "name"], ["State", "state", "text", true], ["Busy", "utilisation", "share"]];
+
+/** The formats of which all values of a column have one unit. */
+const column_scales = {
+  per_s: (values) => { const scale = column_scale(values, 1000, prefixes); return {...scale, unit: scale.name ? `, ${scale.name}/s` : " /s"}; },
+  share: (values) => ({...column_scale(values.map((v) => v * 100)), factor: 0.01, unit: ", %"}),
+  fixed: (values) => ({...column_scale(values), unit: ""}),
+};
 
 function make_rates() {
   const body = document.querySelector("#rates tbody");
@@ -88,6 +95,60 @@ function trouble({health, state}) {
   return state === undefined || state === "active" ? 2 : 1;
 }
 
+/** A click on a heading sorts a table by that column, the next one the other way round, the third as it was. What was
+ *  chosen is kept while the tab of the browser is open. */
+class Sorting {
+  /** `changed`: called after each choice. */
+  constructor(table, name, titles, changed) {
+    this.name = name;
+    this.changed = changed;
+    this.column = null;
+    this.descending = false;
+    this.buttons = [...table.tHead.rows[0].cells].map((th, i) => {
+      const button = document.createElement("button");
+      button.className = "plain sort";
+      button.textContent = titles[i];
+      button.setAttribute("aria-label", `Sort ${name} by ${titles[i]}, column ${i + 1}`);
+      button.addEventListener("click", () => this.choose(i));
+      th.replaceChildren(button);
+      return button;
+    });
+    const [column, descending] = stored(`sort ${name}`) || [];
+    if (column in this.buttons) [this.column, this.descending] = [column, Boolean(descending)];
+    this.mark();
+  }
+
+  set_title(i, title) {
+    if (this.buttons[i].textContent !== title) this.buttons[i].textContent = title;
+  }
+
+  choose(i) {
+    if (this.column !== i) [this.column, this.descending] = [i, false];
+    else if (!this.descending) this.descending = true;
+    else this.column = null;
+    store(`sort ${this.name}`, [this.column, this.descending]);
+    this.mark();
+    this.changed();
+  }
+
+  mark() {
+    this.buttons.forEach((button, i) => {
+      const th = button.parentElement;
+      if (i === this.column) th.setAttribute("aria-sort", this.descending ? "descending" : "ascending");
+      else th.removeAttribute("aria-sort");
+    });
+  }
+
+  /** Unknown values come last, in both directions. */
+  compare(a, b) {
+    if (this.column === null) return 0;
+    const unknown = (value) => value === null || value === undefined || value === "";
+    if (unknown(a) || unknown(b)) return Number(unknown(a)) - Number(unknown(b));
+    const order = typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", {numeric: true});
+    return this.descending ? -order : order;
+  }
+}
+
 /** A table with one row per item, those in trouble first, that can be filtered. */
 class RankedTable {
   /** `name`: id of the table, and the field of the status document. `choose(item)`: what a click on the first cell
@@ -101,13 +162,32 @@ class RankedTable {
     this.rows = new Map();  // by index in the status document
     this.items = [];
     heading(this.table, columns.map(([title, , , text], i) => [title, text || i === 0]));
+    this.sorting = new Sorting(this.table, name, columns.map(([title]) => title), () => { this.show(this.items); this.write(); });
     this.filter = document.getElementById(name + "-filter");
     this.found = document.getElementById(name + "-found");
-    if (this.filter) this.filter.addEventListener("input", () => { this.show(this.items); fill(this.body, this.root()); });
+    if (this.filter) this.filter.addEventListener("input", () => { this.show(this.items); this.write(); });
   }
 
-  root() {
-    return {[this.name]: this.items};
+  /** The values of all rows. */
+  write() {
+    fill(this.body, {[this.name]: this.items});
+    this.columns.forEach(([title, key, format], i) => {
+      const make = column_scales[format];
+      if (!make) return;
+      const scale = make(this.items.map((item) => item[key]).filter((value) => typeof value === "number"));
+      this.sorting.set_title(i, title + scale.unit);
+      for (const [index, row] of this.rows) {
+        if (!row.isConnected || index >= this.items.length) continue;
+        const element = row.cells[i].firstElementChild;
+        const value = this.items[index][key];
+        const known = typeof value === "number";
+        const text = known ? in_column(value, scale) : "–";
+        if (element.textContent !== text) element.textContent = text;
+        element.setAttribute("value", known ? value : "");
+        element.dataset.scale = scale.factor;
+        element.dataset.decimals = scale.decimals;
+      }
+    });
   }
 
   /** Whether each word of the filter is in a text of the item. */
@@ -121,7 +201,8 @@ class RankedTable {
   make_row(index) {
     const row = document.createElement("tr");
     this.columns.forEach(([, key, format, text], i) => {
-      const value = field(`${this.name}.${index}.${key}`, format);
+      const value = field(`${this.name}.${index}.${key}`, column_scales[format] ? "number" : format);
+      if (column_scales[format]) value.dataset.scale = 1;  // write() shows it
       if (i > 0 || !this.choose) return row.append(cell(i === 0 ? "th" : "td", value, text));
       const button = document.createElement("button");
       button.className = "plain";
@@ -138,11 +219,14 @@ class RankedTable {
     this.items = items;
     const words = this.filter ? this.filter.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
     const matching = items.map((item, index) => ({item, index, rank: trouble(item)})).filter(({item}) => this.matches(item, words));
-    const shown = matching.sort((a, b) => a.rank - b.rank || a.index - b.index).slice(0, most_rows);
+    const by_trouble = (a, b) => a.rank - b.rank || a.index - b.index;
+    const key = this.columns[this.sorting.column]?.[1];
+    const shown = matching.sort((a, b) => (key ? this.sorting.compare(a.item[key], b.item[key]) : 0) || by_trouble(a, b)).slice(0, most_rows);
     const rows = shown.map(({item, index}) => {
       if (!this.rows.has(index)) this.rows.set(index, this.make_row(index));
       const row = this.rows.get(index);
-      row.classList.toggle("unwell", item.health !== undefined && item.health !== "ok");
+      row.classList.toggle("unwell", item.health === "degraded");
+      row.classList.toggle("failed", item.health === "failed");
       return row;
     });
     const moved = rows.length !== this.body.rows.length || rows.some((row, i) => this.body.rows[i] !== row);

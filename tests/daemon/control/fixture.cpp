@@ -73,6 +73,27 @@ void FakeHandler::acknowledge(std::string run, Reply reply) {
     reply.result({{"run", run}, {"state", "interrupted"}});
 }
 
+void FakeHandler::history(daemon::HistoryRequest request, Reply reply) {
+    const std::lock_guard lock(mutex_);
+    last_history_ = request;
+    reply.result(history_);
+}
+
+void FakeHandler::set_history(json answer) {
+    const std::lock_guard lock(mutex_);
+    history_ = std::move(answer);
+}
+
+daemon::HistoryRequest FakeHandler::last_history() {
+    const std::lock_guard lock(mutex_);
+    return last_history_;
+}
+
+void FakeHandler::mark(std::string text, Reply reply) {
+    if (text == "refused") return reply.error(daemon::rpc_refused, "no run is in progress");
+    reply.result({{"run", "r1"}, {"utc", "2026-01-31T12:00:05.000Z"}, {"ticks", 1'000'000}, {"text", text}});
+}
+
 void FakeHandler::set_runs(json runs) {
     const std::lock_guard lock(mutex_);
     runs_ = std::move(runs);

@@ -33,6 +33,10 @@ class FakeHandler final : public daemon::ControlHandler {
     void reload(daemon::Reply reply) override;
     /// Refuses the run "complete".
     void acknowledge(std::string run, daemon::Reply reply) override;
+    /// The answer set by the test, and what was asked for.
+    void history(daemon::HistoryRequest request, daemon::Reply reply) override;
+    /// Refuses the text "refused".
+    void mark(std::string text, daemon::Reply reply) override;
 
     /// Waits for a stop request and takes its reply.
     daemon::Reply take_stop();
@@ -44,6 +48,8 @@ class FakeHandler final : public daemon::ControlHandler {
     /// An array of runs, the latest last, and the ledger answer.
     void set_runs(nlohmann::json runs);
     void set_ledger(nlohmann::json answer);
+    void set_history(nlohmann::json answer);
+    daemon::HistoryRequest last_history();
     [[nodiscard]] std::uint64_t status_calls() const { return status_calls_; }
     [[nodiscard]] std::uint64_t stops() const { return stops_; }
 
@@ -56,6 +62,8 @@ class FakeHandler final : public daemon::ControlHandler {
     nlohmann::json status_ = {{"state", "idle"}};
     nlohmann::json runs_ = nlohmann::json::array();
     nlohmann::json ledger_;
+    nlohmann::json history_;
+    daemon::HistoryRequest last_history_;
     std::atomic<std::uint64_t> status_calls_{0};
     std::atomic<std::uint64_t> stops_{0};
 };

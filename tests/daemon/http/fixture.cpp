@@ -190,6 +190,7 @@ json full_status(std::uint64_t n) {
                        {"subject", "mouse <7>"},
                        {"keys", {{"tracer", "FDG"}, {"fasted", "yes"}}}}},
                      {"duration_s", 600},
+                     {"marks", {{"count", 0}, {"latest", json::array()}}},
                      {"capture",
                       {{"datagrams_offered", 1000 * n},
                        {"datagrams_written", 950 * n},

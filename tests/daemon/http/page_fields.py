@@ -1,7 +1,8 @@
 """Compares the live page with the status document, field by field."""
 
 FIELDS = """Object.fromEntries([...document.querySelectorAll('[data-field]')].map(
-    e => [e.dataset.field, {value: e.getAttribute('value'), text: e.textContent, format: e.dataset.format || 'text'}]))"""
+    e => [e.dataset.field, {value: e.getAttribute('value'), text: e.textContent, format: e.dataset.format || 'text', scale: e.dataset.scale,
+        decimals: e.dataset.decimals}]))"""
 
 
 def find(document, path):
@@ -38,7 +39,10 @@ def compare(test, fields, status):
                 test.assertEqual(shown["text"], "yes" if value else "no")
             elif isinstance(value, (int, float)):
                 test.assertEqual(float(shown["value"]), value)
-                if shown["format"] == "duration":
+                if shown.get("scale"):  # one unit and as many decimals for all of its column
+                    unit, step = float(shown["scale"]), 10 ** -int(shown["decimals"])
+                    test.assertAlmostEqual(number_of(shown["text"]) * unit, value, delta=0.501 * step * unit)
+                elif shown["format"] == "duration":
                     test.assertRegex(shown["text"], r"^\d+ (s|min \d+ s|h \d+ min|d \d+ h)$")
                 elif shown["format"] == "about":
                     amount, unit = shown["text"].split(" ")

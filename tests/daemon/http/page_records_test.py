@@ -94,6 +94,77 @@ class PageRecords(InBrowser, unittest.TestCase):
                 self.assertEqual(page.evaluate("view.span"), None)
                 self.assertEqual(page.complaints, [])
 
+    def test_seconds_and_the_zoom_survive_a_restart(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        now = int(time.time())
+        columns = ["prompts_per_s", "singles_per_s"]
+        with tempfile.TemporaryDirectory() as data:
+            with open(os.path.join(data, "history.json"), "w", encoding="utf-8") as file:
+                json.dump({"petacqd_history": 1, "step_s": 30, "columns": columns, "rows": [], "runs": [],
+                           "seconds": {"columns": columns, "rows": [[now - 300 + i, 10.0 + i, None] for i in range(200)]}}, file)
+            with Stand(data=data) as stand:
+                stand.show()
+                page = self.open(stand)
+                points = page.evaluate("charts.coincidences.data.datasets[0].data")
+                self.assertEqual([p["y"] for p in points], [10.0 + i for i in range(200)] + [None, 1234.5])
+                self.assertAlmostEqual(points[0]["x"], -300, delta=60)
+                self.assertAlmostEqual(points[199]["x"] - points[0]["x"], 199, places=3)
+                page.evaluate("view.set(120, -100)")
+                shown = page.evaluate("[view.span, view.until, document.getElementById('view-text').textContent]")
+                page = self.open(stand)
+                self.assertEqual(page.evaluate("[view.span, view.until, document.getElementById('view-text').textContent]"), shown)
+                self.assertEqual(page.evaluate("charts.singles.scales.x.max - charts.singles.scales.x.min"), 120)
+                self.assertEqual(page.complaints, [])
+
+    def test_times_are_local_beside_utc(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+            try:
+                page = self.open(stand)
+                page.evaluate("(now => { Date.now = () => now; })(Date.parse('2026-06-01T20:00:07Z')), day.ahead_s = 0, charts.showHistory(past)")
+                self.assertEqual(page.evaluate("charts.singles.scales.x.ticks.at(-1).label"), ["01:30:07", "20:00:07 UTC"])
+                self.assertEqual(page.evaluate("place_title(-60)"), ["01:29:07 GMT+5:30, 19:59:07 UTC", "1 min 0 s ago"])
+                page.evaluate("view.set(3600, -3600)")
+                self.assertEqual(page.evaluate("document.getElementById('view-text').textContent"),
+                                 "23:30 to 00:30 GMT+5:30 (18:00 to 19:00 UTC)")
+                self.assertEqual(page.evaluate("document.querySelector('[data-field=\"run.start_utc\"]').title"), "2026-01-31 17:30:00 GMT+5:30")
+                self.assertEqual(page.complaints, [])
+            finally:
+                page.call("Emulation.setTimezoneOverride", timezoneId="")
+
+    def test_marks_are_in_the_charts_and_in_a_list(self):
+        if not os.path.exists(LIBRARY):
+            self.skipTest("libjs-chart.js is not installed")
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertTrue(page.evaluate("document.getElementById('marks').hidden"))
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            utc = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - 30))
+            status["uptime_s"] += 1
+            status["run"]["marks"] = {"count": 1, "latest": [{"utc": utc, "ticks": 5, "text": "<b>FDG</b> injected"}]}
+            stand.show(status)
+            self.ask(page)
+            page.wait("!document.getElementById('marks').hidden")
+            self.assertRegex(page.evaluate("document.getElementById('mark-list').innerText"), r"^\d\d:\d\d:\d\d UTC mouse-7 <b>FDG</b> injected$")
+            at = page.evaluate("day.marks().map(m => [m.at, m.text])")
+            self.assertEqual([text for _, text in at], ["<b>FDG</b> injected"])
+            self.assertAlmostEqual(at[0][0], -30, delta=30)
+            self.assertEqual(page.evaluate("marks_near(charts.singles, day.marks()[0].at)"), ["mark: <b>FDG</b> injected"])
+            self.assertEqual(page.evaluate("marks_near(charts.singles, day.marks()[0].at - 60)"), [])
+            # A line where it was made, on each chart of rates.
+            dark = """(() => { const x = Math.round(charts.singles.scales.x.getPixelForValue(day.marks()[0].at) * devicePixelRatio), a = charts.singles.chartArea;
+                charts.singles.draw();
+                const row = charts.singles.ctx.getImageData(x - 2, (a.top + 40) * devicePixelRatio, 5, 60).data;
+                return Math.max(...Array.from({length: row.length / 4}, (_, i) => row[4 * i + 3])); })()"""
+            self.assertGreater(page.evaluate(dark), 100)
+            self.assertEqual([c for c in page.complaints if "getImageData" not in c], [])
+
     def test_a_run_is_marked_as_soon_as_it_starts(self):
         with Stand() as stand:
             stand.show()
@@ -138,6 +209,8 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("[document.activeElement.id, document.getElementById('stop-run').innerText]"), ["stop-no", "mouse-7"])
             page.press("Escape", 27)
             self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
+            page.evaluate("document.getElementById('mark-text').value = 'FDG injected', document.getElementById('mark').click()")
+            page.wait(answer + " === 'Run mouse-7 is marked: FDG injected.'")
             page.evaluate("document.getElementById('stop').click(), document.getElementById('stop-no').click()")
             self.assertFalse(page.evaluate("document.getElementById('stop-question').open"))
             page.evaluate("document.getElementById('stop').click(), document.getElementById('stop-yes').click()")
@@ -157,6 +230,17 @@ class PageRecords(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("[document.getElementById('start').disabled, document.getElementById('stop').disabled]"), [False, True])
             # A run needs a name that is typed.
             self.assertFalse(page.evaluate("document.getElementById('start-form').checkValidity()"))
+            # What is known of the source goes with it; an activity needs its nuclide and its time.
+            page.evaluate("""window.sent = [], fetch = (f => (path, how, ...more) => { if (how?.body) sent.push([path, JSON.parse(how.body)]); return f(path, how, ...more); })(fetch);
+                for (const [id, value] of [['run', 'm7'], ['subject', 'mouse 7'], ['activity', '12.5']]) {
+                    document.getElementById('start-' + id).value = value; document.getElementById('start-' + id).dispatchEvent(new Event('input')); }""")
+            self.assertFalse(page.evaluate("document.getElementById('start-form').checkValidity()"))
+            page.evaluate("document.getElementById('start-nuclide').value = 'F-18'")
+            self.assertTrue(page.evaluate("document.getElementById('start-form').checkValidity()"))
+            page.evaluate("document.getElementById('start-assay').value = '2026-01-31T11:00:00', document.getElementById('start').click()")
+            page.wait(answer + ".startsWith('Run m7 has started')")
+            local = page.evaluate("new Date('2026-01-31T11:00:00').toISOString()")
+            self.assertEqual(page.evaluate("sent"), [["/control/start", {"run": "m7", "nuclide": "F-18", "activity_MBq": 12.5, "assay_utc": local, "subject": "mouse 7"}]])
             for typed, expected in (("taken", "Refused: run taken is in progress."), ("m8", "Run m8 has started. The strip at the top says whether data arrive.")):
                 page.evaluate(f"document.getElementById('start-run').value = '{typed}', document.getElementById('start').click()")
                 page.wait(f"{answer} === '{expected}'")

@@ -60,7 +60,7 @@ class Page(InBrowser, unittest.TestCase):
                          "modules.0.mean_keV", "disk.free_bytes", "latency.p99_ms", "run.note", "stages.1.utilisation",
                          "run.capture.datagrams_dropped", "queues.capture_high_water", "sources.0.lost_fraction"):
                 self.assertIn(name, fields)
-            self.assertEqual(fields["sources.3.frames_per_s"]["text"], "22,500")
+            self.assertEqual(fields["sources.3.frames_per_s"]["text"], "22.5")
             self.assertEqual(fields["disk.free_bytes"]["text"], "512 GB")
             self.assertEqual(fields["rates.lost_fraction"]["text"], "0.125%")
             self.assertEqual(fields["run.operator.activity_at_start_MBq"]["text"], "36.5 MBq")
@@ -249,6 +249,74 @@ class Page(InBrowser, unittest.TestCase):
                     page.evaluate(f"(f => {{ f.value = '{words}'; f.dispatchEvent(new Event('input')); }})(document.getElementById('sources-filter')), 0")
                     self.assertEqual(page.evaluate(first % "sources"), found)
                     self.assertEqual(page.evaluate("document.getElementById('sources-found').innerText"), f"{len(found)} of 4 shown")
+
+    def test_columns_have_one_unit_and_three_digits(self):
+        cells = "[...document.querySelectorAll('#sources tbody tr')].map(r => r.cells[3].innerText)"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            self.assertEqual(page.evaluate("[3, 5, 8].map(i => document.querySelector('#sources thead tr').cells[i].innerText)"),
+                             ["Frames, k/s", "Loss, %", "Skew, µs"])
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            status["uptime_s"] += 1
+            for source, rate in zip(status["sources"], (1234567, 12345, 0, None)):
+                source["frames_per_s"] = rate
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate("document.querySelector('#sources thead tr').cells[3].innerText"), "Frames, M/s")
+            self.assertEqual(page.evaluate(cells), ["–", "1.23", "0.01", "0.00"])
+            # Nor is a tile wider for a larger number.
+            self.assertEqual(page.evaluate("[0, 1.23456, 999.6, 12345, 1234567].map(compact)"), ["0", "1.23", "1,000", "12.3 k", "1.23 M"])
+
+    def test_tables_are_sorted_by_a_click_and_stay_so(self):
+        first = "[...document.querySelectorAll('#sources tbody tr')].map(r => r.querySelector('th').innerText)"
+        sort = "document.querySelectorAll('#sources thead button')[3].click()"
+        order = "document.querySelectorAll('#sources thead th')[3].getAttribute('aria-sort')"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            for source, rate in zip(status["sources"], (20, None, 30, 9)):
+                source["frames_per_s"] = rate
+            status["uptime_s"] += 1
+            stand.show(status)
+            self.ask(page)
+            page.evaluate(sort)
+            self.assertEqual((page.evaluate(first), page.evaluate(order)), (["3", "0", "2", "1"], "ascending"))
+            page.evaluate(sort)
+            self.assertEqual((page.evaluate(first), page.evaluate(order)), (["2", "0", "3", "1"], "descending"))
+            # The next figures, and a reload, leave it so.
+            status["uptime_s"] += 1
+            status["sources"][3]["frames_per_s"] = 100
+            stand.show(status)
+            self.ask(page)
+            self.assertEqual(page.evaluate(first), ["3", "2", "0", "1"])
+            page = self.open(stand)
+            self.assertEqual((page.evaluate(first), page.evaluate(order)), (["3", "2", "0", "1"], "descending"))
+            page.evaluate(sort)
+            self.assertEqual((page.evaluate(first), page.evaluate(order)), (["3", "0", "1", "2"], None))
+            self.assertEqual(page.complaints, [])
+
+    def test_health_and_the_strip_do_not_contradict_each_other(self):
+        mark = "getComputedStyle(document.querySelector('#health .mark'), '::before').color"
+        edge = "getComputedStyle(document.getElementById('recording')).borderRightWidth"
+        colour = "(name => { const e = document.createElement('i'); e.style.color = `var(--${name})`; document.body.append(e); const c = getComputedStyle(e).color; e.remove(); return c; })('%s')"
+        with Stand() as stand:
+            stand.show()
+            page = self.open(stand)
+            status = page.evaluate("fetch('/status').then(r => r.json())")
+            for state, health, shown, wide in (("recording", "ok", "good", False), ("no_data", "ok", None, False), ("failed", "ok", None, False),
+                                               ("recording", "degraded", "warn", True), ("recording", "failed", "bad", True)):
+                with self.subTest(state=state, health=health):
+                    status["uptime_s"] += 1
+                    status["recording"]["state"], status["health"]["state"] = state, health
+                    stand.show(status)
+                    self.ask(page)
+                    if shown:
+                        self.assertEqual(page.evaluate(mark), page.evaluate(colour % shown))
+                    else:
+                        self.assertNotEqual(page.evaluate(mark), page.evaluate(colour % "good"))
+                    self.assertEqual(page.evaluate(f"parseFloat({edge}) > 10"), wide)
 
     def test_text_from_outside_stays_text(self):
         with Stand() as stand:

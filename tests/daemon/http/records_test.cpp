@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "daemon/control/control_token.hpp"
-#include "daemon/http/long_history.hpp"
+#include "daemon/http/history.hpp"
 #include "tests/daemon/http/site.hpp"
 #include "tests/support/configuration.hpp"
 #include "tests/support/eventually.hpp"
@@ -189,7 +189,7 @@ TEST_CASE("the day is bounded", "[http][history]") {
     CHECK(document["time"].size() <= LongHistory::max_rows);
     CHECK(document["time"].back() == 30 * 2998);
     CHECK(document["runs"].size() == LongHistory::max_runs);
-    CHECK(day.file_text().size() < LongHistory::max_file_bytes / 8);
+    CHECK(day.file_text().size() < History::max_file_bytes / 8);
 }
 
 TEST_CASE("the day survives a restart, and a damaged file does no harm", "[http][history]") {

@@ -123,7 +123,7 @@ TEST_CASE("a request for a foreign host name is refused", "[http]") {
 
 TEST_CASE("no run can be started unless control is switched on", "[http][control]") {
     const Site site;
-    for (const char* path : {"/control/start", "/control/stop"}) {
+    for (const char* path : {"/control/start", "/control/stop", "/control/mark"}) {
         CHECK(http(site.port, "POST", path, {{"Content-Type", "application/json"}}, "{}").status == 403);
         CHECK(http_get(site.port, path).status == 403);
     }
@@ -133,6 +133,7 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     struct Calls {
         std::vector<StartRequest> starts;
         std::vector<StopRequest> stops;
+        std::vector<std::string> marks;
     };
     auto calls = std::make_shared<Calls>();
     HttpControl control;
@@ -145,6 +146,10 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     control.stop = [calls](StopRequest request, const Reply& reply) {
         calls->stops.push_back(std::move(request));
         reply.result({{"ledger_closed", true}});
+    };
+    control.mark = [calls](std::string text, const Reply& reply) {
+        calls->marks.push_back(std::move(text));
+        reply.result({{"run", "a"}});
     };
     HttpOptions options;
     options.control_token = "a token for the test";
@@ -172,6 +177,18 @@ TEST_CASE("start and stop, where allowed, for requests from this site", "[http][
     CHECK(json::parse(answer.body)["ledger_closed"] == true);
     CHECK(http(site.port, "POST", "/control/stop", json_type, R"({"run":"a","stop_ticks":7})").status == 200);
     CHECK(http(site.port, "POST", "/control/stop", json_type, R"({"run":7})").status == 400);
+
+    CHECK(http(site.port, "POST", "/control/mark", json_type, R"({"text":"FDG injected"})").status == 200);
+    CHECK(calls->marks == std::vector<std::string>{"FDG injected"});
+    for (const std::string& body :
+         {std::string("{}"), std::string(R"({"text":"two\nlines"})"), std::string(R"({"text":""})"),
+          R"({"text":")" + std::string(257, 'x') + R"("})"}) {
+        INFO(body);
+        answer = http(site.port, "POST", "/control/mark", json_type, body);
+        CHECK(answer.status == 400);
+        CHECK(answer.body.find("text: expected 1 to 256 bytes on one line") != std::string::npos);
+    }
+    CHECK(calls->marks.size() == 1);
 
     // A form on a foreign page can send these.
     CHECK(http(site.port, "POST", "/control/stop", {{"Authorization", token}}, "").status == 415);

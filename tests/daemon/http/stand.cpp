@@ -2,8 +2,8 @@
 // from standard input, one per line, with more singles for each line. An empty line stands for the full
 // document of the fixture. Exits at the end of its input.
 //
-// The token for start and stop is "a token for the test"; they do nothing, and refuse a run "taken". DATA_DIR
-// holds the runs, and the history of the rates.
+// The token for start, stop and mark is "a token for the test"; they do nothing, and refuse a run "taken".
+// DATA_DIR holds the runs, and the history of the rates.
 //
 // With SCANNER, the description of one, singles are counted in all crystals, as many as their number.
 //
@@ -35,6 +35,9 @@ int main(int argc, char** argv) {
     };
     control.stop = [](const daemon::StopRequest&, const daemon::Reply& reply) {
         reply.result({{"ledger_closed", true}});
+    };
+    control.mark = [](const std::string& text, const daemon::Reply& reply) {
+        reply.result({{"run", "mouse-7"}, {"text", text}});
     };
     control.runs = [&](const daemon::RunsRequest& request, const daemon::Reply& reply) {
         if (!data.empty())

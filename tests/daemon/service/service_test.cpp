@@ -72,9 +72,9 @@ class Stand {
             AcquisitionOptions{}, TrackerOptions{}, std::make_unique<ScriptedPipeline>(script_), pool_,
             filled_, std::vector<const net::ReceiverCounters*>{},
             [this](FinishedRun finished) { service_->run_finished(std::move(finished)); });
-        service_ =
-            std::make_unique<Service>(io_, setting_, pool_, 0, std::vector<const net::Receiver*>{},
-                                      *acquisition_, ServiceCallbacks{[] {}, [] {}, [](const Reply&) {}});
+        service_ = std::make_unique<Service>(
+            io_, setting_, pool_, 0, std::vector<const net::Receiver*>{}, *acquisition_,
+            ServiceCallbacks{[] {}, [] {}, [](const Reply&) {}, [](const HistoryRequest&, const Reply&) {}});
         control_ = std::make_unique<ControlServer>(io_, *service_, setting_.configuration->control);
         acquisition_->start();
         // Without receivers nothing is on its way.

@@ -90,6 +90,7 @@ TEST_CASE("the status document shows the state of the runs") {
                                 {"duration_s", 600},
                                 {"start_ticks", nullptr},
                                 {"stop_ticks", nullptr},
+                                {"marks", {{"count", 0}, {"latest", json::array()}}},
                                 {"waiting", false},
                                 {"waiting_for_data", false},
                                 {"capture", nullptr}});

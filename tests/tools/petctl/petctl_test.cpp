@@ -236,6 +236,28 @@ TEST_CASE("petctl: an interval in seconds", "[control]") {
                contains("expected a finite number of at least 0, found -1"));
 }
 
+TEST_CASE("petctl: mark notes its words in the run in progress", "[control]") {
+    TestServer server;
+    const std::string socket = server.socket().string();
+    const auto mark = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"--socket", socket, "mark"});
+        auto petctl = std::make_unique<Petctl>(words);
+        petctl->wait();
+        return petctl;
+    };
+    CHECK(mark({"FDG", "injected"})->output() ==
+          "run r1 marked at 2026-01-31T12:00:05.000Z, 1,000,000 ticks: FDG injected\n");
+    const auto refused = mark({"refused"});
+    CHECK(refused->wait() == 1);
+    CHECK(refused->errors() == "petctl: no run is in progress\n");
+    const auto too_long = mark({std::string(257, 'x')});
+    CHECK(too_long->wait() == 1);
+    CHECK(too_long->errors() == "petctl: text: expected 1 to 256 bytes on one line, found 257 bytes\n");
+    CHECK(mark({"two\nlines"})->errors() ==
+          "petctl: text: expected 1 to 256 bytes on one line, found control characters\n");
+    CHECK(mark({})->wait() == 64);
+}
+
 TEST_CASE("petctl: stop reports an incomplete run", "[control]") {
     TestServer server;
     json result = stop_result();

@@ -70,6 +70,16 @@ class MadeRuns(unittest.TestCase):
             content = support.listmode(self.records[begin:end].tobytes(), sizes, part=number, **description)
             (self.path / name.format(number)).write_bytes(content)
 
+    def test_marks_of_a_run_and_of_a_power_cut(self):
+        shutil.copy(self.source.path / "coincidences.plm", self.path)
+        self.assertEqual(petacq.open_run(self.path).marks, [])
+        mark = {"text": "FDG injected \u00b5", "ticks": 2**64 - 1, "utc": "2026-11-20T18:45:00.123Z"}
+        line = json.dumps(mark).encode() + b"\n"
+        for damage in (b"", line[:-2], b"[]\n", b"\xff\n", b'{"text":"x"}\n'):
+            with self.subTest(damage=damage):
+                (self.path / "marks.jsonl").write_bytes(line + damage)
+                self.assertEqual(petacq.open_run(self.path).marks, [mark])
+
     def test_ledger_over_time_of_bare_framing_and_of_a_crash(self):
         shutil.copy(self.source.path / "coincidences.plm", self.path)
         text = "from_ticks,to_ticks,datagrams.lost,frames.late\n0,18446744073709551615,,-3\n5,7,2,1\n7,1"

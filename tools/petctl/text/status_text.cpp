@@ -106,6 +106,11 @@ void add_run(Lines& lines, const json& run) {
         lines.push_back(labelled("  to", text_of(ticks) + " ticks"));
     lines.push_back(labelled("  note", text_of(at(run, {"note"}))));
     add_operator(lines, at(run, {"operator"}));
+    if (const json& latest = at(run, {"marks", "latest"}); latest.is_array() && !latest.empty()) {
+        lines.push_back(labelled("  marks", text_of(at(run, {"marks", "count"}))));
+        for (const json& mark : latest)
+            lines.push_back(labelled("", text_of(at(mark, {"utc"})) + "  " + text_of(at(mark, {"text"}))));
+    }
 }
 
 void add_rates(Lines& lines, const json& status) {

@@ -15,6 +15,7 @@
 #include "config/scanner/scanner.hpp"
 #include "config/spectra.hpp"
 #include "daemon/coverage/coverage.hpp"
+#include "daemon/marks/marks.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petlm/plot/detector_findings.hpp"
 #include "tools/petlm/plot/histograms.hpp"
@@ -53,7 +54,8 @@ struct PictureData {
     std::optional<SecondsRows> seconds_rows;
     std::string seconds_trouble;  ///< SecondsOverTime::trouble
     std::optional<DetectorFindings> detector;
-    std::uint64_t end_ticks = 0;  ///< end of the time axis, which starts with bins.times
+    std::vector<daemon::Mark> marks;  ///< what operators noted in the run
+    std::uint64_t end_ticks = 0;      ///< end of the time axis, which starts with bins.times
     daemon::Coverage coverage;
 
     /// Delayeds were searched for, or nobody knows.

@@ -84,6 +84,7 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
             std::move(seconds.rows),
             std::move(seconds.trouble),
             std::move(detector),
+            is_run ? daemon::read_marks(source.target()) : std::vector<daemon::Mark>(),
             end,
             std::move(coverage)};
 }

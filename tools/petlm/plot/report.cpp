@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
 #include "tools/petlm/plot/pictures.hpp"
 #include "tools/petlm/plot/verdict.hpp"
@@ -115,6 +116,18 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
     add("calibration (SHA-256)", data.coverage.origin.calibration_sha256);
     for (auto& row : union_lines(run))
         rows.push_back(std::move(row));
+    return rows;
+}
+
+/// When operators noted something, from the start of the time axis, and what.
+Rows mark_rows(const PictureData& data) {
+    Rows rows;
+    const double begin_s = data.seconds(data.bins.times.begin);
+    for (const daemon::Mark& mark : data.marks) {
+        std::string when = daemon::utc_text(mark.time);
+        if (mark.ticks) when += fmt::format(" ({:.1f} s)", data.seconds(*mark.ticks) - begin_s);
+        rows.emplace_back(std::move(when), text_of(mark.text));
+    }
     return rows;
 }
 
@@ -259,7 +272,7 @@ std::string report_of(const std::string& target, const json& description, const 
     page.summary += verdict(verdict_of(run, data));
     page.body += table("Run", run_rows(description, run, data), false) +
                  table("What the records cover", coverage_rows(data.coverage), false) +
-                 table("Counts", count_rows(data), true) +
+                 table("Counts", count_rows(data), true) + table("Marks", mark_rows(data), false) +
                  "</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n";
     for (const Picture& picture : pictures)
         page.body += figure(picture);

@@ -14,6 +14,7 @@
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
+#include "daemon/marks/marks.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/space/reserve.hpp"
 #include "daemon/system/progress_line.hpp"
@@ -160,7 +161,8 @@ void link_or_copy(const std::filesystem::path& file, const std::filesystem::path
 /// Writes run.json, and copies the files that describe the run.
 void describe_run(const std::filesystem::path& run, const std::filesystem::path& output,
                   const std::vector<RecoveredFile>& files, const daemon::Intervals& seconds) {
-    for (const char* name : {daemon::histograms_file, daemon::spectra_file, daemon::ledger_file}) {
+    for (const char* name :
+         {daemon::histograms_file, daemon::spectra_file, daemon::ledger_file, daemon::marks_file}) {
         if (std::filesystem::exists(run / name)) std::filesystem::copy_file(run / name, output / name);
     }
     std::string why;

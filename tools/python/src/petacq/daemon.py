@@ -108,6 +108,11 @@ class Daemon:
         on to stop the run."""
         return _object(self.call("stop", timeout_s, run=run, stop_ticks=stop_ticks), "stop")
 
+    def mark(self, text: str) -> dict[str, Any]:
+        """Notes a text of 1 to 256 bytes in the run in progress. Returns ``run``, ``utc``, ``ticks`` (None before the data of
+        the run) and ``text`` when it is on disk."""
+        return _object(self.call("mark", text=text), "mark")
+
     def runs(self, limit: int | None = None) -> list[ListedRun]:
         """The latest ``limit`` runs in the data directory, by default all, in the order of their starts."""
         if limit is not None and limit < 1:

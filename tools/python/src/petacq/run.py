@@ -225,6 +225,23 @@ class Run:
             raise RunError(f"{path}: {error}") from None
         return columns
 
+    @cached_property
+    def marks(self) -> list[dict[str, Any]]:
+        """What operators noted during the run: ``utc``, ``ticks`` (None before the data of the run) and ``text`` of each mark.
+        A last line that is cut off is left out."""
+        path = self.path / "marks.jsonl"
+        if not path.exists():
+            return []
+        marks = []
+        for line in path.read_bytes().split(b"\n"):
+            try:
+                mark = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(mark, dict) and {"utc", "text"} <= mark.keys():
+                marks.append(mark)
+        return marks
+
     def calibration(self, path: str | os.PathLike[str] | None = None) -> Calibration:
         """The calibration that the run was taken with: by default from where ``run.json`` says it was.
         Raises CalibrationError when its SHA-256 is not the one of the run, and as ``Calibration.load``."""
