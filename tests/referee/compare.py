@@ -1,0 +1,113 @@
+"""Agreement of the programs, the reference, GATE's sorter and PETsys' rules, pair by pair, and the cause of each difference."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import gate
+import petsys
+from made_set import GEOMETRY, WINDOW
+from rules import MODES, POLICIES, Rules, coincidences
+
+CHUNK = 100_000  # singles; the sorter's own choice
+
+
+@dataclass
+class Work:
+    """A scene with what was made of it."""
+
+    scene: object
+    singles: list
+    annihilations: list
+
+    def rules(self, mode, policy):
+        return Rules(WINDOW, mode, policy, GEOMETRY)
+
+    def of_numbers(self, pairs):
+        return sorted((self.singles[a], self.singles[b]) for a, b in pairs)
+
+    def trues(self, pairs):
+        return sum(self.annihilations[a] == self.annihilations[b] != 0 for a, b in pairs)
+
+
+def timed(function, *arguments):
+    begin = time.perf_counter()
+    result = function(*arguments)
+    return result, time.perf_counter() - begin
+
+
+def with_programs(work, programs):
+    """Mode, policy, pairs, of these of one annihilation, pairs that only one has, and the seconds of both, in each setting."""
+    for mode in MODES:
+        for policy in POLICIES:
+            expected, of_reference = timed(coincidences, work.singles, work.rules(mode, policy))
+            found, of_programs = programs.pairs(work.scene, mode, policy)
+            different = Counter(found)
+            different.subtract(Counter(work.of_numbers(expected)))
+            yield {
+                "mode": mode, "policy": policy, "pairs": len(expected), "trues": work.trues(expected),
+                "different": sum(map(abs, different.values())), "reference_s": of_reference, "programs_s": of_programs}
+
+
+# What the sorter does otherwise than a window mode, in the order in which the rules are replaced.
+STEPS = ("opener only", "same crystal", "overlapping windows")
+
+
+def steps_to_gate(work, mode, policy):
+    """The pairs by the reference, and after each of the steps that lead from the mode to the sorter's rules."""
+    rules = work.rules(mode, policy)
+    yield None, coincidences(work.singles, rules)
+    if mode == "single":
+        yield STEPS[0], gate.pairs_by_rules(work.singles, rules, overlapping=False, without_same_crystal=False)
+    yield STEPS[1], gate.pairs_by_rules(work.singles, rules, overlapping=False, without_same_crystal=True)
+    if mode != "every":
+        yield STEPS[2], gate.pairs_by_rules(work.singles, rules, overlapping=True, without_same_crystal=True)
+
+
+def with_gate(work, sorter, root_file):
+    """Of each mode and policy: pairs here and there, in both, what each step takes away and adds, and what stays unexplained."""
+    for mode in MODES:
+        for policy in POLICIES:
+            rules = work.rules(mode, policy)
+            found, took = timed(gate.sort, sorter, root_file, rules, mode == "every", len(work.singles))
+            found = set(found)
+            row = {"mode": mode, "policy": policy, "gate": len(found), "gate_s": took, "steps": {}}
+            before = None
+            for step, pairs in steps_to_gate(work, mode, policy):
+                pairs = set(pairs)
+                if step is None:
+                    row |= {"ours": len(pairs), "both": len(pairs & found)}
+                else:
+                    row["steps"][step] = (len(before - pairs), len(pairs - before))
+                before = pairs
+            row["unexplained"] = len(before ^ found)
+            yield row
+
+
+def at_chunk_borders(work, sorter, root_file, chunk_sizes):
+    """How many pairs of the sorter change with the size of its chunks."""
+    for multi_window in (True, False):
+        for policy in ("TakeAllGoods", "RemoveMultiples"):
+            rules = work.rules("every", policy)
+            whole = set(gate.sort(sorter, root_file, rules, multi_window, len(work.singles)))
+            for size in chunk_sizes:
+                found = gate.sort(sorter, root_file, rules, multi_window, size)
+                yield {
+                    "multi_window": multi_window, "policy": policy, "size": size, "chunks": -(-len(work.singles) // size),
+                    "missing": len(whole - set(found)), "added": len(set(found) - whole), "twice": len(found) - len(set(found))}
+
+
+def with_petsys(work):
+    """PETsys' pairs against each window mode, under the policy that takes the most pairs and the one that takes the fewest."""
+    found = set(petsys.pairs(work.singles, WINDOW, GEOMETRY.good))
+    for mode in MODES:
+        for policy in ("TakeAllGoods", "RemoveMultiples"):
+            ours = set(coincidences(work.singles, work.rules(mode, policy)))
+            # Without the end of windows: does an earlier window divide the pair, or does the policy refuse it?
+            if mode == "every":
+                divided = set()
+            else:
+                divided = found - set(coincidences(work.singles, work.rules(mode, "TakeAllGoods")))
+            yield {
+                "mode": mode, "policy": policy, "ours": len(ours), "petsys": len(found), "both": len(ours & found),
+                "divided": len((found - ours) & divided), "policy_refuses": len((found - ours) - divided), "only_ours": len(ours - found)}
