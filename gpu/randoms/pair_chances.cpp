@@ -396,10 +396,14 @@ class ChanceFinder {
         if (!rules_.one_window_each()) return 1;
         return kind == later_single ? contents_.in_windows * parted_ : 1 - contents_.in_windows;
     }
+    struct Opened {
+        PairChances::ByKinds of{};
+        PairChances::ByKinds abs_dt{};  ///< as in PairChances; only where windows do not overlap
+    };
     /// That a window with its opener in cell a takes the pair with a single in cell b. [kind of the
     /// opener][kind of its partner]: it holds the partner of an earlier opener, and not that of a later one.
-    [[nodiscard]] PairChances::ByKinds opened(std::uint32_t a, std::uint32_t b) const {
-        PairChances::ByKinds chances{};
+    [[nodiscard]] Opened opened(std::uint32_t a, std::uint32_t b) const {
+        Opened chances;
         const std::span<const Node> nodes = nodes_of(rules_.policy);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             const double t = nodes[i].t;
@@ -410,23 +414,32 @@ class ChanceFinder {
                     weight * opens(opener) * (partner != 0 ? factor_of_partners(own_good_[a], t) : 1);
                 const double lone = own * openers_[a][i][partner];
                 const double whole = own * factor(good_partner_[at(a, b)], t) * openers_[a][i][partner + 1];
-                const double paired = (1 - parted_) * whole + parted_ * lone;
-                chances[opener][lone_single] += lone;
-                chances[opener][earlier_single] += paired;
-                // Where an opener lies in no other window, a later single follows its partner in there.
-                chances[opener][later_single] += rules_.one_window_each() ? (1 - parted_) * whole : paired;
+                const double with = (1 - parted_) * whole;
+                const double without = parted_ * lone;
+                chances.of[opener][lone_single] += lone;
+                chances.of[opener][earlier_single] += with + without;
+                // Where the opener lies in no other window, neither does the partner of a later single before
+                // it.
+                chances.of[opener][later_single] += rules_.one_window_each() ? with : with + without;
+                const auto apart = [&](const PartOfWindow& part) { return from_opener(lone_single, part); };
+                chances.abs_dt[opener][lone_single] += lone * end_ / 2;
+                chances.abs_dt[opener][earlier_single] +=
+                    with * apart(this->whole(earlier_single)) + without * apart(parted_earlier());
+                chances.abs_dt[opener][later_single] += with * apart(this->whole(later_single));
             }
         }
         return chances;
     }
     [[nodiscard]] PairChances of_openers(std::uint32_t a, std::uint32_t b) const {
+        const Opened first = opened(a, b);
+        const Opened second = opened(b, a);
         PairChances chances;
-        chances.first = opened(a, b);
-        const PairChances::ByKinds second = opened(b, a);
+        chances.first = first.of;
         for (std::size_t x = 0; x < single_kinds; ++x) {
             for (std::size_t y = 0; y < single_kinds; ++y) {
-                chances.of[x][y] = chances.first[x][y] + second[y][x];
-                chances.abs_dt[x][y] = chances.of[x][y] * (end_ / 2);
+                chances.of[x][y] = first.of[x][y] + second.of[y][x];
+                chances.abs_dt[x][y] = rules_.one_window_each() ? first.abs_dt[x][y] + second.abs_dt[y][x]
+                                                                : chances.of[x][y] * (end_ / 2);
             }
         }
         const std::span<const Node> nodes = nodes_of(rules_.policy);

@@ -76,13 +76,15 @@ def referee(works, sums, programs, directory):
                 result["gate"].append({"set": work.scene.name, **row})
             sizes = [size for size in (1000, 10_000, compare.CHUNK) if size < len(work.singles)]
             result["chunks"] += [{"set": work.scene.name, **row} for row in compare.at_chunk_borders(work, sorter, path, sizes)]
-    good &= all(row["only_ours"] == 0 and (row["mode"], row["policy"]) != ("every", "TakeAllGoods") or row["ours"] == row["both"] == row["petsys"]
-                for row in result["petsys"])
+    for row in result["petsys"]:
+        good &= row["only_ours"] == 0
+        if (row["mode"], row["policy"]) == ("every", "TakeAllGoods"):
+            good &= row["both"] == row["petsys"]
     return result, good
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="tools/referee", usage=__doc__, add_help=False)
+    parser = argparse.ArgumentParser(prog="tools/referee", add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--bin")
     parser.add_argument("--small", action="store_true")

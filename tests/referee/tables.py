@@ -54,7 +54,7 @@ def of_petsys(result):
 
 
 def speeds(result):
-    """Of the largest set, in millions of singles per second."""
+    """Of the largest set, in millions of singles per second of CPU time."""
     largest = max(result["sets"], key=lambda one: one["singles"])
     rows = []
     for row in result["programs"]:
@@ -86,7 +86,9 @@ def text_of(result):
             "### GATE 10's chunks", of_chunks(result)]
     parts += [
         "### PETsys", of_petsys(result),
-        "### Speeds", "In millions of singles per second, of the largest set; `petlm resort` with its start, reading and writing.", speeds(result)]
+        "### Speeds",
+        "In millions of singles per second of CPU time (all threads), of the largest set; `petlm resort` with its start, reading and writing.",
+        speeds(result)]
     return "\n\n".join(parts)
 
 
