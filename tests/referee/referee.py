@@ -1,6 +1,6 @@
 """Compares the coincidences of petacqd with a slow reference, GATE's offline sorter and PETsys' rules, on a published set.
 
-    tools/referee [--bin DIR] [--small] [--write] [--keep DIR]
+    tools/referee [--bin DIR] [--small] [--write] [--keep DIR] [--jobs N]
     tools/referee --set DIR
 
 Prints the tables of docs/explanation/coincidence-rules.md, of one run.
@@ -9,6 +9,7 @@ Prints the tables of docs/explanation/coincidence-rules.md, of one run.
 --small     only the small set, in a second
 --write     also writes the tables into the page, and the sums of the set into tests/referee/sha256.json
 --keep DIR  keeps captures, singles and results there
+--jobs N    processes at once; default: the number of cores
 --set DIR   only writes the set there: captures, singles with the truth, scanner, calibration, configuration
 
 Exit status: 0 if all programs agree with the reference and every difference to the others has its cause, 1 if not, 64 for a wrong
@@ -16,6 +17,7 @@ command line. Without the package opengate, GATE's sorter is left out.
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -27,7 +29,7 @@ import gate
 import made_set
 import tables
 from programs import Programs
-from rules import Single
+from rules import MODES, Single
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PAGE = os.path.join(ROOT, "docs", "explanation", "coincidence-rules.md")
@@ -48,7 +50,16 @@ def machine():
     return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
 
 
-def referee(works, sums, programs, directory):
+def with_gate(work, sorter, path, jobs):
+    gate.write_singles(path, work.singles, made_set.GEOMETRY)
+    rows = compare.in_processes(lambda *setting: compare.with_gate(work, sorter, path, *setting), compare.SETTINGS, jobs)
+    sizes = [size for size in compare.CHUNKS if size < len(work.singles)]
+    borders = list(itertools.product((True, False), compare.EXTREMES, sizes))
+    chunks = compare.in_processes(lambda *setting: compare.at_chunk_borders(work, sorter, path, *setting), borders, jobs)
+    return [[{"set": work.scene.name, **row} for row in of] for of in (rows, chunks)]
+
+
+def referee(works, sums, programs, directory, jobs):
     """All tables, and whether everything agrees or has a cause."""
     result = {
         "machine": machine(), "python": platform.python_version(), "program": programs.version(), "sums": sums, "sets": [],
@@ -63,19 +74,18 @@ def referee(works, sums, programs, directory):
         same = [Single(*single) for single in singles] == work.singles
         good &= same
         result["sets"].append({"name": work.scene.name, "seed": work.scene.seed, "singles": len(work.singles), "same": same})
-        for row in compare.with_programs(work, programs):
-            good &= row["different"] == 0
-            result["programs"].append({"set": work.scene.name, **row})
-        result["petsys"] += [{"set": work.scene.name, **row} for row in compare.with_petsys(work)]
+        rows = compare.in_processes(lambda *setting, work=work: compare.with_programs(work, programs, *setting), compare.SETTINGS, jobs)
+        result["programs"] += [{"set": work.scene.name, **row} for row in rows]
+        extremes = list(itertools.product(MODES, compare.EXTREMES))
+        rows = compare.in_processes(lambda *setting, work=work: compare.with_petsys(work, *setting), extremes, jobs)
+        result["petsys"] += [{"set": work.scene.name, **row} for row in rows]
         # The sorter does not say how it orders equal times.
         if result["opengate"] and work.scene.step == 1:
-            path = os.path.join(directory, f"{work.scene.name}.root")
-            gate.write_singles(path, work.singles, made_set.GEOMETRY)
-            for row in compare.with_gate(work, sorter, path):
-                good &= row["unexplained"] == 0
-                result["gate"].append({"set": work.scene.name, **row})
-            sizes = [size for size in (1000, 10_000, compare.CHUNK) if size < len(work.singles)]
-            result["chunks"] += [{"set": work.scene.name, **row} for row in compare.at_chunk_borders(work, sorter, path, sizes)]
+            gates, chunks = with_gate(work, sorter, os.path.join(directory, f"{work.scene.name}.root"), jobs)
+            result["gate"] += gates
+            result["chunks"] += chunks
+    good &= all(row["different"] == 0 for row in result["programs"])
+    good &= all(row["unexplained"] == 0 for row in result["gate"])
     for row in result["petsys"]:
         good &= row["only_ours"] == 0
         if (row["mode"], row["policy"]) == ("every", "TakeAllGoods"):
@@ -87,6 +97,7 @@ def main():
     parser = argparse.ArgumentParser(prog="tools/referee", add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--bin")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--keep")
@@ -112,7 +123,7 @@ def main():
         directory = options.keep or temporary
         os.makedirs(directory, exist_ok=True)
         works, sums = write_set(directory, scenes)
-        result, good = referee(works, sums, Programs(options.bin, directory), directory)
+        result, good = referee(works, sums, Programs(options.bin, directory), directory, options.jobs)
     text = tables.text_of(result)
     print(text)
     if options.write:

@@ -79,7 +79,8 @@ class SmallSet(unittest.TestCase):
     def test_captures_hold_the_singles(self):
         for work in self.works:
             self.assertEqual(self.programs.singles(work.scene), work.singles)
-            for row in compare.with_programs(work, self.programs):
+            for setting in compare.SETTINGS:
+                row = compare.with_programs(work, self.programs, *setting)
                 self.assertGreater(row["pairs"], 100, row)
                 self.assertEqual(row["different"], 0, row)
 
@@ -87,7 +88,10 @@ class SmallSet(unittest.TestCase):
         work = self.works[0]
         pairs = petsys.pairs(work.singles, made_set.WINDOW, made_set.GEOMETRY.good)
         self.assertEqual(pairs, coincidences(work.singles, work.rules("every", "TakeAllGoods")))
-        self.assertEqual({row["mode"] for row in compare.with_petsys(work) if row["only_ours"] == 0}, set(MODES))
+        for mode in MODES:
+            row = compare.with_petsys(work, mode, "RemoveMultiples")
+            self.assertEqual((row["only_ours"], row["both"]), (0, row["ours"]), row)
+            self.assertEqual(row["petsys"], row["both"] + row["divided"] + row["policy_refuses"], row)
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def text_of(result):
     parts += [
         "### PETsys", of_petsys(result),
         "### Speeds",
-        "In millions of singles per second of CPU time (all threads), of the largest set; `petlm resort` with its start, reading and writing.",
+        "In millions of singles per second of CPU time (all threads), of the largest set; `petlm resort` with start, reading, writing.",
         speeds(result)]
     return "\n\n".join(parts)
 
