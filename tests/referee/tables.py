@@ -49,7 +49,7 @@ def of_chunks(result):
 def of_petsys(result):
     rows = [(f"`{row['set']}`", f"`{row['mode']}`", f"`{row['policy']}`", count(row["ours"]), count(row["petsys"]), count(row["both"]),
              count(row["divided"]), count(row["policy_refuses"]), count(row["only_ours"])) for row in result["petsys"]]
-    return table(("set", "window mode", "policy", "pairs here", "of PETsys", "in both", "not in one window here", "refused by the policy",
+    return table(("set", "window mode", "policy", "pairs here", "of PETsys", "in both", "no candidate here", "refused by the policy",
                   "only here"), rows)
 
 
