@@ -113,7 +113,8 @@ void check_family(Family family) {
             Case base = make_case(family, seed);
             std::uint64_t plan_seed = seed * 100;
             if (!passes_without_search(backend, base, plan_seed)) return;
-            for (int mode = 0; mode < 3; ++mode) {
+            // single_opener shares its windows with single, and its pairs with every: fewer seeds will do.
+            for (int mode = 0; mode < (seed % 4 == 0 ? 3 : 2); ++mode) {
                 for (int policy = 0; policy < 6; ++policy) {
                     // Each seed with delayeds for half of the rules, and the next seed for the others.
                     const bool with_delay = (seed + static_cast<std::uint64_t>(mode + policy)) % 2 == 0;

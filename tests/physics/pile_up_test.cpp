@@ -63,7 +63,7 @@ double all_true_pairs(const TrueSingles& truth, const gpu::CoincidenceRules& rul
 
 /// Each policy and mode within `margin` and three standard deviations.
 void compare_all(const TrueSingles& truth, double margin) {
-    for (const WindowMode mode : {WindowMode::single, WindowMode::every, WindowMode::single_opener}) {
+    for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
         for (const MultiplesPolicy policy :
              {MultiplesPolicy::remove_multiples, MultiplesPolicy::take_all_goods,
               MultiplesPolicy::take_winner_of_goods, MultiplesPolicy::take_if_only_one_good,

@@ -256,8 +256,7 @@ std::string summary(const TrueSingles& truth, const gpu::CoincidenceRules& rules
 
 template <class Check>
 void for_each_policy(gpu::CoincidenceRules rules, const Check& check) {
-    for (const gpu::WindowMode mode :
-         {gpu::WindowMode::single, gpu::WindowMode::every, gpu::WindowMode::single_opener}) {
+    for (const gpu::WindowMode mode : {gpu::WindowMode::single, gpu::WindowMode::every}) {
         for (const gpu::MultiplesPolicy policy : policies) {
             rules.mode = mode;
             rules.policy = policy;
