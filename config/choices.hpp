@@ -13,7 +13,8 @@ enum class Framing : std::uint8_t { sequenced, bare };
 
 enum class Backend : std::uint8_t { automatic, cuda, cpu };
 
-enum class WindowMode : std::uint8_t { single, every };
+/// Which singles open windows, and which of them pair; gpu/rules/coincidence_rules.hpp says what each does.
+enum class WindowMode : std::uint8_t { single, every, single_opener };
 
 /// The treatment of groups of more than two singles; named as in GATE 10.
 enum class MultiplesPolicy : std::uint8_t {
@@ -55,7 +56,7 @@ inline constexpr Words<2> words<Framing>{"framing", {"sequenced", "bare"}};
 template <>
 inline constexpr Words<3> words<Backend>{"back-end", {"auto", "cuda", "cpu"}};
 template <>
-inline constexpr Words<2> words<WindowMode>{"window mode", {"single", "every"}};
+inline constexpr Words<3> words<WindowMode>{"window mode", {"single", "every", "single_opener"}};
 template <>
 inline constexpr Words<6> words<MultiplesPolicy>{
     "multiples policy",

@@ -85,7 +85,7 @@ void CoincidenceFinder::scan_groups(const Rule& rule, std::span<const Single> si
             std::vector<bool>& used = share.used;
             used.assign(size, false);
             resolve_multiple(
-                static_cast<std::uint32_t>(size), false, rules_.policy, rule,
+                static_cast<std::uint32_t>(size), rules_.opener_only(), rules_.policy, rule,
                 [&](std::uint32_t k) -> const Single& { return singles[i + k]; },
                 [&](std::uint32_t a, std::uint32_t b) {
                     used[a] = true;
@@ -174,7 +174,7 @@ template <class Rule>
 void CoincidenceFinder::scan(const Rule& rule, std::span<const Single> singles, Search::Share& share,
                              ThreadSums& sums) const {
     const bool sampled = samples_energies(rules_.policy);
-    if (rules_.mode == WindowMode::single) {
+    if (rules_.one_window_each()) {
         sampled ? scan_groups<true>(rule, singles, share, sums)
                 : scan_groups<false>(rule, singles, share, sums);
     } else {
@@ -194,7 +194,7 @@ void CoincidenceFinder::divide(Search& search, std::size_t first_anchor,
     // wider than the window. A share without such a gap is scanned with the share before. In the other mode,
     // shares have no time in common, so that the records of one come before those of the next. Without a
     // search they may be divided anywhere.
-    const std::uint64_t gap = rules_.mode == WindowMode::single ? rules_.window : 0;
+    const std::uint64_t gap = rules_.one_window_each() ? rules_.window : 0;
     std::size_t to = end;
     for (std::size_t i = search.count; i-- > 0;) {
         Search::Share& share = search.shares[i];

@@ -122,7 +122,7 @@ class HostPipeline final : public Pipeline {
         // contributes half a pair under the winner policies, and as many as it has partners under
         // TakeAllGoods. Pairs are held in the shares of the search, in the result and by the caller.
         const CoincidenceRules& rules = options_.rules;
-        const bool many = !takes_one_pair(rules.policy) || rules.mode == WindowMode::every;
+        const bool many = !takes_one_pair(rules.policy) || !rules.one_window_each();
         const std::uint64_t records = many ? rules.max_multiplicity / 2 : 1;
         const std::uint64_t slices = std::uint64_t{options_.max_slice_frames} * depth();
         const std::uint64_t singles = (slices + options_.max_pending_singles) * 3 * 3 / 2;

@@ -64,7 +64,7 @@ void CoincidenceFinder::scan_shifted(const Rule& rule, std::span<const Single> s
     if (share.from >= share.to) return;
     const std::uint64_t tau = rules_.window;
     const std::uint64_t delay = *rules_.delay;
-    const bool every = rules_.mode == WindowMode::every;
+    const bool every = !rules_.one_window_each();
     const std::size_t n = singles.size();
     Openers openers(singles, tau);
     SingleCounts c;
@@ -113,7 +113,7 @@ void CoincidenceFinder::scan_shifted(const Rule& rule, std::span<const Single> s
                                            &singles[first],
                                            static_cast<std::uint32_t>(window_size),
                                            delay,
-                                           every,
+                                           rules_.opener_only(),
                                            rule};
             group.resolve(rules_.policy,
                           [&](const ShiftedMember& a, const ShiftedMember& b) { take(a.single, b.single); });

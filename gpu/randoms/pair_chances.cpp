@@ -86,6 +86,8 @@ class ChanceFinder {
           other_(other_pair(rules.policy)),
           contents_(contents),
           cells_(cells.count()),
+          opener_only_(rules.opener_only() &&
+                       (!rules.one_window_each() || rules.policy != MultiplesPolicy::remove_multiples)),
           most_(std::min(rules.max_multiplicity, max_singles)),
           parted_(contents.abs_dt / window_width(rules)),
           end_(2.0 * rules.window * (rules.window + 1.0) / (2.0 * rules.window + 1)),
@@ -93,7 +95,7 @@ class ChanceFinder {
         const double paired = 1 - contents.lone;
         const double load = contents.load * (kind == Kind::delayed ? 2 : 1);
         // In mode "every" a window may hold the second single without the first.
-        const double second = rules.mode == WindowMode::every ? parted_ : 0;
+        const double second = rules.one_window_each() ? 0 : parted_;
         both_ = load * paired * (1 - parted_);
         one_ = load * (1 - paired * (1 - parted_ - second));
         empty_ = std::exp(-(one_ + both_));
@@ -105,7 +107,7 @@ class ChanceFinder {
             good_ = contents.good_parts;
             find_good_partners();
         }
-        if (rules.mode == WindowMode::single && asks_for_good(rules.policy)) {
+        if (!opener_only_ && asks_for_good(rules.policy)) {
             const WindowCorrelations blocks(cells, contents);
             for (std::uint32_t cell = 0; cell < cells_; ++cell) {
                 for (std::uint32_t other = 0; other < cells_; ++other)
@@ -118,7 +120,7 @@ class ChanceFinder {
                 correlations_.push_back(blocks.find([&](double p) { return factor(p, t); }));
             }
         }
-        if (rules.mode == WindowMode::every) {
+        if (opener_only_) {
             for (std::uint32_t a = 0; a < cells_; ++a)
                 openers_.push_back(windows_of_opener(a));
         }
@@ -126,7 +128,7 @@ class ChanceFinder {
 
     [[nodiscard]] bool can_be_good(std::uint32_t a, std::uint32_t b) const { return good_[at(a, b)] > 0; }
     [[nodiscard]] PairChances of(std::uint32_t a, std::uint32_t b) const {
-        return rules_.mode == WindowMode::single ? of_groups(a, b) : of_openers(a, b);
+        return opener_only_ ? of_openers(a, b) : of_groups(a, b);
     }
 
   private:
@@ -371,7 +373,7 @@ class ChanceFinder {
     }
 
     /// [node of the policy][members besides the opener and its partner]: how many windows of an opener in
-    /// cell a let the pair be taken, whatever other annihilations add. Mode "every".
+    /// cell a let the pair be taken, whatever other annihilations add. Where pairs contain the opener.
     using WindowsOfOpener = std::vector<std::array<double, 3>>;
     [[nodiscard]] WindowsOfOpener windows_of_opener(std::uint32_t a) const {
         WindowsOfOpener windows;
@@ -388,40 +390,62 @@ class ChanceFinder {
         }
         return windows;
     }
+    /// The part of the singles of a kind that open a window. In mode "single_opener" a later single opens one
+    /// only if the end of another window parts it from its partner.
+    [[nodiscard]] double opens(std::size_t kind) const {
+        if (!rules_.one_window_each()) return 1;
+        return kind == later_single ? contents_.in_windows * parted_ : 1 - contents_.in_windows;
+    }
+    struct Opened {
+        PairChances::ByKinds of{};
+        PairChances::ByKinds abs_dt{};  ///< as in PairChances; only where windows do not overlap
+    };
     /// That a window with its opener in cell a takes the pair with a single in cell b. [kind of the
     /// opener][kind of its partner]: it holds the partner of an earlier opener, and not that of a later one.
-    [[nodiscard]] PairChances::ByKinds opened(std::uint32_t a, std::uint32_t b) const {
-        PairChances::ByKinds chances{};
+    [[nodiscard]] Opened opened(std::uint32_t a, std::uint32_t b) const {
+        Opened chances;
         const std::span<const Node> nodes = nodes_of(rules_.policy);
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             const double t = nodes[i].t;
             const double weight = nodes[i].weight * window_width(rules_);
             for (const std::size_t opener : {lone_single, earlier_single, later_single}) {
                 const unsigned partner = opener == earlier_single ? 1 : 0;
-                const double own = weight * (partner != 0 ? factor_of_partners(own_good_[a], t) : 1);
+                const double own =
+                    weight * opens(opener) * (partner != 0 ? factor_of_partners(own_good_[a], t) : 1);
                 const double lone = own * openers_[a][i][partner];
                 const double whole = own * factor(good_partner_[at(a, b)], t) * openers_[a][i][partner + 1];
-                const double paired = (1 - parted_) * whole + parted_ * lone;
-                chances[opener][lone_single] += lone;
-                chances[opener][earlier_single] += paired;
-                chances[opener][later_single] += paired;
+                const double with = (1 - parted_) * whole;
+                const double without = parted_ * lone;
+                chances.of[opener][lone_single] += lone;
+                chances.of[opener][earlier_single] += with + without;
+                // Where the opener lies in no other window, neither does the partner of a later single before
+                // it.
+                chances.of[opener][later_single] += rules_.one_window_each() ? with : with + without;
+                const auto apart = [&](const PartOfWindow& part) { return from_opener(lone_single, part); };
+                chances.abs_dt[opener][lone_single] += lone * end_ / 2;
+                chances.abs_dt[opener][earlier_single] +=
+                    with * apart(this->whole(earlier_single)) + without * apart(parted_earlier());
+                chances.abs_dt[opener][later_single] += with * apart(this->whole(later_single));
             }
         }
         return chances;
     }
     [[nodiscard]] PairChances of_openers(std::uint32_t a, std::uint32_t b) const {
+        const Opened first = opened(a, b);
+        const Opened second = opened(b, a);
         PairChances chances;
-        chances.first = opened(a, b);
-        const PairChances::ByKinds second = opened(b, a);
+        chances.first = first.of;
         for (std::size_t x = 0; x < single_kinds; ++x) {
             for (std::size_t y = 0; y < single_kinds; ++y) {
-                chances.of[x][y] = chances.first[x][y] + second[y][x];
-                chances.abs_dt[x][y] = chances.of[x][y] * (end_ / 2);
+                chances.of[x][y] = first.of[x][y] + second.of[y][x];
+                chances.abs_dt[x][y] = rules_.one_window_each() ? first.abs_dt[x][y] + second.abs_dt[y][x]
+                                                                : chances.of[x][y] * (end_ / 2);
             }
         }
         const std::span<const Node> nodes = nodes_of(rules_.policy);
         for (std::size_t i = 0; i < nodes.size(); ++i)
-            chances.partners += nodes[i].weight * (openers_[a][i][0] + openers_[b][i][0]) / 2;
+            chances.partners +=
+                nodes[i].weight * opens(earlier_single) * (openers_[a][i][0] + openers_[b][i][0]) / 2;
         return chances;
     }
 
@@ -429,6 +453,9 @@ class ChanceFinder {
     const OtherPair other_;
     const WindowContents& contents_;
     const std::uint32_t cells_;
+    /// Candidates are the pairs with the opener. Under RemoveMultiples, windows that are the same in both
+    /// modes give the same pairs.
+    const bool opener_only_;
     const std::uint32_t most_;
     const double parted_;  ///< s
     const double end_;     ///< twice the mean time from the opener to a single that comes anywhere
@@ -444,8 +471,8 @@ class ChanceFinder {
     /// [a * cells + b] polynomials of the pairs of the partner of a single in a, with that single and with
     /// one in b.
     std::vector<std::array<double, 3>> own_partner_;
-    std::vector<WindowsOfOpener> openers_;  ///< [a]; mode "every"
-    // Only for policies that ask, in mode "single".
+    std::vector<WindowsOfOpener> openers_;  ///< [a]; where pairs contain the opener
+    // Only for policies that ask, where all singles of a window may pair.
     std::vector<std::size_t> block_pairs_;                   ///< [a * cells + b] in the correlations
     std::vector<WindowCorrelations::Factors> correlations_;  ///< [node of the policy], or one for all
 };

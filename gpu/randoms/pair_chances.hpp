@@ -29,7 +29,7 @@ struct WindowContents {
     double lone = 1;        ///< part of the annihilations that leave one single
     double good = 1;        ///< part of the pairs of singles of different annihilations that are good
     double abs_dt = 0;      ///< ticks; mean time between the two singles of an annihilation
-    double in_windows = 0;  ///< mode "single": part of the time that lies in windows
+    double in_windows = 0;  ///< part of the time that lies in windows; 0 in mode "every"
     /// How often the pair of two partners has the largest energy sum, for each time that another pair has it;
     /// under take_winner_if_is_good, where partners win whether they are good or not.
     double partner_weight = 1;

@@ -420,9 +420,9 @@ void RandomsEstimator::spread_partners(WindowContents& contents, const TruePairs
 }
 
 /// Where two partners share a window with a third single, the partners win if the third has the least energy.
-/// In mode "every", if a partner opened the window, the third must only have less energy than the other
-/// partner. Singles alone in their windows tell the energies of such thirds. Pairs alone in theirs tell those
-/// of partners, once the randoms among them are taken away.
+/// Where pairs contain the opener, if a partner opened the window, the third must only have less energy than
+/// the other partner. Singles alone in their windows tell the energies of such thirds. Pairs alone in theirs
+/// tell those of partners, once the randoms among them are taken away.
 double RandomsEstimator::find_partner_weight(const IntervalSums& sums, const WindowContents& contents) const {
     const auto counts = [&](EnergyOf whose, std::uint32_t bin) {
         return static_cast<double>(sums.energies[whose * sampled_energy_bins + bin]);
@@ -446,7 +446,7 @@ double RandomsEstimator::find_partner_weight(const IntervalSums& sums, const Win
             randoms += chances.of[x][y] * sum_of(by_pair_.rates.of[x]) * sum_of(by_pair_.rates.of[y]);
     }
     randoms *= by_pair_.ticks / 2 / windows_per_sample;
-    const bool single = rules_.mode == WindowMode::single;
+    const bool single = !rules_.opener_only();
     const double even = single ? 1.0 / 3 : 1.0 / 2;  // of exchangeable energies, as those of randoms
     const double won = (single ? above_least : (above_least + above_greatest) / 2) / alone - even * randoms;
     const double partners = pairs - randoms;
@@ -473,7 +473,7 @@ void RandomsEstimator::find_contents(WindowContents& contents) const {
 
 void RandomsEstimator::find_rates(const IntervalSums& sums, const WindowContents& contents,
                                   const std::vector<double>& later) {
-    const bool single = rules_.mode == WindowMode::single;
+    const bool single = rules_.one_window_each();
     const double parted = contents.abs_dt / window_width(rules_);
     const double alone = std::exp(contents.load * (single ? 1 : 1 + (1 - contents.lone) * parted));
     const double free = 1 - contents.in_windows;
@@ -517,9 +517,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
     refused_fit_ = {};
     // What the prompts say of the true pairs needs the randoms among them, and these which singles come
     // first, how far the two of a pair are apart, and with zones which partners make good pairs.
-    const unsigned min_passes = pairs_.cells().partners_refused     ? 4
-                                : rules_.mode == WindowMode::single ? 2
-                                                                    : 3;
+    const unsigned min_passes = pairs_.cells().partners_refused ? 4 : rules_.one_window_each() ? 2 : 3;
     const bool asks = asks_for_good(rules_.policy);
     FixedPoint abs_dt;
     bool settled = false;
@@ -533,8 +531,7 @@ void RandomsEstimator::estimate(const IntervalSums& sums, std::uint64_t ticks, E
         }
         const double parted = (1 - contents.lone) * contents.abs_dt / window_width(rules_);
         contents.load = window_load(rules_, sums.counts, ticks, parted);
-        if (rules_.mode == WindowMode::single)
-            contents.in_windows = part_in_windows(rules_, sums.counts, ticks);
+        if (rules_.one_window_each()) contents.in_windows = part_in_windows(rules_, sums.counts, ticks);
         find_rates(sums, contents, again ? find_later(sums, randoms, refused) : std::vector<double>{});
         pairs_.use(by_pair_.rates);
         find_contents(contents);

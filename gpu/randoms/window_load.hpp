@@ -2,10 +2,10 @@
 //
 // A window holds the singles from its opener up to tau ticks later: whole ticks cut both times, so two
 // singles share it if they are less than w = tau + 1/2 ticks apart, on average. Let L be the annihilations
-// with at least one single, per tick, and G the groups. In window mode "single" a group begins with an
-// annihilation that falls in no window, and a part G w of the time lies in windows: L = G / (1 - G w). In
-// mode "every" each single opens a window. One of each annihilation has no other of it in its window, and is
-// unpaired if no other annihilation falls into it: U = L e^-Lw.
+// with at least one single, per tick, and G the groups. In window modes "single" and "single_opener" a group
+// begins with an annihilation that falls in no window, and a part G w of the time lies in windows: L = G / (1
+// - G w). In mode "every" each single opens a window. One of each annihilation has no other of it in its
+// window, and is unpaired if no other annihilation falls into it: U = L e^-Lw.
 //
 // Let q be the annihilations whose two singles an edge of a window parts, per annihilation in a window. In
 // mode "single" the second single then opens a window: L = G / (1 - G w (1 - q)). In mode "every" a window
@@ -33,8 +33,8 @@ inline bool tells_rates(const CoincidenceRules& rules, std::uint64_t ticks) {
     return static_cast<double>(ticks) >= 100 * window_width(rules);
 }
 
-/// G w, the part of the time that lies in windows in mode "single". `counts` are those of `ticks` of detector
-/// time.
+/// G w, the part of the time that lies in windows, unless each single opens one. `counts` are those of
+/// `ticks` of detector time.
 inline double part_in_windows(const CoincidenceRules& rules, const SingleCounts& counts,
                               std::uint64_t ticks) {
     if (!tells_rates(rules, ticks)) return 0;
@@ -47,7 +47,7 @@ inline double part_in_windows(const CoincidenceRules& rules, const SingleCounts&
 inline double window_load(const CoincidenceRules& rules, const SingleCounts& counts, std::uint64_t ticks,
                           double parted = 0) {
     if (!tells_rates(rules, ticks)) return 0;
-    if (rules.mode == WindowMode::single) {
+    if (rules.one_window_each()) {
         const double part = part_in_windows(rules, counts, ticks);
         return part / (1 - part * (1 - parted));
     }

@@ -18,6 +18,9 @@ struct CoincidenceRules {
     /// false: no coincidences are looked for. Singles are only put in order; the other rules mean nothing.
     bool search = true;
     std::uint32_t window = 0;  ///< tau, ticks, inclusive
+    /// single: a single opens a window if it lies in none, and all singles of a window may pair.
+    /// single_opener: the same windows, but only the single that opens one pairs with others in it.
+    /// every: each single opens a window, and pairs with others in it.
     WindowMode mode = WindowMode::single;
     MultiplesPolicy policy = MultiplesPolicy::remove_multiples;
     std::uint32_t max_multiplicity = 64;      ///< larger groups are dropped
@@ -27,13 +30,17 @@ struct CoincidenceRules {
     /// shifted_group: each prompt group is shifted by the delay as a whole. Where its opener then falls
     /// inside a prompt window, it is skipped. Otherwise it opens a window there; the policy is applied to the
     /// group and the singles of that window, and the pairs that join the two are the delayeds. In window mode
-    /// "every" each single's window is a group, none is skipped, and pairs contain the opener.
+    /// "every" each single's window is a group, and none is skipped.
     /// delayed_window: every single opens the window [time + D, time + D + tau], and the policy is applied to
     /// it and the singles there.
     DelayedRule delayeds = DelayedRule::shifted_group;
 
     std::optional<GammaRules> gammas;  ///< absent: every single is one of a pair, and there are no triples
 
+    /// Whether each single belongs to one window.
+    [[nodiscard]] bool one_window_each() const { return mode != WindowMode::every; }
+    /// Whether all pairs of a window contain its opener.
+    [[nodiscard]] bool opener_only() const { return mode != WindowMode::single; }
     /// How far past a single its windows and the gammas of its pairs reach, in ticks: it is decided when the
     /// watermark lies beyond.
     [[nodiscard]] std::uint64_t reach() const {

@@ -34,7 +34,7 @@ FOLLOWED = (("sparse", 2, 3), ("dense", 7, 4), ("adversarial", 3, 3), ("adversar
     ("adversarial", 3, 2),)  # kind of times, hosts, ranks
 POLICIES = ("RemoveMultiples", "TakeAllGoods", "TakeWinnerOfGoods", "TakeIfOnlyOneGood", "TakeWinnerIfIsGood",
             "TakeWinnerIfAllAreGoods")
-SETTINGS = list(itertools.product(POLICIES, ("single", "every"), (None, "shifted_group", "delayed_window")))
+SETTINGS = list(itertools.product(POLICIES, ("single", "every", "single_opener"), (None, "shifted_group", "delayed_window")))
 ALL = "all"
 NAMES = [f"host{number}" for number in range(max(HOSTS))]
 PORT = 9600
@@ -48,7 +48,7 @@ def comparisons():
     places = list(itertools.product(HOSTS, RANKS))
     made = []
     for k, kind in enumerate(KINDS):
-        for i, settings in list(enumerate(SETTINGS))[::1 if LONG else 20]:
+        for i, settings in list(enumerate(SETTINGS))[::1 if LONG else 31]:
             # Another start in each round and for each kind, so that no setting stays with some places.
             made.append((*places[(i + i // len(places) + 5 * k) % len(places)], kind, settings))
     return made

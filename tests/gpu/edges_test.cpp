@@ -57,16 +57,16 @@ Plan plan_of(const Case& c, const std::vector<ByHand>& slices) {
     return plan;
 }
 
-// Both modes, without delayeds and with both rules for them, 1 and 3 threads. Returns the prompts of mode
+// All modes, without delayeds and with both rules for them, 1 and 3 threads. Returns the prompts of mode
 // "single".
 void check(const std::vector<ByHand>& slices, std::size_t prompts) {
     for (const Backend& backend : backends()) {
-        for (int variant = 0; variant < 12; ++variant) {
+        for (int variant = 0; variant < 18; ++variant) {
             Case c = plain_case();
-            c.options.rules.mode = variant % 2 == 0 ? WindowMode::single : WindowMode::every;
-            if (variant / 2 % 3 != 0) c.options.rules.delay = 10;
-            if (variant / 2 % 3 == 2) c.options.rules.delayeds = DelayedRule::delayed_window;
-            c.options.threads = variant / 6 == 0 ? 1 : 3;
+            c.options.rules.mode = static_cast<WindowMode>(variant % 3);
+            if (variant / 3 % 3 != 0) c.options.rules.delay = 10;
+            if (variant / 3 % 3 == 2) c.options.rules.delayeds = DelayedRule::delayed_window;
+            c.options.threads = variant / 9 == 0 ? 1 : 3;
             Plan plan = plan_of(c, slices);
             const Expected expected = reference_run(c, plan);
             std::size_t found = 0;
@@ -127,7 +127,7 @@ TEST_CASE("edges: a hundred thousand singles of one time") {
     constexpr std::size_t count = 100'000;
     constexpr std::uint64_t delay = 1000;
     for (const Backend& backend : backends()) {
-        for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
+        for (const WindowMode mode : {WindowMode::single, WindowMode::every, WindowMode::single_opener}) {
             for (const DelayedRule rule : {DelayedRule::shifted_group, DelayedRule::delayed_window}) {
                 Case c = plain_case();
                 c.options.rules.mode = mode;
@@ -150,7 +150,7 @@ TEST_CASE("edges: a hundred thousand singles of one time") {
                 REQUIRE(pipeline->collect(result, true));
                 CHECK(result.counts.decided == 2 * count);
                 // In mode "every", few enough singles follow the last 64 of each pulse.
-                const bool single = mode == WindowMode::single;
+                const bool single = mode != WindowMode::every;
                 const std::size_t oversize = single ? count : count - c.options.rules.max_multiplicity;
                 CHECK(result.counts.in_oversize_multiples == 2 * oversize);
                 CHECK(result.counts.delayed_oversize >= (single ? 1 : oversize));

@@ -281,7 +281,7 @@ void note_energies(const Segment& segment, std::size_t i, std::size_t size, Deci
         out.energies.back().singles.push_back(segment.s[k].energy);
 }
 
-// Window mode "single": groups follow one another.
+// Window modes "single" and "single_opener": groups follow one another.
 void prompts_of_groups(const Segment& segment, Decided& out) {
     const gpu::RecordVector<Single>& s = segment.s;
     std::size_t i = 0;
@@ -311,7 +311,8 @@ void prompts_of_groups(const Segment& segment, Decided& out) {
             }
         } else {
             std::vector<Pair> candidates;
-            for (std::size_t a = i; a < j; ++a) {
+            const std::size_t openers_end = segment.rules.mode == gpu::WindowMode::single ? j : i + 1;
+            for (std::size_t a = i; a < openers_end; ++a) {
                 for (std::size_t b = a + 1; b < j; ++b)
                     candidates.emplace_back(a, b);
             }
@@ -390,7 +391,7 @@ Decided reference_coincidences(gpu::RecordVector<Single> singles, const config::
         return out;
     }
     const Segment segment{out.singles, geometry, rules};
-    if (rules.mode == gpu::WindowMode::single) {
+    if (rules.mode != gpu::WindowMode::every) {
         prompts_of_groups(segment, out);
     } else {
         prompts_of_openers(segment, out);

@@ -60,7 +60,7 @@ std::vector<Group> prompt_groups(const Segment& segment) {
         while (end < s.size() && s[end].time - s[begin].time <= segment.rules.window)
             ++end;
         groups.push_back({begin, end});
-        begin = segment.rules.mode == WindowMode::single ? end : begin + 1;
+        begin = segment.rules.mode == WindowMode::every ? begin + 1 : end;
     }
     return groups;
 }
@@ -129,7 +129,7 @@ void delayeds_of_groups(const Segment& segment, Decided& out) {
         std::vector<Pair> candidates;
         for (std::size_t i = 0; i < singles.size(); ++i) {
             for (std::size_t j = i + 1; j < singles.size(); ++j) {
-                if (!every || i == 0) candidates.emplace_back(i, j);
+                if (rules.mode == WindowMode::single || i == 0) candidates.emplace_back(i, j);
             }
         }
         std::vector<Pair> pairs;

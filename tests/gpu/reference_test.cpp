@@ -199,6 +199,25 @@ TEST_CASE("reference: window mode every forms pairs with the opener only") {
     CHECK(removed.counts.in_dropped_multiples == 1);
 }
 
+TEST_CASE("reference: window mode single_opener has the windows of single and the pairs of their openers") {
+    CoincidenceRules rules = window_of(3);
+    rules.mode = WindowMode::single_opener;
+    rules.policy = MultiplesPolicy::take_all_goods;
+    // 1 and 3 lie in the window of 0 and pair with each other in mode "single" only; 1 opens none, as in
+    // "every".
+    const Decided d = reference_coincidences(at({0, 1, 3, 4, 6, 20}), small_ring(), rules);
+    CHECK(brief(d) == Brief{{0, 1, prompt}, {0, 3, prompt}, {4, 2, prompt}});
+    CHECK(d.counts.groups == 3);
+    CHECK(d.counts.prompts == 3);
+    CHECK(d.counts.unpaired == 1);
+    CHECK(d.counts.reused == 1);
+    CHECK(d.counts.decided == 6);
+    rules.policy = MultiplesPolicy::remove_multiples;
+    const Decided removed = reference_coincidences(at({0, 1, 3, 4, 6, 20}), small_ring(), rules);
+    CHECK(brief(removed) == Brief{{4, 2, prompt}});
+    CHECK(removed.counts.in_dropped_multiples == 3);
+}
+
 TEST_CASE("reference: groups above max_multiplicity are dropped whatever the policy") {
     CoincidenceRules rules = window_of(3);
     rules.policy = MultiplesPolicy::take_all_goods;

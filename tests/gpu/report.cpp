@@ -142,9 +142,8 @@ std::string describe(const Case& c, const PlanOptions& options) {
     const config::Geometry& g = c.setup.geometry;
     std::ostringstream out;
     out << "family " << name_of(c.family) << ", seed " << c.seed << ": " << c.frames.size() << " frames, "
-        << c.options.threads << " threads\n  rules: window " << r.window << ", mode "
-        << (r.mode == gpu::WindowMode::single ? "single" : "every") << ", policy "
-        << static_cast<int>(r.policy) << ", max_multiplicity " << r.max_multiplicity
+        << c.options.threads << " threads\n  rules: window " << r.window << ", mode " << name_of(r.mode)
+        << ", policy " << static_cast<int>(r.policy) << ", max_multiplicity " << r.max_multiplicity
         << ", min_module_difference " << r.min_module_difference << ", max_ring_difference "
         << r.max_ring_difference << ", delay " << (r.delay ? std::to_string(*r.delay) : "none") << ", "
         << name_of(r.delayeds) << "\n  gammas: " << describe(r.gammas) << "\n  energy: "

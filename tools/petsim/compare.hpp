@@ -64,7 +64,8 @@ struct Comparison {
     std::uint64_t foreign = 0;     ///< of singles that are not in the truth: must be 0
     std::uint64_t delayeds = 0;
 
-    /// With RemoveMultiples and window mode "single" every prompt can be predicted.
+    /// With RemoveMultiples and a window mode in which each single belongs to one window, every prompt can be
+    /// predicted.
     std::optional<std::uint64_t> prompts_expected;
     std::uint64_t prompts_missing = 0;  ///< expected and not in the list-mode: must be 0
     std::uint64_t prompts_surplus = 0;  ///< in the list-mode and not expected: must be 0

@@ -161,8 +161,8 @@ __global__ void __launch_bounds__(search_threads)
         } else if (size == 2) {
             pairs[i] = pair_rule<Rule>(a.rules).good(opener.crystal, a.singles[low].crystal) ? 1 : 0;
         } else {
-            const ShiftedGroup group{a.singles + at, group_size, a.singles + low,         high - low,
-                                     delay,          !greedy,    pair_rule<Rule>(a.rules)};
+            const ShiftedGroup group{a.singles + at, group_size,          a.singles + low,         high - low,
+                                     delay,          a.rules.opener_only, pair_rule<Rule>(a.rules)};
             std::uint32_t taken = 0;
             group.resolve(a.rules.policy, [&](const ShiftedMember& x, const ShiftedMember& y) {
                 ++taken;

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(search_threads)
     if (first_opener(a, kind) + std::uint64_t{blockIdx.x} * single_tile >= a.totals->decided) return;
     const EmitterLists& lists = prompts ? a.prompts : a.delayeds;
     const std::uint32_t count = lists.emitter_counts[blockIdx.x];
-    const bool opener_only = !prompts || !a.rules.greedy;
+    const bool opener_only = !prompts || a.rules.opener_only;
     const std::uint64_t delay = prompts ? 0 : a.rules.delay;
     const std::uint64_t end = part.low + part.room;
     const auto put = [&](std::uint64_t number, const Single& x, const Single& y) {
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(search_threads)
                                                    a.singles[emitter.first].time, a.rules.window);
         const std::uint32_t group_size = group_end - emitter.first;
         const ShiftedGroup group{a.singles + emitter.first, group_size,    a.singles + emitter.second,
-                                 emitter.size - group_size, a.rules.delay, !a.rules.greedy,
+                                 emitter.size - group_size, a.rules.delay, a.rules.opener_only,
                                  pair_rule<Rule>(a.rules)};
         std::uint64_t number = at;
         group.resolve(MultiplesPolicy::take_all_goods, [&](const ShiftedMember& x, const ShiftedMember& y) {

@@ -46,14 +46,14 @@ __device__ std::uint32_t members_in_good_pairs(const GroupPairs<Member, Rule>& g
     return used;
 }
 
-/// Runs in one thread. Sets `used` only for groups whose candidates are all pairs.
+/// Runs in one thread.
 template <class Member, class Rule>
 __device__ Taken take_from(const GroupPairs<Member, Rule>& group, MultiplesPolicy policy) {
     Taken taken;
     if (policy == MultiplesPolicy::remove_multiples) return taken;
     if (!takes_one_pair(policy)) {
         group.for_each([&](std::uint32_t, std::uint32_t, bool good) { taken.pairs += good ? 1 : 0; });
-        if (taken.pairs > 0 && !group.opener_only) taken.used = members_in_good_pairs(group);
+        if (taken.pairs > 0) taken.used = group.opener_only ? taken.pairs + 1 : members_in_good_pairs(group);
         return taken;
     }
     std::uint32_t goods = 0;

@@ -1,12 +1,12 @@
 // Finds the coincidences among ordered singles on the device, with the same records as
 // gpu/cpu/coincidence.cpp.
 //
-// The greedy scan of window mode "single" is exact and parallel. The singles are cut into tiles. The place
-// where the scan leaves a tile rarely depends on where it enters, because a gap wider than the window starts
-// a new group regardless of what precedes it. tile_exits finds the exit of each tile or, where there are
-// several, one for each possible entry. compose and expand follow the exits from tile to tile. count_prompts
-// then knows the entry of each tile and marks the groups of all tiles in parallel. Shifted groups
-// need the groups of the undecided singles as well, so these tiles are marked, too.
+// The greedy scan of window modes "single" and "single_opener" is exact and parallel. The singles are cut
+// into tiles. The place where the scan leaves a tile rarely depends on where it enters, because a gap wider
+// than the window starts a new group regardless of what precedes it. tile_exits finds the exit of each tile
+// or, where there are several, one for each possible entry. compose and expand follow the exits from tile to
+// tile. count_prompts then knows the entry of each tile and marks the groups of all tiles in parallel.
+// Shifted groups need the groups of the undecided singles as well, so these tiles are marked, too.
 #include "gpu/cuda/coincidence/search.hpp"
 
 #include <fmt/format.h>
@@ -71,7 +71,8 @@ CoincidenceSearch::CoincidenceSearch(const PipelineOptions& o, Memory& memory, s
     base_.module_of = memory.copy_of(std::span(modules));
     base_.rules = {rule_on_device(o, memory),
                    rules_.policy,
-                   rules_.search && rules_.mode == WindowMode::single,
+                   rules_.search && rules_.one_window_each(),
+                   rules_.opener_only(),
                    rules_.delay.has_value(),
                    rules_.delay && rules_.delayeds == DelayedRule::shifted_group,
                    rules_.window,

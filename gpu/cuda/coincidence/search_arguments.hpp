@@ -30,7 +30,8 @@ struct EmitterLists {
 struct SearchRules {
     PairRule pair;
     MultiplesPolicy policy;
-    bool greedy;  ///< window mode "single"; false without a search
+    bool greedy;       ///< each single belongs to one window; false without a search
+    bool opener_only;  ///< all prompts of a window contain its opener
     bool delayeds;
     bool shifted;  ///< delayeds of shifted groups
     std::uint32_t window;

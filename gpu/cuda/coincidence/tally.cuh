@@ -41,7 +41,7 @@ __device__ void tally_multiple(const Taken& taken, std::uint32_t size, Tally& ta
 /// Whether a warp must handle the window.
 template <bool greedy>
 __device__ bool for_a_warp(std::uint32_t size, const SearchRules& rules) {
-    return greedy && size > thread_group && size <= rules.max_multiplicity &&
+    return greedy && !rules.opener_only && size > thread_group && size <= rules.max_multiplicity &&
            rules.policy != MultiplesPolicy::remove_multiples;
 }
 
@@ -77,7 +77,8 @@ __device__ Taken tally_window(const SearchArguments& arguments, std::uint32_t fi
         tally.oversize += weight;
         return {};
     }
-    const GroupPairs group{size, !greedy, pair_rule<Rule>(rules), Members{singles, first, first + 1}};
+    const GroupPairs group{size, rules.opener_only, pair_rule<Rule>(rules),
+                           Members{singles, first, first + 1}};
     const Taken taken = take_from(group, rules.policy);
     tally_multiple<greedy>(taken, size, tally);
     return taken;

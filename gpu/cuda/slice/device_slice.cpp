@@ -47,7 +47,7 @@ std::uint32_t SliceRecords::room_for(const PipelineOptions& o) {
     const std::uint64_t waiting =
         o.input == Input::singles ? 0 : std::min(o.max_pending_singles, max_waiting);
     const auto singles = static_cast<std::uint32_t>(o.max_slice_frames + waiting);
-    const std::uint32_t of_a_kind = o.rules.mode == WindowMode::single ? singles / 2 : singles;
+    const std::uint32_t of_a_kind = o.rules.one_window_each() ? singles / 2 : singles;
     return (o.rules.delay ? 2 * of_a_kind : of_a_kind) + 256;
 }
 

@@ -18,7 +18,7 @@ OPTIONS = {
     "delayeds": ("none", "shifted_group", "delayed_window"),
     "policy": ("RemoveMultiples", "TakeAllGoods", "TakeWinnerOfGoods", "TakeIfOnlyOneGood", "TakeWinnerIfIsGood",
                "TakeWinnerIfAllAreGoods"),
-    "mode": ("single", "every"),
+    "mode": ("single", "every", "single_opener"),
     "gammas": ("off", "on"),
     "interval": ("all", "from-to", "duration"),
     "source": ("replay", "live", "hosts"),

@@ -117,7 +117,8 @@ void check_randoms(const std::string& name, const config::Geometry& g, const Con
                                                conditions.annihilations, conditions.gap, 0.15, rng);
     const config::Calibration calibration = unit_calibration(g);
     gpu::PipelineOptions options = options_for(g, conditions, events);
-    for (const auto mode : {gpu::WindowMode::single, gpu::WindowMode::every}) {
+    for (const auto mode :
+         {gpu::WindowMode::single, gpu::WindowMode::every, gpu::WindowMode::single_opener}) {
         for (int policy = 0; policy < 6; ++policy) {
             options.rules.mode = mode;
             options.rules.policy = static_cast<gpu::MultiplesPolicy>(policy);

@@ -63,7 +63,7 @@ TEST_CASE("cuda: long stretches without a gap") {
     for (const Family& family : families) {
         Case c = open_case(rng);
         const Frames frames = frames_at(c, count, family.time_of, rng);
-        for (const WindowMode mode : {WindowMode::single, WindowMode::every}) {
+        for (const WindowMode mode : {WindowMode::single, WindowMode::every, WindowMode::single_opener}) {
             for (const std::optional<DelayedRule> rule : delayeds) {
                 const bool delayed = rule.has_value();
                 c.options.rules.mode = mode;

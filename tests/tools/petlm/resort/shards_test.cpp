@@ -15,7 +15,7 @@ TEST_CASE("resort: the same coincidences for any hosts, shards and workers", "[r
     rules.max_multiplicity = 9;
     std::size_t found = 0;
     for (const std::string kind : {"sparse", "dense", "chained", "on the edge", "bursts"}) {
-        for (unsigned way = 0; way < 24; ++way) {
+        for (unsigned way = 0; way < 36; ++way) {
             rules.mode = static_cast<gpu::WindowMode>(way / 12);
             rules.delayeds = static_cast<gpu::DelayedRule>(way / 6 % 2);
             rules.policy = static_cast<gpu::MultiplesPolicy>(way % 6);

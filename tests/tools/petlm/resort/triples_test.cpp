@@ -17,7 +17,7 @@ gpu::CoincidenceRules random_rules(std::mt19937_64& random) {
     gpu::CoincidenceRules rules;
     rules.window = 40;
     if (random() % 2 == 0) rules.delay = 700;
-    rules.mode = static_cast<gpu::WindowMode>(random() % 2);
+    rules.mode = static_cast<gpu::WindowMode>(random() % 3);
     rules.policy = static_cast<gpu::MultiplesPolicy>(random() % 6);
     gpu::GammaRules& gammas = rules.gammas.emplace();
     gammas.lower = 300;

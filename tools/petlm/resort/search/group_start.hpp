@@ -7,9 +7,9 @@
 
 namespace petacq::petlm {
 
-/// Window mode "single": the singles at or after the returned time form the same groups with and without
-/// those before it. It is the first such time that is not before `boundary`: a window that is open there ends
-/// first. Absent if the singles do not tell.
+/// Window modes "single" and "single_opener": the singles at or after the returned time form the same groups
+/// with and without those before it. It is the first such time that is not before `boundary`: a window that
+/// is open there ends first. Absent if the singles do not tell.
 ///
 /// They tell if some single opens a window whatever lies before `from`. After a gap longer than the window,
 /// one does. Without gaps, singles that may open windows are followed until one is left: what opens after two
