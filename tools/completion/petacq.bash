@@ -1,4 +1,4 @@
-# Completion in bash for petacqd, petctl, petsim, petlm, petlm-mpi, petcal and petbench.
+# Completion in bash for petacqd, petacqd-demo, petctl, petsim, petlm, petlm-mpi, petcal and petbench.
 #
 # The candidates come from --help, so that they always match the installed program. After `petctl ledger --run` and
 # `petctl stop --run` the daemon supplies the ids of the runs on disk.
@@ -115,4 +115,4 @@ _petacq() {
     fi
 }
 
-complete -F _petacq petacqd petctl petsim petlm petlm-mpi petcal petbench
+complete -F _petacq petacqd petacqd-demo petctl petsim petlm petlm-mpi petcal petbench
