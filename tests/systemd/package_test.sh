@@ -55,12 +55,21 @@ cp "$mpi_package" "$root/package-mpi.deb"
 inside apt-get update -q >"$work/log" 2>&1
 inside apt-get install -q -y --no-install-recommends systemd-sysv dbus sudo adduser >>"$work/log" 2>&1
 # shellcheck disable=SC2046 # a list of words
+inside apt-get install -q -y --no-install-recommends --download-only $(dependencies "$package") >>"$work/log" 2>&1
+downloaded=$(date +%s)
+# shellcheck disable=SC2046 # a list of words
 inside apt-get install -q -y --no-install-recommends $(dependencies "$package") >>"$work/log" 2>&1
 files >"$work/files-before"
 users >"$work/users-before"
 
 inside dpkg -i /package.deb >>"$work/log" 2>&1
 wanted "installs" true
+# The first picture, as any user gets it. The user's files are in /tmp.
+inside runuser -u nobody -- sh -c 'mkdir /tmp/newcomer && cd /tmp/newcomer && petacqd-demo' >"$work/demo" 2>&1 || { tail "$work/demo"; false; }
+seconds=$(($(date +%s) - downloaded))
+wanted "the first picture is there $seconds s after the download (at most 120)" \
+    '[ -s "$root"/tmp/newcomer/petacqd-demo/data/demo-*/image/projections.png ] && [ "$seconds" -le 120 ]'
+rm -r "$root/tmp/newcomer"
 for program in petacqd petctl petsim petlm petcal petbench; do
     inside "$program" --version >/dev/null 2>&1 || inside "$program" --help >/dev/null || { echo "FAILED: $program" >&2; exit 1; }
 done
