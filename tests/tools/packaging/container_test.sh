@@ -57,7 +57,8 @@ wanted "there is a picture of the source, $seconds s after its start (at most 12
 wanted "and a report" '[ -s "$run/plot/report.html" ]'
 wanted "all of it belongs to the user of the image" \
     '[ -z "$(find "$run" ! -uid "$(sed -n "s/^petacq:x:\([0-9]*\):.*/\1/p" "$work/root/etc/passwd")")" ]'
-wanted "no package has left anything of the build" '[ -z "$(find "$work/root/tmp" "$work/root/var/lib/apt/lists" -type f)" ]'
+wanted "the image holds no lists of packages" '[ -z "$(find "$work/root/var/lib/apt/lists" -type f ! -name lock)" ]'
+wanted "its user may make the control socket" '[ "$(stat -c %a "$work/root/run/petacqd")" = 755 ] && [ "$(stat -c %u "$work/root/run/petacqd")" -ne 0 ]'
 case "$image" in
     *petacqd-cuda*) wanted "its programs know CUDA, and the image holds no driver" \
         'grep -q "CUDA cannot be used" "$work/said" && [ -z "$(find "$work/root" -name "libcuda.so*")" ]' ;;
