@@ -26,7 +26,7 @@ class Image(unittest.TestCase):
             entry.size, entry.mode, entry.mtime = 5, 0o755, 7
             archive.addfile(entry, io.BytesIO(b"hello"))
 
-    def pack(self, output="image.tar", config=None, root="root.tar", epoch="1000000000", name="petacqd:1.2.3"):
+    def pack(self, output="image.tar", config=None, root="root.tar", epoch="1000000000", name="localhost/petacqd:1.2.3"):
         return subprocess.run([ROOT / "tools/packaging/oci", self.folder / root, name, self.folder / output],
                               input=json.dumps(CONFIG if config is None else config), capture_output=True, text=True, check=False,
                               env=os.environ | {"SOURCE_DATE_EPOCH": epoch})
@@ -50,7 +50,7 @@ class Image(unittest.TestCase):
         self.assertEqual(index["schemaVersion"], 2)
         (reference,) = index["manifests"]
         self.assertEqual(reference["mediaType"], "application/vnd.oci.image.manifest.v1+json")
-        self.assertEqual(reference["annotations"]["org.opencontainers.image.ref.name"], "1.2.3")
+        self.assertEqual(reference["annotations"], {"org.opencontainers.image.ref.name": "1.2.3", "io.containerd.image.name": "localhost/petacqd:1.2.3"})
         manifest = json.loads(follow(reference))
         config = json.loads(follow(manifest["config"]))
         self.assertEqual(manifest["config"]["mediaType"], "application/vnd.oci.image.config.v1+json")
@@ -65,7 +65,7 @@ class Image(unittest.TestCase):
         self.assertEqual(len(files), 6)
         (old,) = json.loads(files["manifest.json"])
         self.assertEqual((files[old["Config"]], [files[name] for name in old["Layers"]], old["RepoTags"]),
-                         (follow(manifest["config"]), [follow(layer)], ["petacqd:1.2.3"]))
+                         (follow(manifest["config"]), [follow(layer)], ["localhost/petacqd:1.2.3"]))
 
     def test_the_same_input_gives_the_same_bytes(self):
         for output in ("one.tar", "two.tar"):
