@@ -10,6 +10,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "tests/support"))
+from minimum_versions import minimum_versions  # noqa: E402
+
 # What CMake calls a library, and its package in Debian. None: nobody can ask for its version.
 PACKAGES = {
     "Boost": "libboost-dev", "spdlog": "libspdlog-dev", "fmt": "libfmt-dev", "nlohmann_json": "nlohmann-json3-dev", "CLI11": "libcli11-dev",
@@ -27,13 +30,7 @@ def installed(package):
     return re.sub(r"^\d+:|[-+].*$", "", found.stdout) if found.returncode == 0 else None
 
 
-text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
-minima = {name: version for name, version in re.findall(r"find_package\((\w+)(?: ([\d.]+))?", text)}
-for call in re.findall(r"pkg_check_modules\(\w+ ([^)]*)\)", text):
-    for name, version in re.findall(r"\b((?:lib|hwloc|cairo)[\w-]*)(?:>=([\d.]+))?", call):
-        minima[name] = version
-minima["g++"] = re.search(r"CMAKE_CXX_COMPILER_VERSION VERSION_LESS ([\d.]+)\)\n  message", text).group(1)
-minima["cmake"] = re.search(r"^cmake_minimum_required\(VERSION ([\d.]+?)\.\.\.", text).group(1)
+minima = minimum_versions(ROOT)
 problems = [f"{name} is not known to this test" for name in set(minima) - set(PACKAGES)]
 problems += [f"CMakeLists.txt does not name {name}" for name in set(PACKAGES) - set(minima)]
 problems += [f"{name} has no oldest version" for name, package in PACKAGES.items() if package and not minima.get(name)]

@@ -16,6 +16,7 @@ PLACES = {
     "CMakeLists.txt": r"^project\(petacqd VERSION (\S+)",
     "CHANGELOG.md": r"^## \[(.*?)\] - \d{4}-\d\d-\d\d$",
     "CITATION.cff": r"^version: (.*)$",
+    "docs/how-to/install.md": r"^podman load -i build/package/petacqd-(\d+\.\d+\.\d+)-",
     "tools/packaging/changelog": r"^petacqd \((.*?)\)",
     "tools/python/src/petacq/__init__.py": r'^__version__ = "(.*)"$',
 }

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 cmake, build = sys.argv[1:3]
-programs = ["petacqd", "petctl", "petlm", "petcal", "petsim", "petbench"]
+programs = ["petacqd", "petacqd-demo", "petctl", "petlm", "petcal", "petsim", "petbench"]
 if (pathlib.Path(build) / "bin/petlm-mpi").exists():  # built where MPI is found
     programs.append("petlm-mpi")
 faults = []

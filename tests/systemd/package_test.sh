@@ -2,11 +2,11 @@
 # Installs the packages into a clean system, tries them, purges them, and compares what is left with what was there. Then the
 # same as an operator would, by the manual and with systemd running (operator_test.py), and what the tutorial says (newcomer_test.py).
 #
-#   package_test.sh PACKAGES SUITE         debootstrap makes the root
+#   package_test.sh PACKAGES SUITE         mmdebstrap makes the root
 #   package_test.sh PACKAGES DIRECTORY     a copy of this root is taken
 #
 # PACKAGES: the directory in which tools/package has left petacqd, petacqd-mpi, perhaps petacqd-cuda, and the wheel.
-# Needs root and debootstrap; otherwise the exit status is 77.
+# Needs root and mmdebstrap; otherwise the exit status is 77.
 set -eu
 here=$(dirname "$0")
 package=$(echo "$1"/petacqd_*.deb)
@@ -28,12 +28,11 @@ finish() {
 trap finish EXIT
 if [ -d "$origin" ]; then
     cp -a "$origin" "$root"
-elif command -v debootstrap >/dev/null; then
-    # Ubuntu keeps most libraries apart.
-    components=$(. /etc/os-release && [ "$ID" = ubuntu ] && echo main,universe || echo main)
-    debootstrap --variant=minbase --components="$components" "$origin" "$root" >"$work/log"
+elif command -v mmdebstrap >/dev/null; then
+    mmdebstrap --quiet --variant=minbase --components="$("$here/../../tools/packaging/components" "$origin")" "$origin" "$root" >"$work/log" 2>&1
+    cp /etc/resolv.conf "$root/etc"
 else
-    echo "skipped: no debootstrap here"
+    echo "skipped: no mmdebstrap here"
     exit 77
 fi
 mount -t proc proc "$root/proc"
@@ -55,12 +54,21 @@ cp "$mpi_package" "$root/package-mpi.deb"
 inside apt-get update -q >"$work/log" 2>&1
 inside apt-get install -q -y --no-install-recommends systemd-sysv dbus sudo adduser >>"$work/log" 2>&1
 # shellcheck disable=SC2046 # a list of words
+inside apt-get install -q -y --no-install-recommends --download-only $(dependencies "$package") >>"$work/log" 2>&1
+downloaded=$(date +%s)
+# shellcheck disable=SC2046 # a list of words
 inside apt-get install -q -y --no-install-recommends $(dependencies "$package") >>"$work/log" 2>&1
 files >"$work/files-before"
 users >"$work/users-before"
 
 inside dpkg -i /package.deb >>"$work/log" 2>&1
 wanted "installs" true
+# The first picture, as any user gets it. The user's files are in /tmp.
+inside runuser -u nobody -- sh -c 'mkdir /tmp/newcomer && cd /tmp/newcomer && petacqd-demo' >"$work/demo" 2>&1 || { tail "$work/demo"; false; }
+seconds=$(($(date +%s) - downloaded))
+wanted "the first picture is there $seconds s after the download (at most 120)" \
+    '[ -s "$root"/tmp/newcomer/petacqd-demo/data/demo-*/image/projections.png ] && [ "$seconds" -le 120 ]'
+rm -r "$root/tmp/newcomer"
 for program in petacqd petctl petsim petlm petcal petbench; do
     inside "$program" --version >/dev/null 2>&1 || inside "$program" --help >/dev/null || { echo "FAILED: $program" >&2; exit 1; }
 done

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 programs, pages, schema_file = map(pathlib.Path, sys.argv[1:4])
-SECTIONS = {"petacqd": 8, "petctl": 1, "petsim": 1, "petlm": 1, "petcal": 1, "petbench": 1}
+SECTIONS = {"petacqd": 8, "petacqd-demo": 1, "petctl": 1, "petsim": 1, "petlm": 1, "petcal": 1, "petbench": 1}
 if (programs / "petlm-mpi").exists():  # built where MPI is found
     SECTIONS["petlm-mpi"] = 1
 ELSEWHERE = {("systemd", "1"), ("systemd.service", "5"), ("dd", "1"), ("ssh", "1"), ("recvmmsg", "2")}

@@ -1,4 +1,4 @@
-# Completion in bash for petacqd, petctl, petsim, petlm, petlm-mpi, petcal and petbench.
+# Completion in bash for petacqd, petacqd-demo, petctl, petsim, petlm, petlm-mpi, petcal and petbench.
 #
 # The programs tell themselves what may come next: PROGRAM __complete WORD... LAST.
 
@@ -21,4 +21,4 @@ _petacq() {
     mapfile -t COMPREPLY < <(compgen -W "${candidates[*]}" -- "$current" | sort -u)
 }
 
-complete -F _petacq petacqd petctl petsim petlm petlm-mpi petcal petbench
+complete -F _petacq petacqd petacqd-demo petctl petsim petlm petlm-mpi petcal petbench
