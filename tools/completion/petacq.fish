@@ -1,4 +1,4 @@
-# Completion in fish for petacqd, petctl, petsim, petlm, petlm-mpi, petcal and petbench.
+# Completion in fish for petacqd, petacqd-demo, petctl, petsim, petlm, petlm-mpi, petcal and petbench.
 #
 # The programs tell themselves what may come next: PROGRAM __complete WORD... LAST.
 
