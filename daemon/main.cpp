@@ -49,8 +49,7 @@ struct Arguments {
 
 void add_options(CLI::App& app, Arguments& a) {
     app.add_option("-c,--config,FILE", a.file,
-                   "Configuration (JSON; reference/configuration.md of the documentation)")
-        ->required();
+                   "Configuration (JSON; reference/configuration.md of the documentation)");
     app.add_flag(
         "--check", a.check,
         "Check configuration, scanner description, calibration and the GPUs listed, then the host: data "
@@ -89,7 +88,9 @@ void add_options(CLI::App& app, Arguments& a) {
         ->excludes(to);
     app.add_flag("--whole", a.replay.whole, "With --replay: take all data, whatever run.json says")
         ->needs(replay);
-    app.footer("Exit status: 0 clean, 64 usage, 70 internal failure, 74 I/O failure, 78 configuration.");
+    app.footer(
+        "Exit status: 0 clean, 64 usage, 65 replay with bad data, 70 internal failure, 74 I/O failure, 78 "
+        "configuration.");
 }
 
 /// Shows an error to the service manager, unless this is only a check.
@@ -192,6 +193,10 @@ int main(int argc, char** argv) {
     add_options(app, arguments);
     if (const auto status = config::parse_command_line(app, {"petacqd", {"--rate"}, {}}, argc, argv))
         return *status;
+    if (arguments.file.empty()) {
+        print_error("expected the configuration: petacqd FILE; see petacqd --help");
+        return exit_status::usage;
+    }
     // By default these signals would kill the daemon in the middle of a run.
     std::signal(SIGUSR1, SIG_IGN);
     std::signal(SIGUSR2, SIG_IGN);

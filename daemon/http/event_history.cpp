@@ -83,7 +83,7 @@ void EventHistory::add(const json& status, Time time) {
     const double now = seconds_since_1970(time);
     trim(now);
     if (!std::exchange(started_, true)) {
-        put({now, "daemon_started", "", "", "petacqd " + text_in(status, "version") + " runs", {}});
+        put({now, "daemon_started", "", "", "petacqd " + text_in(status, "version") + " started", {}});
     }
     add_run(status, now);
     add_reasons(status, now);

@@ -22,6 +22,7 @@ using nlohmann::json;
 
 constexpr int file_version = 1;
 constexpr std::string_view lost_fraction = "lost_fraction";
+constexpr std::string_view net_trues = "net_trues_per_s";
 
 double seconds_of(LongHistory::Time time) {
     return std::chrono::duration<double>(time.time_since_epoch()).count();
@@ -54,10 +55,15 @@ void LongHistory::add(const json& status, Time now) {
     mark_runs(status, seconds);
     const json* rates = object_at(status, "rates");
     if (rates == nullptr) return;
+    const auto prompts = rates->find("prompts_per_s");
+    const bool no_prompts = prompts != rates->end() && *prompts == 0;
     for (std::size_t i = 0; i < width; ++i) {
         const auto found = rates->find(RateHistory::columns[i]);
-        if (found == rates->end() || !found->is_number()) continue;
-        const double value = found->get<double>();
+        // Net trues are not known as long as there are no prompts. Columns of one row are means over the same
+        // time.
+        const bool none = no_prompts && RateHistory::columns[i] == net_trues;
+        if (!none && (found == rates->end() || !found->is_number())) continue;
+        const double value = none ? 0 : found->get<double>();
         if (RateHistory::columns[i] == lost_fraction) {
             sums_[i] = std::max(sums_[i], value);
             counts_[i] = 1;

@@ -129,9 +129,11 @@ void check_source(const OperatorData& data, std::chrono::system_clock::time_poin
     if (data.assay && !data.activity_MBq)
         missing("assay_utc", "needs activity_MBq, which was measured at that time");
     if (const auto activity = activity_at(data, start); activity && !(*activity <= most_MBq)) {
+        const std::string makes = std::isfinite(*activity)
+                                      ? fmt::format("makes {:.3g} MBq", *activity)
+                                      : "lies so far ahead that no number holds the activity";
         throw std::invalid_argument(
-            fmt::format("assay_utc: makes {:.3g} MBq at the start of the run, expected at most {:g} MBq",
-                        *activity, most_MBq));
+            fmt::format("assay_utc: {} at the start of the run, expected at most {:g} MBq", makes, most_MBq));
     }
 }
 

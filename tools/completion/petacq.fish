@@ -17,6 +17,6 @@ function __petacq_complete
     end
 end
 
-for program in petacqd petctl petsim petlm petlm-mpi petcal petbench
+for program in petacqd petacqd-demo petctl petsim petlm petlm-mpi petcal petbench
     complete -c $program -f -a '(__petacq_complete)'
 end

@@ -116,15 +116,21 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
     set("--bed-mm", "bed_mm", a.bed_mm);
     set("--subject", "subject", a.subject);
     if (!a.keys.empty()) parameters["keys"] = keys_of(a.keys);
-    const auto now = std::chrono::system_clock::now();
     try {
-        petctl::complete_source(parameters, now);
+        petctl::complete_source(parameters, std::chrono::system_clock::now());
     } catch (const std::invalid_argument& error) {
         throw CLI::ValidationError(error.what());
     }
-    for (const std::string& doubt : petctl::source_doubts(parameters, now))
-        fmt::print(stderr, "petctl: {}\n", petctl::printable(doubt));
     return parameters;
+}
+
+/// Starts, and then says what is doubtful about what was said of the source: what the daemon refuses needs no
+/// doubt.
+int start_with_doubts(const json& parameters, const std::function<int()>& start) {
+    const int status = start();
+    for (const std::string& doubt : petctl::source_doubts(parameters, std::chrono::system_clock::now()))
+        fmt::print(stderr, "petctl: {}\n", petctl::printable(doubt));
+    return status;
 }
 
 /// The ids of the latest runs of the daemon; none if it does not answer at once. For completion.
@@ -222,11 +228,15 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     add_json(*start);
     start->callback([&a, start, with_either] {
         const json parameters = start_parameters(*start, a);
-        with_either([&a, parameters](
-                        ControlClient& client) { return petctl::start_run(client, parameters, a.as_json); },
-                    [&a, parameters](HostGroup& group) {
-                        return petctl::start_group(group, parameters, a.as_json);
-                    })();
+        with_either(
+            [&a, parameters](ControlClient& client) {
+                return start_with_doubts(parameters,
+                                         [&] { return petctl::start_run(client, parameters, a.as_json); });
+            },
+            [&a, parameters](HostGroup& group) {
+                return start_with_doubts(parameters,
+                                         [&] { return petctl::start_group(group, parameters, a.as_json); });
+            })();
     });
 
     CLI::App* join = app.add_subcommand(

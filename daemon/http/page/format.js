@@ -27,10 +27,11 @@ function compact(value) {
 const count = new Intl.NumberFormat("en", {maximumFractionDigits: 0});
 const percent = new Intl.NumberFormat("en", {style: "percent", maximumSignificantDigits: 3});
 
-function duration(seconds) {
+function duration(exact) {
+  const seconds = Math.round(exact);
   const parts = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const first = parts.findIndex(([size]) => seconds >= size);
-  if (first < 0 || first === 3) return `${count.format(Math.floor(seconds))} s`;
+  if (first < 0 || first === 3) return `${count.format(seconds)} s`;
   const [size, unit] = parts[first];
   const [lower, lowerUnit] = parts[first + 1];
   return `${count.format(Math.floor(seconds / size))} ${unit} ${Math.floor(seconds % size / lower)} ${lowerUnit}`;
@@ -83,7 +84,7 @@ function local_title(text) {
 /** "1:02:03", so that the lengths of a column stand below each other. */
 function clock_length(seconds) {
   const two = (n) => String(n).padStart(2, "0");
-  const whole = Math.floor(seconds);
+  const whole = Math.round(seconds);
   return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
 }
 

@@ -45,8 +45,10 @@ function make_rates() {
   const body = document.querySelector("#rates tbody");
   for (const [title, key, format] of rates) {
     const row = document.createElement("tr");
-    row.append(cell("th", title), cell("td", field(`rates.${key}`, format || "rate")),
-      cell("td", field(`average.${key}`, format || "rate")));
+    row.append(cell("th", title), cell("td", field(`rates.${key}`, format || "rate"), format === "text"));
+    // A sentence is the same for both times.
+    if (format === "text") row.lastChild.colSpan = 2;
+    else row.append(cell("td", field(`average.${key}`, format || "rate")));
     body.append(row);
   }
 }

@@ -75,7 +75,7 @@ TEST_CASE("history: what changes from one status to the next is an event", "[htt
     history.stop(moment(noon + 40));
     history.stop(moment(noon + 41));
     CHECK(events_of(history) ==
-          "12:00:00 daemon_started petacqd 1.2 runs\n"
+          "12:00:00 daemon_started petacqd 1.2 started\n"
           "12:00:00 recording A WORD: a text\n"
           "12:00:01 run_started run night started: two rods\n"
           "12:00:01 recording A WORD: a text\n"
@@ -102,7 +102,7 @@ TEST_CASE("history: a reason that is back within a minute has not been away", "[
     for (std::int64_t s = 0; s < 100; ++s)
         history.add(seen(nullptr, "no_data", s % 2 == 0 ? "source_silent" : nullptr), moment(noon + s));
     CHECK(events_of(history) ==
-          "12:00:00 daemon_started petacqd 1.2 runs\n12:00:00 raised source 3 is silent\n"
+          "12:00:00 daemon_started petacqd 1.2 started\n12:00:00 raised source 3 is silent\n"
           "12:00:00 recording A WORD: a text\n12:01:39 cleared source 3 is silent\n");
     history.add(seen(nullptr, "no_data", "source_silent"), moment(noon + 200));
     CHECK(events_of(history).ends_with(
@@ -147,7 +147,7 @@ TEST_CASE("history: seconds and events survive a restart, and a crash is an even
           std::string(in_order ? ""
                                : "12:00:03 daemon_gone nothing more is known: petacqd was killed, or the "
                                  "host lost power\n") +
-              "12:01:01 daemon_started petacqd 1.2 runs\n12:01:01 recording A WORD: a text\n");
+              "12:01:01 daemon_started petacqd 1.2 started\n12:01:01 recording A WORD: a text\n");
     // What is too old for the seconds.
     after.read(before.file_text(), moment(noon + 602));
     CHECK(json::parse(after.recent_text())["time"] == json::array({noon + 2, noon + 3}));

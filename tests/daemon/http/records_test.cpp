@@ -181,6 +181,19 @@ TEST_CASE("the day has a mean for each half minute, the largest loss, and the ru
     CHECK(json::parse(day.text(at_second(300'000)))["time"].empty());
 }
 
+TEST_CASE("columns of the day are means over the same time", "[http][history]") {
+    LongHistory day;
+    for (std::int64_t s = 0; s < 60; ++s) {
+        json status = status_with(s < 15 ? 0 : 100);
+        // Nobody knows the share of the randoms as long as there are no prompts.
+        status["rates"]["net_trues_per_s"] = s < 15 ? json() : json(90);
+        day.add(status, at_second(300'000 + s));
+    }
+    const json document = json::parse(day.text(at_second(300'060)));
+    CHECK(document["prompts_per_s"][0] == 50);
+    CHECK(document["net_trues_per_s"][0] == 45);
+}
+
 TEST_CASE("the day is bounded", "[http][history]") {
     LongHistory day;
     for (std::int64_t i = 0; i < 3000; ++i)

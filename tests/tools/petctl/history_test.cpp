@@ -51,16 +51,20 @@ TEST_CASE("petctl: history shows events and rates in the order of time", "[contr
           "  22:00:05 UTC  run     run night started\n"
           "  22:10:00 UTC  rates   2 k/s prompts, 1.9 k/s net trues, 1.25 M/s singles, at most 1.25 % lost, "
           "over "
-          "10 min\n"
+          "1 min\n"
           "  23:59:59 UTC  raised  source 3 is silent\\u001b[31m\n"
           "  2026-11-21\n"
-          "  00:10:00 UTC  rates   2 M/s singles, at most 0 % lost, over 10 min\n"
+          "  00:10:00 UTC  rates   2 M/s singles, at most 0 % lost, over 0.5 min\n"
           "  00:10:00 UTC  mark    FDG injected (12,345 ticks)\n");
     CHECK(server.handler.last_history().since == utc_time("2026-11-20T22:00:00Z"));
     CHECK(server.handler.last_history().until == utc_time("2026-11-21T01:00:00Z"));
     Petctl local({"--socket", socket, "history"}, {"TZ=XYZ-2"});
     CHECK(local.wait() == 0);
     CHECK_THAT(local.output(), contains("\n  22:00:05 UTC  00:00:05 XYZ  run     run night started\n"));
+    // Where the day of the operator changes at another time than that of UTC.
+    Petctl west({"--socket", socket, "history"}, {"TZ=XYZ0:05"});
+    CHECK(west.wait() == 0);
+    CHECK_THAT(west.output(), contains("  2026-11-21    2026-11-21\n"));
     CHECK_FALSE(server.handler.last_history().until);
     const auto ago = std::chrono::system_clock::now() - server.handler.last_history().since.value();
     CHECK(ago >= std::chrono::hours(24));

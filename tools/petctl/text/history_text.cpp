@@ -110,6 +110,7 @@ std::vector<HistoryEntry> rate_entries(const json& answer) {
         return span <= static_cast<double>(length) * most_parts;
     });
     const std::int64_t length = fits == part_lengths.end() ? part_lengths.back() : *fits;
+    const double step_s = at(answer, {"step_s"}).is_number() ? at(answer, {"step_s"}).get<double>() : 0;
     std::map<std::int64_t, std::vector<std::size_t>> parts;
     for (std::size_t row = 0; row < times.size(); ++row) {
         if (times[row].is_number())
@@ -131,7 +132,9 @@ std::vector<HistoryEntry> rate_entries(const json& answer) {
         say("", "singles_per_s", " singles, ", true);
         say("at most ", "lost_fraction", " lost, ", false);
         entries.push_back(
-            {time_of(end), "rates", text + fmt::format("over {} min", length / 60), Style::faint});
+            {time_of(end), "rates",
+             text + "over " + fmt::format("{:g} min", static_cast<double>(rows.size()) * step_s / 60),
+             Style::faint});
     }
     return entries;
 }
@@ -179,11 +182,12 @@ Lines history_lines(const json& answer) {
         row.push_back(std::move(text));
         table.rows.push_back(std::move(row));
     };
-    std::string date;
+    std::pair<std::string, std::string> date;
     for (HistoryEntry& entry : entries) {
-        if (std::string day = daemon::utc_text(entry.time, "%F"); day != date) {
-            add(day, local_text(entry.time, "%F"), "", {""});
-            date = std::move(day);
+        std::pair days{daemon::utc_text(entry.time, "%F"), both ? local_text(entry.time, "%F") : ""};
+        if (days != date) {
+            add(days.first, days.second, "", {""});
+            date = std::move(days);
         }
         add(daemon::utc_text(entry.time, "%H:%M:%S UTC"), local_text(entry.time, "%H:%M:%S %Z"), entry.what,
             {std::move(entry.text), entry.style});
