@@ -159,6 +159,84 @@ class Gate(unittest.TestCase):
         refused(self.hdf5("columns.h5", {"s": columns}), "expected the columns", 65, "--tree", "s")
 
 
+class GateVolumes(unittest.TestCase):
+    """Volumes of simulated scanners that are not the one described."""
+
+    def setUp(self) -> None:
+        try:
+            import h5py
+        except ImportError as error:
+            raise unittest.SkipTest("h5py is not installed") from error
+        self.h5py = h5py
+        self.described = json.loads((support.SOURCE / "config/examples/small.scanner.json").read_text())
+
+    def imported(self, name: str, simulated: Any, turn_rad: float = 0.0, only: Any = None, volume_of: Any = None) -> tuple[int, str]:
+        """Singles of crystals of ``simulated``, turned about the axis, taken for those of the small scanner."""
+        scanner = petacq.Scanner.from_json(simulated)
+        random = np.random.default_rng(7)
+        chosen = np.arange(scanner.crystal_count) if only is None else np.flatnonzero(only(scanner))
+        crystals = random.permutation(np.repeat(chosen, 20))
+        within = random.uniform(-0.5, 0.5, (len(crystals), 3)) + (0.5, 0, 0)
+        axes = np.stack([scanner.outward()[crystals], np.zeros((len(crystals), 3)), np.zeros((len(crystals), 3))], axis=1)
+        axes[:, 1, 0], axes[:, 1, 1], axes[:, 2, 2] = -axes[:, 0, 1], axes[:, 0, 0], 1
+        places = scanner.positions_mm()[crystals] + np.einsum("ri,rix->rx", within * scanner.sizes_mm()[crystals], axes)
+        c, s = np.cos(turn_rad), np.sin(turn_rad)
+        places[:, 0], places[:, 1] = c * places[:, 0] - s * places[:, 1], s * places[:, 0] + c * places[:, 1]
+        path = support.scratch() / f"{name}.h5"
+        with self.h5py.File(path, "w") as file:
+            file["s/time"] = np.arange(len(crystals)) * 1e-6
+            file["s/energy"] = np.full(len(crystals), 0.511)
+            for axis, column in enumerate(("globalPosX", "globalPosY", "globalPosZ")):
+                file[f"s/{column}"] = places[:, axis].astype(np.float32)
+            file["s/crystalID"] = crystals if volume_of is None else volume_of(scanner, crystals)
+        (support.scratch() / "small.scanner.json").write_text(json.dumps(self.described))
+        self.output = support.scratch() / f"{name}-imported.h5"
+        self.crystals = crystals
+        return run("--gate", path, "--scanner", support.scratch() / "small.scanner.json", "-o", self.output)
+
+    def changed(self, **dimensions: float) -> dict[str, Any]:
+        return {**self.described, "dimensions": {**self.described["dimensions"], **dimensions}}
+
+    def test_same_scanner(self) -> None:
+        status, text = self.imported("same", self.described)
+        self.assertEqual(status, 0, text)
+        with self.h5py.File(self.output) as file:
+            self.assertEqual(file["singles/crystal"][:].tolist(), self.crystals.tolist())
+
+    def test_turned_ring(self) -> None:
+        pitch = self.described["dimensions"]["crystal_pitch_y_mm"] / self.described["dimensions"]["ring_radius_mm"]
+        status, text = self.imported("turned", self.described, 0.6 * pitch)
+        self.assertEqual(status, 65, text)
+        self.assertIn("expected the description of the simulated scanner", text)
+        # Without the ends of the blocks each volume lies in the box of a neighbour.
+        status, text = self.imported("inner", self.described, 0.6 * pitch,
+                                     lambda s: np.isin(s.in_ring(np.arange(s.crystal_count)) % s.crystals_y, (1, 2)))
+        self.assertEqual(status, 65, text)
+        self.assertRegex(text, "volumes are 0.[23]. of a crystal from the middle of theirs, along y; expected the description")
+
+    def test_other_pitch(self) -> None:
+        dimensions = self.described["dimensions"]
+        for name in ("crystal_pitch_y_mm", "crystal_pitch_z_mm"):
+            for factor in (1.5 / 1.7, 1.7 / 1.5):
+                with self.subTest(name, factor=factor):
+                    status, text = self.imported(f"{name}-{factor:.2f}", self.changed(**{name: dimensions[name] * factor}))
+                    self.assertEqual(status, 65, text)
+                    self.assertIn("expected the description of the simulated scanner", text)
+
+    def test_two_volumes_in_a_crystal(self) -> None:
+        finer = json.loads(json.dumps(self.described))
+        finer["geometry"]["crystals"]["z"] *= 2
+        finer["dimensions"]["crystal_pitch_z_mm"] /= 2
+        status, text = self.imported("finer", finer)
+        self.assertEqual(status, 65, text)
+        self.assertRegex(text, "volumes [0-9]+ and [0-9]+, at .* are both in crystal [0-9]+; expected the description")
+
+    def test_a_volume_of_many_crystals(self) -> None:
+        status, text = self.imported("blocks", self.described, volume_of=lambda s, c: s.bdm(c) * s.du_count + s.du(c))
+        self.assertEqual(status, 65, text)
+        self.assertRegex(text, "records of a volume are [1-9].* crystals from the middle of theirs")
+
+
 class Petsird(unittest.TestCase):
     def test_round_trip(self) -> None:
         try:

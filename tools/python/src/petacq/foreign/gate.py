@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,12 @@ from petacq.foreign.records_file import (
 from petacq.scanner.scanner import Scanner
 
 _AT_ONCE = 1 << 20
+_EXPECTED = "expected the description of the simulated scanner"
+_TOLERANCE_MM = 0.01
+# In sizes of a crystal, root mean squares. Photons that come aslant shift the mean place within a crystal less. Places that are
+# blurred by twice the size of a crystal (full width) still fit.
+_MOST_OFF, _MOST_SPREAD = 0.25, 1.0
+_ENOUGH = 100  #: records
 
 
 @dataclass(frozen=True)
@@ -162,10 +169,14 @@ class _Volumes:
     """Which crystal each volume of the simulation is: the one that contains the mean place of its first records."""
 
     def __init__(self, scanner: Scanner, path: str) -> None:
-        self._front, self._outward = scanner.positions_mm(), scanner.outward()
+        self._front, self._axes = scanner.positions_mm(), scanner.axes()
         self._sizes = np.broadcast_to(scanner.sizes_mm(), self._front.shape)
         self._path = path
-        self._known: dict[Any, int] = {}
+        self._crystal_of: dict[Any, int] = {}
+        self._volume_in: dict[int, Any] = {}
+        # By crystal: records, and the sums of their places along y and z from its middle, in its sizes, and of their squares.
+        self._records = np.zeros(len(self._front))
+        self._sums, self._squares = np.zeros((2, len(self._front), 2))
 
     def crystals(self, keys: Sequence[Any], places: Any) -> Any:
         """``[record]``"""
@@ -176,21 +187,53 @@ class _Volumes:
         means = sums / np.bincount(of, minlength=len(kinds))[:, None]
         for number, kind in enumerate(kinds.tolist()):
             key = tuple(kind) if isinstance(kind, list) else kind
-            if key not in self._known:
-                self._known[key] = self._at(means[number], key)
-            crystals[number] = self._known[key]
-        return crystals[of]
+            if key not in self._crystal_of:
+                self._crystal_of[key] = self._at(means[number], key)
+            crystals[number] = self._crystal_of[key]
+        found = crystals[of]
+        self._add(found, places)
+        return found
 
     def _at(self, point: Any, key: Any) -> int:
-        from_front = point - self._front
-        depth = (from_front * self._outward).sum(axis=1)
-        beside = np.linalg.norm(from_front - depth[:, None] * self._outward, axis=1)
-        inside = (depth > -0.01) & (depth < self._sizes[:, 0] + 0.01)
-        inside &= beside <= np.linalg.norm(self._sizes[:, 1:], axis=1) / 2 + 0.01
+        depth, along_y, along_z = np.einsum("cx,cax->ac", point - self._front, self._axes)
+        inside = (depth >= -_TOLERANCE_MM) & (depth <= self._sizes[:, 0] + _TOLERANCE_MM)
+        inside &= np.abs(along_y) <= self._sizes[:, 1] / 2 + _TOLERANCE_MM
+        inside &= np.abs(along_z) <= self._sizes[:, 2] / 2 + _TOLERANCE_MM
         if not inside.any():
-            raise PetacqError(f"{self._path}: volume {key} at {np.round(point, 3).tolist()} mm is in no crystal of the scanner; "
-                              "expected the description of the simulated scanner")
-        return int(np.flatnonzero(inside)[beside[inside].argmin()])
+            raise PetacqError(f"{self._path}: volume {key} at {np.round(point, 3).tolist()} mm is in no crystal of the scanner; {_EXPECTED}")
+        crystal = int(np.flatnonzero(inside)[np.hypot(along_y, along_z)[inside].argmin()])
+        if crystal in self._volume_in:
+            raise PetacqError(f"{self._path}: volumes {self._volume_in[crystal]} and {key}, at {np.round(point, 3).tolist()} mm, are both "
+                              f"in crystal {crystal}; {_EXPECTED}, with a crystal for each volume")
+        self._volume_in[crystal] = key
+        return crystal
+
+    def _add(self, crystals: Any, places: Any) -> None:
+        self._records += np.bincount(crystals, minlength=len(self._records))
+        from_front = places - self._front[crystals]
+        for k, axis in enumerate((1, 2)):
+            off = (from_front * self._axes[crystals, axis]).sum(axis=1) / self._sizes[crystals, axis]
+            self._sums[:, k] += np.bincount(crystals, off, len(self._records))
+            self._squares[:, k] += np.bincount(crystals, off**2, len(self._records))
+
+    def check(self) -> None:
+        """After the last record: whether volumes and crystals are at the same places, and of one size. A turn by more than half
+        a crystal, or another pitch, would move whole volumes; each alone may be within a crystal, the neighbour's."""
+        several = self._records > 1
+        count, sums, squares = self._records[several], self._sums[several], self._squares[several]
+        if count.sum() < _ENOUGH:
+            return
+        # The mean square of the means, without that of chance.
+        apart = ((sums**2 - squares) / (count - 1)[:, None]).sum(axis=0) / count.sum()
+        spread = squares.sum(axis=0) / count.sum()
+        for k, axis in enumerate("yz"):
+            off, wide = math.sqrt(max(apart[k], 0.0)), math.sqrt(spread[k])
+            if off > _MOST_OFF:
+                raise PetacqError(f"{self._path}: volumes are {off:.2f} of a crystal from the middle of theirs, along {axis}; {_EXPECTED}, "
+                                  f"and at most {_MOST_OFF}")
+            if wide > _MOST_SPREAD:
+                raise PetacqError(f"{self._path}: records of a volume are {wide:.2f} crystals from the middle of theirs, along {axis}; "
+                                  f"{_EXPECTED}, with a crystal for each volume")
 
 
 def _pieces(
@@ -215,4 +258,5 @@ def _pieces(
         elif photons:
             (time_a, crystal_a, energy_a), (time_b, crystal_b, energy_b) = photons
             yield pairs_of(time_a, time_b, crystal_a, crystal_b, energy_a, energy_b, delayed)
+    volumes.check()
 

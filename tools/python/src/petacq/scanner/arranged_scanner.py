@@ -164,6 +164,9 @@ class ArrangedScanner(Scanner):
     def outward(self) -> Millimetres:
         return self.arrangement.outward()
 
+    def axes(self) -> Millimetres:
+        return self.arrangement.axes()
+
     def sizes_mm(self) -> Millimetres:
         return self.arrangement.sizes_mm()
 

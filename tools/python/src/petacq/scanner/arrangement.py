@@ -127,8 +127,11 @@ class Arrangement:
 
     def outward(self) -> Millimetres:
         """``[crystal][x, y, z]``: unit vector along it, away from the front."""
-        axes = np.array([m.axes[0] for m in self.modules])
-        return np.repeat(axes, np.diff(self.first_crystal), axis=0)
+        return self.axes()[:, 0]
+
+    def axes(self) -> Millimetres:
+        """``[crystal][axis][x, y, z]``: unit vectors outward, along y and along z."""
+        return np.repeat(np.array([m.axes for m in self.modules]), np.diff(self.first_crystal), axis=0)
 
     def sizes_mm(self) -> Millimetres:
         """``[crystal][length, size along y, size along z]``."""

@@ -252,6 +252,15 @@ class Scanner:
         sizes = (self.crystal_length_mm, self.crystal_pitch_y_mm, self.crystal_pitch_z_mm)
         return np.tile(np.array(sizes), (self.crystal_count, 1))
 
+    def axes(self) -> Millimetres:
+        """``[crystal][axis][x, y, z]``: unit vectors outward, along y and along z of each crystal: the directions of its sizes."""
+        outward = self.outward()
+        out = np.zeros((self.crystal_count, 3, 3))
+        out[:, 0] = outward
+        out[:, 1, 0], out[:, 1, 1] = -outward[:, 1], outward[:, 0]
+        out[:, 2, 2] = 1
+        return out
+
     def outward(self) -> Millimetres:
         """``[crystal][x, y, z]``: unit vector along each crystal, away from the axis."""
         out = np.zeros((self.rings, self.crystals_in_ring, 3))
