@@ -30,6 +30,22 @@ void add(Counts& to, const Counts& more) {
     std::transform(to.begin(), to.end(), more.begin(), to.begin(), std::plus<>());
 }
 
+void add_width(const TimeWidths& widths, const gpu::Coincidence& c, std::vector<TimeCounts>& to) {
+    const TimeWidths::Place place = widths.of(c.crystal_a, c.crystal_b, c.dt);
+    if (place.bin == TimeWidths::outside) return;
+    const auto count = [&](TimeCounts& counts) {
+        ++counts.bins[place.bin];
+        ++counts.pairs;
+        counts.source_ps2 += place.variance_ps2;
+    };
+    count(to.front());
+    if (!widths.by_module()) return;
+    const std::size_t a = widths.histogram_of(c.crystal_a);
+    const std::size_t b = widths.histogram_of(c.crystal_b);
+    count(to[a]);
+    if (b != a) count(to[b]);
+}
+
 void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t time_bin, PairHistograms& h) {
     ++h.pairs;
     ++h.energy[energy_bin(c.energy_a, config::energy_bin_keV)];
@@ -40,6 +56,7 @@ void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t tim
     if (c.dt <= bins.differences.window) {
         const std::int64_t signed_dt = c.crystal_b > c.crystal_a ? std::int64_t{c.dt} : -std::int64_t{c.dt};
         ++h.difference[bins.differences.of(signed_dt)];
+        if (bins.widths && c.kind == gpu::Kind::prompt) add_width(*bins.widths, c, h.widths);
     } else {
         ++h.beyond_window;
     }
@@ -108,7 +125,9 @@ PairHistograms::PairHistograms(const PairBins& bins)
       michelogram(std::size_t{bins.ring_bins} * bins.ring_bins),
       sinogram(std::size_t{bins.lines.angles()} * bins.lines.radial()),
       phases(bins.phases.size(), Counts(PhaseBins::count)),
-      planes(2 * std::size_t{bins.rings.count()} - 1) {}
+      planes(2 * std::size_t{bins.rings.count()} - 1) {
+    if (bins.widths) widths.assign(bins.widths->histograms(), {Counts(bins.widths->bins()), 0, 0});
+}
 
 PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
     pairs += other.pairs;
@@ -123,6 +142,11 @@ PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
     add(planes, other.planes);
     for (std::size_t i = 0; i < phases.size(); ++i)
         add(phases[i], other.phases[i]);
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        add(widths[i].bins, other.widths[i].bins);
+        widths[i].pairs += other.widths[i].pairs;
+        widths[i].source_ps2 += other.widths[i].source_ps2;
+    }
     return *this;
 }
 
