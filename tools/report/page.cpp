@@ -41,6 +41,7 @@ td:not(.number) { overflow-wrap: anywhere; min-width: 6em; }
 th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
 th[scope=col] { vertical-align: bottom; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.first-page td.number { white-space: normal; }
 .wide { overflow-x: auto; }
 figure canvas { height: min(70vh, 48rem); touch-action: none; }
 image { image-rendering: pixelated; }
@@ -53,10 +54,11 @@ svg text { fill: var(--muted); font-size: 11px; }
 @page { size: A4; margin: 14mm; }
 @media print {
   :root { color-scheme: light; --back: #fff; --text: #1f2933; --muted: #52606d; --line: #d5dbe1; --bad: #a51d1d; --curve: #1f5fa8; --other: #c2570c; }
-  body { padding: 0; max-width: none; font-size: 9.5pt; }
+  :root { font-size: 8.5pt; }
+  body { padding: 0; max-width: none; }
+  h2 { margin-top: 1rem; }
   .first-page { break-after: page; }
-  .first-page img { width: auto; max-width: 100%; max-height: 105mm; }
-  .pictures { grid-template-columns: 1fr 1fr; gap: 5mm; }
+  .pictures, .tables { grid-template-columns: 1fr 1fr; gap: 5mm; }
   figure, svg, img, tr { break-inside: avoid; }
   figure img, figure svg { max-height: 220mm; }
   h1, h2, caption { break-after: avoid; }

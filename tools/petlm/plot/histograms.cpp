@@ -30,20 +30,22 @@ void add(Counts& to, const Counts& more) {
     std::transform(to.begin(), to.end(), more.begin(), to.begin(), std::plus<>());
 }
 
+/// Crystal a is that of the earlier photon. The difference of all pairs is that of the larger number less the
+/// other, and in a BDM that of its partners less its own: an offset of a BDM moves its peak and does not
+/// widen it.
 void add_width(const TimeWidths& widths, const gpu::Coincidence& c, std::vector<TimeCounts>& to) {
-    const TimeWidths::Place place = widths.of(c.crystal_a, c.crystal_b, c.dt);
-    if (place.bin == TimeWidths::outside) return;
-    const auto count = [&](TimeCounts& counts) {
-        ++counts.bins[place.bin];
+    const TimeWidths::Difference d = widths.of(c.crystal_a, c.crystal_b, c.dt);
+    const auto count = [&](TimeCounts& counts, double ps) {
+        const std::uint32_t bin = widths.bin_of(ps);
+        if (bin == TimeWidths::outside) return;
+        ++counts.bins[bin];
         ++counts.pairs;
-        counts.source_ps2 += place.variance_ps2;
+        counts.source_ps2 += d.variance_ps2;
     };
-    count(to.front());
+    count(to.front(), c.crystal_b > c.crystal_a ? d.ps : -d.ps);
     if (!widths.by_module()) return;
-    const std::size_t a = widths.histogram_of(c.crystal_a);
-    const std::size_t b = widths.histogram_of(c.crystal_b);
-    count(to[a]);
-    if (b != a) count(to[b]);
+    count(to[widths.histogram_of(c.crystal_a)], d.ps);
+    count(to[widths.histogram_of(c.crystal_b)], -d.ps);
 }
 
 void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t time_bin, PairHistograms& h) {

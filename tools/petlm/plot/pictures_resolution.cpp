@@ -49,9 +49,9 @@ Picture resolution_of_modules(const PictureData& data) {
     p.name = "resolution";
     p.title = "Resolution of the BDMs";
     p.caption = "Full width at half maximum; 0 where it is not known.";
-    if (any_of(data.energy)) p.caption += " Energy: of the photopeak, by " + data.energy.from + '.';
+    if (any_of(data.energy)) p.caption += " Energy: of the photopeak, " + data.energy.from + '.';
     if (any_of(data.time)) {
-        p.caption += " Time: of the pairs of which a photon is in the BDM, by " + data.time.from +
+        p.caption += " Time: of the pairs of which a photon is in the BDM, " + data.time.from +
                      ". The resolution of one photon is smaller by about the root of 2.";
     }
     p.alt = "Energy and time resolution by BDM.";
@@ -88,24 +88,24 @@ Picture resolution_of_modules(const PictureData& data) {
 Resolutions energy_resolution_of(const PictureData& data) {
     Resolutions r;
     if (data.singles) {
-        r.from = "the singles in " + data.singles->from;
+        r.from = "by the singles in " + data.singles->from;
         r.whole = photopeak_of(data.singles->energy, data.singles->energy_bin_keV);
         for (const Counts& module : data.singles->modules)
             r.modules.push_back(photopeak_of(module, data.singles->energy_bin_keV));
     } else {
-        r.from = "the photons of prompts";
+        r.from = "by the photons of prompts";
         r.whole = photopeak_of(data.pairs.prompts.energy, config::energy_bin_keV);
     }
-    if (!r.whole) r.from = "unknown: no photopeak near 511 keV, or too few counts in it, by " + r.from;
+    if (!r.whole) r.from = "unknown, for lack of a photopeak near 511 keV or of counts in it, " + r.from;
     return r;
 }
 
 Resolutions time_resolution_of(const PictureData& data) {
     Resolutions r;
     if (!data.bins.widths) {
-        r.from =
-            "unknown: " + (data.scanner.rotation ? std::string("the scanner turns")
-                                                 : "there is no image, which would say where the source is");
+        r.from = "unknown, because " + (data.scanner.rotation
+                                            ? std::string("the scanner turns")
+                                            : "there is no image, which would say where the source is");
         return r;
     }
     const TimeWidths& widths = *data.bins.widths;
@@ -115,9 +115,9 @@ Resolutions time_resolution_of(const PictureData& data) {
         r.modules.push_back(r.whole ? time_peak_of(counts[i], widths.bin_ps()) : std::nullopt);
     r.from =
         r.whole
-            ? "the time differences of prompts, less what the middle and the extent of the source in the "
+            ? "by the time differences of prompts, less what the middle and the extent of the source in the "
               "image make"
-            : "unknown: too few prompts, a coincidence window or bins that do not fit the peak, or a source "
+            : "unknown: too few prompts, a coincidence window that cuts off the peak, or a source "
               "whose extent makes most of the width";
     return r;
 }

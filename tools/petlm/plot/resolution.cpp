@@ -148,7 +148,7 @@ TimeWidths::TimeWidths(const config::Scanner& scanner, const config::DepthOfInte
       modules_(scanner.geometry.bdm_count <= most_modules ? scanner.geometry.bdm_count : 0),
       bdm_of_(modules_of_crystals(scanner.geometry)) {}
 
-TimeWidths::Place TimeWidths::of(std::uint32_t crystal_a, std::uint32_t crystal_b, double ticks) const {
+TimeWidths::Difference TimeWidths::of(std::uint32_t crystal_a, std::uint32_t crystal_b, double ticks) const {
     const config::LineEnds ends = lines_.ends(crystal_a, crystal_b);
     config::Vector3 along{};
     double squares = 0;
@@ -156,7 +156,7 @@ TimeWidths::Place TimeWidths::of(std::uint32_t crystal_a, std::uint32_t crystal_
         along[axis] = ends.b[axis] - ends.a[axis];
         squares += along[axis] * along[axis];
     }
-    if (!(squares > 0)) return {outside, 0};
+    if (!(squares > 0)) return {};
     const double length = std::sqrt(squares);
     double towards_b = 0;  // of the source, from the middle of the line
     for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -165,9 +165,7 @@ TimeWidths::Place TimeWidths::of(std::uint32_t crystal_a, std::uint32_t crystal_
     }
     constexpr double ps_per_mm = 2 / config::light_mm_per_ps;
     const double ps = ticks * tick_ps_ + towards_b * ps_per_mm;
-    const double bin = std::floor(ps / bin_ps_ + bins_ / 2.0);
-    const double variance = ps_per_mm * ps_per_mm * source_.variance_along(along);
-    return {bin >= 0 && bin < bins_ ? static_cast<std::uint32_t>(bin) : outside, variance};
+    return {ps, ps_per_mm * ps_per_mm * source_.variance_along(along)};
 }
 
 std::optional<Peak> time_peak_of(const TimeCounts& counts, double bin_ps) {

@@ -1,6 +1,7 @@
 // The energy and time resolution that the records of a run show, of the whole scanner and of each BDM.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -50,13 +51,18 @@ class TimeWidths {
     TimeWidths(const config::Scanner& scanner, const config::DepthOfInteraction& depth, Source source,
                std::uint32_t window);
 
-    struct Place {
-        std::uint32_t bin;    ///< `outside` if it is beyond the window
-        double variance_ps2;  ///< that the extent of the source makes
+    struct Difference {
+        double ps = 0;            ///< time at crystal b less that at crystal a, without the way
+        double variance_ps2 = 0;  ///< that the extent of the source makes
     };
-    static constexpr std::uint32_t outside = UINT32_MAX;
     /// `ticks`: time of crystal b less that of crystal a.
-    [[nodiscard]] Place of(std::uint32_t crystal_a, std::uint32_t crystal_b, double ticks) const;
+    [[nodiscard]] Difference of(std::uint32_t crystal_a, std::uint32_t crystal_b, double ticks) const;
+    /// The bin of a difference; `outside` if it is beyond the window.
+    [[nodiscard]] std::uint32_t bin_of(double ps) const {
+        const double bin = std::floor(ps / bin_ps_ + bins_ / 2.0);
+        return bin >= 0 && bin < bins_ ? static_cast<std::uint32_t>(bin) : outside;
+    }
+    static constexpr std::uint32_t outside = UINT32_MAX;
     [[nodiscard]] std::uint32_t bins() const { return bins_; }
     [[nodiscard]] double bin_ps() const { return bin_ps_; }
     /// Histograms: the first is that of all pairs. The others, one for each BDM, are left out in scanners of

@@ -16,6 +16,8 @@ namespace petacq::petlm {
 namespace {
 
 constexpr double most_voxels = 96;  // along an axis: a picture of it is no larger
+/// Fewer make specks. What the scanner sees of each voxel takes the time, however few they are.
+constexpr std::uint64_t least_prompts = 5000;
 
 /// At least as wide as `petlm image` has them.
 double voxel_of(const config::Scanner& scanner, const ImageOptions& options) {
@@ -93,7 +95,10 @@ RunImage made_of(ImageOptions& options) {
         setup.scanner.geometry.crystal_count(),
         [&](const daemon::ListModeReader& reader) { counts.add(reader.coincidences()); }, "reading");
     counts.finish();
-    if (counts.prompts == 0) throw std::runtime_error("there are no prompts");
+    if (counts.prompts < least_prompts) {
+        throw std::runtime_error(
+            fmt::format("expected at least {} prompts, found {}", least_prompts, counts.prompts));
+    }
     image::MadeImage made =
         image::make_image(setup, part, lines, counts, "image for the report", setup.how.max_memory);
     RunImage out;

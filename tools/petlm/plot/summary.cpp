@@ -135,7 +135,7 @@ std::string with_error(double value, double error, const char* unit) {
 
 /// "; BDMs 11.2 to 12.9 %"
 template <class ValueOf>
-std::string range_of(const Resolutions& r, const char* unit, const ValueOf& value_of) {
+std::string range_of(const Resolutions& r, const char* unit, int decimals, const ValueOf& value_of) {
     double low = std::nan("");
     double high = std::nan("");
     for (const auto& module : r.modules) {
@@ -143,34 +143,39 @@ std::string range_of(const Resolutions& r, const char* unit, const ValueOf& valu
         low = std::fmin(low, value_of(*module));  // NaN: the other one
         high = std::fmax(high, value_of(*module));
     }
-    return std::isnan(low) ? "" : fmt::format("; BDMs {:.3g} to {:.3g} {}", low, high, unit);
+    return std::isnan(low) ? ""
+                           : fmt::format("; BDMs {:.{}f} to {:.{}f} {}", low, decimals, high, decimals, unit);
 }
 
-Rows resolution_rows(const PictureData& data) {
+std::string resolution_of(const PictureData& data) {
     Rows rows;
-    const auto add = [&](const char* name, const Resolutions& r, const char* unit, const auto& value_of) {
+    std::string how;
+    const auto add = [&](const char* name, const Resolutions& r, const char* unit, int decimals,
+                         const auto& value_of) {
+        how += fmt::format("{}{}: {}.", how.empty() ? "" : " ", name, r.from);
         if (!r.whole) {
-            rows.emplace_back(name, r.from);
+            rows.emplace_back(name, "unknown");
             return;
         }
         const double value = value_of(*r.whole);
-        rows.emplace_back(name, with_error(value, r.whole->error * value / r.whole->fwhm, unit) +
-                                    range_of(r, unit, value_of) + " (" + r.from + ")");
+        rows.emplace_back(std::string(name) + ", FWHM",
+                          with_error(value, r.whole->error * value / r.whole->fwhm, unit) +
+                              range_of(r, unit, decimals, value_of));
     };
-    add("energy, FWHM at 511 keV", data.energy, "%",
+    add("Energy at 511 keV", data.energy, "%", 1,
         [](const Peak& peak) { return 100 * peak.fwhm / peak.place; });
-    if (data.energy.whole) rows.emplace_back("photopeak", with_error(data.energy.whole->place, 0.1, "keV"));
-    add("time of a pair, FWHM", data.time, "ps", [](const Peak& peak) { return peak.fwhm; });
-    return rows;
+    if (data.energy.whole)
+        rows.emplace_back("photopeak", fmt::format("{:.1f} keV", data.energy.whole->place));
+    add("Time of a pair", data.time, "ps", 0, [](const Peak& peak) { return peak.fwhm; });
+    return table_of("Resolution", rows, false) + "<p class=\"muted\">" + report::escaped(how) + "</p>\n";
 }
 
 Rows measured_rows(const json& run, const json& description, const PictureData& data) {
     Rows rows;
     for (const auto& [name, value] : coverage_rows(data.coverage)) {
-        for (const char* of_interest : {"start", "recorded time", "activity at the start"}) {
-            if (name == of_interest) rows.emplace_back(name, value);
-        }
+        if (name == "start of the run" || name == "activity at the start") rows.emplace_back(name, value);
     }
+    rows.emplace_back("recorded time", daemon::duration_text(data.coverage.seconds()));
     for (auto& row : operator_rows(run, description))
         rows.push_back(std::move(row));
     rows.emplace_back("scanner", data.scanner.name);
@@ -199,8 +204,7 @@ std::string summary_of(const json& description, const json& run, const PictureDa
     std::string out = "<section class=\"first-page\">\n" + findings_of(data) +
                       "<div class=\"tables\">\n<div>\n" +
                       table_of("What was measured", measured_rows(run, description, data), false) +
-                      table_of("Counts and rates", counts, false) +
-                      table_of("Resolution", resolution_rows(data), false) + "</div>\n";
+                      table_of("Counts and rates", counts, true) + resolution_of(data) + "</div>\n";
     const auto image = std::find_if(pictures.begin(), pictures.end(),
                                     [](const Picture& picture) { return picture.name == "image"; });
     if (image != pictures.end()) out += figure_of(*image);
