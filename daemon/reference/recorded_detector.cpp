@@ -75,6 +75,11 @@ BoardReport RecordedDetector::report() const {
         for (std::size_t bdm = 0; bdm < report.live.size(); ++bdm)
             report.live[bdm] = reader_->values(*live).number(bdm);
     }
+    const auto* temperature = reader_->find("module_temperature");
+    if (temperature != nullptr && temperature->count == report.temperature_C.size()) {
+        for (std::size_t bdm = 0; bdm < report.temperature_C.size(); ++bdm)
+            report.temperature_C[bdm] = reader_->values(*temperature).number(bdm);
+    }
     return report;
 }
 

@@ -151,7 +151,7 @@ double Plot::y_of(double value) const {
 void Plot::draw_axes() {
     cairo_set_line_width(cairo_, 1);
     const double bottom = inner_.y + inner_.height;
-    const Ticks across = ticks_of(x_, inner_.width / 70);
+    const Ticks across = ticks_of(x_, std::max(inner_.width / 70, 4.0));
     const Ticks up = ticks_of(y_, inner_.height / 34);
     set_colour(cairo_, theme_.grid);
     for (const double at : across.at) {

@@ -41,6 +41,7 @@ td:not(.number) { overflow-wrap: anywhere; min-width: 6em; }
 th { font-weight: 400; color: var(--muted); overflow-wrap: normal; }
 th[scope=col] { vertical-align: bottom; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.first-page td.number { white-space: normal; }
 .wide { overflow-x: auto; }
 figure canvas { height: min(70vh, 48rem); touch-action: none; }
 image { image-rendering: pixelated; }
@@ -48,7 +49,22 @@ image { image-rendering: pixelated; }
 .other { stroke: var(--other); }
 .axis { stroke: var(--line); vector-effect: non-scaling-stroke; }
 svg text { fill: var(--muted); font-size: 11px; }
-@media print { .pictures { display: block; } figure { break-inside: avoid; margin-bottom: 1.5rem; } }
+.tables > figure { min-width: 0; }
+.tables > div > table { margin-bottom: 1rem; }
+@page { size: A4; margin: 14mm; }
+@media print {
+  :root { color-scheme: light; --back: #fff; --text: #1f2933; --muted: #52606d; --line: #d5dbe1; --bad: #a51d1d; --curve: #1f5fa8; --other: #c2570c; }
+  :root { font-size: 8.5pt; }
+  body { padding: 0; max-width: none; }
+  h2 { margin-top: 1rem; }
+  .first-page { break-after: page; }
+  .pictures, .tables { grid-template-columns: 1fr 1fr; gap: 5mm; }
+  figure, svg, img, tr { break-inside: avoid; }
+  figure img, figure svg { max-height: 220mm; }
+  h1, h2, caption { break-after: avoid; }
+  .wide { overflow: visible; }
+  a { color: inherit; }
+}
 )";
 
 std::string base64(std::string_view data) {

@@ -1,7 +1,10 @@
 #include "tools/petlm/plot/detector_findings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <system_error>
 
@@ -30,6 +33,34 @@ void add(std::vector<DetectorFinding>& findings, const daemon::DetectorFault& fa
     same->fault.part = fault.part;
 }
 
+/// The BDMs that were too hot, by number.
+class Heat {
+  public:
+    explicit Heat(double limit_C) : limit_C_(limit_C) {}
+
+    void add(const daemon::Second& second, double since_s, double until_s) {
+        for (std::uint32_t bdm = 0; bdm < second.temperature_C.size(); ++bdm) {
+            const double t = second.temperature_C[bdm];
+            if (!(t > limit_C_)) continue;  // or unknown
+            HotModule& hot = hot_.try_emplace(bdm, HotModule{bdm, t, since_s, until_s}).first->second;
+            hot.highest_C = std::max(hot.highest_C, t);
+            hot.until_s = until_s;
+        }
+    }
+    [[nodiscard]] std::vector<HotModule> hottest_first() const {
+        std::vector<HotModule> all;
+        for (const auto& [bdm, hot] : hot_)
+            all.push_back(hot);
+        std::stable_sort(all.begin(), all.end(),
+                         [](const HotModule& a, const HotModule& b) { return a.highest_C > b.highest_C; });
+        return all;
+    }
+
+  private:
+    double limit_C_;
+    std::map<std::uint32_t, HotModule> hot_;
+};
+
 std::shared_ptr<const daemon::DetectorBaseline> reference_of(const std::filesystem::path& reference,
                                                              const daemon::RecordedDetector& recorded,
                                                              DetectorFindings& found) {
@@ -45,6 +76,18 @@ std::shared_ptr<const daemon::DetectorBaseline> reference_of(const std::filesyst
 }
 
 }  // namespace
+
+std::vector<std::string> DetectorFindings::lines() const {
+    std::vector<std::string> all;
+    for (const DetectorFinding& one : findings)
+        all.push_back(fmt::format("{} to {:.1f} s", one.fault.text(), one.until_s));
+    for (const HotModule& one : hot) {
+        all.push_back(
+            fmt::format("BDM {}: up to {:.1f} \u00b0C, above {:g} \u00b0C, between {:.1f} s and {:.1f} s",
+                        one.bdm, one.highest_C, max_temperature_C, one.since_s, one.until_s));
+    }
+    return all;
+}
 
 std::optional<DetectorFindings> find_in_detector(const std::filesystem::path& run,
                                                  std::optional<std::filesystem::path> reference) {
@@ -63,6 +106,8 @@ std::optional<DetectorFindings> find_in_detector(const std::filesystem::path& ru
         const auto crystals = daemon::crystals_by_unit(geometry);
         auto sums = daemon::DetectorSums::none(geometry);
         found.tick_ns = recorded.scanner().tick_ps * 1e-3;
+        found.max_temperature_C = recorded.configuration().health.max_temperature_C;
+        Heat heat(found.max_temperature_C);
         std::optional<std::uint64_t> start;
         while (const auto second = recorded.next()) {
             if (!start) {
@@ -71,11 +116,15 @@ std::optional<DetectorFindings> find_in_detector(const std::filesystem::path& ru
             }
             watch.observe(*second);
             sums += daemon::detector_sums(*second, geometry, crystals);
-            const double until_s =
-                static_cast<double>(second->range.end - *start) / static_cast<double>(recorded.ticks_per_s());
+            const auto seconds_of = [&](std::uint64_t ticks) {
+                return static_cast<double>(ticks - *start) / static_cast<double>(recorded.ticks_per_s());
+            };
+            const double until_s = seconds_of(second->range.end);
+            heat.add(*second, seconds_of(second->range.start), until_s);
             for (const daemon::DetectorFault& fault : *watch.faults())
                 add(found.findings, fault, until_s);
         }
+        found.hot = heat.hottest_first();
         found.start = watch.baseline().sums.modules;
         found.run = sums.modules;
     } catch (const config::Error& error) {

@@ -30,6 +30,24 @@ void add(Counts& to, const Counts& more) {
     std::transform(to.begin(), to.end(), more.begin(), to.begin(), std::plus<>());
 }
 
+/// Crystal a is that of the earlier photon. The difference of all pairs is that of the larger number less the
+/// other, and in a BDM that of its partners less its own: an offset of a BDM moves its peak and does not
+/// widen it.
+void add_width(const TimeWidths& widths, const gpu::Coincidence& c, std::vector<TimeCounts>& to) {
+    const TimeWidths::Difference d = widths.of(c.crystal_a, c.crystal_b, c.dt);
+    const auto count = [&](TimeCounts& counts, double ps) {
+        const std::uint32_t bin = widths.bin_of(ps);
+        if (bin == TimeWidths::outside) return;
+        ++counts.bins[bin];
+        ++counts.pairs;
+        counts.source_ps2 += d.variance_ps2;
+    };
+    count(to.front(), c.crystal_b > c.crystal_a ? d.ps : -d.ps);
+    if (!widths.by_module()) return;
+    count(to[widths.histogram_of(c.crystal_a)], d.ps);
+    count(to[widths.histogram_of(c.crystal_b)], -d.ps);
+}
+
 void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t time_bin, PairHistograms& h) {
     ++h.pairs;
     ++h.energy[energy_bin(c.energy_a, config::energy_bin_keV)];
@@ -40,6 +58,7 @@ void add_pair(const PairBins& bins, const gpu::Coincidence& c, std::uint32_t tim
     if (c.dt <= bins.differences.window) {
         const std::int64_t signed_dt = c.crystal_b > c.crystal_a ? std::int64_t{c.dt} : -std::int64_t{c.dt};
         ++h.difference[bins.differences.of(signed_dt)];
+        if (bins.widths && c.kind == gpu::Kind::prompt) add_width(*bins.widths, c, h.widths);
     } else {
         ++h.beyond_window;
     }
@@ -108,7 +127,9 @@ PairHistograms::PairHistograms(const PairBins& bins)
       michelogram(std::size_t{bins.ring_bins} * bins.ring_bins),
       sinogram(std::size_t{bins.lines.angles()} * bins.lines.radial()),
       phases(bins.phases.size(), Counts(PhaseBins::count)),
-      planes(2 * std::size_t{bins.rings.count()} - 1) {}
+      planes(2 * std::size_t{bins.rings.count()} - 1) {
+    if (bins.widths) widths.assign(bins.widths->histograms(), {Counts(bins.widths->bins()), 0, 0});
+}
 
 PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
     pairs += other.pairs;
@@ -123,6 +144,11 @@ PairHistograms& PairHistograms::operator+=(const PairHistograms& other) {
     add(planes, other.planes);
     for (std::size_t i = 0; i < phases.size(); ++i)
         add(phases[i], other.phases[i]);
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+        add(widths[i].bins, other.widths[i].bins);
+        widths[i].pairs += other.widths[i].pairs;
+        widths[i].source_ps2 += other.widths[i].source_ps2;
+    }
     return *this;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "daemon/sinogram/line_bins.hpp"
 #include "gpu/base/records.hpp"
 #include "tools/petlm/plot/axial_rings.hpp"
+#include "tools/petlm/plot/resolution.hpp"
 #include "tools/petlm/records/source.hpp"
 #include "tools/petlm/records/tags.hpp"
 
@@ -70,8 +72,9 @@ struct PairBins {
     std::uint32_t ring_bins;
     TimeBins times;
     DifferenceBins differences;
-    LineBins lines;                 ///< of s half a crystal wide
-    std::vector<PhaseBins> phases;  ///< those of the run; empty at first
+    LineBins lines;                         ///< of s half a crystal wide
+    std::vector<PhaseBins> phases;          ///< those of the run; empty at first
+    std::optional<TimeWidths> widths = {};  ///< if it is known where the photons come from
 };
 
 /// The histograms of one kind of pairs.
@@ -88,8 +91,9 @@ struct PairHistograms {
     Counts michelogram;  ///< [ring bin][ring bin], first the crystal with the smaller column of LineBins
     Counts sinogram;     ///< [angle][radial], summed over all planes
     std::uint64_t beyond_sinogram = 0;
-    std::vector<Counts> phases;  ///< [PairBins::phases][phase]
-    Counts planes;               ///< [ring + ring]: single-slice rebinned
+    std::vector<Counts> phases;      ///< [PairBins::phases][phase]
+    std::vector<TimeCounts> widths;  ///< [TimeWidths::histograms()] of prompts alone
+    Counts planes;                   ///< [ring + ring]: single-slice rebinned
 };
 
 struct KindHistograms {

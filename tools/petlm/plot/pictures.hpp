@@ -19,7 +19,9 @@
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petlm/plot/detector_findings.hpp"
 #include "tools/petlm/plot/histograms.hpp"
+#include "tools/petlm/plot/resolution.hpp"
 #include "tools/petlm/plot/run_files.hpp"
+#include "tools/petlm/plot/run_image.hpp"
 #include "tools/petlm/plot/seconds_rows.hpp"
 #include "tools/petlm/records/ledger_rows.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -57,6 +59,10 @@ struct PictureData {
     std::vector<daemon::Mark> marks;  ///< what operators noted in the run
     std::uint64_t end_ticks = 0;      ///< end of the time axis, which starts with bins.times
     daemon::Coverage coverage;
+    std::optional<RunImage> image = {};
+    std::string why_no_image = {};
+    Resolutions energy = {};
+    Resolutions time = {};
 
     /// Delayeds were searched for, or nobody knows.
     [[nodiscard]] bool delayeds() const {
@@ -90,11 +96,31 @@ std::vector<Picture> pictures_of(const PictureData& data);
 std::string report_of(const std::string& target, const nlohmann::json& description, const nlohmann::json& run,
                       const PictureData& data, const std::vector<Picture>& pictures);
 
+/// The first page: what was measured, its counts and rates, the resolution, findings and the image (HTML).
+std::string summary_of(const nlohmann::json& description, const nlohmann::json& run, const PictureData& data,
+                       const std::vector<Picture>& pictures);
+/// A picture with its title and caption, as HTML.
+std::string figure_of(const Picture& picture);
+/// Names and values, as HTML; nothing without rows. `numbers`: the values are aligned as such.
+std::string table_of(const std::string& caption, const std::vector<std::pair<std::string, std::string>>& rows,
+                     bool numbers);
+/// A JSON value as text; empty for null.
+std::string text_of(const nlohmann::json& value);
+/// A value of a JSON object as text; empty if it is missing or null.
+std::string text_at(const nlohmann::json& object, const char* pointer);
+
 inline constexpr double histogram_height = 360;  ///< of a picture of one histogram
 // pictures_spectra.cpp
 Picture energy_of_singles(const PictureData& data);
 Picture energy_of_pairs(const PictureData& data);
 Picture time_differences(const PictureData& data);
+// pictures_image.cpp
+Picture cuts_of_image(const PictureData& data);
+// pictures_resolution.cpp
+Resolutions energy_resolution_of(const PictureData& data);
+Resolutions time_resolution_of(const PictureData& data);
+bool resolution_by_module_known(const PictureData& data);
+Picture resolution_of_modules(const PictureData& data);
 // pictures_gammas.cpp: of a run with triples
 Picture lifetimes(const PictureData& data);
 Picture energy_of_gammas(const PictureData& data);

@@ -263,6 +263,8 @@ Picture axial_profile(const PictureData& data) {
 
 std::vector<Picture> pictures_of(const PictureData& data) {
     std::vector<Picture> pictures;
+    if (data.image) pictures.push_back(cuts_of_image(data));
+    if (resolution_by_module_known(data)) pictures.push_back(resolution_of_modules(data));
     if (data.singles) pictures.push_back(energy_of_singles(data));
     pictures.push_back(energy_of_pairs(data));
     pictures.push_back(time_differences(data));

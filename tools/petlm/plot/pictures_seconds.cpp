@@ -97,19 +97,31 @@ void draw_losses(cairo_t* cairo, const Theme& theme, const PictureData& data) {
     plot.legend(entries);
 }
 
+/// Whole degrees around all that is known; a few at least.
+Axis temperature_axis(const SecondsRows& rows) {
+    double low = std::nan("");
+    double high = std::nan("");
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        low = std::fmin(low, rows.coldest[i]);  // NaN: the other one
+        high = std::fmax(high, rows.hottest[i]);
+    }
+    constexpr double least = 4;
+    const double margin = std::max(0.1 * (high - low), (least - (high - low)) / 2);
+    return {"temperature (\u00b0C)", std::floor(low - margin), std::ceil(high + margin)};
+}
+
 void draw_temperatures(cairo_t* cairo, const Theme& theme, const PictureData& data) {
     const SecondsRows& rows = *data.seconds_rows;
-    const auto [coldest, hottest] = std::pair(drawn(rows.coldest), drawn(rows.hottest));
-    const double low = std::min(0.0, *std::min_element(coldest.begin(), coldest.end()));
-    const double high = *std::max_element(hottest.begin(), hottest.end());
-    Plot plot(cairo, theme, {0, 0, picture_width, panel}, time_axis(data),
-              {"degrees C", low, high > low ? high + 0.12 * (high - low) : low + 1}, panel_margins);
-    std::vector<LegendEntry> entries = {{"mean", {theme.singles}},
-                                        {"hottest BDM", {theme.prompts}},
-                                        {"coldest BDM", {theme.delayeds, false, true}}};
-    draw_rows(plot, data, drawn(rows.temperature), entries[0].pen);
-    draw_rows(plot, data, hottest, entries[1].pen);
-    draw_rows(plot, data, coldest, entries[2].pen);
+    std::vector<double> middles;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        middles.push_back((time_at(data, rows.from_ticks[i]) + time_at(data, rows.to_ticks[i])) / 2);
+    Plot plot(cairo, theme, {0, 0, picture_width, panel}, time_axis(data), temperature_axis(rows),
+              panel_margins);
+    const std::vector<LegendEntry> entries = {
+        {"mean", {theme.singles}}, {"hottest BDM", {theme.prompts}}, {"coldest BDM", {theme.delayeds}}};
+    plot.points(middles, rows.temperature, entries[0].pen);
+    plot.points(middles, rows.hottest, entries[1].pen);
+    plot.points(middles, rows.coldest, entries[2].pen);
     plot.legend(entries);
 }
 
@@ -124,7 +136,10 @@ Picture temperature_over_time(const PictureData& data) {
     Picture p;
     p.name = "temperature";
     p.title = "Temperature over time";
-    p.caption = "The mean of all BDMs, and the BDMs that were hottest and coldest. From seconds.plm.";
+    p.caption =
+        "The mean of all BDMs, and the BDMs that were hottest and coldest, in degrees C. The axis does not "
+        "begin at 0. "
+        "From seconds.plm.";
     p.alt = fmt::format("Temperature over time, {} rows.", rows.size());
     p.height = panel;
     p.draw = [&data](cairo_t* cairo, const Theme& theme) { draw_temperatures(cairo, theme, data); };

@@ -17,10 +17,10 @@ namespace {
 constexpr std::uint32_t max_time_bins = 200;
 
 /// The names of all pictures that a report may have.
-constexpr std::array all_pictures = {"energy-singles", "energy-pairs",  "time-differences", "singles-map",
-                                     "rates",          "loss",          "corrections",      "temperature",
-                                     "sinogram",       "axial-profile", "michelogram",      "flood-maps",
-                                     "energy-modules", "lifetimes",     "energy-gammas"};
+constexpr std::array all_pictures = {
+    "energy-singles", "energy-pairs", "time-differences", "singles-map",   "rates",       "loss",
+    "corrections",    "temperature",  "sinogram",         "axial-profile", "michelogram", "flood-maps",
+    "energy-modules", "lifetimes",    "energy-gammas",    "image",         "resolution"};
 
 /// The coincidence window; if it is not known, the largest time difference in the first block.
 std::uint32_t window_of(const ExportSource& source) {
@@ -66,27 +66,36 @@ PictureData data_of(const ExportSource& source, const PlotOptions& options) {
     auto spectra = is_run ? spectra_of(source.target(), scanner) : std::nullopt;
     auto triples = is_run ? triples_of(source.target()) : std::nullopt;
     auto singles = is_run ? singles_of(source.target(), scanner) : std::nullopt;
+    MaybeImage image = image_of_run(source.target(), options.scanner, options.depth_mm);
     daemon::Coverage coverage = completed_coverage(source);
     const auto [begin, end] = axis_of(source, coverage);
     PairBins bins(scanner, depth, TimeBins::covering(begin, end, scanner.tick_ps, max_time_bins),
                   window_of(source));
     if (is_run) bins.phases = phases_of(source.target());
+    // A scanner that turns has its source elsewhere at each angle.
+    if (image.image && !scanner.rotation)
+        bins.widths.emplace(scanner, depth, image.image->source, bins.differences.window);
     KindHistograms pairs = histograms_of(source, bins);
-    return {std::move(scanner),
-            depth,
-            std::move(bins),
-            std::move(pairs),
-            std::move(singles),
-            std::move(spectra),
-            std::move(triples),
-            std::move(over_time.rows),
-            std::move(over_time.trouble),
-            std::move(seconds.rows),
-            std::move(seconds.trouble),
-            std::move(detector),
-            is_run ? daemon::read_marks(source.target()) : std::vector<daemon::Mark>(),
-            end,
-            std::move(coverage)};
+    PictureData data{std::move(scanner),
+                     depth,
+                     std::move(bins),
+                     std::move(pairs),
+                     std::move(singles),
+                     std::move(spectra),
+                     std::move(triples),
+                     std::move(over_time.rows),
+                     std::move(over_time.trouble),
+                     std::move(seconds.rows),
+                     std::move(seconds.trouble),
+                     std::move(detector),
+                     is_run ? daemon::read_marks(source.target()) : std::vector<daemon::Mark>(),
+                     end,
+                     std::move(coverage),
+                     std::move(image.image),
+                     std::move(image.why_not)};
+    data.energy = energy_resolution_of(data);
+    data.time = time_resolution_of(data);
+    return data;
 }
 
 }  // namespace

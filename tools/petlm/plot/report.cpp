@@ -27,65 +27,6 @@ using Rows = TextRows;
 
 using report::escaped;
 
-/// Empty for null.
-std::string text_of(const json& value) {
-    if (value.is_null()) return "";
-    // The result is UTF-8, whatever the file contains.
-    const std::string dumped = json_line(value);
-    return value.is_string() ? json::parse(dumped).get<std::string>() : dumped;
-}
-
-/// A value of a JSON object as text; empty if it is missing or null.
-std::string text_at(const json& object, const char* pointer) {
-    const json::json_pointer at(pointer);
-    return object.is_object() && object.contains(at) ? text_of(object[at]) : "";
-}
-
-std::string figure(const Picture& picture) {
-    const auto source = [&](const report::Theme& theme) {
-        return report::data_uri("image/svg+xml", report::svg_of(picture.draw, picture.height, theme));
-    };
-    return report::html_of(report::Figure{
-        fmt::format("<picture>\n<source media=\"(prefers-color-scheme: dark)\" srcset=\"{}\">\n"
-                    "<img width=\"{}\" height=\"{:.0f}\" alt=\"{}\" src=\"{}\">\n</picture>\n",
-                    source(report::dark_theme()), picture_width, picture.height, escaped(picture.alt),
-                    source(report::light_theme())),
-        escaped(picture.caption), picture.title, picture.name});
-}
-
-std::string table(const std::string& caption, const Rows& rows, bool numbers) {
-    if (rows.empty()) return "";
-    report::Table shown{caption, {}, {}};
-    for (const auto& [name, value] : rows)
-        shown.rows.push_back({{name}, {value, numbers}});
-    return report::html_of(shown);
-}
-
-/// What the operator said at the start, from the first of the objects that has it.
-Rows operator_rows(const json& run, const json& description) {
-    Rows rows;
-    json said = run.is_object() ? run.value("operator", json()) : json();
-    if (!said.is_object() && description.is_object()) said = description.value("operator", json());
-    const auto add = [&](const std::string& name, const json& object, const std::string& key,
-                         const char* unit = "") {
-        const json value = object.is_object() ? object.value(key, json()) : json();
-        if (value.is_null()) return;
-        rows.emplace_back(
-            name, (value.is_number() ? fmt::format("{:.6g}", value.get<double>()) : text_of(value)) + unit);
-    };
-    add("nuclide", said, "nuclide");
-    add("half-life", said, "half_life_s", " s");
-    add("positrons per decay", said, "branching_ratio");
-    add("activity at the assay", said, "activity_MBq", " MBq");
-    add("time of the assay", said, "assay_utc");
-    add("bed position", said, "bed_mm", " mm");
-    add("subject", said, "subject");
-    if (!said.is_object() || !said.contains("keys") || !said["keys"].is_object()) return rows;
-    for (const auto& member : said["keys"].items())
-        add(text_of(member.key()), said["keys"], member.key());
-    return rows;
-}
-
 Rows run_rows(const json& description, const json& run, const PictureData& data) {
     Rows rows;
     const auto add = [&](const char* name, const std::string& value) {
@@ -96,9 +37,6 @@ Rows run_rows(const json& description, const json& run, const PictureData& data)
         return text.empty() ? text_at(description, pointer) : text;
     };
     add("run", known("/run_id"));
-    add("note", known("/note"));
-    for (auto& row : operator_rows(run, description))
-        rows.push_back(std::move(row));
     add("because", known("/stop_reason"));
     add("state", known("/state"));
     add("scanner", data.scanner.name);
@@ -131,56 +69,13 @@ Rows mark_rows(const PictureData& data) {
     return rows;
 }
 
-/// Rounded to a whole number; numbers below 100 to three digits.
-std::string rounded(double number) {
-    const std::string sign = number < 0 ? "\u2212" : "";
-    const double size = std::abs(number);
-    if (size < 100) return sign + fmt::format("{:.3g}", size);
-    if (!(size < 1e18)) return fmt::format("{:.4g}", number);
-    return sign + grouped(static_cast<std::uint64_t>(std::llround(size)));
-}
-
-Rows count_rows(const PictureData& data) {
-    const double seconds = data.coverage.seconds();
-    const std::uint64_t prompts = data.pairs.prompts.pairs;
-    const std::uint64_t delayeds = data.pairs.delayeds.pairs;
-    const auto rate = [&](double counts) {
-        return seconds > 0 ? " (" + rounded(counts / seconds) + "/s)" : std::string();
-    };
-    Rows rows = {{"prompts", grouped(prompts) + rate(static_cast<double>(prompts))}};
-    std::optional<double> fraction;  // of randoms, by the first estimate that there is
-    const auto estimate = [&](double randoms, double among) {
-        if (!fraction && among > 0) fraction = randoms / among;
-    };
-    const auto add_randoms = [&](const char* name, const std::vector<double>& of_rows) {
-        const double randoms = sum_of(of_rows);
-        if (!std::isfinite(randoms)) return;
-        rows.emplace_back(name, rounded(randoms) + rate(randoms));
-        // Damaged seconds have fewer prompts than the list-mode.
-        estimate(randoms, sum_of(data.seconds_rows->prompts));
-    };
-    if (data.seconds_rows) add_randoms("randoms, noise-free estimate", data.seconds_rows->randoms);
-    if (data.delayeds()) {
-        if (data.seconds_rows) add_randoms("randoms, weighted delayeds", data.seconds_rows->of_delayeds);
-        rows.emplace_back("delayeds, as counted", grouped(delayeds) + rate(static_cast<double>(delayeds)));
-        estimate(static_cast<double>(delayeds), static_cast<double>(prompts));
-    }
-    if (!fraction) return rows;
-    const double trues = static_cast<double>(prompts) * (1 - *fraction);
-    rows.emplace_back("prompts \u2212 randoms", rounded(trues) + rate(trues));
-    rows.emplace_back("randoms fraction", fmt::format("{:.3g} %", 100 * *fraction));
-    return rows;
-}
-
 std::string findings(const DetectorFindings& detector) {
     constexpr std::size_t most = 100;
-    const auto& all = detector.findings;
+    const std::vector<std::string> all = detector.lines();
     if (all.empty()) return "<p>No fault was found.</p>\n";
     std::string out = "<ul>\n";
-    for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
-        out += fmt::format("<li class=\"bad\">{} to {:.1f} s</li>\n", escaped(all[i].fault.text()),
-                           all[i].until_s);
-    }
+    for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
+        out += fmt::format("<li class=\"bad\">{}</li>\n", escaped(all[i]));
     out += "</ul>\n";
     if (all.size() > most) out += fmt::format("<p class=\"bad\">There are {} more.</p>\n", all.size() - most);
     return out;
@@ -256,26 +151,60 @@ std::string ledger(const json& run) {
             rows.emplace_back(
                 name, value.is_number_unsigned() ? grouped(value.get<std::uint64_t>()) : text_of(value));
         }
-        out += table(section, rows, true);
+        out += table_of(section, rows, true);
     }
     return out + "</div>\n";
 }
 
 }  // namespace
 
+std::string text_of(const json& value) {
+    if (value.is_null()) return "";
+    // The result is UTF-8, whatever the file contains.
+    const std::string dumped = json_line(value);
+    return value.is_string() ? json::parse(dumped).get<std::string>() : dumped;
+}
+
+std::string text_at(const json& object, const char* pointer) {
+    const json::json_pointer at(pointer);
+    return object.is_object() && object.contains(at) ? text_of(object[at]) : "";
+}
+
+std::string figure_of(const Picture& picture) {
+    const auto source = [&](const report::Theme& theme) {
+        return report::data_uri("image/svg+xml", report::svg_of(picture.draw, picture.height, theme));
+    };
+    return report::html_of(report::Figure{
+        fmt::format("<picture>\n<source media=\"(prefers-color-scheme: dark)\" srcset=\"{}\">\n"
+                    "<img width=\"{}\" height=\"{:.0f}\" alt=\"{}\" src=\"{}\">\n</picture>\n",
+                    source(report::dark_theme()), picture_width, picture.height, escaped(picture.alt),
+                    source(report::light_theme())),
+        escaped(picture.caption), picture.title, picture.name});
+}
+
+std::string table_of(const std::string& caption, const Rows& rows, bool numbers) {
+    if (rows.empty()) return "";
+    report::Table shown{caption, {}, {}};
+    for (const auto& [name, value] : rows)
+        shown.rows.push_back({{name}, {value, numbers}});
+    return report::html_of(shown);
+}
+
 std::string report_of(const std::string& target, const json& description, const json& run,
                       const PictureData& data, const std::vector<Picture>& pictures) {
     const std::string id = text_at(description, "/run_id");
     const std::string note = text_at(run, "/note");
     report::Page page{id.empty() ? target : id, note.empty() ? "" : "<p>" + escaped(note) + "</p>\n",
-                      "<div class=\"tables\">\n", "petlm plot, of " + target};
+                      summary_of(description, run, data, pictures), "petlm plot, of " + target};
     page.summary += verdict(verdict_of(run, data));
-    page.body += table("Run", run_rows(description, run, data), false) +
-                 table("What the records cover", coverage_rows(data.coverage), false) +
-                 table("Counts", count_rows(data), true) + table("Marks", mark_rows(data), false) +
+    page.body += "<h2>The run and its records</h2>\n<div class=\"tables\">\n" +
+                 table_of("Run", run_rows(description, run, data), false) +
+                 table_of("What the records cover", coverage_rows(data.coverage), false) +
+                 table_of("Marks", mark_rows(data), false) +
                  "</div>\n<h2>Pictures</h2>\n<div class=\"pictures\">\n";
-    for (const Picture& picture : pictures)
-        page.body += figure(picture);
+    for (const Picture& picture : pictures) {
+        if (picture.name != "image") page.body += figure_of(picture);  // on the first page
+    }
     page.body += "</div>\n";
     if (data.detector) page.body += detector_section(*data.detector);
     page.body += "<h2>Ledger</h2>\n" + ledger(run);

@@ -54,6 +54,7 @@ Singles from_histograms(const std::filesystem::path& file, const config::Scanner
         const Counts counts = numbers_of(module, config::energy_bins, file.string() + ": energy");
         for (std::size_t bin = 0; bin < counts.size(); ++bin)
             singles.energy[bin] += counts[bin];
+        singles.modules.push_back(counts);
     }
     return singles;
 }
@@ -72,6 +73,8 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
     singles.energy_bin_keV = gammas ? config::singles_bin_keV(gammas->upper_keV) : config::energy_bin_keV;
     singles.energy.resize(config::energy_bins);
     singles.crystals.resize(scanner.geometry.crystal_count());
+    singles.modules.assign(scanner.geometry.bdm_count, Counts(config::energy_bins));
+    const std::vector<std::uint32_t> bdm_of = modules_of_crystals(scanner.geometry);
     daemon::ProgressLine progress("plotting singles", source.total_bytes());
     while (source.next()) {
         for (const gpu::Single& single : source.reader().singles()) {
@@ -81,7 +84,9 @@ Singles from_records(const std::filesystem::path& run, const config::Scanner& sc
                                std::to_string(singles.crystals.size()));
             }
             ++singles.crystals[single.crystal];
-            ++singles.energy[energy_bin(single.energy, singles.energy_bin_keV)];
+            const std::uint32_t bin = energy_bin(single.energy, singles.energy_bin_keV);
+            ++singles.energy[bin];
+            ++singles.modules[bdm_of[single.crystal]][bin];
         }
         progress.show(source.bytes_done());
     }

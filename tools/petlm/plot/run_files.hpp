@@ -18,8 +18,9 @@ struct Singles {
     std::string from;           ///< name of the file they were counted in
     bool all_energies = false;  ///< the spectrum is of all converted singles, not only of accepted ones
     float energy_bin_keV = 0;
-    Counts energy;    ///< [config::energy_bins]
-    Counts crystals;  ///< [crystal] accepted singles
+    Counts energy;                ///< [config::energy_bins]
+    std::vector<Counts> modules;  ///< [bdm] the same of each
+    Counts crystals;              ///< [crystal] accepted singles
 };
 
 /// Counts from histograms.json of the run or, if it has none, from its singles.plm, which is read to its end;

@@ -30,21 +30,21 @@ std::optional<std::int64_t> count_at(const json& object, const char* pointer) {
                                                           : std::nullopt;
 }
 
-/// "2 of 4,797,798 datagrams were lost (4.2e-05 %)": good up to the share at which the daemon complained.
+/// "2 datagrams were lost (4.2e-05 %); 4,797,798 were received.": good up to the share at which the daemon
+/// complained.
 std::optional<Judgement> judgement_of_loss(const json& run) {
     const auto lost = count_at(run, "/ledger/datagrams/lost");
-    // As the picture of the loss over time counts them: those that were sent, without duplicates.
-    const auto accepted = count_at(run, "/ledger/datagrams/accepted");
-    const auto received = accepted ? accepted : count_at(run, "/ledger/datagrams/received");
+    const auto received = count_at(run, "/ledger/datagrams/received");
     if (!lost || !received || *lost < 0 || *received < 0 || *lost + *received == 0) return {};
-    const auto sent = static_cast<std::uint64_t>(*lost) + static_cast<std::uint64_t>(*received);
-    if (*lost == 0) return Judgement{true, fmt::format("None of {} datagrams was lost.", grouped(sent))};
-    const double fraction = static_cast<double>(*lost) / static_cast<double>(sent);
+    const std::string all = grouped(static_cast<std::uint64_t>(*received));
+    if (*lost == 0) return Judgement{true, fmt::format("No datagram was lost; {} were received.", all)};
+    // As the picture of the loss over time counts them: of those that were sent, without duplicates.
+    const auto accepted = count_at(run, "/ledger/datagrams/accepted").value_or(*received);
+    const double fraction = static_cast<double>(*lost) / static_cast<double>(*lost + accepted);
     const json* most = value_at(run, "/configuration/health/max_loss_fraction");
     const bool good = most != nullptr && most->is_number() && fraction <= most->get<double>();
-    return Judgement{good,
-                     fmt::format("{} of {} datagrams were lost ({:.2g} %).",
-                                 grouped(static_cast<std::uint64_t>(*lost)), grouped(sent), 100 * fraction)};
+    return Judgement{good, fmt::format("{} datagrams were lost ({:.2g} %); {} were received.",
+                                       grouped(static_cast<std::uint64_t>(*lost)), 100 * fraction, all)};
 }
 
 /// What the daemon found, besides what the state of the run says. Runs of earlier versions have no verdict.
@@ -87,7 +87,7 @@ std::vector<Judgement> verdict_of(const json& run, const PictureData& data) {
         if (!trouble->empty()) verdict.push_back({false, *trouble});
     }
     if (data.detector && !data.detector->run.empty()) {
-        const std::size_t faults = data.detector->findings.size();
+        const std::size_t faults = data.detector->count();
         const auto& modules = data.detector->run;
         const bool examined =
             std::any_of(modules.begin(), modules.end(), [](const auto& m) { return m.singles > 0; });
