@@ -317,7 +317,7 @@ class Tools:
             return
         # Pictures of what spectra and histograms hold are made where there are any; these count in time of the host.
         self.of_both("plot", "plot", "--png-width", 200,
-                     some=tuple("plot/" + name for name in ("energy-singles", "singles-map", "temperature", "energy-modules")))
+                     some=tuple("plot/" + name for name in ("energy-singles", "singles-map", "temperature", "energy-modules", "resolution")))
 
     def check(self):
         """Of so few counts, petcal says that they are too few, after it has read and compared both runs."""
