@@ -39,13 +39,22 @@ std::string shortened(std::string text) {
     return text.substr(0, end);
 }
 
-/// When a run began that is seen for the first time: at most some seconds ago, as the status comes each
-/// second.
+/// What is seen for the first time began at most so long ago, as the status comes each second.
+constexpr double longest_s = 10;
+
 double start_of(const json& run, double now) {
-    constexpr double longest_s = 10;
     const auto start = utc_time(text_in(run, "start_utc"));
     const double begun = start ? seconds_since_1970(*start) : now;
     return begun <= now && now - begun < longest_s ? begun : now;
+}
+
+/// Before its run. The status may be older than `now`.
+double start_of_daemon(const json& status, double now) {
+    const auto uptime = status.find("uptime_s");
+    if (uptime != status.end() && uptime->is_number())
+        now -= std::clamp(uptime->get<double>(), 0.0, longest_s);
+    const json* const run = object_in(status, "run");
+    return run == nullptr ? now : std::min(now, start_of(*run, now));
 }
 
 /// How the last run ended, if that was it.
@@ -83,7 +92,13 @@ void EventHistory::add(const json& status, Time time) {
     const double now = seconds_since_1970(time);
     trim(now);
     if (!std::exchange(started_, true)) {
-        put({now, "daemon_started", "", "", "petacqd " + text_in(status, "version") + " started", {}});
+        const double before = events_.empty() ? 0 : events_.back().time;  // an event of an earlier daemon
+        put({std::max(start_of_daemon(status, now), before),
+             "daemon_started",
+             "",
+             "",
+             "petacqd " + text_in(status, "version") + " started",
+             {}});
     }
     add_run(status, now);
     add_reasons(status, now);

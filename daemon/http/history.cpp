@@ -1,5 +1,6 @@
 #include "daemon/http/history.hpp"
 
+#include <cmath>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -16,10 +17,9 @@ double epoch_seconds(History::Time time) {
     return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
+/// To the nearest millisecond: a double has no more digits for the nanoseconds since 1970.
 json utc_at(double seconds) {
-    using std::chrono::system_clock;
-    return utc_text(system_clock::time_point(
-        std::chrono::duration_cast<system_clock::duration>(std::chrono::duration<double>(seconds))));
+    return utc_text(History::Time(std::chrono::milliseconds(std::llround(seconds * 1000))));
 }
 
 json event_json(const Event& event) {

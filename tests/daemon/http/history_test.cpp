@@ -97,6 +97,19 @@ TEST_CASE("history: what changes from one status to the next is an event", "[htt
           json::array({{{"time", noon + 1.5}, {"run", "night"}, {"text", "FDG injected"}}}));
 }
 
+TEST_CASE("history: a run of the first second began after the daemon", "[http][history]") {
+    History history;
+    json first = seen("night", "recording");
+    first["uptime_s"] = 0.75;
+    first["run"]["start_utc"] = "2023-11-15T11:59:59.500Z";
+    history.add(first, moment(noon));
+    CHECK(
+        events_of(history).starts_with("11:59:59 daemon_started petacqd 1.2 started\n"
+                                       "11:59:59 run_started run night started"));
+    const json answer = history.between(moment(0), moment(2 * noon));
+    CHECK(answer["events"][0]["utc"] == "2023-11-15T11:59:59.250Z");
+}
+
 TEST_CASE("history: a reason that is back within a minute has not been away", "[http][history]") {
     History history;
     for (std::int64_t s = 0; s < 100; ++s)
