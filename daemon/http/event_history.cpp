@@ -48,13 +48,10 @@ double start_of(const json& run, double now) {
     return begun <= now && now - begun < longest_s ? begun : now;
 }
 
-/// Before its run. The status may be older than `now`.
 double start_of_daemon(const json& status, double now) {
     const auto uptime = status.find("uptime_s");
-    if (uptime != status.end() && uptime->is_number())
-        now -= std::clamp(uptime->get<double>(), 0.0, longest_s);
-    const json* const run = object_in(status, "run");
-    return run == nullptr ? now : std::min(now, start_of(*run, now));
+    if (uptime == status.end() || !uptime->is_number()) return now;
+    return now - std::clamp(uptime->get<double>(), 0.0, longest_s);
 }
 
 /// How the last run ended, if that was it.

@@ -1,7 +1,7 @@
 #include "daemon/http/history.hpp"
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 

@@ -114,7 +114,7 @@ void HttpResources::publish(Publication publication) {
     }
     now_ = std::move(publication);
     published_at_ = Clock::now();
-    history_.add(*now_.status, std::chrono::system_clock::now());
+    history_.add(*now_.status, now_.made);
     made_.clear();
 }
 

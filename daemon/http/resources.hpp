@@ -36,6 +36,7 @@ struct Publication {
     std::shared_ptr<const gpu::SinglesHistograms> histograms;  ///< since the start; nullptr: none yet
     std::chrono::steady_clock::time_point histograms_taken;
     std::shared_ptr<const Second> second;  ///< the latest; nullptr: none yet
+    std::chrono::system_clock::time_point made = std::chrono::system_clock::now();
 };
 
 /// Counters of the HTTP server itself.
