@@ -53,7 +53,7 @@ class Checks:
         if life.exit == STANDSTILL:
             return [f"standstill: the threads stand still, or the daemon does not stop: {life.why} {life.log[-300:]}"]
         if life.exit not in (0, KILLED, POWER_CUT):
-            if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails"):
+            if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_fails_to_sync"):
                 return [f"exit: {life.exit}: {life.log[-500:]}"]
             return []
         found = []

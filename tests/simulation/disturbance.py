@@ -7,7 +7,7 @@ def lasts_ns(event):
     """How long a fault acts by itself."""
     if event.what in ("silence", "flood"):
         return event.number(1) * MS
-    if event.what in ("disk_full", "disk_fails", "disk_slow"):
+    if event.what in ("disk_full", "disk_fails", "disk_fails_to_sync", "disk_slow"):
         return event.number(0) * MS
     return 10**18 if event.what in ("off", "drift_ppm") else 0
 

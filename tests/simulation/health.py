@@ -64,7 +64,7 @@ def named_at(seen, ns):
 def failures(life, story):
     seen = [(at, {reason["code"] for reason in status["health"]["reasons"]}) for at, status in life.statuses]
     found = unnamed_drops(life, seen)
-    if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_slow"):
+    if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_fails_to_sync", "disk_slow"):
         wrong = [(at, codes & NEVER) for at, codes in seen if codes & NEVER]
         found += [f"health: {sorted(codes)} at {at / S:.3f} s" for at, codes in wrong[:1]]
     for event in story.events:

@@ -167,7 +167,7 @@ def _late(life, arrivals, boards):
         return
     progress, heard, _ = _progress(arrivals, boards)
     # A board that has not been heard yet is waited for, too.
-    waited = (arrivals.at - heard < TIMEOUT_NS) | ((heard < 0) & (arrivals.at < arrivals.at[0] + TIMEOUT_NS - 60 * MS))
+    waited = (arrivals.at - heard < TIMEOUT_NS - 60 * MS) | ((heard < 0) & (arrivals.at < arrivals.at[0] + TIMEOUT_NS - 60 * MS))
     threshold = np.where(waited, progress, np.int64(2**62)).min(axis=0) - MAX_DISORDER
     # As of before the datagram came.
     allowed = int(arrivals.frames[1:][arrivals.first[1:] < threshold[:-1]].sum())

@@ -8,7 +8,7 @@ import numpy as np
 import reference
 import search
 from play import DELAY_TICKS, GAMMA, WINDOW_TICKS
-from story import DELAYEDS, GAMMAS
+from story import DELAYEDS, GAMMAS, TICKS_PER_MS
 from units import MS
 
 # Datagrams that arrived so long before the end of a run have been read by then.
@@ -107,11 +107,17 @@ class RecordChecks:
         if not self._counts_all():
             return
         inside = np.zeros(len(arrived), bool)
+        # What was missing before the run may never come: it is lost before it, whatever its time.
+        overtaken = 5 * self.story.settings["send_ms"] * TICKS_PER_MS if self._delayed() else 0
         for start, stop in self.description["coverage"]["intervals"]:
+            start += overtaken
             inside |= (arrived["time"] >= start) & (arrived["time"] < stop)
         missing = not_in(arrived[inside], records)
         if missing:
             self.run.fail("complete", f"{missing} of {inside.sum()} {what} are missing, and no counter says so")
+
+    def _delayed(self):
+        return any(event.what == "delay" for event in self.story.events)
 
     def _counts_all(self):
         """Whether each hit that arrived in its time is in the run."""
@@ -121,6 +127,9 @@ class RecordChecks:
         if any(event.what in ("reset", "step_us", "corrupt") for event in self.story.events):
             return False
         ledger = self.description["ledger"]
+        # What is lost at the end of a run may arrive after it.
+        if ledger["datagrams"]["lost"] and self._delayed():
+            return False
         without = [ledger[group][name] for group in ("frames", "tags") for name in ("late", "time_jump")]
         without += [ledger["datagrams"][name] for name in ("dropped_no_buffer", "dropped_kernel", "stray", "malformed", "repeated")]
         return not any(without)
@@ -165,6 +174,10 @@ class RecordChecks:
         told, dropped = self.description["capture"], self.description["ledger"]["datagrams"]
         if told["datagrams_written"] != len(self.packets):
             self.run.fail("capture", f"{len(self.packets)} datagrams, run.json says {told['datagrams_written']}")
+        # It began before the run counted.
+        counted = dropped["received"] + dropped["in_flight_at_start"] - dropped["in_flight_at_end"] - dropped["unknown_source"]
+        if told["datagrams_written"] + told["datagrams_dropped"] < counted - dropped["dropped_no_buffer"]:
+            self.run.fail("capture", f"{told}, the ledger of the run has {counted} datagrams")
         times = [at for at, status in self.run.statuses if status["run"]["capture"] is not None]
         if told["datagrams_dropped"] or dropped["dropped_kernel"] or dropped["dropped_no_buffer"] or not times:
             return

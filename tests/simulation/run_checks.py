@@ -10,6 +10,7 @@ from petacq.errors import IncompleteWarning
 from petacq.plm import PlmFile
 
 import ended_run
+import loss_checks
 import reference
 import run_promises
 from disturbance import disturbed
@@ -82,7 +83,7 @@ class RunChecks:
     def __init__(self, name, directory, life, story, asked_ns):
         self.name, self.directory, self.life, self.story = name, directory, life, story
         self.description = read_description(directory)
-        self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_full")
+        self.disk_faults = disturbed(story, asked_ns, life.end_ns, "disk_slow", "disk_fails", "disk_fails_to_sync", "disk_full")
         self.ended = self.description is not None and self.description["state"] not in ("running", "interrupted")
         self.whole = (self.ended or life.exit not in (KILLED, POWER_CUT)) and not self.disk_faults
         self.kinds = [kind for kind in COUNTED if kind != "triples" or story.settings["gammas"]]
@@ -90,6 +91,7 @@ class RunChecks:
         self.statuses = [(at, status) for at, status in life.statuses
                          if status["run"] and status["run"]["id"] == name and not status["run"]["waiting"]]
         self.asked_ns = asked_ns
+        self.stop_asked_ns = self._next_stop()
         self.found = []
 
     def failures(self, identities, arrived):
@@ -99,8 +101,8 @@ class RunChecks:
             if any(written.values()) or self._told_finished():
                 self.fail("power", f"it is not there, though {written} had to be")
             return self.found
-        files = {kind: self._records(kind, bool(written.get(kind))) for kind in self.kinds}
-        packets = self._packets(bool(written.get("capture")))
+        files = {kind: self._records(kind, not self.disk_faults and bool(written.get(kind))) for kind in self.kinds}
+        packets = self._packets(not self.disk_faults and bool(written.get("capture")))
         self._check_written({**files, "capture": packets}, written)
         self._check_description(identities)
         self._check_ended(files, arrived)
@@ -109,6 +111,15 @@ class RunChecks:
         if not self.found and all(records is not None for kind, records in files.items() if kind != "tags"):
             RecordChecks(self, files, packets, arrived).check()
         return self.found
+
+    def _next_stop(self):
+        """When the operator next asked to stop a run; None: never."""
+        asked = False
+        for at, text in self.life.all("request"):
+            if asked and '"method":"stop"' in text:
+                return at
+            asked = asked or f'"run":"{self.name}"' in text
+        return None
 
     def fail(self, check, what):
         self.found.append(f"{check}: run {self.name}: {what}")
@@ -163,7 +174,7 @@ class RunChecks:
     def _check_ended(self, files, arrived):
         undisturbed = self.whole and self.life.exit == 0
         texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
-        for text in [*texts, *run_promises.failures(self, files, arrived)]:
+        for text in [*texts, *run_promises.failures(self, files, arrived), *loss_checks.failures(self, arrived)]:
             check, what = text.split(": ", 1)
             self.fail(check, what)
 

@@ -1,18 +1,22 @@
 """What a run was asked for and what was told of it must hold."""
 
 from play import POWER_CUT
+from disturbance import lasts_ns
 from reception_checks import CLOCK_FAULTS, SETTLED_NS, TICKS_PER_NS
 from units import MS, S
 
 # With these, a run need not begin or end where it was asked to.
 NOT_QUIET = (*CLOCK_FAULTS, "off", "on", "silence", "burst", "lose", "delay", "strangers")
 # From asking to the first frame, and back to what boards still held; from asking to the last frame.
+# A reset is known when all boards agree on it.
+RESET_NS = 4 * S
 START_NS, STOP_NS = (-500 * MS, 700 * MS), (-150 * MS, 700 * MS)
 
 
 def failures(run, files, arrived):
     """`run`: a RunChecks. `files`: its records by kind. `arrived`: of the life of the daemon."""
     yield from _sync(run)
+    yield from _reset(run)
     yield from _last(run, files)
     if not run.disk_faults:
         yield from _power(run)
@@ -37,6 +41,22 @@ def _sync(run):
     failed = [path for _, path in run.life.all("sync_failed") if f"/{run.name}/" in path and path.endswith(".plm")]
     if failed and run.description is not None and run.description["state"] == "complete":
         yield f"sync: the run is complete, though a sync of {failed[0]} failed"
+
+
+def _reset(run):
+    """A run ends when all boards are reset."""
+    if any(event.what == "off" for event in run.story.events):
+        return
+    for event in run.story.events:
+        at = event.ms * MS
+        near = [other for other in run.story.events if other != event and other.what not in ("request", "calibration")
+                and other.ms * MS + lasts_ns(other) > at - SETTLED_NS and other.ms * MS < at + RESET_NS]
+        if event.what != "reset" or event.words[0] != "all" or near or at < run.life.begin_ns + SETTLED_NS:
+            continue
+        before = [status for then, status in run.statuses if then < at]
+        after = [then for then, _ in run.statuses if then > at + RESET_NS]
+        if before and after and before[-1]["ledger"]["saved_singles"]["found"]:
+            yield f"reset: it goes on at {after[0] / S:.3f} s, all boards were reset at {at / S:.3f} s"
 
 
 def _last(run, files):
@@ -64,7 +84,7 @@ def _live(run):
                  and start + S < event.ms * MS and event.ms * MS + event.number(1) * MS < stop - S)
     missing = silent / (stop - start) / run.story.settings["boards"]
     missing += counted["lost"] / (counted["lost"] + counted["received"]) if 20 < counted["lost"] < 2**63 else 0
-    if live > 1 - missing / 3:
+    if live > 1 - 0.75 * missing:
         yield f"live: {live}, though {missing:.3f} of the data did not arrive"
 
 
@@ -88,24 +108,25 @@ def _times(run):
         return
     if life.all("terminate") and reason.startswith("daemon stopped"):
         return  # at the end of a story the boards are silent before
-    stops = [at for at, text in life.all("request") if '"method":"stop"' in text and at > run.asked_ns]
-    if not stops or not STOP_NS[0] < stop - min(stops) < STOP_NS[1]:
-        yield f"times: it stops at {stop / S:.3f} s ({reason}), asked at {[at / S for at in stops[:1]]} s"
-    elif asked is not None and min(stops) > run.asked_ns + (asked + 1) * S:
+    if run.stop_asked_ns is None or not STOP_NS[0] < stop - run.stop_asked_ns < STOP_NS[1]:
+        yield f"times: it stops at {stop / S:.3f} s ({reason}), asked at {(run.stop_asked_ns or 0) / S} s"
+    elif asked is not None and run.stop_asked_ns > run.asked_ns + (asked + 1) * S:
         yield f"times: it stops by request, though its {asked} s were over"
 
 
 def _stop(run, arrived):
     """A run that is stopped takes everything that had arrived."""
     description = run.description
-    if description is None or description.get("stop_reason") != "stopped by operator":
+    if description is None or description.get("stop_reason") != "stopped by operator" or run.stop_asked_ns is None:
+        return
+    if description["asked"]["stop_ticks"] is not None:
         return
     if any(event.what in CLOCK_FAULTS or event.what == "burst" for event in run.story.events):
         return
-    stop = min((at for at, text in run.life.all("request") if '"method":"stop"' in text and at > run.asked_ns), default=0)
     at, last = arrived.ends
-    newest = last[at <= stop].max(initial=0)
-    if newest >= description["taken"]["stop_ticks"]:
+    arrived_in_it = last[(at > run.asked_ns) & (at <= run.stop_asked_ns)]
+    newest = arrived_in_it.max(initial=0)
+    if len(arrived_in_it) and newest >= description["taken"]["stop_ticks"]:
         yield f"times: it stops at {description['taken']['stop_ticks']} ticks, a frame of {newest} had arrived when it was asked to stop"
 
 

@@ -135,6 +135,10 @@ def draw_operator(random, length_ms):
         else:
             what = request(random.one_of(["stop", "nonsense", "subscribe", "acknowledge"]), number)
         events.append(Event(at, *what))
+        if kind < 7 and random.below(6) == 0:  # before it is done
+            running = not running
+            what = request("start", number + 1, run=f"r{number + 1}") if running else request("stop", number + 1)
+            events.append(Event(at + random.one_of([0, 1, 5]), *what))
     return events
 
 
@@ -161,6 +165,7 @@ def draw_fault(random):
     if kind == 17:
         return "clock_step_ms", (random.one_of([-3600000, -700, 700, 3600000]),)
     return random.one_of([("disk_full", (random.one_of([500, 4000]),)), ("disk_fails", (random.one_of([500, 4000]),)),
+                          ("disk_fails_to_sync", (random.one_of([500, 4000]),)),
                           ("disk_slow", (random.one_of([500, 4000]), random.one_of([20, 200, 1500])))])
 
 
@@ -176,6 +181,8 @@ def draw(seed, length_ms=60000):
     for _ in range(random.below(max(1, EVENTS_PER_MINUTE * length_ms // 60000)) + 1):
         at, fault = random.between(QUIET_START_MS, length_ms - QUIET_END_MS), draw_fault(random)
         events.append(Event(at, *fault))
+        if fault[0] == "reset" and random.below(2) == 0:  # what was lost before it is lost for good
+            events.append(Event(min(at + random.between(3000, 20000), length_ms - QUIET_END_MS), *fault))
         if fault[0] == "flood" and random.below(2) == 0:  # more than a slow disk takes
             events.append(Event(at, "disk_slow", (4000, random.one_of([200, 1500]))))
     starts = [event.ms for event in events if event.what == "request" and '"start"' in event.words[0]]

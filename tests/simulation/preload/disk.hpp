@@ -44,6 +44,7 @@ class Disk {
     /// Faults until these times.
     std::int64_t full_until_ns = 0;
     std::int64_t failing_until_ns = 0;
+    std::int64_t not_syncing_until_ns = 0;
     std::int64_t slow_until_ns = 0;
     std::int64_t slow_ns = 0;  ///< what each call takes while it is slow
 

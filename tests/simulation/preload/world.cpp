@@ -122,7 +122,8 @@ void World::deliver(std::size_t number, const Datagram& datagram) {
     if (random_.one_in(board.corrupt_one_in))
         sent[random_.below(sent.size())] ^= static_cast<std::byte>(1U << random_.below(8));
     if (later) {
-        after(static_cast<std::int64_t>(random_.below(30)) * ms,
+        // Others overtake it.
+        after(static_cast<std::int64_t>(random_.below(4 * static_cast<std::uint64_t>(story_.send_ms))) * ms,
               [this, number, sent] { network.send(number, sent); });
     } else {
         network.send(number, sent);
@@ -226,6 +227,8 @@ bool World::happen_to_host(const Event& event) {
         disk.full_until_ns = now + event.number(0) * ms;
     } else if (what == "disk_fails") {
         disk.failing_until_ns = now + event.number(0) * ms;
+    } else if (what == "disk_fails_to_sync") {
+        disk.not_syncing_until_ns = now + event.number(0) * ms;
     } else if (what == "disk_slow") {
         disk.slow_until_ns = now + event.number(0) * ms;
         disk.slow_ns = event.number(1) * ms;
@@ -279,6 +282,7 @@ int World::disk_call(DiskCall call) {
     if (now < disk.slow_until_ns) takes += disk.slow_ns;
     scheduler.wait({.until_ns = now + takes});
     if (call != DiskCall::names && now < disk.failing_until_ns) return EIO;
+    if (call == DiskCall::sync && now < disk.not_syncing_until_ns) return EIO;
     if (call == DiskCall::write && now < disk.full_until_ns) return ENOSPC;
     return 0;
 }
