@@ -61,9 +61,10 @@ def failures(life, story, datagrams):
 
 
 def _answers(life):
-    """No request is abandoned."""
+    """No request is abandoned, unless the daemon ends."""
+    ends = min((at for at, _ in life.all("terminate")), default=life.end_ns)
     for at, text in life.all("answer"):
-        if life.document(text).get("error", {}).get("code") == INTERNAL_ERROR:
+        if at < ends and life.document(text).get("error", {}).get("code") == INTERNAL_ERROR:
             yield f"answers: {text} at {at / S:.3f} s"
 
 

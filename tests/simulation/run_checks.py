@@ -110,6 +110,8 @@ class RunChecks:
             packets = packets[: written.get("capture", 0)]  # what was not synced may be there in part
         if not self.found and all(records is not None for kind, records in files.items() if kind != "tags"):
             RecordChecks(self, files, packets, arrived).check()
+        for text in loss_checks.failures(self, arrived):
+            self.fail(*text.split(": ", 1))
         return self.found
 
     def _next_stop(self):
@@ -174,7 +176,7 @@ class RunChecks:
     def _check_ended(self, files, arrived):
         undisturbed = self.whole and self.life.exit == 0
         texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
-        for text in [*texts, *run_promises.failures(self, files, arrived), *loss_checks.failures(self, arrived)]:
+        for text in [*texts, *run_promises.failures(self, files, arrived)]:
             check, what = text.split(": ", 1)
             self.fail(check, what)
 
