@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,9 @@ from petacq.foreign.records_file import (
     pairs_of,
     ticks_of,
 )
+from petacq.foreign.tables import Table, tables_in
 from petacq.scanner.scanner import Scanner
 
-_AT_ONCE = 1 << 20
 _EXPECTED = "expected the description of the simulated scanner"
 _TOLERANCE_MM = 0.01
 # In sizes of a crystal, root mean squares. Photons that come aslant shift the mean place within a crystal less. Places that are
@@ -66,74 +66,8 @@ def read_gate(
     return records
 
 
-class _Table:
-    """Columns of a tree or of a group."""
-
-    names: list[str]
-
-    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-        raise NotImplementedError
-
-
-class _RootTree(_Table):
-    def __init__(self, tree: Any) -> None:
-        self._tree = tree
-        self.names = [str(key) for key in tree.keys()]
-
-    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-        for piece in self._tree.iterate(list(wanted), library="np", step_size=_AT_ONCE):
-            yield dict(piece)
-
-
-class _Hdf5Group(_Table):
-    """A data set for each column, or one data set of compound values."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-        self.names = list(node.dtype.names) if hasattr(node, "dtype") else [str(name) for name in node]
-
-    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-        columns = {name: self._node[name] if not hasattr(self._node, "dtype") else None for name in wanted}
-        count = len(self._node) if hasattr(self._node, "dtype") else len(columns[wanted[0]])
-        for begin in range(0, count, _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
-            if hasattr(self._node, "dtype"):
-                rows = self._node[part]
-                yield {name: rows[name] for name in wanted}
-            else:
-                yield {name: column[part] for name, column in columns.items()}
-
-
-def _open(path: str | os.PathLike[str], tree: str | None) -> _Table:
-    with open(path, "rb") as file:
-        magic = file.read(8)
-    found: dict[str, _Table] = {}
-    if magic.startswith(b"root"):
-        try:
-            import uproot
-        except ImportError as error:
-            raise PetacqError("uproot is not installed, which reads ROOT files: pip install petacq[import]") from error
-        try:
-            root = uproot.open(path)
-            found = {name: _RootTree(root[name]) for name, of in root.classnames(cycle=False).items() if of in ("TTree", "TNtuple")}
-        except Exception as error:  # uproot has many kinds
-            raise PetacqError(f"{path}: expected a sound ROOT file: {error}") from error
-    elif magic == b"\x89HDF\r\n\x1a\n":
-        try:
-            import h5py
-        except ImportError as error:
-            raise PetacqError("h5py is not installed, which reads HDF5 files: pip install petacq[import]") from error
-        file = h5py.File(path, "r")
-
-        def look(name: str, node: Any) -> None:
-            if isinstance(node, h5py.Group) and any(isinstance(part, h5py.Dataset) for part in node.values()):
-                found[name] = _Hdf5Group(node)
-            elif isinstance(node, h5py.Dataset) and node.dtype.names:
-                found[name] = _Hdf5Group(node)
-
-        file.visititems(look)
-    else:
-        raise PetacqError(f"{path}: expected a ROOT or HDF5 file")
+def _open(path: str | os.PathLike[str], tree: str | None) -> Table:
+    found = tables_in(path)
     usable = {name: table for name, table in found.items() if _match(table)}
     if tree is not None:
         if tree not in found:
@@ -144,7 +78,7 @@ def _open(path: str | os.PathLike[str], tree: str | None) -> _Table:
     return next(iter(usable.values()))
 
 
-def _match(table: _Table) -> tuple[_Names, tuple[str, ...]] | None:
+def _match(table: Table) -> tuple[_Names, tuple[str, ...]] | None:
     for names in _VERSIONS:
         for suffixes in (("",), ("1", "2")):
             needed = [name + suffix for name in (names.time, names.energy, *names.place) for suffix in suffixes]
@@ -153,7 +87,7 @@ def _match(table: _Table) -> tuple[_Names, tuple[str, ...]] | None:
     return None
 
 
-def _version(table: _Table, path: Any) -> tuple[_Names, tuple[str, ...]]:
+def _version(table: Table, path: Any) -> tuple[_Names, tuple[str, ...]]:
     found = _match(table)
     if found is None:
         first, second = ([of.time, of.energy, *of.place] for of in _VERSIONS)
@@ -178,9 +112,9 @@ class _Volumes:
         self._records = np.zeros(len(self._front))
         self._sums, self._squares = np.zeros((2, len(self._front), 2))
 
-    def crystals(self, keys: Sequence[Any], places: Any) -> Any:
+    def crystals(self, keys: Any, places: Any) -> Any:
         """``[record]``"""
-        kinds, of = np.unique(np.array(keys), axis=0, return_inverse=True)
+        kinds, of = np.unique(keys, axis=0, return_inverse=True)
         of = of.ravel()
         crystals = np.empty(len(kinds), np.int64)
         sums = np.column_stack([np.bincount(of, places[:, axis], len(kinds)) for axis in range(3)])
@@ -237,7 +171,7 @@ class _Volumes:
 
 
 def _pieces(
-    table: _Table, names: _Names, suffixes: tuple[str, ...], volumes: _Volumes, tick_ps: float, delayed: bool
+    table: Table, names: _Names, suffixes: tuple[str, ...], volumes: _Volumes, tick_ps: float, delayed: bool
 ) -> Iterator[Columns]:
     ids = [name for name in names.volume if name + suffixes[0] in table.names]
     wanted = [name + suffix for name in (names.time, names.energy, *names.place, *ids) for suffix in suffixes]
