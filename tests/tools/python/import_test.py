@@ -127,6 +127,25 @@ class Gate(unittest.TestCase):
                 self.assertEqual(status, 65)
                 self.assertIn("expected --tree with one of", text)
 
+    def test_damaged_hdf5(self) -> None:
+        singles = self.columns_9(("",))
+        self.check_damaged(self.hdf5("whole.h5", {"Singles": singles}))
+        singles["time"] = singles["time"][:-1]
+        path = self.hdf5("shorter.h5", {"Singles": singles})
+        status, text = run("--gate", path, "--scanner", scanner_file(), "-o", support.scratch() / "no.h5")
+        self.assertEqual(status, 65, text)
+        self.assertIn("shorter.h5: expected columns of one length, found {'time': 399, 'energy': 400", text)
+
+    def test_compound_values(self) -> None:
+        singles = self.columns_9(("",))
+        rows = np.empty(self.count, [(name, values.dtype) for name, values in singles.items()])
+        for name, values in singles.items():
+            rows[name] = values
+        path = support.scratch() / "compound.h5"
+        with self.h5py.File(path, "w") as file:
+            file["Singles"] = rows
+        self.check_singles(path)
+
     def test_root(self) -> None:
         try:
             import uproot
@@ -139,6 +158,35 @@ class Gate(unittest.TestCase):
                 file[tree].extend(columns)
         self.check_singles(path, "--tree", "Singles")
         self.check_pairs(path, "--tree", "Coincidences")
+        self.check_damaged(path, "--tree", "Singles")
+
+    def test_rntuple(self) -> None:
+        try:
+            import uproot
+        except ImportError as error:
+            raise unittest.SkipTest("uproot is not installed") from error
+        path = support.scratch() / "gate-10.root"
+        columns = self.columns_10(("1", "2"))
+        for name in ("PreStepUniqueVolumeID1", "PreStepUniqueVolumeID2"):
+            columns[name] = columns[name].astype(str)
+        with uproot.recreate(path) as file:
+            if not hasattr(file, "mkrntuple"):
+                raise unittest.SkipTest(f"uproot {uproot.__version__} writes no RNTuple")
+            file.mkrntuple("Coincidences", columns)
+        self.check_pairs(path)
+        self.check_damaged(path)
+
+    def check_damaged(self, path: Path, *options: object) -> None:
+        """Cut off, or with zeros from there on."""
+        content = path.read_bytes()
+        for share, zeros in ((0.1, False), (0.5, False), (0.9, False), (0.99, False), (0.1, True), (0.5, True)):
+            with self.subTest(path.name, share=share, zeros=zeros):
+                damaged = support.scratch() / f"damaged-{path.name}"
+                kept = content[: int(share * len(content))]
+                damaged.write_bytes(kept.ljust(len(content), b"\0") if zeros else kept)
+                status, text = run("--gate", damaged, "--scanner", scanner_file(), "-o", support.scratch() / "damaged-out.h5", *options)
+                self.assertEqual(status, 65, text)
+                self.assertIn(f"petacq-import: {damaged}: expected ", text)
 
     def test_refused(self) -> None:
         def refused(path: object, expected: str, status: int = 65, *options: object) -> None:
@@ -150,6 +198,7 @@ class Gate(unittest.TestCase):
         other.write_bytes(b"no file of GATE")
         refused(other, "expected a ROOT or HDF5 file")
         refused(support.scratch() / "absent.h5", "absent.h5", 74)
+        refused(self.hdf5("empty.h5", {}), "empty.h5: expected a tree, or a group with data sets, found none")
         refused(self.hdf5("outside.h5", {"s": {**columns, "globalPosX": columns["globalPosX"] + 500}}), "is in no crystal")
         refused(self.hdf5("negative.h5", {"s": {**columns, "time": columns["time"] - 1e9}}), "expected times")
         refused(self.hdf5("nan.h5", {"s": {**columns, "energy": columns["energy"] * np.nan}}), "finite energies")

@@ -68,13 +68,15 @@ def read_gate(
 
 def _open(path: str | os.PathLike[str], tree: str | None) -> Table:
     found = tables_in(path)
+    if not found:
+        raise PetacqError(f"{path}: expected a tree, or a group with data sets, found none")
     usable = {name: table for name, table in found.items() if _match(table)}
     if tree is not None:
         if tree not in found:
-            raise PetacqError(f"{path}: no tree {tree!r}; expected one of {', '.join(found) or 'none'}")
+            raise PetacqError(f"{path}: no tree {tree!r}; expected one of {', '.join(found)}")
         return found[tree]
     if len(usable) != 1:
-        raise PetacqError(f"{path}: expected --tree with one of {', '.join(usable or found) or 'none, which it has'}")
+        raise PetacqError(f"{path}: expected --tree with one of {', '.join(usable or found)}")
     return next(iter(usable.values()))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from petacq.errors import PetacqError
 from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, pairs_of
+from petacq.foreign.sound import each_sound
 from petacq.optional import petsird_package
 from petacq.scanner.arranged_scanner import ArrangedScanner
 from petacq.scanner.command import MATERIALS, import_geometry
@@ -74,7 +75,7 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
             for of in information.scanner_geometry.replicated_modules
         ]
         first = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        for block in _sound(reader.read_time_blocks(), path):
+        for block in each_sound(reader.read_time_blocks(), f"{path}: expected a sound PETSIRD file"):
             if not isinstance(block, petsird.TimeBlock.EventTimeBlock):
                 continue
             interval = block.value.time_interval
@@ -98,19 +99,6 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
                         time = np.full(len(tof), start, np.int64)
                         yield pairs_of(time + np.maximum(apart, 0), time + np.maximum(-apart, 0), photons[0][0], photons[1][0],
                                        photons[0][1], photons[1][1], delayed)
-
-
-def _sound(blocks: Any, path: Any) -> Iterator[Any]:
-    """The blocks; the errors of the package, which has none of its own, name the file."""
-    blocks = iter(blocks)
-    while True:
-        try:
-            block = next(blocks)
-        except StopIteration:
-            return
-        except Exception as error:
-            raise PetacqError(f"{path}: expected a sound PETSIRD file: {error}") from error
-        yield block
 
 
 def _photons(bins: Any, of_type: int, edges: Any, first: Any, counts: list[int], crystal_of: Any, path: Any) -> tuple[Any, Any]:
