@@ -188,6 +188,41 @@ class Gate(unittest.TestCase):
                 self.assertEqual(status, 65, text)
                 self.assertIn(f"petacq-import: {damaged}: expected ", text)
 
+    def test_delayeds(self) -> None:
+        self.later = np.abs(self.later)
+        prompts = self.columns_9(("1", "2"))
+        delayeds = {name: values.copy() for name, values in prompts.items()}
+        swapped = np.arange(self.count) % 2 == 0  # the second photon of the file is the earlier one
+        for name in (name for name in prompts if name.endswith("1")):
+            delayeds[name[:-1] + "2"] = np.where(swapped, prompts[name], prompts[name[:-1] + "2"])
+            delayeds[name] = np.where(swapped, prompts[name[:-1] + "2"], prompts[name])
+        delayeds["time1"] += np.where(swapped, 500e-9, 0)
+        delayeds["time2"] += np.where(swapped, 0, 500e-9)
+        alone = self.hdf5("delayeds.h5", {"delayeds": delayeds})
+        both = self.hdf5("with-prompts.h5", {"delayeds": delayeds, "prompts": prompts})
+        self.check_pairs(alone, "--delayed", "--delay-ns", 500)
+        self.check_pairs(both, "--tree", "delayeds", "--delayed", "--delay-ns", 500)
+        self.assertEqual(set(pairs_in(support.scratch() / "with-prompts.h5-pairs")["kind"].tolist()), {1})
+        self.check_pairs(both, "--tree", "prompts", "--delayed", "--force")  # their times have no delay
+
+        few = {name: values[:5] for name, values in delayeds.items()}
+        other = self.hdf5("few-with-prompts.h5", {"delayeds": few, "prompts": prompts})
+        apart = f"{500 + self.later[:5].min() * 0.01:.6g} to {500 + self.later[:5].max() * 0.01:.6g} ns apart"
+        for path, options, expected in (
+            (alone, (), "the photons of its delayeds are 500.01 to 502 ns apart; expected --delay-ns with the delay of their window"),
+            (both, (), "500.01 to 502 ns apart, those of its prompts at most 2 ns; expected --delay-ns"),
+            (other, (), f"{apart}, those of its prompts at most"),
+            (both, ("--delay-ns", 400), "100.01 to 102 ns apart without the 400 ns of --delay-ns, those of .*; expected --delay-ns"),
+        ):
+            with self.subTest(path.name, options=options):
+                status, text = run("--gate", path, "--scanner", scanner_file(), "-o", support.scratch() / "delay.h5", "--delayed", "--tree",
+                                   "delayeds", *options)
+                self.assertEqual(status, 65, text)
+                self.assertRegex(text, expected)
+        singles = self.hdf5("no-pairs.h5", {"singles": self.columns_9(("",))})
+        status, text = run("--gate", singles, "--scanner", scanner_file(), "-o", support.scratch() / "delay.h5", "--delayed")
+        self.assertEqual((status, "expected coincidences, found singles" in text), (65, True), text)
+
     def test_refused(self) -> None:
         def refused(path: object, expected: str, status: int = 65, *options: object) -> None:
             found, text = run("--gate", path, "--scanner", scanner_file(), "-o", support.scratch() / "no.h5", *options)
@@ -344,7 +379,9 @@ class Petsird(unittest.TestCase):
 class Usage(unittest.TestCase):
     def test_options(self) -> None:
         for arguments, expected in ((("--gate", "x"), "expected --scanner"), (("--petsird", "x"), "expected --tick-ps"),
-                                    (("--petsird", "x", "--tick-ps", "0"), "picoseconds above 0")):
+                                    (("--petsird", "x", "--tick-ps", "0"), "picoseconds above 0"),
+                                    (("--gate", "x", "--scanner", "s", "--delay-ns", "5"), "--delay-ns: expected with --delayed"),
+                                    (("--gate", "x", "--delayed", "--delay-ns", "-5"), "nanoseconds above 0")):
             status, text = run(*arguments, "-o", "y.h5")
             self.assertEqual(status, 64)
             self.assertIn(expected, text)

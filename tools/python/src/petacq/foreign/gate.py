@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import PetacqError
+from petacq.foreign.delayeds import Delayeds
 from petacq.foreign.records_file import (
     UNKNOWN_CLOCK,
     UNKNOWN_RULES,
@@ -51,22 +52,28 @@ _VERSIONS = (
 
 
 def read_gate(
-    path: str | os.PathLike[str], description: Mapping[str, Any], tree: str | None = None, delayed: bool = False
+    path: str | os.PathLike[str], description: Mapping[str, Any], tree: str | None = None, delayed: bool = False, delay_ns: float = 0.0
 ) -> ForeignRecords:
     """``description``: of the scanner. ``tree``: of singles or coincidences; needed if the file has several of them.
-    ``delayed``: pairs are delayeds.
+    ``delayed``: pairs are delayeds, with ``delay_ns`` in their times.
 
     Raises PetacqError, OSError."""
-    table = _open(path, tree)
+    table, others = _open(path, tree)
     names, suffixes = _version(table, path)
+    delayeds = None
+    if delayed:
+        if not suffixes[0]:
+            raise PetacqError(f"{path}: --delayed: expected coincidences, found singles")
+        delayeds = Delayeds(str(path), delay_ns, names.time_ps / 1000, _prompts_apart(others, names))
     scanner = Scanner.from_json(description)
     records = ForeignRecords("coincidences" if suffixes[0] else "singles", description, iter(()))
     records.unknown = [UNKNOWN_TIMES, UNKNOWN_CLOCK, UNKNOWN_RULES]
-    records.pieces = _pieces(table, names, suffixes, _Volumes(scanner, str(path)), scanner.tick_ps, delayed)
+    records.pieces = _pieces(table, names, suffixes, _Volumes(scanner, str(path)), scanner.tick_ps, delayeds)
     return records
 
 
-def _open(path: str | os.PathLike[str], tree: str | None) -> Table:
+def _open(path: str | os.PathLike[str], tree: str | None) -> tuple[Table, list[Table]]:
+    """The table, and the others in the file that GATE wrote."""
     found = tables_in(path)
     if not found:
         raise PetacqError(f"{path}: expected a tree, or a group with data sets, found none")
@@ -74,10 +81,21 @@ def _open(path: str | os.PathLike[str], tree: str | None) -> Table:
     if tree is not None:
         if tree not in found:
             raise PetacqError(f"{path}: no tree {tree!r}; expected one of {', '.join(found)}")
-        return found[tree]
+        return found[tree], [table for name, table in usable.items() if name != tree]
     if len(usable) != 1:
         raise PetacqError(f"{path}: expected --tree with one of {', '.join(usable or found)}")
-    return next(iter(usable.values()))
+    return next(iter(usable.values())), []
+
+
+def _prompts_apart(tables: list[Table], names: _Names) -> float | None:
+    """The longest time between the photons of a prompt; None if the file has none. Other delayeds have longer ones."""
+    columns = [names.time + suffix for suffix in ("1", "2")]
+    longest = []
+    for table in tables:
+        if all(name in table.names for name in columns):
+            apart = [np.abs(np.subtract(*(np.asarray(piece[name], float) for name in columns))) for piece in table.pieces(columns)]
+            longest += [max(piece.max() for piece in apart if len(piece))] if any(map(len, apart)) else []
+    return min(longest, default=None)
 
 
 def _match(table: Table) -> tuple[_Names, tuple[str, ...]] | None:
@@ -173,26 +191,30 @@ class _Volumes:
 
 
 def _pieces(
-    table: Table, names: _Names, suffixes: tuple[str, ...], volumes: _Volumes, tick_ps: float, delayed: bool
+    table: Table, names: _Names, suffixes: tuple[str, ...], volumes: _Volumes, tick_ps: float, delayeds: Delayeds | None
 ) -> Iterator[Columns]:
     ids = [name for name in names.volume if name + suffixes[0] in table.names]
     wanted = [name + suffix for name in (names.time, names.energy, *names.place, *ids) for suffix in suffixes]
     for piece in table.pieces(wanted):
+        times = [piece[names.time + suffix] for suffix in suffixes]
+        if not len(times[0]):
+            continue
+        if delayeds:
+            times = list(delayeds.without_delay((times[0], times[1])))
         photons = []
-        for suffix in suffixes:
+        for suffix, time in zip(suffixes, times):
             places = np.column_stack([np.asarray(piece[name + suffix], float) for name in names.place])
-            if not len(places):
-                break
             keys = [np.asarray(piece[name + suffix]).astype(str if len(ids) == 1 else np.int64) for name in ids]
             crystal = volumes.crystals(keys[0] if len(keys) == 1 else np.column_stack(keys), places)
             energy = np.asarray(piece[names.energy + suffix], float) * 1000
             if not (np.isfinite(energy) & (energy >= 0)).all():
                 raise PetacqError(f"{names.energy + suffix}: expected finite energies of at least 0")
-            photons.append((ticks_of(piece[names.time + suffix], names.time_ps, tick_ps, names.time + suffix), crystal, energy))
+            photons.append((ticks_of(time, names.time_ps, tick_ps, names.time + suffix), crystal, energy))
         if len(photons) == 1:
             yield dict(zip(("time", "crystal", "energy"), photons[0]))
-        elif photons:
+        else:
             (time_a, crystal_a, energy_a), (time_b, crystal_b, energy_b) = photons
-            yield pairs_of(time_a, time_b, crystal_a, crystal_b, energy_a, energy_b, delayed)
+            yield pairs_of(time_a, time_b, crystal_a, crystal_b, energy_a, energy_b, delayeds is not None)
     volumes.check()
-
+    if delayeds:
+        delayeds.check()
