@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import PetacqError
-from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, pairs_of
+from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, in_order, pairs_of
 from petacq.foreign.sound import each_sound
 from petacq.optional import petsird_package
 from petacq.scanner.arranged_scanner import ArrangedScanner
@@ -81,6 +81,7 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
             interval = block.value.time_interval
             start, stop = (math.ceil(int(ms) * 1e9 / tick_ps) for ms in (interval.start, interval.stop))
             _cover(records.intervals, start, stop)
+            parts = []
             for lists, delayed in ((block.value.prompt_events, False), (block.value.delayed_events or [], True)):
                 for type_a, row in enumerate(lists):
                     for type_b, events in enumerate(row):
@@ -97,8 +98,10 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
                         middle = (edges[tof] + edges[tof + 1]) / 2 if len(edges) > 2 else np.zeros(len(tof))
                         apart = np.rint(2 * middle / _MM_PER_PS / tick_ps).astype(np.int64)
                         time = np.full(len(tof), start, np.int64)
-                        yield pairs_of(time + np.maximum(apart, 0), time + np.maximum(-apart, 0), photons[0][0], photons[1][0],
-                                       photons[0][1], photons[1][1], delayed)
+                        parts.append(pairs_of(time + np.maximum(apart, 0), time + np.maximum(-apart, 0), photons[0][0], photons[1][0],
+                                              photons[0][1], photons[1][1], delayed))
+            if parts:
+                yield in_order(parts)
 
 
 def _photons(bins: Any, of_type: int, edges: Any, first: Any, counts: list[int], crystal_of: Any, path: Any) -> tuple[Any, Any]:
