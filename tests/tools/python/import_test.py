@@ -205,6 +205,11 @@ class Gate(unittest.TestCase):
         self.assertEqual(set(pairs_in(support.scratch() / "with-prompts.h5-pairs")["kind"].tolist()), {1})
         self.check_pairs(both, "--tree", "prompts", "--delayed", "--force")  # their times have no delay
 
+        self.check_pairs(both, "--tree", "prompts", "--force")
+        merged = support.scratch() / "merged.plm"
+        support.call("petlm", "merge", f"{both}-pairs", f"{alone}-pairs", "-o", merged)
+        self.assertIn("(400 prompt, 400 delayed)", support.call("petlm", "verify", merged))
+
         few = {name: values[:5] for name, values in delayeds.items()}
         other = self.hdf5("few-with-prompts.h5", {"delayeds": few, "prompts": prompts})
         apart = f"{500 + self.later[:5].min() * 0.01:.6g} to {500 + self.later[:5].max() * 0.01:.6g} ns apart"
