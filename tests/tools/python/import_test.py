@@ -210,6 +210,14 @@ class Gate(unittest.TestCase):
         support.call("petlm", "merge", f"{both}-pairs", f"{alone}-pairs", "-o", merged)
         self.assertIn("(400 prompt, 400 delayed)", support.call("petlm", "verify", merged))
 
+        nearest = np.argsort(self.later)[:1]
+        one = {name: values[nearest] for name, values in prompts.items()}
+        wider = {name: values[self.later > self.later[nearest]] for name, values in delayeds.items()}
+        fewest = self.hdf5("one-prompt.h5", {"delayeds": wider, "prompts": one})
+        status, text = run("--gate", fewest, "--scanner", scanner_file(), "-o", support.scratch() / "fewest.h5", "--delayed", "--tree", "delayeds",
+                           "--delay-ns", 500)
+        self.assertEqual(status, 0, text)
+
         few = {name: values[:5] for name, values in delayeds.items()}
         other = self.hdf5("few-with-prompts.h5", {"delayeds": few, "prompts": prompts})
         apart = f"{500 + self.later[:5].min() * 0.01:.6g} to {500 + self.later[:5].max() * 0.01:.6g} ns apart"

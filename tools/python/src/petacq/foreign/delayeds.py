@@ -33,11 +33,12 @@ class Delayeds:
 
     def check(self) -> None:
         """After the last pair. Without a delay, times between the photons begin near 0, as those of prompts do."""
-        window = self._prompts_apart
-        if window is None and self._count >= _ENOUGH:
-            window = self._most - self._least
-        if self._count and window is not None and self._least > window:
+        if self._prompts_apart is None and self._count < _ENOUGH:
+            return
+        # A few prompts may be nearer to each other than their window is wide.
+        window = max(self._prompts_apart or 0.0, self._most - self._least)
+        if self._count and self._least > window:
             apart = f"the photons of its delayeds are {self._least * self._ns:.6g} to {self._most * self._ns:.6g} ns apart"
             without = f" without the {self._delay * self._ns:g} ns of --delay-ns" if self._delay else ""
-            prompts = "" if self._prompts_apart is None else f", those of its prompts at most {window * self._ns:.6g} ns"
+            prompts = "" if self._prompts_apart is None else f", those of its prompts at most {self._prompts_apart * self._ns:.6g} ns"
             raise PetacqError(f"{self._path}: {apart}{without}{prompts}; expected --delay-ns with the delay of their window")
