@@ -127,6 +127,25 @@ class Gate(unittest.TestCase):
                 self.assertEqual(status, 65)
                 self.assertIn("expected --tree with one of", text)
 
+    def test_damaged_hdf5(self) -> None:
+        singles = self.columns_9(("",))
+        self.check_damaged(self.hdf5("whole.h5", {"Singles": singles}))
+        singles["time"] = singles["time"][:-1]
+        path = self.hdf5("shorter.h5", {"Singles": singles})
+        status, text = run("--gate", path, "--scanner", scanner_file(), "-o", support.scratch() / "no.h5")
+        self.assertEqual(status, 65, text)
+        self.assertIn("shorter.h5: expected columns of one length, found {'time': 399, 'energy': 400", text)
+
+    def test_compound_values(self) -> None:
+        singles = self.columns_9(("",))
+        rows = np.empty(self.count, [(name, values.dtype) for name, values in singles.items()])
+        for name, values in singles.items():
+            rows[name] = values
+        path = support.scratch() / "compound.h5"
+        with self.h5py.File(path, "w") as file:
+            file["Singles"] = rows
+        self.check_singles(path)
+
     def test_root(self) -> None:
         try:
             import uproot
@@ -139,6 +158,83 @@ class Gate(unittest.TestCase):
                 file[tree].extend(columns)
         self.check_singles(path, "--tree", "Singles")
         self.check_pairs(path, "--tree", "Coincidences")
+        self.check_damaged(path, "--tree", "Singles")
+
+    def test_rntuple(self) -> None:
+        try:
+            import uproot
+        except ImportError as error:
+            raise unittest.SkipTest("uproot is not installed") from error
+        path = support.scratch() / "gate-10.root"
+        columns = self.columns_10(("1", "2"))
+        for name in ("PreStepUniqueVolumeID1", "PreStepUniqueVolumeID2"):
+            columns[name] = columns[name].astype(str)
+        with uproot.recreate(path) as file:
+            if not hasattr(file, "mkrntuple"):
+                raise unittest.SkipTest(f"uproot {uproot.__version__} writes no RNTuple")
+            file.mkrntuple("Coincidences", columns)
+        self.check_pairs(path)
+        self.check_damaged(path)
+
+    def check_damaged(self, path: Path, *options: object) -> None:
+        """Cut off, or with zeros from there on."""
+        content = path.read_bytes()
+        for share, zeros in ((0.1, False), (0.5, False), (0.9, False), (0.99, False), (0.1, True), (0.5, True)):
+            with self.subTest(path.name, share=share, zeros=zeros):
+                damaged = support.scratch() / f"damaged-{path.name}"
+                kept = content[: int(share * len(content))]
+                damaged.write_bytes(kept.ljust(len(content), b"\0") if zeros else kept)
+                status, text = run("--gate", damaged, "--scanner", scanner_file(), "-o", support.scratch() / "damaged-out.h5", *options)
+                self.assertEqual(status, 65, text)
+                self.assertIn(f"petacq-import: {damaged}: expected ", text)
+
+    def test_delayeds(self) -> None:
+        self.later = np.abs(self.later)
+        prompts = self.columns_9(("1", "2"))
+        delayeds = {name: values.copy() for name, values in prompts.items()}
+        swapped = np.arange(self.count) % 2 == 0  # the second photon of the file is the earlier one
+        for name in (name for name in prompts if name.endswith("1")):
+            delayeds[name[:-1] + "2"] = np.where(swapped, prompts[name], prompts[name[:-1] + "2"])
+            delayeds[name] = np.where(swapped, prompts[name[:-1] + "2"], prompts[name])
+        delayeds["time1"] += np.where(swapped, 500e-9, 0)
+        delayeds["time2"] += np.where(swapped, 0, 500e-9)
+        alone = self.hdf5("delayeds.h5", {"delayeds": delayeds})
+        both = self.hdf5("with-prompts.h5", {"delayeds": delayeds, "prompts": prompts})
+        self.check_pairs(alone, "--delayed", "--delay-ns", 500)
+        self.check_pairs(both, "--tree", "delayeds", "--delayed", "--delay-ns", 500)
+        self.assertEqual(set(pairs_in(support.scratch() / "with-prompts.h5-pairs")["kind"].tolist()), {1})
+        self.check_pairs(both, "--tree", "prompts", "--delayed", "--force")  # their times have no delay
+
+        self.check_pairs(both, "--tree", "prompts", "--force")
+        merged = support.scratch() / "merged.plm"
+        support.call("petlm", "merge", f"{both}-pairs", f"{alone}-pairs", "-o", merged)
+        self.assertIn("(400 prompt, 400 delayed)", support.call("petlm", "verify", merged))
+
+        nearest = np.argsort(self.later)[:1]
+        one = {name: values[nearest] for name, values in prompts.items()}
+        wider = {name: values[self.later > self.later[nearest]] for name, values in delayeds.items()}
+        fewest = self.hdf5("one-prompt.h5", {"delayeds": wider, "prompts": one})
+        status, text = run("--gate", fewest, "--scanner", scanner_file(), "-o", support.scratch() / "fewest.h5", "--delayed", "--tree", "delayeds",
+                           "--delay-ns", 500)
+        self.assertEqual(status, 0, text)
+
+        few = {name: values[:5] for name, values in delayeds.items()}
+        other = self.hdf5("few-with-prompts.h5", {"delayeds": few, "prompts": prompts})
+        apart = f"{500 + self.later[:5].min() * 0.01:.6g} to {500 + self.later[:5].max() * 0.01:.6g} ns apart"
+        for path, options, expected in (
+            (alone, (), "the photons of its delayeds are 500.01 to 502 ns apart; expected --delay-ns with the delay of their window"),
+            (both, (), "500.01 to 502 ns apart, those of its prompts at most 2 ns; expected --delay-ns"),
+            (other, (), f"{apart}, those of its prompts at most"),
+            (both, ("--delay-ns", 400), "100.01 to 102 ns apart without the 400 ns of --delay-ns, those of .*; expected --delay-ns"),
+        ):
+            with self.subTest(path.name, options=options):
+                status, text = run("--gate", path, "--scanner", scanner_file(), "-o", support.scratch() / "delay.h5", "--delayed", "--tree",
+                                   "delayeds", *options)
+                self.assertEqual(status, 65, text)
+                self.assertRegex(text, expected)
+        singles = self.hdf5("no-pairs.h5", {"singles": self.columns_9(("",))})
+        status, text = run("--gate", singles, "--scanner", scanner_file(), "-o", support.scratch() / "delay.h5", "--delayed")
+        self.assertEqual((status, "expected coincidences, found singles" in text), (65, True), text)
 
     def test_refused(self) -> None:
         def refused(path: object, expected: str, status: int = 65, *options: object) -> None:
@@ -150,6 +246,7 @@ class Gate(unittest.TestCase):
         other.write_bytes(b"no file of GATE")
         refused(other, "expected a ROOT or HDF5 file")
         refused(support.scratch() / "absent.h5", "absent.h5", 74)
+        refused(self.hdf5("empty.h5", {}), "empty.h5: expected a tree, or a group with data sets, found none")
         refused(self.hdf5("outside.h5", {"s": {**columns, "globalPosX": columns["globalPosX"] + 500}}), "is in no crystal")
         refused(self.hdf5("negative.h5", {"s": {**columns, "time": columns["time"] - 1e9}}), "expected times")
         refused(self.hdf5("nan.h5", {"s": {**columns, "energy": columns["energy"] * np.nan}}), "finite energies")
@@ -240,8 +337,10 @@ class GateVolumes(unittest.TestCase):
 class Petsird(unittest.TestCase):
     def test_round_trip(self) -> None:
         try:
+            import h5py
+
             optional.petsird_package()
-        except petacq.PetacqError as error:
+        except (ImportError, petacq.PetacqError) as error:
             raise unittest.SkipTest(str(error)) from error
         from petacq import petsird as tool
 
@@ -280,6 +379,15 @@ class Petsird(unittest.TestCase):
 
         self.assertEqual(fields(found), fields(records))
         support.call("petlm", "verify", output)
+        # A block may have more events than petlm import puts in order.
+        made = support.scratch() / "from-petsird.h5"
+        status, text = run("--petsird", file, "--scanner", support.scratch() / "petsird.scanner.json", "-o", made)
+        self.assertEqual(status, 0, text)
+        names = ("time", "kind", "crystal_a", "dt", "crystal_b", "energy_a", "energy_b")
+        with h5py.File(made) as of:
+            rows = list(zip(*(of[f"coincidences/{name}"][:].tolist() for name in names)))
+        self.assertEqual(rows, sorted(rows))
+        self.assertEqual(rows, list(zip(*(found[name].tolist() for name in names))))
         # The scanner of the file itself has other numbers, and as many pairs.
         made = support.scratch() / "made"
         status, text = run("--petsird", file, "--tick-ps", TICK_PS, "-o", made, "--petlm", support.program("petlm"))
@@ -295,7 +403,9 @@ class Petsird(unittest.TestCase):
 class Usage(unittest.TestCase):
     def test_options(self) -> None:
         for arguments, expected in ((("--gate", "x"), "expected --scanner"), (("--petsird", "x"), "expected --tick-ps"),
-                                    (("--petsird", "x", "--tick-ps", "0"), "picoseconds above 0")):
+                                    (("--petsird", "x", "--tick-ps", "0"), "picoseconds above 0"),
+                                    (("--gate", "x", "--scanner", "s", "--delay-ns", "5"), "--delay-ns: expected with --delayed"),
+                                    (("--gate", "x", "--delayed", "--delay-ns", "-5"), "nanoseconds above 0")):
             status, text = run(*arguments, "-o", "y.h5")
             self.assertEqual(status, 64)
             self.assertIn(expected, text)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import unittest
+import warnings
 from datetime import datetime, timezone
 
 import numpy as np
@@ -124,6 +125,49 @@ class DatasetTest(unittest.TestCase):
         counts = {run: table.column("run").to_pylist().count(run) for run in ("early", "middle", "late")}
         self.assertEqual(counts, {"early": 20, "middle": 10, "late": 30})
         self.assertEqual(petacq.read_parquet(new).tobytes(), singles(10, 10).tobytes())
+
+    @unittest.skipIf(pa is None, "pyarrow is not installed")
+    def test_partitions_hold_whole_runs(self):
+        out = support.scratch() / "whole"
+        data = petacq.Dataset(self.data)
+        whole = self.data / "late" / "singles.plm"
+        content = whole.read_bytes()
+        whole.write_bytes(content[: 4096 + 64 + 15 * petacq.SINGLE.itemsize + 10])  # cut off within the second block
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", petacq.IncompleteWarning)
+            with self.assertRaisesRegex(petacq.RunError, "late: lacks singles .*singles.plm.* expected all of them, or incomplete=True"):
+                data.to_parquet(out, "singles")
+            self.assertFalse(out.exists())  # nothing of the other runs either
+            self.assertEqual(len(data.to_parquet(out, "singles", incomplete=True)), 3)
+            self.assertEqual(data.to_parquet(out, "singles", incomplete=True), [])
+        whole.write_bytes(content)
+        with self.assertRaisesRegex(petacq.RunError, "run=late/singles.parquet: has 15 rows; expected 30, as .*late has; if you remove"):
+            data.to_parquet(out, "singles")
+        (out / "run=late" / "singles.parquet").unlink()
+        self.assertEqual(data.to_parquet(out, "singles"), [out / "run=late" / "singles.parquet"])
+
+    @unittest.skipIf(pa is None, "pyarrow is not installed")
+    def test_a_run_that_is_running_becomes_no_partition(self):
+        import fcntl
+
+        document = self.data / "late" / "run.json"
+        document.write_text(document.read_text().replace('"complete"', '"running"'))
+        with open(self.data / "late" / ".reserve", "wb") as held:  # as the daemon holds it
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with self.assertRaisesRegex(petacq.RunError, "late: is still running; expected runs that have ended, or incomplete=True"):
+                petacq.Dataset(self.data).to_parquet(support.scratch() / "running", "singles")
+
+    @unittest.skipIf(pa is None, "pyarrow is not installed")
+    def test_partitions_with_other_columns_are_refused(self):
+        out = support.scratch() / "columns"
+        data = petacq.Dataset(self.data)
+        data.to_parquet(out, "singles", ["time"])
+        self.assertEqual(data.to_parquet(out, "singles", ["time"]), [])
+        with self.assertRaisesRegex(petacq.RunError, r"has the columns time \(uint64\); expected time \(uint64\), crystal \(uint32\), energy"):
+            data.to_parquet(out, "singles")
+        (out / "run=early" / "singles.parquet").write_bytes(b"none")
+        with self.assertRaisesRegex(petacq.PetacqError, "early/singles.parquet: expected a Parquet file"):
+            data.to_parquet(out, "singles", ["time"])
 
 
 if __name__ == "__main__":

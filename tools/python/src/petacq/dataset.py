@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from petacq.arrow.columns import batch_of, chosen, schema_of
-from petacq.arrow.parquet import write_parquet
+from petacq.arrow.parquet import difference_of, write_parquet
 from petacq.errors import PetacqError, RunError
 from petacq.layout import Records
 from petacq.optional import pyarrow_module
@@ -124,23 +124,33 @@ class Dataset:
         return self.arrow_reader(kind, columns).read_all()
 
     def to_parquet(
-        self, directory: str | os.PathLike[str], kind: Kind = "coincidences", columns: Sequence[str] | None = None
+        self,
+        directory: str | os.PathLike[str],
+        kind: Kind = "coincidences",
+        columns: Sequence[str] | None = None,
+        incomplete: bool = False,
     ) -> list[Path]:
         """Writes ``run=ID/KIND.parquet`` for each run, which programs that read Parquet take as one table with the column ``run``
         (Hive partitions). A run whose file is there is left as it is: a later call adds the runs that are new.
 
-        Returns the files that it wrote. Raises OSError, and as ``arrow_reader``."""
-        written = []
-        for one in self.runs:
-            folder = Path(directory) / f"run={one.id}"
-            path = folder / f"{kind}.parquet"
-            if path.exists():
-                continue
-            ((_, records),) = Dataset([one])._opened(kind)
+        Returns the files that it wrote. Raises OSError, and as ``arrow_reader``; before it writes any, RunError for a run that is
+        still running or lacks records, unless ``incomplete``, and for a file whose rows or columns are not those of its run."""
+        new = []
+        for one, (run, records) in zip(self.runs, self._opened(kind)):
+            if not incomplete and run.state == "running":
+                raise RunError(f"{run.path}: is still running; expected runs that have ended, or incomplete=True")
+            if not incomplete and not records.complete:
+                raise RunError(f"{run.path}: lacks {kind} ({records.missing[0]}); expected all of them, or incomplete=True")
+            path = Path(directory) / f"run={one.id}" / f"{kind}.parquet"
             reader = records.arrow_reader(columns)
-            folder.mkdir(parents=True, exist_ok=True)
-            written.append(write_parquet(path, reader.schema, reader))
-        return written
+            if not path.exists():
+                new.append((path, reader))
+            elif difference := difference_of(path, reader.schema, len(records)):
+                raise RunError(f"{path}: {difference}, as {run.path} has; if you remove the file, it is written anew")
+        for path, reader in new:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(path, reader.schema, reader)
+        return [path for path, _ in new]
 
     def _opened(self, kind: Kind) -> Iterator[tuple[Run, PlmFile | PlmSet | PlmFiles]]:
         for run in self:

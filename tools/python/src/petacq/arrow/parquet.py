@@ -48,6 +48,24 @@ def write_parquet(path: Path, schema: Any, batches: Iterable[Any]) -> Path:
     return path
 
 
+def difference_of(path: Path, schema: Any, rows: int) -> str:
+    """What a Parquet file has other than these columns and this number of rows; empty if it has these. Raises PetacqError for what is
+    no Parquet file, OSError."""
+    arrow = pyarrow_module()
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            found, found_rows = file.schema_arrow, file.metadata.num_rows
+    except arrow.ArrowInvalid as error:
+        raise PetacqError(f"{path}: expected a Parquet file: {error}") from error
+    if not found.equals(schema):
+        return f"has the columns {_columns(found)}; expected {_columns(schema)}"
+    return "" if found_rows == rows else f"has {found_rows} rows; expected {rows}"
+
+
+def _columns(schema: Any) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in schema)
+
+
 def read_parquet(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> Records:
     """The records of a Parquet file, such as ``to_parquet`` writes, as a structured array; with ``columns`` only these.
 

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,14 +27,17 @@ class _Parser(argparse.ArgumentParser):
         self.exit(_USAGE, f"{self.prog}: {message}\n")
 
 
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= 1e9:
-        raise argparse.ArgumentTypeError(f"expected picoseconds above 0, found {text!r}")
-    return number
+def _positive(unit: str) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = 0.0
+        if not 0 < number <= 1e9:
+            raise argparse.ArgumentTypeError(f"expected {unit} above 0, found {text!r}")
+        return number
+
+    return parse
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,9 +49,11 @@ def _parser() -> argparse.ArgumentParser:
                         help="NAME.plm: a list-mode file; NAME.h5: what petlm import would read; otherwise the directory of a run")
     parser.add_argument("--scanner", metavar="FILE",
                         help="description of the scanner; PETSIRD: by default made of the crystals in the file")
-    parser.add_argument("--tick-ps", type=_positive, metavar="PS", help="PETSIRD without --scanner: picoseconds of a tick")
+    parser.add_argument("--tick-ps", type=_positive("picoseconds"), metavar="PS", help="PETSIRD without --scanner: picoseconds of a tick")
     parser.add_argument("--tree", help="GATE: name of the tree or group, if the file has several")
     parser.add_argument("--delayed", action="store_true", help="GATE: the coincidences are delayed ones")
+    parser.add_argument("--delay-ns", type=_positive("nanoseconds"), metavar="NS",
+                        help="delay of --delayed, which is subtracted from the times of the later photons")
     parser.add_argument("--petlm", metavar="PROGRAM", help="by default that in PATH")
     parser.add_argument("--force", action="store_true", help="replace the output")
     return parser
@@ -63,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--tick-ps: expected with --petsird; --scanner has the tick")
     if options.petsird and (options.tree or options.delayed):
         parser.error("--tree, --delayed: expected with --gate")
+    if options.delay_ns and not options.delayed:
+        parser.error("--delay-ns: expected with --delayed")
     if options.petsird and bool(options.tick_ps) == bool(options.scanner):
         parser.error("--petsird: expected --tick-ps, or --scanner with a description of the same crystals")
     try:
@@ -108,7 +115,7 @@ def _records(options: argparse.Namespace) -> ForeignRecords:
             raise ScannerError(f"{options.scanner}: not JSON: {error}") from error
     if options.petsird:
         return read_pairs(options.petsird, options.tick_ps, None if description is None else Scanner.from_json(description))
-    return read_gate(options.gate, description, options.tree, options.delayed)
+    return read_gate(options.gate, description, options.tree, options.delayed, options.delay_ns or 0.0)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from petacq.errors import PetacqError
+from petacq.foreign.delayeds import Delayeds
 from petacq.foreign.records_file import (
     UNKNOWN_CLOCK,
     UNKNOWN_RULES,
@@ -20,9 +21,9 @@ from petacq.foreign.records_file import (
     pairs_of,
     ticks_of,
 )
+from petacq.foreign.tables import Table, tables_in
 from petacq.scanner.scanner import Scanner
 
-_AT_ONCE = 1 << 20
 _EXPECTED = "expected the description of the simulated scanner"
 _TOLERANCE_MM = 0.01
 # In sizes of a crystal, root mean squares. Photons that come aslant shift the mean place within a crystal less. Places that are
@@ -51,100 +52,53 @@ _VERSIONS = (
 
 
 def read_gate(
-    path: str | os.PathLike[str], description: Mapping[str, Any], tree: str | None = None, delayed: bool = False
+    path: str | os.PathLike[str], description: Mapping[str, Any], tree: str | None = None, delayed: bool = False, delay_ns: float = 0.0
 ) -> ForeignRecords:
     """``description``: of the scanner. ``tree``: of singles or coincidences; needed if the file has several of them.
-    ``delayed``: pairs are delayeds.
+    ``delayed``: pairs are delayeds, with ``delay_ns`` in their times.
 
     Raises PetacqError, OSError."""
-    table = _open(path, tree)
+    table, others = _open(path, tree)
     names, suffixes = _version(table, path)
+    delayeds = None
+    if delayed:
+        if not suffixes[0]:
+            raise PetacqError(f"{path}: --delayed: expected coincidences, found singles")
+        delayeds = Delayeds(str(path), delay_ns, names.time_ps / 1000, _prompts_apart(others, names))
     scanner = Scanner.from_json(description)
     records = ForeignRecords("coincidences" if suffixes[0] else "singles", description, iter(()))
     records.unknown = [UNKNOWN_TIMES, UNKNOWN_CLOCK, UNKNOWN_RULES]
-    records.pieces = _pieces(table, names, suffixes, _Volumes(scanner, str(path)), scanner.tick_ps, delayed)
+    records.pieces = _pieces(table, names, suffixes, _Volumes(scanner, str(path)), scanner.tick_ps, delayeds)
     return records
 
 
-class _Table:
-    """Columns of a tree or of a group."""
-
-    names: list[str]
-
-    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-        raise NotImplementedError
-
-
-class _RootTree(_Table):
-    def __init__(self, tree: Any) -> None:
-        self._tree = tree
-        self.names = [str(key) for key in tree.keys()]
-
-    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-        for piece in self._tree.iterate(list(wanted), library="np", step_size=_AT_ONCE):
-            yield dict(piece)
-
-
-class _Hdf5Group(_Table):
-    """A data set for each column, or one data set of compound values."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-        self.names = list(node.dtype.names) if hasattr(node, "dtype") else [str(name) for name in node]
-
-    def pieces(self, wanted: Sequence[str]) -> Iterator[dict[str, Any]]:
-        columns = {name: self._node[name] if not hasattr(self._node, "dtype") else None for name in wanted}
-        count = len(self._node) if hasattr(self._node, "dtype") else len(columns[wanted[0]])
-        for begin in range(0, count, _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
-            if hasattr(self._node, "dtype"):
-                rows = self._node[part]
-                yield {name: rows[name] for name in wanted}
-            else:
-                yield {name: column[part] for name, column in columns.items()}
-
-
-def _open(path: str | os.PathLike[str], tree: str | None) -> _Table:
-    with open(path, "rb") as file:
-        magic = file.read(8)
-    found: dict[str, _Table] = {}
-    if magic.startswith(b"root"):
-        try:
-            import uproot
-        except ImportError as error:
-            raise PetacqError("uproot is not installed, which reads ROOT files: pip install petacq[import]") from error
-        try:
-            root = uproot.open(path)
-            found = {name: _RootTree(root[name]) for name, of in root.classnames(cycle=False).items() if of in ("TTree", "TNtuple")}
-        except Exception as error:  # uproot has many kinds
-            raise PetacqError(f"{path}: expected a sound ROOT file: {error}") from error
-    elif magic == b"\x89HDF\r\n\x1a\n":
-        try:
-            import h5py
-        except ImportError as error:
-            raise PetacqError("h5py is not installed, which reads HDF5 files: pip install petacq[import]") from error
-        file = h5py.File(path, "r")
-
-        def look(name: str, node: Any) -> None:
-            if isinstance(node, h5py.Group) and any(isinstance(part, h5py.Dataset) for part in node.values()):
-                found[name] = _Hdf5Group(node)
-            elif isinstance(node, h5py.Dataset) and node.dtype.names:
-                found[name] = _Hdf5Group(node)
-
-        file.visititems(look)
-    else:
-        raise PetacqError(f"{path}: expected a ROOT or HDF5 file")
+def _open(path: str | os.PathLike[str], tree: str | None) -> tuple[Table, list[Table]]:
+    """The table, and the others in the file that GATE wrote."""
+    found = tables_in(path)
+    if not found:
+        raise PetacqError(f"{path}: expected a tree, or a group with data sets, found none")
     usable = {name: table for name, table in found.items() if _match(table)}
     if tree is not None:
         if tree not in found:
-            raise PetacqError(f"{path}: no tree {tree!r}; expected one of {', '.join(found) or 'none'}")
-        return found[tree]
+            raise PetacqError(f"{path}: no tree {tree!r}; expected one of {', '.join(found)}")
+        return found[tree], [table for name, table in usable.items() if name != tree]
     if len(usable) != 1:
-        raise PetacqError(f"{path}: expected --tree with one of {', '.join(usable or found) or 'none, which it has'}")
-    return next(iter(usable.values()))
+        raise PetacqError(f"{path}: expected --tree with one of {', '.join(usable or found)}")
+    return next(iter(usable.values())), []
 
 
-def _match(table: _Table) -> tuple[_Names, tuple[str, ...]] | None:
+def _prompts_apart(tables: list[Table], names: _Names) -> float | None:
+    """The longest time between the photons of a prompt; None if the file has none. Other delayeds have longer ones."""
+    columns = [names.time + suffix for suffix in ("1", "2")]
+    longest = []
+    for table in tables:
+        if all(name in table.names for name in columns):
+            apart = [np.abs(np.subtract(*(np.asarray(piece[name], float) for name in columns))) for piece in table.pieces(columns)]
+            longest += [max(piece.max() for piece in apart if len(piece))] if any(map(len, apart)) else []
+    return min(longest, default=None)
+
+
+def _match(table: Table) -> tuple[_Names, tuple[str, ...]] | None:
     for names in _VERSIONS:
         for suffixes in (("",), ("1", "2")):
             needed = [name + suffix for name in (names.time, names.energy, *names.place) for suffix in suffixes]
@@ -153,7 +107,7 @@ def _match(table: _Table) -> tuple[_Names, tuple[str, ...]] | None:
     return None
 
 
-def _version(table: _Table, path: Any) -> tuple[_Names, tuple[str, ...]]:
+def _version(table: Table, path: Any) -> tuple[_Names, tuple[str, ...]]:
     found = _match(table)
     if found is None:
         first, second = ([of.time, of.energy, *of.place] for of in _VERSIONS)
@@ -178,9 +132,9 @@ class _Volumes:
         self._records = np.zeros(len(self._front))
         self._sums, self._squares = np.zeros((2, len(self._front), 2))
 
-    def crystals(self, keys: Sequence[Any], places: Any) -> Any:
+    def crystals(self, keys: Any, places: Any) -> Any:
         """``[record]``"""
-        kinds, of = np.unique(np.array(keys), axis=0, return_inverse=True)
+        kinds, of = np.unique(keys, axis=0, return_inverse=True)
         of = of.ravel()
         crystals = np.empty(len(kinds), np.int64)
         sums = np.column_stack([np.bincount(of, places[:, axis], len(kinds)) for axis in range(3)])
@@ -237,26 +191,30 @@ class _Volumes:
 
 
 def _pieces(
-    table: _Table, names: _Names, suffixes: tuple[str, ...], volumes: _Volumes, tick_ps: float, delayed: bool
+    table: Table, names: _Names, suffixes: tuple[str, ...], volumes: _Volumes, tick_ps: float, delayeds: Delayeds | None
 ) -> Iterator[Columns]:
     ids = [name for name in names.volume if name + suffixes[0] in table.names]
     wanted = [name + suffix for name in (names.time, names.energy, *names.place, *ids) for suffix in suffixes]
     for piece in table.pieces(wanted):
+        times = [piece[names.time + suffix] for suffix in suffixes]
+        if not len(times[0]):
+            continue
+        if delayeds:
+            times = list(delayeds.without_delay((times[0], times[1])))
         photons = []
-        for suffix in suffixes:
+        for suffix, time in zip(suffixes, times):
             places = np.column_stack([np.asarray(piece[name + suffix], float) for name in names.place])
-            if not len(places):
-                break
             keys = [np.asarray(piece[name + suffix]).astype(str if len(ids) == 1 else np.int64) for name in ids]
             crystal = volumes.crystals(keys[0] if len(keys) == 1 else np.column_stack(keys), places)
             energy = np.asarray(piece[names.energy + suffix], float) * 1000
             if not (np.isfinite(energy) & (energy >= 0)).all():
                 raise PetacqError(f"{names.energy + suffix}: expected finite energies of at least 0")
-            photons.append((ticks_of(piece[names.time + suffix], names.time_ps, tick_ps, names.time + suffix), crystal, energy))
+            photons.append((ticks_of(time, names.time_ps, tick_ps, names.time + suffix), crystal, energy))
         if len(photons) == 1:
             yield dict(zip(("time", "crystal", "energy"), photons[0]))
-        elif photons:
+        else:
             (time_a, crystal_a, energy_a), (time_b, crystal_b, energy_b) = photons
-            yield pairs_of(time_a, time_b, crystal_a, crystal_b, energy_a, energy_b, delayed)
+            yield pairs_of(time_a, time_b, crystal_a, crystal_b, energy_a, energy_b, delayeds is not None)
     volumes.check()
-
+    if delayeds:
+        delayeds.check()

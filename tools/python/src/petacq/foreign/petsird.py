@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from petacq.errors import PetacqError
-from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, pairs_of
+from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, in_order, pairs_of
+from petacq.foreign.sound import each_sound
 from petacq.optional import petsird_package
 from petacq.scanner.arranged_scanner import ArrangedScanner
 from petacq.scanner.command import MATERIALS, import_geometry
@@ -74,12 +75,13 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
             for of in information.scanner_geometry.replicated_modules
         ]
         first = np.concatenate([[0], np.cumsum(counts)])[:-1]
-        for block in _sound(reader.read_time_blocks(), path):
+        for block in each_sound(reader.read_time_blocks(), f"{path}: expected a sound PETSIRD file"):
             if not isinstance(block, petsird.TimeBlock.EventTimeBlock):
                 continue
             interval = block.value.time_interval
             start, stop = (math.ceil(int(ms) * 1e9 / tick_ps) for ms in (interval.start, interval.stop))
             _cover(records.intervals, start, stop)
+            parts = []
             for lists, delayed in ((block.value.prompt_events, False), (block.value.delayed_events or [], True)):
                 for type_a, row in enumerate(lists):
                     for type_b, events in enumerate(row):
@@ -96,21 +98,10 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
                         middle = (edges[tof] + edges[tof + 1]) / 2 if len(edges) > 2 else np.zeros(len(tof))
                         apart = np.rint(2 * middle / _MM_PER_PS / tick_ps).astype(np.int64)
                         time = np.full(len(tof), start, np.int64)
-                        yield pairs_of(time + np.maximum(apart, 0), time + np.maximum(-apart, 0), photons[0][0], photons[1][0],
-                                       photons[0][1], photons[1][1], delayed)
-
-
-def _sound(blocks: Any, path: Any) -> Iterator[Any]:
-    """The blocks; the errors of the package, which has none of its own, name the file."""
-    blocks = iter(blocks)
-    while True:
-        try:
-            block = next(blocks)
-        except StopIteration:
-            return
-        except Exception as error:
-            raise PetacqError(f"{path}: expected a sound PETSIRD file: {error}") from error
-        yield block
+                        parts.append(pairs_of(time + np.maximum(apart, 0), time + np.maximum(-apart, 0), photons[0][0], photons[1][0],
+                                              photons[0][1], photons[1][1], delayed))
+            if parts:
+                yield in_order(parts)
 
 
 def _photons(bins: Any, of_type: int, edges: Any, first: Any, counts: list[int], crystal_of: Any, path: Any) -> tuple[Any, Any]:

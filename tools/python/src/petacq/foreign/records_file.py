@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,7 @@ _TYPES = {
         "energy_b": ("<f4", "keV"),
     },
 }
+_ORDER = ("time", "kind", "crystal_a", "dt", "crystal_b", "energy_a", "energy_b")
 _CHUNK = 65536
 
 
@@ -96,6 +97,13 @@ def pairs_of(
         "energy_a": np.where(swap, energy_b, energy_a),
         "energy_b": np.where(swap, energy_a, energy_b),
     }
+
+
+def in_order(parts: Sequence[Columns]) -> Columns:
+    """Parts of pairs as one, in the order of list-mode. ``petlm import`` puts records in order, but only over a limited number."""
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in _TYPES["coincidences"]}
+    order = np.lexsort([joined[name] for name in reversed(_ORDER)])
+    return {name: values[order] for name, values in joined.items()}
 
 
 def ticks_of(times: npt.NDArray[Any], ps: float, tick_ps: float, name: str) -> npt.NDArray[np.uint64]:
