@@ -13,6 +13,7 @@
 
 #include "config/scanner/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "gpu/base/records.hpp"
 #include "tools/petlm/import/crystal_numbers.hpp"
 #include "tools/petlm/import/import.hpp"
@@ -62,8 +63,8 @@ config::Scanner scanner_in_hdf5(const std::filesystem::path& file);
 inline constexpr const char* unknown_times = "when its records were taken, and for how long";
 inline constexpr const char* unknown_clock = "the time of day";
 inline constexpr const char* unknown_rules = "the rules by which its records were made";
-inline constexpr const char* unknown_energies = "the energies of its photons (0 in each record)";
-inline constexpr const char* unknown_dt = "the time between the photons of its pairs (0 in each record)";
+using daemon::unknown_dt;
+using daemon::unknown_energies;
 
 /// A pair of two singles in whichever order. Nothing if they are too far apart: `too_far_apart`.
 std::optional<gpu::Coincidence> pair_of(gpu::Single a, gpu::Single b, gpu::Kind kind);
