@@ -38,3 +38,31 @@ TEST_CASE("import: records without time differences have no time of flight", "[p
                                         "time=t,crystal_a=a,crystal_b=b,dt=d");
     CHECK(exported("castor", with_dt, directory / "tof", "--tof-resolution-ps 566").status == 0);
 }
+
+TEST_CASE("import: singles without energies have no energy windows and no winners", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    const auto run = imported_table(directory, "run", "t,c\n100,1\n101,1500\n", "time=t,crystal=c");
+    const auto resorted = [&](const std::string& options) {
+        return run_petlm("resort" + quoted(run) + "--window-ticks 300 --backend cpu --force -o" +
+                         quoted(directory / "pairs.plm") + options);
+    };
+    for (const std::string options : {" --lower-kev 400", " --upper-kev 600", " --policy TakeWinnerOfGoods",
+                                      " --policy TakeWinnerIfIsGood", " --policy TakeWinnerIfAllAreGoods"}) {
+        const Outcome outcome = resorted(options);
+        CAPTURE(options, outcome.out);
+        CHECK(outcome.status == 64);
+        CHECK_THAT(outcome.out, contains("do not tell the energies"));
+    }
+    for (const std::string options : {"", " --policy TakeAllGoods", " --policy TakeIfOnlyOneGood"}) {
+        const Outcome outcome = resorted(options);
+        CAPTURE(options, outcome.out);
+        CHECK(outcome.status == 0);
+        CHECK(read_coincidences(directory / "pairs.plm").size() == 1);
+    }
+    const auto with =
+        imported_table(directory, "with", "t,c,e\n100,1,511\n101,1500,511\n", "time=t,crystal=c,energy=e");
+    CHECK(run_petlm("resort" + quoted(with) +
+                    "--window-ticks 300 --backend cpu --lower-kev 400 --policy TakeWinnerOfGoods -o" +
+                    quoted(directory / "with.plm"))
+              .status == 0);
+}
