@@ -1,4 +1,6 @@
 // What a file does not tell is not used as if it were measured.
+#include <hdf5.h>
+
 #include "tests/tools/petlm/import/support.hpp"
 
 using namespace petacq;
@@ -65,4 +67,20 @@ TEST_CASE("import: singles without energies have no energy windows and no winner
                     "--window-ticks 300 --backend cpu --lower-kev 400 --policy TakeWinnerOfGoods -o" +
                     quoted(directory / "with.plm"))
               .status == 0);
+}
+
+TEST_CASE("import: hdf5 with records of two kinds is refused", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", point_source(export_scanner(), {1, 2, 3}, 20));
+    const auto file = directory / "a.h5";
+    REQUIRE(exported("hdf5", directory / "run", file).status == 0);
+    const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    REQUIRE(opened >= 0);
+    REQUIRE(H5Lcreate_hard(opened, "coincidences", opened, "triples", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    REQUIRE(H5Fclose(opened) >= 0);
+    const Outcome outcome = imported("hdf5", file, scanner_file(directory), directory / "out.plm");
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK_THAT(outcome.out, contains("holds coincidences and triples"));
+    CHECK(!std::filesystem::exists(directory / "out.plm"));
 }
