@@ -33,6 +33,8 @@ struct ForeignFile {
     std::function<std::uint64_t()> bytes_done;  ///< that have been read
     /// As far as the file tells it. Its list `unknown` has what the format cannot hold.
     daemon::Coverage coverage;
+    /// The intervals that the file states, where its records have widened those of the coverage.
+    std::optional<daemon::Intervals> stated{};
     std::shared_ptr<nlohmann::json> description{};  ///< members of the description of the records; null: none
     std::shared_ptr<const nlohmann::json> run{};    ///< the run.json in it; null: none
     /// After the last record: what was changed or left out, a sentence each.
