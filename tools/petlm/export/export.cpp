@@ -12,6 +12,7 @@
 #include "config/base/error.hpp"
 #include "config/scanner/long_form.hpp"
 #include "daemon/backend/pipeline_options.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/geometry/crystal_table.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -220,6 +221,10 @@ void add_crystals(const ExportSource& source, const ExportOptions& options, cons
 Exported export_to(const ExportSource& source, ExportOptions options, const Format& format) {
     daemon::Coverage coverage = completed_coverage(source);
     coverage.activity = corrections::nuclide_of(coverage, options);
+    if (options.tof_resolution_ps && !daemon::tells(coverage, daemon::unknown_dt)) {
+        throw UsageError(fmt::format("--tof-resolution-ps: {} does not tell {}; expected no time of flight",
+                                     source.target().string(), daemon::unknown_dt));
+    }
     if (options.lines.normalisation && !options.depth_mm) {
         options.depth_mm =
             corrections::depth_of_normalisation(options.lines, source.scanner(options.scanner));

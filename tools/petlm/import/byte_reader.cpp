@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -36,6 +37,15 @@ void ByteReader::take(void* to, std::size_t bytes) {
         std::memcpy(out, buffer_.data() + at_, part);
         at_ += part;
         out += part;
+        bytes -= part;
+    }
+}
+
+void ByteReader::skip(std::size_t bytes) {
+    std::array<std::byte, 64> ignored;
+    while (bytes != 0) {
+        const std::size_t part = std::min(bytes, ignored.size());
+        take(ignored.data(), part);
         bytes -= part;
     }
 }

@@ -26,6 +26,8 @@ class ByteReader {
         take(&value, sizeof value);
         return value;
     }
+    /// Throws as take() does.
+    void skip(std::size_t bytes);
     [[nodiscard]] std::uint64_t size() const { return size_; }
     [[nodiscard]] std::uint64_t done() const { return done_; }
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }

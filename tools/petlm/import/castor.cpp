@@ -51,6 +51,7 @@ class CastorHeader {
         events = whole("number of events");
         start_s = number("start time (s)");
         duration_s = number("duration (s)");
+        rounding_s = rounding_of("start time (s)") + rounding_of("duration (s)");
         attenuation = flag("attenuation correction flag");
         kind = flag("coincidence kind flag");
         scatter = flag("scatter correction flag");
@@ -79,6 +80,7 @@ class CastorHeader {
     std::uint64_t events = 0;
     double start_s = 0;
     double duration_s = 0;
+    double rounding_s = 0;  ///< by which start or end may be wrong, as the header has few digits
     bool attenuation = false;
     bool kind = false;
     bool scatter = false;
@@ -108,6 +110,20 @@ class CastorHeader {
         if (!value || !(*value >= 0 && *value <= longest_s))
             refuse(key, fmt::format("0 to {} seconds", longest_s), text(key));
         return *value;
+    }
+    /// Half a unit of the sixth digit of a number that has no more of them: so many has an ostream of C++
+    /// that nobody asked for more.
+    [[nodiscard]] double rounding_of(const char* key) const {
+        constexpr int digits_of_ostream = 6;
+        const std::string& written = text(key);
+        const std::string_view digits = std::string_view(written).substr(0, written.find_first_of("eE"));
+        const double value = number(key);
+        const std::size_t first = digits.find_first_of("123456789");
+        if (first == std::string_view::npos) return 0;
+        const auto count = std::count_if(digits.begin() + static_cast<std::ptrdiff_t>(first), digits.end(),
+                                         [](char c) { return c != '.'; });
+        if (count > digits_of_ostream) return 0;
+        return 0.5 * std::pow(10.0, std::floor(std::log10(value)) + 1 - digits_of_ostream);
     }
     [[nodiscard]] bool flag(const char* key) const {
         if (!keys_.contains(key)) return false;
@@ -159,6 +175,9 @@ class CastorEvents {
                                        data_.path().string(), data_.size(), header_.events, record,
                                        input.file.string()));
         }
+        stated_ = times();
+        constexpr double finest_s = 1e-6;  // that anybody states
+        if (header_.rounding_s >= finest_s) widen();
     }
     bool take(gpu::RecordVector<gpu::Coincidence>& out) {
         if (data_.at_end()) return false;
@@ -188,6 +207,15 @@ class CastorEvents {
     }
     [[nodiscard]] const CastorHeader& header() const { return header_; }
     [[nodiscard]] const ByteReader& data() const { return data_; }
+    /// What the header says, if events have widened times().
+    [[nodiscard]] const daemon::Intervals& stated() const { return stated_; }
+    [[nodiscard]] std::vector<std::string> remarks() const {
+        if (stated_ == times()) return {};
+        return {
+            fmt::format("{}: start and duration in the header have six digits; events are at {} to {} ms, "
+                        "within what they were rounded from",
+                        data_.path().string(), first_ms_, end_ms_)};
+    }
     /// Whole milliseconds in which records may be.
     [[nodiscard]] daemon::Intervals times() const {
         return daemon::Intervals(
@@ -195,6 +223,26 @@ class CastorEvents {
     }
 
   private:
+    /// To the events that lie outside by no more than the header is rounded.
+    void widen() {
+        const double start_ms = header_.start_s * 1000;
+        const double end_ms = start_ms + header_.duration_s * 1000;
+        const double rounding_ms = header_.rounding_s * 1000;
+        const double lowest = std::max(0.0, std::floor(start_ms - rounding_ms));
+        const double highest = std::ceil(end_ms + rounding_ms);
+        if (!(lowest < static_cast<double>(first_ms_) || highest > static_cast<double>(end_ms_))) return;
+        std::uint64_t first = first_ms_;
+        std::uint64_t end = end_ms_;
+        ByteReader events(data_.path());
+        while (!events.at_end()) {
+            const std::uint64_t ms = events.take<std::uint32_t>();
+            events.skip(header_.bytes_of_event() - sizeof(std::uint32_t));
+            if (static_cast<double>(ms) >= lowest) first = std::min(first, ms);
+            if (static_cast<double>(ms) < highest) end = std::max(end, ms + 1);
+        }
+        first_ms_ = first;
+        end_ms_ = end;
+    }
     /// The first tick of a millisecond.
     [[nodiscard]] std::uint64_t ticks(std::uint64_t ms) const {
         return static_cast<std::uint64_t>(std::ceil(static_cast<long double>(ms) * 1e9L / tick_ps_));
@@ -213,6 +261,7 @@ class CastorEvents {
     CrystalNumbers numbers_;
     std::uint64_t first_ms_;
     std::uint64_t end_ms_;
+    daemon::Intervals stated_;
 };
 
 }  // namespace
@@ -224,6 +273,8 @@ ForeignFile open_castor(const ForeignInput& input) {
     file.bytes = events->data().size();
     file.bytes_done = [events] { return events->data().done(); };
     file.coverage.intervals = events->times();
+    file.stated = events->stated();
+    file.remarks = [events] { return events->remarks(); };
     file.coverage.loss.seconds_complete = false;
     file.coverage.unknown = {unknown_clock, unknown_rules, unknown_energies,
                              "times of its pairs within a millisecond"};

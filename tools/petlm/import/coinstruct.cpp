@@ -9,6 +9,7 @@
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/import/byte_reader.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
+#include "tools/petlm/import/stated_ticks.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -73,7 +74,11 @@ ForeignFile open_coinstruct(const ForeignInput& input) {
     file.records = TakeRecords<gpu::Coincidence>([pairs](auto& out) { return pairs->take(out); });
     file.bytes = pairs->bytes().size();
     file.bytes_done = [pairs] { return pairs->bytes().done(); };
-    file.remarks = [pairs] { return pairs->remarks(); };
+    file.remarks = [pairs, ticks = remark_of_ticks(input)] {
+        std::vector<std::string> remarks = pairs->remarks();
+        if (ticks) remarks.push_back(*ticks);
+        return remarks;
+    };
     file.coverage.unknown = {unknown_times, unknown_clock, unknown_rules};
     file.coverage.loss.seconds_complete = false;
     if (!input.options.delayeds)

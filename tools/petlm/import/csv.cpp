@@ -11,6 +11,7 @@
 #include "tools/petlm/import/csv_columns.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
 #include "tools/petlm/import/line_reader.hpp"
+#include "tools/petlm/import/stated_ticks.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -266,6 +267,10 @@ ForeignFile open_csv(const ForeignInput& input) {
     file.bytes_done = [lines] { return lines->done(); };
     file.coverage.unknown = {unknown_times, unknown_clock};
     file.coverage.loss.seconds_complete = false;
+    const auto state_ticks = [&] {
+        if (const auto remark = remark_of_ticks(input))
+            file.remarks = [remark] { return std::vector{*remark}; };
+    };
     if (!lines->next())
         throw BadInput(input.file.string() + ": empty; expected a line of names, then the records");
     if (input.options.columns.empty()) {
@@ -277,10 +282,13 @@ ForeignFile open_csv(const ForeignInput& input) {
         if (input.options.crystals) throw UsageError("--crystals: expected with --columns");
         if (input.options.delayeds) throw UsageError("--delayeds: expected with --columns");
         file.coverage.unknown.emplace_back(unknown_rules);
+        state_ticks();
         return file;
     }
     const auto table = std::make_shared<ForeignTable>(lines, separator_of(lines->line()), input);
     const CsvColumns& columns = table->columns();
+    for (const auto& times : {columns.time, columns.time_b, columns.dt})
+        if (times && !times->time) state_ticks();
     if (columns.kind == daemon::RecordKind::singles) {
         file.records = TakeRecords<gpu::Single>([table](auto& out) { return table->take(out); });
         if (!columns.energy) file.coverage.unknown.emplace_back(unknown_energies);

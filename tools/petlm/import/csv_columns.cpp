@@ -90,6 +90,10 @@ CsvColumn column_of(const CsvField& field, std::string_view name, const std::vec
             "column '{}' of {}: expected one of {}, or #N for the N-th column of a file without names", name,
             field.name, fmt::join(names, ", ")));
     }
+    if (std::find(found + 1, names.end(), name) != names.end()) {
+        refuse(fmt::format("column '{}' of {}: the file has two of that name; expected different names", name,
+                           field.name));
+    }
     column.at = static_cast<std::size_t>(found - names.begin());
     return column;
 }
@@ -112,7 +116,14 @@ void check(const CsvColumns& c) {
 
 }  // namespace
 
-CsvColumns csv_columns(const std::string& declared, const std::vector<std::string_view>& names) {
+CsvColumns csv_columns(const std::string& declared, std::vector<std::string_view> names) {
+    // numpy.savetxt writes its line of names as a comment.
+    const bool comment = names.front().starts_with('#');
+    if (comment) {
+        names.front().remove_prefix(1);
+        while (names.front().starts_with(' '))
+            names.front().remove_prefix(1);
+    }
     CsvColumns columns;
     std::size_t numbered = 0;
     std::size_t count = 0;
@@ -133,7 +144,7 @@ CsvColumns csv_columns(const std::string& declared, const std::vector<std::strin
         left.remove_prefix(part.size() + 1);
     }
     if (numbered != 0 && numbered != count) refuse("expected names of all columns, or #N of all");
-    columns.has_names = numbered == 0;
+    columns.has_names = comment || numbered == 0;
     if (columns.crystal_a || columns.crystal_b) columns.kind = daemon::RecordKind::coincidences;
     check(columns);
     return columns;

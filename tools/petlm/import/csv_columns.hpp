@@ -37,7 +37,7 @@ struct CsvColumns {
     std::optional<CsvColumn> pair_kind;
 };
 
-/// `names`: the parts of the first line. Throws UsageError.
-CsvColumns csv_columns(const std::string& declared, const std::vector<std::string_view>& names);
+/// `names`: the parts of the first line, which may begin with a "#". Throws UsageError.
+CsvColumns csv_columns(const std::string& declared, std::vector<std::string_view> names);
 
 }  // namespace petacq::petlm

@@ -13,6 +13,7 @@
 
 #include "config/scanner/scanner.hpp"
 #include "daemon/coverage/coverage.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "gpu/base/records.hpp"
 #include "tools/petlm/import/crystal_numbers.hpp"
 #include "tools/petlm/import/import.hpp"
@@ -32,6 +33,8 @@ struct ForeignFile {
     std::function<std::uint64_t()> bytes_done;  ///< that have been read
     /// As far as the file tells it. Its list `unknown` has what the format cannot hold.
     daemon::Coverage coverage;
+    /// The intervals that the file states, where its records have widened those of the coverage.
+    std::optional<daemon::Intervals> stated{};
     std::shared_ptr<nlohmann::json> description{};  ///< members of the description of the records; null: none
     std::shared_ptr<const nlohmann::json> run{};    ///< the run.json in it; null: none
     /// After the last record: what was changed or left out, a sentence each.
@@ -62,8 +65,8 @@ config::Scanner scanner_in_hdf5(const std::filesystem::path& file);
 inline constexpr const char* unknown_times = "when its records were taken, and for how long";
 inline constexpr const char* unknown_clock = "the time of day";
 inline constexpr const char* unknown_rules = "the rules by which its records were made";
-inline constexpr const char* unknown_energies = "the energies of its photons (0 in each record)";
-inline constexpr const char* unknown_dt = "the time between the photons of its pairs (0 in each record)";
+using daemon::unknown_dt;
+using daemon::unknown_energies;
 
 /// A pair of two singles in whichever order. Nothing if they are too far apart: `too_far_apart`.
 std::optional<gpu::Coincidence> pair_of(gpu::Single a, gpu::Single b, gpu::Kind kind);

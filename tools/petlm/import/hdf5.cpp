@@ -1,6 +1,7 @@
 // HDF5: our own exports, and files of other programs that have the same data sets.
 // docs/reference/formats/hdf5.md.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -325,6 +326,13 @@ void set_records(ForeignFile& file, const std::shared_ptr<InputTable<Record>>& t
 }
 
 void open_records(const std::shared_ptr<Hdf5Input>& input, std::uint32_t crystals, ForeignFile& file) {
+    std::vector<std::string> kinds;
+    for (const char* kind : {"singles", "coincidences", "triples"})
+        if (input->has(kind)) kinds.emplace_back(kind);
+    if (kinds.size() > 1) {
+        input->refuse(fmt::format("holds {}; expected records of one kind, as petlm export writes them",
+                                  fmt::join(kinds, " and ")));
+    }
     if (input->has("singles")) {
         const auto table = std::make_shared<InputTable<gpu::Single>>(input, "singles", crystals);
         table->column<std::uint64_t>("time", "ticks", [](gpu::Single& s, std::uint64_t v) { s.time = v; });

@@ -18,6 +18,7 @@
 #include "tools/petlm/import/result.hpp"
 #include "tools/petlm/import/sorted.hpp"
 #include "tools/petlm/records/output.hpp"
+#include "tools/petlm/records/run.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -138,6 +139,28 @@ const char* file_name_of(daemon::RecordKind kind) {
     }
 }
 
+/// An import replaces what an import has made, and never what was acquired.
+void check_replaced_run(const std::filesystem::path& directory) {
+    if (files_of_run(directory).empty()) return;
+    std::string why;
+    const nlohmann::json run = run_json(directory, why);
+    if (run.is_object() && run.contains("imported")) return;
+    throw UsageError(directory.string() +
+                     ": has a run that was not imported, as far as its run.json tells; --force replaces only "
+                     "imported ones, expected another place");
+}
+
+/// Of the run that was there before nothing stays: it would be taken for a part of this one. run.json comes
+/// last, so that it never tells of records that are not there.
+void claim_run(Outputs& outputs, const std::filesystem::path& directory,
+               const std::filesystem::path& records) {
+    const auto run = directory / daemon::run_file;
+    outputs.claim(records);
+    for (const auto& old : files_of_run(directory))
+        if (old != records && old != run) outputs.claim(old);
+    outputs.claim(run);
+}
+
 }  // namespace
 
 std::vector<std::string> import_formats() {
@@ -161,6 +184,7 @@ int import_records(const ImportOptions& options) {
         options.scanner ? config::load_scanner(*options.scanner) : scanner_in_hdf5(options.input);
     Outputs outputs(options.force);
     const bool one_file = is_file_of_import(options.output);
+    if (!one_file && options.force) check_replaced_run(options.output);
     if (!one_file) outputs.make_directory(options.output);
     std::vector<ForeignFile> files;
     files.push_back(format.open({options, options.input, gpu::Kind::prompt, scanner}));
@@ -172,8 +196,11 @@ int import_records(const ImportOptions& options) {
         [&]<class Record>(const TakeRecords<Record>&) {
             const daemon::RecordKind kind = kind_of<Record>();
             const auto file = one_file ? options.output : options.output / file_name_of(kind);
-            outputs.claim(file);
-            if (!one_file) outputs.claim(options.output / daemon::run_file);
+            if (one_file) {
+                outputs.claim(file);
+            } else {
+                claim_run(outputs, options.output, file);
+            }
             auto written = write_records<Record>(files, options, kind, file, description);
             if (!one_file) {
                 const nlohmann::json run = run_of_import(options, files, scanner, coverage, kind, written);

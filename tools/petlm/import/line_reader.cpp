@@ -21,6 +21,9 @@ bool LineReader::fill() {
     end_ = std::fread(buffer_.data(), 1, buffer_.size(), file_.get());
     if (end_ == 0 && std::ferror(file_.get()) != 0)
         throw std::system_error(EIO, std::generic_category(), path_.string() + ": cannot be read");
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    if (done_ == 0 && std::string_view(buffer_.data(), end_).starts_with(byte_order_mark))
+        done_ = at_ = byte_order_mark.size();
     return end_ != 0;
 }
 

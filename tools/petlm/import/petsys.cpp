@@ -1,6 +1,7 @@
 // Singles, groups and coincidences of PETsys, binary (.ldat) and text. docs/reference/formats/petsys.md has
 // the layout.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <cmath>
@@ -160,57 +161,41 @@ class PetsysFile {
         return records_ == PetsysRecords::coincidences || records_ == PetsysRecords::compact_coincidences;
     }
     bool take(gpu::RecordVector<gpu::Single>& out) {
-        while (!fields_->at_end()) {
-            if (records_ == PetsysRecords::compact_groups) {
-                fields_->begin(1);
-                const std::uint64_t hits = hits_of_photon();
-                out.push_back(first_of(hits));
-                return true;
-            }
-            PetsysPlace place;
-            fields_->begin(records_ == PetsysRecords::groups ? 5 : 3);
-            if (records_ == PetsysRecords::groups) place = take_place();
-            const PetsysHit hit = fields_->hit();
-            if (!counts(place.number == 0)) continue;
-            out.push_back(single(hit));
+        while (true) {
+            const auto photon = records_ == PetsysRecords::groups ? next_group() : next_photon();
+            if (!photon) return at_end();
+            if (photon->hits == 0) continue;
+            out.push_back(photon->single);
+            ++taken_;
             return true;
         }
-        return false;
     }
     bool take(gpu::RecordVector<gpu::Coincidence>& out) {
-        while (!fields_->at_end()) {
-            gpu::Single a;
-            gpu::Single b;
-            if (records_ == PetsysRecords::compact_coincidences) {
-                fields_->begin(2);
-                const std::uint64_t hits_a = hits_of_photon();
-                const std::uint64_t hits_b = hits_of_photon();
-                a = first_of(hits_a);
-                b = first_of(hits_b);
-            } else {
-                fields_->begin(10);
-                const PetsysPlace place_a = take_place();
-                const PetsysHit hit_a = fields_->hit();
-                const PetsysPlace place_b = take_place();
-                const PetsysHit hit_b = fields_->hit();
-                if (!counts(place_a.number == 0 && place_b.number == 0)) continue;
-                a = single(hit_a);
-                b = single(hit_b);
+        while (true) {
+            const auto photons = records_ == PetsysRecords::coincidences ? next_pair() : next_compact_pair();
+            if (!photons) return at_end();
+            const auto& [a, b] = *photons;
+            if (a.hits == 0 || b.hits == 0) {
+                ++lost_pairs_;
+                continue;
             }
-            const auto pair = pair_of(a, b, gpu::Kind::prompt);
+            const auto pair = pair_of(a.single, b.single, gpu::Kind::prompt);
             if (!pair) fields_->refuse(too_far_apart);
             out.push_back(*pair);
+            ++taken_;
             return true;
         }
-        return false;
     }
     [[nodiscard]] const PetsysFields& fields() const { return *fields_; }
     [[nodiscard]] std::vector<std::string> remarks() const {
-        if (left_out_ == 0) return {};
-        return {fmt::format(
-            "{} further hits of photons that were spread over several channels were left out: of each "
-            "photon the hit with most energy was taken",
-            left_out_)};
+        std::vector<std::string> out = left_out();
+        if (further_ != 0) {
+            out.push_back(
+                fmt::format("{} further hits of photons that were spread over several channels were added: a "
+                            "photon has the sum of the energies, and time and crystal of its first hit",
+                            further_));
+        }
+        return out;
     }
 
   private:
@@ -259,34 +244,131 @@ class PetsysFile {
         if (hits == 0) fields_->refuse("a photon of 0 hits; expected 1 or more: a file of another kind?");
         return hits;
     }
-    /// Of the hits of a compact photon. The first one has most energy.
-    gpu::Single first_of(std::uint64_t hits) {
-        gpu::Single first;
+    /// What the good ones of its hits make. Without one it is nothing.
+    struct PetsysPhoton {
+        gpu::Single single;
+        std::uint64_t hits = 0;
+    };
+    void add(PetsysPhoton& photon, const PetsysHit& hit) {
+        const auto single = single_of(hit);
+        if (!single) return;
+        if (photon.hits++ == 0) {
+            photon.single = *single;
+        } else {
+            photon.single.energy += single->energy;
+            ++further_;
+        }
+    }
+    /// Of a record of singles, or of compact groups.
+    std::optional<PetsysPhoton> next_photon() {
+        if (fields_->at_end()) return std::nullopt;
+        std::uint64_t hits = 1;
+        if (records_ == PetsysRecords::compact_groups) {
+            fields_->begin(1);
+            hits = hits_of_photon();
+        }
+        return compact_photon(hits);
+    }
+    PetsysPhoton compact_photon(std::uint64_t hits) {
+        PetsysPhoton photon;
         for (std::uint64_t i = 0; i < hits; ++i) {
             fields_->begin(3);
-            const PetsysHit hit = fields_->hit();
-            if (counts(i == 0)) first = single(hit);
+            add(photon, fields_->hit());
         }
-        return first;
+        return photon;
     }
-    bool counts(bool first) {
-        if (!first) ++left_out_;
-        return first;
+    std::optional<std::pair<PetsysPhoton, PetsysPhoton>> next_compact_pair() {
+        if (fields_->at_end()) return std::nullopt;
+        fields_->begin(2);
+        const std::uint64_t hits_a = hits_of_photon();
+        const std::uint64_t hits_b = hits_of_photon();
+        PetsysPhoton a = compact_photon(hits_a);
+        PetsysPhoton b = compact_photon(hits_b);
+        return std::pair{a, b};
     }
-    [[nodiscard]] gpu::Single single(const PetsysHit& hit) const {
+    /// A photon has a record for each of its hits. The next photon begins with its hit 0.
+    std::optional<PetsysPhoton> next_group() {
+        std::optional<PetsysPhoton> photon;
+        while (waiting_ || !fields_->at_end()) {
+            if (!waiting_) waiting_ = take_group();
+            if (photon && waiting_->place.number == 0) break;
+            if (!photon) photon.emplace();
+            add(*photon, waiting_->hit);
+            waiting_.reset();
+        }
+        return photon;
+    }
+    /// A pair has a record for each hit of one photon with the first of the other.
+    std::optional<std::pair<PetsysPhoton, PetsysPhoton>> next_pair() {
+        std::optional<std::pair<PetsysPhoton, PetsysPhoton>> pair;
+        while (waiting_ || !fields_->at_end()) {
+            if (!waiting_) {
+                fields_->begin(10);
+                waiting_ = take_hit();
+                waiting_b_ = take_hit();
+            }
+            const bool first = waiting_->place.number == 0 && waiting_b_.place.number == 0;
+            if (pair && first) break;
+            if (!pair) pair.emplace();
+            if (first || waiting_->place.number != 0) add(pair->first, waiting_->hit);
+            if (first || waiting_b_.place.number != 0) add(pair->second, waiting_b_.hit);
+            waiting_.reset();
+        }
+        return pair;
+    }
+    struct PlacedHit {
+        PetsysPlace place;
+        PetsysHit hit;
+    };
+    PlacedHit take_group() {
+        fields_->begin(5);
+        return take_hit();
+    }
+    PlacedHit take_hit() {
+        const PetsysPlace place = take_place();
+        return {place, fields_->hit()};
+    }
+    /// Nothing for a hit that is left out: noise has energies below 0, and channels may have no crystal.
+    std::optional<gpu::Single> single_of(const PetsysHit& hit) {
         const double energy = static_cast<double>(hit.energy) * keV_per_unit_;
-        if (!(energy >= 0 && energy < 1e30))
-            fields_->refuse(
-                fmt::format("an energy of {}; expected a finite number of at least 0", hit.energy));
+        if (!(std::abs(energy) < 1e30))
+            fields_->refuse(fmt::format("an energy of {}; expected a finite number", hit.energy));
         const long double ticks = std::round(static_cast<long double>(hit.time_ps) / tick_ps_);
         if (hit.time_ps < 0 || ticks >= 0x1p63L)
             fields_->refuse(
                 fmt::format("a time of {} ps; expected 0 or more, and less than 2^63 ticks", hit.time_ps));
         const auto crystal =
             hit.channel < 0 ? std::nullopt : numbers_.crystal(static_cast<std::uint64_t>(hit.channel));
-        if (!crystal)
-            fields_->refuse(fmt::format("channel {}; expected {}", hit.channel, numbers_.expectation()));
-        return {static_cast<std::uint64_t>(ticks), *crystal, static_cast<float>(energy)};
+        if (!crystal) {
+            if (no_crystal_++ == 0) first_without_crystal_ = hit.channel;
+            return std::nullopt;
+        }
+        if (energy < 0) {
+            ++below_zero_;
+            return std::nullopt;
+        }
+        return gpu::Single{static_cast<std::uint64_t>(ticks), *crystal, static_cast<float>(energy)};
+    }
+    [[nodiscard]] std::vector<std::string> left_out() const {
+        std::vector<std::string> out;
+        if (no_crystal_ != 0) {
+            out.push_back(
+                fmt::format("{} hits were left out, as --crystals does not have their channels, the "
+                            "first of them channel {}; expected {}",
+                            no_crystal_, first_without_crystal_, numbers_.expectation()));
+        }
+        if (below_zero_ != 0)
+            out.push_back(fmt::format("{} hits were left out, as their energies are below 0", below_zero_));
+        if (lost_pairs_ != 0)
+            out.push_back(fmt::format("{} pairs were left out, as a photon had no other hit", lost_pairs_));
+        return out;
+    }
+    /// False, as there is no record more.
+    [[nodiscard]] bool at_end() const {
+        const std::vector<std::string> why = left_out();
+        if (taken_ == 0 && !why.empty())
+            fields_->refuse(fmt::format("no record is left: {}", fmt::join(why, "; ")));
+        return false;
     }
 
     double tick_ps_;
@@ -294,7 +376,14 @@ class PetsysFile {
     CrystalNumbers numbers_;
     PetsysRecords records_ = PetsysRecords::singles;
     std::unique_ptr<PetsysFields> fields_;
-    std::uint64_t left_out_ = 0;
+    std::optional<PlacedHit> waiting_;  ///< read, and not of the photon before
+    PlacedHit waiting_b_;               ///< with it, of the other photon of the pair
+    std::uint64_t taken_ = 0;
+    std::uint64_t further_ = 0;
+    std::uint64_t no_crystal_ = 0;
+    std::int64_t first_without_crystal_ = 0;
+    std::uint64_t below_zero_ = 0;
+    std::uint64_t lost_pairs_ = 0;
 };
 
 }  // namespace

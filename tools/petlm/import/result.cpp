@@ -54,11 +54,15 @@ daemon::Coverage coverage_of_import(const ImportOptions& options, std::span<cons
                                     const config::Scanner& scanner) {
     daemon::Coverage coverage = files.front().coverage;
     name_rules_of(files.front(), coverage.unknown);
+    const auto stated = [](const ForeignFile& file) {
+        return file.stated ? file.stated : file.coverage.intervals;
+    };
     for (const ForeignFile& other : files.subspan(1)) {
-        if (other.coverage.intervals != coverage.intervals) {
+        if (stated(other) != stated(files.front())) {
             throw BadInput(options.delayeds->string() + ": covers other times than " +
                            options.input.string() + "; expected the delayeds of the same measurement");
         }
+        if (coverage.intervals) coverage.intervals = coverage.intervals->unite(*other.coverage.intervals);
     }
     const std::string sha256 = daemon::scanner_sha256(scanner);
     std::string& known = coverage.origin.scanner_sha256;

@@ -13,16 +13,21 @@
 
 namespace petacq::petlm {
 
-/// Records may be up to `disorder` places away from their place in the order, so that memory does not grow
-/// with the file. Not thread-safe.
+struct SortLimits {
+    std::size_t disorder = std::size_t{1} << 20U;
+    std::size_t most = std::size_t{1} << 26U;
+};
+
+/// Records may be up to `disorder` places away from their place in the order of time, so that memory does not
+/// grow with the file. Those of one time may be in any order, as long as memory for `most` holds them. Not
+/// thread-safe.
 template <class Record>
 class Sorted {
   public:
-    static constexpr std::size_t disorder = std::size_t{1} << 20U;
-
     /// `name`: of the file, for messages. The functions throw BadInput for records that are further out of
-    /// order, and what `take` throws.
-    Sorted(TakeRecords<Record> take, std::string name) : take_(std::move(take)), name_(std::move(name)) {
+    /// order, for too many of one time, and what `take` throws.
+    Sorted(TakeRecords<Record> take, std::string name, SortLimits limits = {})
+        : take_(std::move(take)), name_(std::move(name)), limits_(limits) {
         read_on();
     }
     /// Null after the last one.
@@ -41,15 +46,32 @@ class Sorted {
         popped_ += next_;
         sorted_.erase(sorted_.begin(), sorted_.begin() + static_cast<std::ptrdiff_t>(next_));
         next_ = 0;
-        while (!ended_ && sorted_.size() < 2 * disorder)
-            ended_ = !take_(sorted_);
-        sort();
-        ready_ = ended_ ? sorted_.size() : disorder;
+        // Of one time none is ready before all have been read.
+        for (std::size_t enough = 2 * limits_.disorder;; enough = 2 * sorted_.size()) {
+            while (!ended_ && sorted_.size() < enough)
+                ended_ = !take_(sorted_);
+            sort();
+            ready_ = ended_ ? sorted_.size() : before_time_of(sorted_[sorted_.size() - 1 - limits_.disorder]);
+            if (ended_ || ready_ != 0) break;
+            if (sorted_.size() >= limits_.most) {
+                throw BadInput(name_ + ": more than " + std::to_string(limits_.most - limits_.disorder) +
+                               " records of time " + std::to_string(daemon::time_of(sorted_.front())) +
+                               " (ticks); expected fewer of one time");
+            }
+        }
         if (!first && !sorted_.empty() && before(sorted_.front(), last_)) {
             throw BadInput(name_ + ": records are out of time order by more than " +
-                           std::to_string(disorder) +
+                           std::to_string(limits_.disorder) +
                            " places; expected a file in the order of time, or nearly so");
         }
+    }
+    /// How many are earlier.
+    [[nodiscard]] std::size_t before_time_of(const Record& record) const {
+        const std::uint64_t time = daemon::time_of(record);
+        const auto end = std::partition_point(sorted_.begin(), sorted_.end(), [time](const Record& each) {
+            return daemon::time_of(each) < time;
+        });
+        return static_cast<std::size_t>(end - sorted_.begin());
     }
     void sort() {
         if (!std::is_sorted(sorted_.begin(), sorted_.end(), before))
@@ -58,10 +80,11 @@ class Sorted {
 
     TakeRecords<Record> take_;
     std::string name_;
+    SortLimits limits_;
     bool ended_ = false;
     gpu::RecordVector<Record> sorted_;
     std::size_t next_ = 0;
-    std::size_t ready_ = 0;  ///< of sorted_: they precede everything that is still to be read
+    std::size_t ready_ = 0;  ///< of sorted_: they are earlier than everything that is still to be read
     std::uint64_t popped_ = 0;
     Record last_{};
 };

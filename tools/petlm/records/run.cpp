@@ -12,6 +12,7 @@
 #include "config/base/json_file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
+#include "daemon/marks/marks.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/space/reserve.hpp"
 
@@ -83,6 +84,19 @@ std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& t
     // What was made from a run, such as a cut or a recovered copy, has records that would count twice.
     if (files.empty()) files = std::move(others);
     if (files.empty()) throw daemon::NotListMode(target.string() + ": a directory without list-mode files");
+    return {files.begin(), files.end()};
+}
+
+std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& directory) {
+    std::set<std::filesystem::path> files;
+    if (!std::filesystem::is_directory(directory)) return {};
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        const std::filesystem::path& file = entry.path();
+        if (file.extension() == ".plm" && has_name_of_run(set_of(file))) files.insert(file);
+    }
+    for (const char* name : {daemon::run_file, daemon::ledger_file, daemon::histograms_file,
+                             daemon::spectra_file, daemon::marks_file})
+        if (std::filesystem::exists(directory / name)) files.insert(directory / name);
     return {files.begin(), files.end()};
 }
 

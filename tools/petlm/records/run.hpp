@@ -23,6 +23,11 @@ std::vector<std::filesystem::path> listmode_files(const std::filesystem::path& t
 /// or when both forms exist; std::system_error when the target does not exist.
 std::vector<std::filesystem::path> record_files(const std::filesystem::path& target, daemon::RecordKind kind);
 
+/// What a run may consist of that the directory has: every file of its records, run.json, and what tells of
+/// the run beside them. Not what somebody has made from them. Empty if there is no such directory. Throws
+/// std::system_error.
+std::vector<std::filesystem::path> files_of_run(const std::filesystem::path& directory);
+
 /// run.json of a run directory. Null if it is unreadable or not an object; `why` gives the reason.
 nlohmann::json run_json(const std::filesystem::path& directory, std::string& why);
 

@@ -38,6 +38,13 @@ gpu::Single imported_hit(const PetsysSingle& s) {
             static_cast<std::uint32_t>(s.channel - 1000) / 2, s.energy * 8};
 }
 
+gpu::Single imported_photon(const std::vector<PetsysSingle>& hits) {
+    gpu::Single photon = imported_hit(hits.front());
+    for (std::size_t i = 1; i < hits.size(); ++i)
+        photon.energy += imported_hit(hits[i]).energy;
+    return photon;
+}
+
 }  // namespace
 
 TEST_CASE("import: columns of other tables, with their units", "[petlm][import]") {
@@ -96,7 +103,7 @@ TEST_CASE("import: singles, groups and coincidences of petsys, binary and text",
         put(bytes[0], one);
         text[0] += text_of(one);
         singles.push_back(imported_hit(one));
-        // Photons of one to three hits, the first with most energy.
+        // Photons of one to three hits: time and crystal of the first, and the energies of all.
         const std::array<unsigned, 2> hits{1 + static_cast<unsigned>(random.below(3)),
                                            1 + static_cast<unsigned>(random.below(3))};
         std::array<std::vector<PetsysSingle>, 2> of;
@@ -112,7 +119,7 @@ TEST_CASE("import: singles, groups and coincidences of petsys, binary and text",
             text[1] += count(hits[0]) + count(j) + text_of(of[0][j]);
             text[2] += text_of(of[0][j]);
         }
-        photons.push_back(imported_hit(of[0][0]));
+        photons.push_back(imported_photon(of[0]));
         bytes[4].put(static_cast<Count>(hits[0]), static_cast<Count>(hits[1]));
         text[4] += line(count(hits[0]) + count(hits[1]));
         for (const auto& photon : of)
@@ -131,8 +138,8 @@ TEST_CASE("import: singles, groups and coincidences of petsys, binary and text",
                 first.back() = '\t';
                 text[3] += count(hits[0]) + count(m) + first + count(hits[1]) + count(n) + text_of(of[1][n]);
             }
-        gpu::Single a = imported_hit(of[0][0]);
-        gpu::Single b = imported_hit(of[1][0]);
+        gpu::Single a = imported_photon(of[0]);
+        gpu::Single b = imported_photon(of[1]);
         if (!daemon::in_order(a, b)) std::swap(a, b);
         pairs.push_back({a.time, static_cast<std::uint32_t>(b.time - a.time), a.crystal, b.crystal, a.energy,
                          b.energy, gpu::Kind::prompt});
@@ -165,6 +172,38 @@ TEST_CASE("import: singles, groups and coincidences of petsys, binary and text",
             if (i != 0) CHECK_THAT(outcome.out, contains("further hits"));
         }
     }
+}
+
+TEST_CASE("import: hits of petsys below 0 and of channels without a crystal are left out",
+          "[petlm][import]") {
+    const TemporaryDirectory directory;
+    const auto scanner = scanner_file(directory);
+    const auto with = [&](const std::string& text, const std::string& out) {
+        write_file(directory / "a.dat", text);
+        Outcome outcome = imported("petsys", directory / "a.dat", scanner, directory / out,
+                                   "--kev-per-unit 1 --crystals" + quoted(channel_table(directory)));
+        CAPTURE(text, outcome.out);
+        REQUIRE(outcome.status == 0);
+        return outcome.out;
+    };
+    using Singles = gpu::RecordVector<gpu::Single>;
+    const auto singles = [&](const char* name) {
+        return read_records<gpu::Single>(directory / name, daemon::RecordKind::singles);
+    };
+    const std::string out =
+        with("1000\t5\t1002\n2000\t-0.5\t1004\n3000\t6\t7\n4000\t6\t8\n5000\t6\t-1\n", "s.plm");
+    CHECK_THAT(out, contains("3 hits were left out, as --crystals does not have their channels, the first of "
+                             "them channel 7") &&
+                        contains("1 hits were left out, as their energies are below 0"));
+    CHECK(same_bytes(singles("s.plm"), Singles{{64, 1, 5}}));
+    // The first hit of a photon without a crystal: the others are the photon.
+    with("3\t0\t1000\t5\t7\n3\t1\t2000\t4\t1002\n3\t2\t3000\t2\t1004\n1\t0\t4000\t2\t7\n", "g.plm");
+    CHECK(same_bytes(singles("g.plm"), Singles{{128, 1, 6}}));
+    // A pair needs both photons.
+    const std::string pairs =
+        with("1\t1\n1000\t5\t1002\n1000\t5\t7\n2\t1\n1000\t5\t7\n1000\t5\t1002\n1000\t5\t1004\n", "c.plm");
+    CHECK_THAT(pairs, contains("1 pairs were left out"));
+    CHECK(same(read_coincidences(directory / "c.plm"), {{64, 0, 1, 2, 5, 5, gpu::Kind::prompt}}));
 }
 
 TEST_CASE("import: bad files are refused, and leave nothing behind", "[petlm][import]") {
@@ -275,7 +314,9 @@ TEST_CASE("import: bad headers and data of castor and petsys are refused", "[pet
     petsys("a.ldat", hit(1, 1, 1000).substr(1), singles, "multiple of 16");
     petsys("a.ldat", hit(-1, 1, 1000), singles, "a time of -1 ps");
     petsys("a.ldat", hit(1, std::numeric_limits<float>::quiet_NaN(), 1000), singles, "an energy");
+    petsys("a.ldat", hit(1, 1, 1001), singles, "no record is left");
     petsys("a.ldat", hit(1, 1, 1001), singles, "channel 1001; expected a number of");
+    petsys("a.ldat", hit(1, -1, 1000), singles, "energies are below 0");
     petsys("a.ldat", "\x02\x02" + hit(1, 1, 1000), "--kev-per-unit 1 --records groups", "hit 2 of 2");
     petsys("a.ldat", "\x02" + hit(1, 1, 1000), "--kev-per-unit 1 --records groups-compact", "truncated");
     petsys("a.dat", "1\t2\t3\t4\n", "--kev-per-unit 1", "4 columns");

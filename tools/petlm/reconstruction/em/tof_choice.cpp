@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "config/base/constants.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "tools/petlm/base/status.hpp"
 
 namespace petacq::image {
@@ -42,6 +43,11 @@ TofChoice choose_tof(const std::string& asked, const petlm::ExportSource& source
     const bool automatic = asked == "auto";
     const std::optional<double> fwhm_ps =
         automatic ? stated_resolution(source.run()) : resolution_from(asked);
+    if (!daemon::tells(source.coverage(), daemon::unknown_dt)) {
+        const auto why = fmt::format("{} does not tell {}", source.target().string(), daemon::unknown_dt);
+        if (!automatic) throw petlm::UsageError(fmt::format("--tof: {}; expected auto or off", why));
+        return {{}, fmt::format("Time of flight: not used, as {}.", why)};
+    }
     if (!fwhm_ps) {
         return {{},
                 "Time of flight: not used, as the run states no resolution of its calibration (petcal derive "

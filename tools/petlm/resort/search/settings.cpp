@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/base/ticks.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/interval/in_seconds.hpp"
 
@@ -89,6 +90,24 @@ void complete(nlohmann::json& configuration) {
     }
 }
 
+/// Records without energies have 0: any window would leave out all, and of equal ones no single wins.
+void check_energies(const nlohmann::json& run, const config::Configuration& configuration) {
+    if (!run.contains("imported")) return;
+    if (daemon::tells(daemon::coverage_of_run(run), daemon::unknown_energies)) return;
+    const auto refuse = [](const std::string& asked, const char* expected) {
+        throw UsageError(fmt::format("{}: the singles do not tell {}; expected {}", asked,
+                                     daemon::unknown_energies, expected));
+    };
+    if (configuration.energy.filter) refuse("--lower-kev, --upper-kev", "no window of energies");
+    using Policy = config::MultiplesPolicy;
+    const Policy policy = configuration.coincidence.multiples_policy;
+    if (policy == Policy::take_winner_of_goods || policy == Policy::take_winner_if_is_good ||
+        policy == Policy::take_winner_if_all_are_goods) {
+        refuse(fmt::format("--policy {}", config::name_of(policy)),
+               "RemoveMultiples, TakeAllGoods or TakeIfOnlyOneGood, which ask for no energies");
+    }
+}
+
 }  // namespace
 
 ResortOptions in_ticks(ResortOptions options, const nlohmann::json& run) {
@@ -148,7 +167,9 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     document["spectra"] = {{"enabled", false}};  // those of frames: singles have none
     document["listmode"]["write_singles"] = false;
     document["listmode"]["write_coincidences"] = true;  // of a run of singles alone, too
-    return config::configuration_from_json(document, "/");
+    config::Configuration configuration = config::configuration_from_json(document, "/");
+    check_energies(run, configuration);
+    return configuration;
 }
 
 }  // namespace petacq::petlm
