@@ -122,3 +122,20 @@ TEST_CASE("order: after a reset nothing waits") {
     orderer.start(chunks, std::nullopt);
     CHECK(ordered(orderer).empty());
 }
+
+TEST_CASE("order: coincidences that share a time are put in their total order, also the last ones") {
+    for (int i = 0; i < 2000; ++i) {
+        Rng rng(static_cast<std::uint64_t>(i));
+        std::vector<Coincidence> records(rng.between<std::size_t>(0, 12));
+        for (Coincidence& record : records) {
+            record.time = rng.between<std::uint64_t>(0, 3);
+            record.crystal_a = rng.between(0U, 3U);
+            record.crystal_b = rng.between(0U, 3U);
+        }
+        std::sort(records.begin(), records.end(),
+                  [](const Coincidence& a, const Coincidence& b) { return a.time < b.time; });
+        order_equal_times(records);
+        REQUIRE(std::is_sorted(records.begin(), records.end(),
+                               [](const Coincidence& a, const Coincidence& b) { return before(a, b); }));
+    }
+}
