@@ -131,10 +131,11 @@ json no_data(const Observation& seen) {
     std::string text = run_text(*seen.run);
     if (!text.empty()) text += ", but ";
     const std::string useless = useless_text(seen);
-    text += !useless.empty()
-                ? useless
-                : fmt::format("no frames have arrived for {}, since {}{}", duration_text(quiet.count()),
-                              arrival.any ? "" : "the daemon started at ",
+    text += !useless.empty() ? useless
+            : arrival.any
+                ? fmt::format("no frames have arrived for {}, since {}", duration_text(quiet.count()),
+                              clock_text(arrival.latest_utc, utc_now(seen)))
+                : fmt::format("no frames have arrived yet; the daemon started at {}",
                               clock_text(arrival.latest_utc, utc_now(seen)));
     if (!seen.run->current) text += ended_text(seen);
     json strip = strip_of("no_data", "NO DATA", std::move(text));

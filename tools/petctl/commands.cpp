@@ -167,10 +167,7 @@ int mark_run(ControlClient& client, const std::string& text, bool as_json) {
         print_json(result);
         return 0;
     }
-    const json& ticks = at(result, {"ticks"});
-    print(fmt::format("run {} marked at {}{}: {}\n", text_of(at(result, {"run"})),
-                      text_of(at(result, {"utc"})), ticks.is_number() ? ", " + text_of(ticks) + " ticks" : "",
-                      text_of(at(result, {"text"}))));
+    print(mark_text(result));
     return 0;
 }
 

@@ -164,7 +164,7 @@ std::optional<std::vector<std::string>> values_of(const petacq::config::ValueAsk
 }
 
 constexpr const char* only_these =
-    "only start, join, stop, status, watch, ledger, runs and acknowledge act on several hosts";
+    "only start, join, stop, mark, status, watch, ledger, runs and acknowledge act on several hosts";
 
 /// Adds the commands. The one that is parsed sets `action`.
 void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
@@ -263,9 +263,13 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
     CLI::App* mark = app.add_subcommand("mark", "Note something in the run in progress, with the time");
     mark->add_option("TEXT", a.words, "What to note; several words need no quotes")->required();
     add_json(*mark);
-    mark->callback(with_client([&a](ControlClient& client) {
-        return petctl::mark_run(client, fmt::format("{}", fmt::join(a.words, " ")), a.as_json);
-    }));
+    mark->callback(with_either(
+        [&a](ControlClient& client) {
+            return petctl::mark_run(client, fmt::format("{}", fmt::join(a.words, " ")), a.as_json);
+        },
+        [&a](HostGroup& group) {
+            return petctl::mark_group(group, fmt::format("{}", fmt::join(a.words, " ")), a.as_json);
+        }));
 
     CLI::App* status = app.add_subcommand("status", "Show the status on one screen");
     CLI::Option* json_wanted = add_json(*status);
@@ -408,8 +412,8 @@ int main(int argc, char** argv) {
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
     app.add_option("--hosts", arguments.hosts,
-                   "start, join, stop, status, watch, ledger, runs and acknowledge: of these hosts as one, "
-                   "over ssh; h1,h2,...; h1+h2: both hear the same boards")
+                   "start, join, stop, mark, status, watch, ledger, runs and acknowledge: of these hosts as "
+                   "one, over ssh; h1,h2,...; h1+h2: both hear the same boards")
         ->delimiter(',')
         ->allow_extra_args(false);
     std::function<int()> action;

@@ -224,7 +224,7 @@ TEST_CASE("recording: frames without a run, and no frames") {
         CHECK(night.strip()["text"] == "no frames have arrived for 1 d 02 h, since 2026-11-24 02:14:07 UTC");
         night.reading.arrival.any = false;
         CHECK(night.strip()["text"] ==
-              "no frames have arrived for 1 d 02 h, since the daemon started at 2026-11-24 02:14:07 UTC");
+              "no frames have arrived yet; the daemon started at 2026-11-24 02:14:07 UTC");
     }
 }
 

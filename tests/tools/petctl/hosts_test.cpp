@@ -126,6 +126,24 @@ TEST_CASE("petctl: acknowledge on several hosts", "[control][hosts]") {
     CHECK(one_away.err == "petctl: nowhere: no route to nowhere\n");
 }
 
+TEST_CASE("petctl: a mark on several hosts", "[control][hosts]") {
+    Hosts hosts;
+    const auto said = hosts.petctl({"mark", "FDG", "injected"});
+    INFO(said.out << said.err);
+    CHECK(said.status == 0);
+    CHECK(said.out.starts_with("a: run r1 marked at 20"));
+    CHECK_THAT(said.out, contains("\nc: run r1 marked at 20"));
+    CHECK_THAT(said.out, contains(": FDG injected\n"));
+    const json document = json::parse(hosts.petctl({"mark", "--json", "two"}).out);
+    CHECK(document["marked"]["b"]["text"] == "two");
+    const auto pair = hosts.petctl({"mark", "one half"}, "a+nowhere");
+    CHECK(pair.status == 0);
+    CHECK(pair.err == "petctl: nowhere: no route to nowhere\n");
+    const auto refused = hosts.petctl({"mark", "refused"});
+    CHECK(refused.status == 1);
+    CHECK(refused.out.empty());
+}
+
 TEST_CASE("petctl: a pair of hosts counts once, and may lack one of them", "[control][hosts]") {
     Hosts hosts;
     const auto ledger = [](std::uint64_t accepted, std::uint64_t singles) {

@@ -37,4 +37,8 @@ int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_j
 /// that it was not interrupted there.
 int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs, bool as_json);
 
+/// Notes the text in the run of each host. Exit status exit_status::unavailable if a host did not answer, and
+/// 1 if one refuses, which has no run in progress; of a pair one host is enough.
+int mark_group(HostGroup& group, const std::string& text, bool as_json);
+
 }  // namespace petacq::petctl

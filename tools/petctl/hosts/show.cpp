@@ -11,6 +11,7 @@
 #include "config/base/exit_status.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/summary.hpp"
+#include "tools/petctl/text/history_text.hpp"
 #include "tools/petctl/text/values.hpp"
 
 namespace petacq::petctl {
@@ -123,6 +124,27 @@ int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs, bo
     }
     if (as_json) print_json({{"acknowledged", document}});
     return status;
+}
+
+int mark_group(HostGroup& group, const std::string& text, bool as_json) {
+    const std::vector<HostAnswer> answers = group.ask(group.names(), "mark", {{"text", text}});
+    json document = json::object();
+    for (const HostAnswer& answer : answers) {
+        if (!answer.good()) {
+            fmt::print(stderr, "petctl: {}: {}\n", answer.host, answer.failure);
+            continue;
+        }
+        document[answer.host] = answer.result();
+        if (!as_json) print(answer.host + ": " + mark_text(answer.result()));
+    }
+    if (as_json) print_json({{"marked", document}});
+    const auto& units = group.pairs().units();
+    const bool all = std::all_of(units.begin(), units.end(), [&](const auto& unit) {
+        return std::any_of(unit.begin(), unit.end(),
+                           [&](const std::string& host) { return document.contains(host); });
+    });
+    const int status = exit_status(answers, group.pairs());
+    return all || status != 0 ? status : exit_status::has_problems;
 }
 
 }  // namespace petacq::petctl

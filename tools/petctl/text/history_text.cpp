@@ -195,4 +195,11 @@ Lines history_lines(const json& answer) {
     return table_lines(table);
 }
 
+std::string mark_text(const json& answer) {
+    const json& ticks = at(answer, {"ticks"});
+    return fmt::format(
+        "run {} marked at {}{}: {}\n", text_of(at(answer, {"run"})), text_of(at(answer, {"utc"})),
+        ticks.is_number() ? ", " + text_of(ticks) + " ticks" : "", text_of(at(answer, {"text"})));
+}
+
 }  // namespace petacq::petctl

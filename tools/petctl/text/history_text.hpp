@@ -18,4 +18,7 @@ std::string history_time(const std::string& option, const std::string& text,
 /// Times are UTC, and beside it those of the local zone if it is another one.
 Lines history_lines(const nlohmann::json& answer);
 
+/// The answer to the method `mark` as one line, with its end.
+std::string mark_text(const nlohmann::json& answer);
+
 }  // namespace petacq::petctl
