@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "config/base/ticks.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/import/byte_reader.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
@@ -118,7 +119,7 @@ class PetsysText : public PetsysFields {
 class PetsysFile {
   public:
     PetsysFile(const ForeignInput& input)
-        : tick_ps_(input.scanner.tick_ps),
+        : picoseconds_(config::TimeUnit::ps, input.scanner.tick_ps),
           keV_per_unit_(*input.options.keV_per_unit),
           numbers_(crystal_number_table(*input.options.crystals, input.scanner.geometry.crystal_count())) {
         std::optional<PetsysRecords> stated;
@@ -278,18 +279,19 @@ class PetsysFile {
         if (!(energy >= 0 && energy < 1e30))
             fields_->refuse(
                 fmt::format("an energy of {}; expected a finite number of at least 0", hit.energy));
-        const long double ticks = std::round(static_cast<long double>(hit.time_ps) / tick_ps_);
-        if (hit.time_ps < 0 || ticks >= 0x1p63L)
+        const auto ticks =
+            picoseconds_.ticks(static_cast<std::uint64_t>(hit.time_ps), config::Rounding::nearest);
+        if (hit.time_ps < 0 || !ticks)
             fields_->refuse(
                 fmt::format("a time of {} ps; expected 0 or more, and less than 2^63 ticks", hit.time_ps));
         const auto crystal =
             hit.channel < 0 ? std::nullopt : numbers_.crystal(static_cast<std::uint64_t>(hit.channel));
         if (!crystal)
             fields_->refuse(fmt::format("channel {}; expected {}", hit.channel, numbers_.expectation()));
-        return {static_cast<std::uint64_t>(ticks), *crystal, static_cast<float>(energy)};
+        return {*ticks, *crystal, static_cast<float>(energy)};
     }
 
-    double tick_ps_;
+    config::WholeTimes picoseconds_;
     double keV_per_unit_;  // NOLINT(readability-identifier-naming): a unit
     CrystalNumbers numbers_;
     PetsysRecords records_ = PetsysRecords::singles;
