@@ -1,3 +1,4 @@
+#include <linux/mman.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -61,7 +62,9 @@ class HostMemory final : public MemorySource {
     std::byte* map_pages(std::size_t bytes, std::string& pages) {
         const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
         if (options_.huge_pages) {
-            void* p = map(whole, MAP_HUGETLB);
+            // By name: where ordinary pages are larger than 4 KiB, as some kernels for ARM have them, so are
+            // huge ones.
+            void* p = map(whole, MAP_HUGETLB | MAP_HUGE_2MB);
             if (p != MAP_FAILED) {
                 pages = "huge pages";
                 return keep(p, whole);

@@ -88,6 +88,17 @@ Decimal decimal_of(double value) {
     return decimal_from({text.data(), end.ptr}).value_or(Decimal{});
 }
 
+/// over / under; nothing if it is not less than 2^63.
+std::optional<std::uint64_t> rounded(Wide over, Wide under, Rounding rounding) {
+    Wide ticks = over / under;
+    const Wide rest = over % under;
+    if ((rounding == Rounding::up && rest > 0) || (rounding == Rounding::nearest && rest >= under - rest))
+        ++ticks;
+    constexpr Wide most = Wide{1} << 63;
+    if (ticks >= most) return std::nullopt;
+    return static_cast<std::uint64_t>(ticks);
+}
+
 /// time / tick = time.digits * 10^exponent / tick.digits. Nothing: too large.
 std::optional<std::uint64_t> quotient(const Decimal& time, const Decimal& tick, int exponent,
                                       Rounding rounding) {
@@ -96,16 +107,26 @@ std::optional<std::uint64_t> quotient(const Decimal& time, const Decimal& tick, 
     if (!over || tick.digits == 0) return std::nullopt;
     const auto under = whole(tick.digits, -exponent);
     if (!under) return rounding == Rounding::up ? 1 : 0;  // far less than half a tick
-    Wide ticks = *over / *under;
-    const Wide rest = *over % *under;
-    if ((rounding == Rounding::up && rest > 0) || (rounding == Rounding::nearest && rest >= *under - rest))
-        ++ticks;
-    constexpr Wide most = Wide{1} << 63;
-    if (ticks >= most) return std::nullopt;
-    return static_cast<std::uint64_t>(ticks);
+    return rounded(*over, *under, rounding);
 }
 
 }  // namespace
+
+WholeTimes::WholeTimes(TimeUnit unit, double tick_ps) : over_(0), under_(0) {
+    const Decimal tick = decimal_of(tick_ps);
+    const int exponent = 3 * static_cast<int>(unit) - tick.exponent;
+    const auto over = whole(1, exponent);
+    const auto under = whole(tick.digits, -exponent);
+    if (tick.digits == 0 || !over || !under)
+        throw Error("expected a tick between 1e-3 and 1e9 ps; found " + std::to_string(tick_ps));
+    over_ = *over;
+    under_ = *under;
+}
+
+std::optional<std::uint64_t> WholeTimes::ticks(std::uint64_t number, Rounding rounding) const {
+    if (number != 0 && over_ > ~Wide{0} / number) return std::nullopt;
+    return rounded(number * over_, under_, rounding);
+}
 
 std::uint64_t ticks_of(const std::string& decimal, TimeUnit unit, double tick_ps, Rounding rounding) {
     const auto time = decimal_from(decimal);

@@ -17,7 +17,7 @@ namespace petacq::daemon {
 namespace {
 
 /// Throws config::Error if there are GPUs, but not all of the devices of the configuration can be used.
-std::optional<std::string> why_not_cuda(const config::Configuration& configuration) {
+std::optional<std::string> why_not_cuda([[maybe_unused]] const config::Configuration& configuration) {
 #ifdef PETACQ_HAVE_CUDA
     // None: the one that CUDA gives.
     const std::vector<std::uint32_t> devices =

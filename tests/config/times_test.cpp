@@ -51,6 +51,26 @@ TEST_CASE("whole picoseconds agree with whole numbers") {
     }
 }
 
+TEST_CASE("whole numbers of a unit are divided exactly") {
+    // Long floating-point numbers give 33889245062297464: this tick is no binary fraction.
+    CHECK(config::WholeTimes(TimeUnit::ms, 10.123456789).ticks(343'076'308, Rounding::up) ==
+          33'889'245'062'297'466);
+    std::mt19937_64 random(2);
+    for (int i = 0; i < 2000; ++i) {
+        const std::uint64_t tick = 1 + random() % 100'000;
+        const config::WholeTimes ms(TimeUnit::ms, static_cast<double>(tick) / 1000);
+        const std::uint64_t number = random() % 1'000'000;
+        CAPTURE(tick, number);
+        for (const Rounding rounding : {Rounding::down, Rounding::up, Rounding::nearest})
+            REQUIRE(ms.ticks(number, rounding) == ticks_of(std::to_string(number), TimeUnit::ms,
+                                                           static_cast<double>(tick) / 1000, rounding));
+    }
+    const config::WholeTimes ps(TimeUnit::ps, 0.5);
+    CHECK(ps.ticks((std::uint64_t{1} << 62U) - 1, Rounding::up) == (std::uint64_t{1} << 63U) - 2);
+    CHECK(!ps.ticks(std::uint64_t{1} << 62U, Rounding::up));
+    CHECK(!config::WholeTimes(TimeUnit::s, 0.001).ticks(UINT64_MAX, Rounding::down));
+}
+
 TEST_CASE("what is no time is refused") {
     for (const char* text : {"", "-1", "-0.5", "nan", "inf", "x", "1 ns", "1e", "1e5x", "1.2.3", ".", "1e999",
                              "1e30", "+1", "0x10"}) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "config/base/ticks.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"
@@ -165,6 +166,7 @@ class CastorEvents {
           data_(header_.data()),
           kind_(input.kind),
           tick_ps_(input.scanner.tick_ps),
+          milliseconds_(config::TimeUnit::ms, tick_ps_),
           numbers_(castor_numbers(input)),
           first_ms_(static_cast<std::uint64_t>(std::floor(header_.start_s * 1000 + 1e-6))),
           end_ms_(
@@ -245,7 +247,7 @@ class CastorEvents {
     }
     /// The first tick of a millisecond.
     [[nodiscard]] std::uint64_t ticks(std::uint64_t ms) const {
-        return static_cast<std::uint64_t>(std::ceil(static_cast<long double>(ms) * 1e9L / tick_ps_));
+        return milliseconds_.ticks(ms, config::Rounding::up).value_or(INT64_MAX);
     }
     std::uint32_t crystal() {
         const auto number = data_.take<std::uint32_t>();
@@ -258,6 +260,7 @@ class CastorEvents {
     ByteReader data_;
     gpu::Kind kind_;
     double tick_ps_;
+    config::WholeTimes milliseconds_;
     CrystalNumbers numbers_;
     std::uint64_t first_ms_;
     std::uint64_t end_ms_;

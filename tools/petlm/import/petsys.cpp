@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "config/base/ticks.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/import/byte_reader.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
@@ -119,7 +120,7 @@ class PetsysText : public PetsysFields {
 class PetsysFile {
   public:
     PetsysFile(const ForeignInput& input)
-        : tick_ps_(input.scanner.tick_ps),
+        : picoseconds_(config::TimeUnit::ps, input.scanner.tick_ps),
           keV_per_unit_(*input.options.keV_per_unit),
           numbers_(crystal_number_table(*input.options.crystals, input.scanner.geometry.crystal_count())) {
         std::optional<PetsysRecords> stated;
@@ -333,8 +334,9 @@ class PetsysFile {
         const double energy = static_cast<double>(hit.energy) * keV_per_unit_;
         if (!(std::abs(energy) < 1e30))
             fields_->refuse(fmt::format("an energy of {}; expected a finite number", hit.energy));
-        const long double ticks = std::round(static_cast<long double>(hit.time_ps) / tick_ps_);
-        if (hit.time_ps < 0 || ticks >= 0x1p63L)
+        const auto ticks =
+            picoseconds_.ticks(static_cast<std::uint64_t>(hit.time_ps), config::Rounding::nearest);
+        if (hit.time_ps < 0 || !ticks)
             fields_->refuse(
                 fmt::format("a time of {} ps; expected 0 or more, and less than 2^63 ticks", hit.time_ps));
         const auto crystal =
@@ -347,7 +349,7 @@ class PetsysFile {
             ++below_zero_;
             return std::nullopt;
         }
-        return gpu::Single{static_cast<std::uint64_t>(ticks), *crystal, static_cast<float>(energy)};
+        return gpu::Single{*ticks, *crystal, static_cast<float>(energy)};
     }
     [[nodiscard]] std::vector<std::string> left_out() const {
         std::vector<std::string> out;
@@ -371,7 +373,7 @@ class PetsysFile {
         return false;
     }
 
-    double tick_ps_;
+    config::WholeTimes picoseconds_;
     double keV_per_unit_;  // NOLINT(readability-identifier-naming): a unit
     CrystalNumbers numbers_;
     PetsysRecords records_ = PetsysRecords::singles;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string_view>
 
+#include "config/base/ticks.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"
 #include "tools/petlm/export/geometry/stir_detectors.hpp"
@@ -74,7 +75,9 @@ CrystalNumbers safir_numbers(const ForeignInput& input) {
 class SafirRecords {
   public:
     explicit SafirRecords(const ForeignInput& input)
-        : bytes_(input.file), tick_ps_(input.scanner.tick_ps), numbers_(safir_numbers(input)) {
+        : bytes_(input.file),
+          milliseconds_(config::TimeUnit::ms, input.scanner.tick_ps),
+          numbers_(safir_numbers(input)) {
         if (bytes_.size() < safir_signature.size() || bytes_.take<std::array<char, 32>>() != safir_signature)
             throw BadInput(input.file.string() + ": expected a file that begins with 'SAFIR CListModeData'");
         if ((bytes_.size() - safir_signature.size()) % sizeof(std::uint64_t) != 0) {
@@ -86,12 +89,11 @@ class SafirRecords {
         while (!bytes_.at_end()) {
             const auto record = bytes_.take<std::uint64_t>();
             if ((record & safir_time_record) != 0) {
-                const long double ticks =
-                    std::ceil(static_cast<long double>(record & safir_milliseconds) * 1e9L / tick_ps_);
-                if (ticks >= 0x1p63L)
+                const auto ticks = milliseconds_.ticks(record & safir_milliseconds, config::Rounding::up);
+                if (!ticks)
                     bytes_.refuse(fmt::format("a time of {} ms; expected one below 2^63 ticks",
                                               record & safir_milliseconds));
-                time_ = static_cast<std::uint64_t>(ticks);
+                time_ = *ticks;
                 continue;
             }
             const auto [a, b] = crystals_of_safir(record);
@@ -115,7 +117,7 @@ class SafirRecords {
     }
 
     ByteReader bytes_;
-    double tick_ps_;
+    config::WholeTimes milliseconds_;
     CrystalNumbers numbers_;
     std::uint64_t time_ = 0;
 };
