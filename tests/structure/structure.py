@@ -68,6 +68,7 @@ ORDER = [
     ["tools/petlm/reconstruction/gammas"],
     ["tools/petlm/reconstruction/em", "tools/petlm/reconstruction/errors"],
     ["tools/petlm/export/geometry"],
+    ["tools/petlm/export/petsird"],
     ["tools/petlm/export"],
     ["tools/petlm/import"],
     ["tools/petlm/reconstruction/image"],
