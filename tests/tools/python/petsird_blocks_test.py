@@ -44,9 +44,10 @@ def made_run(name, tags=(), intervals_ms=((0, 30),), start_ticks=0, scanner=None
         "tick_ps": 15.625,
         "intervals": covered,
         "anchor": {"ticks": start_ticks, "unix_ns": 1_800_000_000_000_000_000},
-        "rules": {"coincidence": {"window_ticks": 320, "delay_ticks": 6400, "window_mode": "single"}, "energy": None},
+        "rules": {"coincidence": support.COINCIDENCE_RULES, "energy": None},
     }
-    file = support.listmode(records.tobytes(), [1, 1500, 3000, 499], coverage=coverage)
+    described = {"tick_ps": 15.625, "crystals": crystals, "coverage": coverage}
+    file = support.listmode(records.tobytes(), [1, 1500, 3000, 499], **described)
     (folder / "coincidences.plm").write_bytes(file)
     if tags:
         of_run = np.zeros(len(tags), TAG)

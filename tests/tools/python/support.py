@@ -54,6 +54,18 @@ def scratch() -> Path:
 
 SOURCE_POINT_MM = (14.0, 7.0, 6.0)
 
+#: The sections of the configuration by which made-up records were found, as their coverage states them.
+COINCIDENCE_RULES = {
+    "window_ticks": 320,
+    "window_mode": "single",
+    "multiples_policy": "RemoveMultiples",
+    "max_multiplicity": 64,
+    "min_module_difference": None,
+    "max_ring_difference": None,
+    "delay_ticks": 6400,
+    "delayeds": "shifted_group",
+}
+
 
 #: A scanner in the long form whose modules are tilted along the axis and turned about their directions.
 TURNED = {

@@ -54,7 +54,7 @@ def made_run(name: str, scanner: str, gammas: tuple[float, float] = ABOVE) -> pe
     for field in pairs.dtype.names:
         pairs[field] = records[field]
     rules = {
-        "coincidence": {"window_ticks": WINDOW, "delay_ticks": 6400, "window_mode": "single"},
+        "coincidence": {**support.COINCIDENCE_RULES, "window_ticks": WINDOW},
         "energy": {"filter": True, "lower_keV": 350, "upper_keV": 650},
         "gammas": {"lower_keV": gammas[0], "upper_keV": gammas[1], "before_ticks": BEFORE, "after_ticks": AFTER, "policy": "all"},
     }

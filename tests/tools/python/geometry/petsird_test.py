@@ -67,7 +67,7 @@ def made_run(name: str) -> petacq.Run:
             "tick_ps": 10,
             "intervals": [[0, END]],
             "anchor": {"ticks": 0, "unix_ns": 1_800_000_000_000_000_000},
-            "rules": {"coincidence": {"window_ticks": 320, "delay_ticks": 6400, "window_mode": "single"}, "energy": None},
+            "rules": {"coincidence": support.COINCIDENCE_RULES, "energy": None},
         }
         described = {"tick_ps": 10, "crystals": count, "coverage": coverage}
         (folder / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [PAIRS], **described))

@@ -125,7 +125,7 @@ std::vector<ModuleType> types_of(const config::Scanner& scanner) {
 Matrix turned_about_z(double radians, double z_mm) {
     const double c = std::cos(radians);
     const double s = std::sin(radians);
-    return {c, -s, 0, 0, s, c, 0, 0, 0, 0, 1, z_mm};
+    return {c, 0 - s, 0, 0, s, c, 0, 0, 0, 0, 1, z_mm};  // no -0
 }
 
 }  // namespace petacq::petsird
