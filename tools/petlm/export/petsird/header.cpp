@@ -143,8 +143,13 @@ class HeaderWriter {
     void policies() {
         const Policies& of = old_ ? policies_0_9 : policies_0_12;
         const config::Coincidence& rules = *facts_.coverage.rules.coincidence;
+        const auto known = [&](const char* rule) {
+            const auto& unknown = facts_.coverage.unknown;
+            return std::find(unknown.begin(), unknown.end(), rule) == unknown.end();
+        };
         std::int64_t policy = of.other;
-        if (rules.window_mode == config::WindowMode::single) {
+        if (rules.window_mode == config::WindowMode::single && known("window_mode") &&
+            known("multiples_policy")) {
             if (rules.multiples_policy == config::MultiplesPolicy::remove_multiples)
                 policy = of.reject_higher_multiples;
             if (rules.multiples_policy == config::MultiplesPolicy::take_all_goods)
