@@ -120,17 +120,14 @@ void EventEncoder::add(const gpu::Coincidence& c, std::vector<EventList>& lists)
     const std::uint32_t other = bins_.type_of_bin(second);
     const std::uint32_t of_types = type * (type + 1) / 2 + other;
     EventList& list = lists[c.kind == gpu::Kind::prompt ? of_types : bins_.pair_lists() + of_types];
-    ++list.events;
-    list.put(numbers_[first - first_bin_[type]]);
-    list.put(numbers_[second - first_bin_[other]]);
     // The arrival of the first less that of the second; a came before b.
-    if (bins_.tof_bin_ticks == 0) {
-        list.put(numbers_[0]);
-    } else {
+    Varint tof = numbers_[0];
+    if (bins_.tof_bin_ticks != 0) {
         const std::int64_t width = bins_.tof_bin_ticks;
         const std::int64_t bins = width == 1 ? c.dt : (2 * std::int64_t{c.dt} + width) / (2 * width);
-        list.put(numbers_[static_cast<std::size_t>(bins_.tof_half + (a > b ? -bins : bins))]);
+        tof = numbers_[static_cast<std::size_t>(bins_.tof_half + (a > b ? -bins : bins))];
     }
+    list.put<3>({numbers_[first - first_bin_[type]], numbers_[second - first_bin_[other]], tof});
 }
 
 Varint EventEncoder::tof_of(std::int64_t ticks) const {
@@ -163,13 +160,11 @@ void EventEncoder::add(const gpu::Triple& t, std::vector<EventList>& lists) cons
     std::array<std::uint32_t, 3> type{};
     for (std::size_t k = 0; k < 3; ++k)
         type[k] = bins_.type_of_bin(photons[k].bin);
-    EventList& list =
-        lists[type[0] * (type[0] + 1) * (type[0] + 2) / 6 + type[1] * (type[1] + 1) / 2 + type[2]];
-    ++list.events;
-    for (std::size_t k = 0; k < 3; ++k)
-        list.put(numbers_[photons[k].bin - first_bin_[type[k]]]);
-    for (std::size_t k = 1; k < 3; ++k)
-        list.put(tof_of(photons[0].arrival - photons[k].arrival));
+    const auto number = [&](std::size_t k) { return numbers_[photons[k].bin - first_bin_[type[k]]]; };
+    const auto tof = [&](std::size_t k) { return tof_of(photons[0].arrival - photons[k].arrival); };
+    const std::uint32_t of_types =
+        type[0] * (type[0] + 1) * (type[0] + 2) / 6 + type[1] * (type[1] + 1) / 2 + type[2];
+    lists[of_types].put<5>({number(0), number(1), number(2), tof(1), tof(2)});
 }
 
 }  // namespace petacq::petsird

@@ -1,7 +1,9 @@
 // The events of some records, sorted into lists by time block, kind, and types of modules.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -18,10 +20,18 @@ struct EventList {
     std::vector<std::uint8_t> bytes;  ///< the first `used` are of events
     std::size_t used = 0;
 
-    void put(Varint number) {
-        if (bytes.size() - used < sizeof number.word) bytes.resize(2 * bytes.size() + first_size);
-        std::memcpy(bytes.data() + used, &number.word, sizeof number.word);
-        used += number.length;
+    /// Adds an event.
+    template <std::size_t count>
+    void put(const std::array<Varint, count>& numbers) {
+        constexpr std::size_t most = count * sizeof(Varint::word);
+        if (bytes.size() - used < most) bytes.resize(2 * bytes.size() + first_size);
+        std::uint8_t* at = bytes.data() + used;
+        for (const Varint& number : numbers) {
+            std::memcpy(at, &number.word, sizeof number.word);
+            at += number.length;
+        }
+        used = static_cast<std::size_t>(at - bytes.data());
+        ++events;
     }
 
   private:
