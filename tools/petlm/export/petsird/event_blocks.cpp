@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/records/record_check.hpp"
 #include "tools/petlm/records/record_source.hpp"
 
 namespace petacq::petsird {
@@ -93,8 +94,13 @@ class EventStream<Record>::Parts {
             }
             const auto records = petlm::records_of<Record>(source_.reader());
             done_(records.size());
-            waiting_.push_back(
-                std::async(std::launch::async, [this, copy = std::vector(records.begin(), records.end())] {
+            petlm::RecordCheck check{encoder_.crystals(), UINT64_MAX, last_};
+            if (!records.empty()) last_ = time_of(records.back());
+            waiting_.push_back(std::async(
+                std::launch::async,
+                [this, check, copy = std::vector(records.begin(), records.end()),
+                 file = source_.reader().path(), first = source_.reader().block().first_record]() mutable {
+                    check.all(std::span<const Record>(copy), file, first);
                     return encoder_.encode(std::span<const Record>(copy));
                 }));
         }
@@ -109,6 +115,7 @@ class EventStream<Record>::Parts {
     const EventEncoder& encoder_;
     std::function<void(std::uint64_t)> done_;
     bool at_end_ = false;
+    std::uint64_t last_ = 0;  ///< time of the last record that was read
     std::deque<std::future<EventPart>> waiting_;
 };
 

@@ -80,13 +80,7 @@ EventPart EventEncoder::encode_all(std::span<const Record> records, std::uint32_
     };
     CurrentBlock current(blocks_);
     for (const Record& record : records) {
-        std::uint64_t time = 0;
-        if constexpr (std::is_same_v<Record, gpu::Triple>) {
-            time = record.pair.time;
-        } else {
-            time = record.time;
-        }
-        if (current.moves_to(time)) {
+        if (current.moves_to(time_of(record))) {
             if (!part.blocks.empty()) end_block();
             part.blocks.push_back(current.number());
         }
@@ -97,17 +91,10 @@ EventPart EventEncoder::encode_all(std::span<const Record> records, std::uint32_
 }
 
 void EventEncoder::check(const gpu::Coincidence& c) const {
-    const std::uint32_t highest = std::max(c.crystal_a, c.crystal_b);
-    if (highest >= bins_.element.size()) {
-        throw petlm::BadInput(
-            fmt::format("a record has crystal {} of a scanner with {}", highest, bins_.element.size()));
-    }
     if (c.dt > bins_.window_ticks) {
         throw petlm::BadInput(
             fmt::format("a record has dt {} in a window of {} ticks", c.dt, bins_.window_ticks));
     }
-    if (c.kind > gpu::Kind::delayed)
-        throw petlm::BadInput("a record is neither prompt nor delayed; petlm verify names the problem");
 }
 
 void EventEncoder::add(const gpu::Coincidence& c, std::vector<EventList>& lists) const {
@@ -144,10 +131,6 @@ Varint EventEncoder::tof_of(std::int64_t ticks) const {
 void EventEncoder::add(const gpu::Triple& t, std::vector<EventList>& lists) const {
     if (t.pair.kind != gpu::Kind::prompt || t.third != gpu::ThirdPhoton::coincident) return;
     check(t.pair);
-    if (t.gamma_crystal >= bins_.element.size()) {
-        throw petlm::BadInput(fmt::format("a record has crystal {} of a scanner with {}", t.gamma_crystal,
-                                          bins_.element.size()));
-    }
     struct Photon {
         std::uint32_t bin;
         std::int64_t arrival;

@@ -49,6 +49,13 @@ struct EventPart {
     std::vector<End> ends;              ///< [time block][list]
 };
 
+inline std::uint64_t time_of(const gpu::Coincidence& pair) {
+    return pair.time;
+}
+inline std::uint64_t time_of(const gpu::Triple& triple) {
+    return triple.pair.time;
+}
+
 /// Makes events of records. Immutable, so threads may share it.
 class EventEncoder {
   public:
@@ -57,9 +64,11 @@ class EventEncoder {
 
     /// Of pairs there are lists of prompts by types of modules, and behind them the same of delayeds. Triples
     /// with a delayed gamma, and those of delayed pairs, have no place in the format and are in no list.
-    /// Throws petlm::BadInput for records that a run cannot have, or that are not in the order of time.
+    /// Throws petlm::BadInput for photons further apart than the rules of the run allow.
+    /// REQUIRES: records that RecordCheck accepts.
     [[nodiscard]] EventPart encode(std::span<const gpu::Coincidence> pairs) const;
     [[nodiscard]] EventPart encode(std::span<const gpu::Triple> triples) const;
+    [[nodiscard]] std::uint64_t crystals() const { return bins_.element.size(); }
 
   private:
     template <class Record>
