@@ -103,7 +103,7 @@ PYTHON_ORDER = [
     ["plm_files"],
     ["run"],
     ["petsird_events", "run_list"],
-    ["daemon", "dataset", "petsird_blocks", "petsird_bytes", "petsird_efficiencies"],
+    ["daemon", "dataset", "petsird_blocks", "petsird_efficiencies"],
     ["petsird_header", "tap"],
     ["petsird_check"],
     ["petsird"],

@@ -116,7 +116,7 @@ void add_nuclide(CLI::App& sub, petacq::corrections::NuclideOptions& o, const st
     sub.add_option("--branching-ratio", o.branching_ratio, "Its positrons per decay");
 }
 
-void add_petsird(CLI::App& sub, petacq::petsird::Options& o) {
+void add_petsird(CLI::App& sub, petacq::petsird::PetsirdOptions& o) {
     constexpr std::uint32_t most = 1'000'000'000;
     add_word(sub, "--petsird-version", o.version, petacq::petsird::versions(),
              "Of the format; default: 0.12.0 (petsird)");

@@ -64,7 +64,7 @@ void check_options(const ExportOptions& o) {
         if (given) throw UsageError(std::string(option) + " is for " + who + ", not for " + o.format);
     };
     only(o.tof_resolution_ps.has_value() && !castor && !petsird, "--tof-resolution-ps", "castor and petsird");
-    only(o.petsird != petsird::Options{} && !petsird,
+    only(o.petsird != petsird::PetsirdOptions{} && !petsird,
          "--petsird-version, --block-ms, --tof-bin-ticks, --energy-bins, --energy-resolution, --no-delayeds, "
          "--no-triples, --only-events, --bed-channel or --signal",
          "petsird");

@@ -48,7 +48,7 @@ struct ExportOptions : corrections::NuclideOptions {  // castor, stir
     std::optional<std::string>
         scatter;              ///< castor, stir: simulation or none; by default simulation with attenuation
     double max_lines_gb = 4;  ///< castor, stir: largest size of the files about all lines
-    petsird::Options petsird;
+    petsird::PetsirdOptions petsird;
 
     /// Factors of lines were asked for.
     [[nodiscard]] bool corrects_lines() const { return lines.normalisation || !lines.attenuation.empty(); }

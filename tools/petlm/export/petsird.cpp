@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "daemon/system/progress_line.hpp"
-#include "daemon/system/utc.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/petsird/event_blocks.hpp"
@@ -48,15 +48,19 @@ daemon::Intervals covered(const ExportSource& source) {
     return daemon::Intervals(std::move(ranges));
 }
 
-/// UTC of the first recorded time or, if that is not known, of the start that run.json says.
+/// UTC of the first recorded time or, if that is not known, of the start of its run.
 std::optional<std::chrono::system_clock::time_point> start_of(const ExportSource& source) {
     const daemon::Coverage& coverage = source.coverage();
     const bool known = coverage.intervals && !coverage.intervals->empty();
     if (const auto utc = coverage.utc_of(known ? coverage.span().start : coverage.reference_ticks()))
         return utc;
-    const auto said = source.run().find("start_utc");
-    if (said == source.run().end() || !said->is_string()) return std::nullopt;
-    return daemon::utc_time(said->get<std::string>());
+    if (!source.run().is_object()) return std::nullopt;
+    try {
+        const daemon::Coverage of_run = daemon::coverage_of_run(source.run());
+        return of_run.utc_of(of_run.reference_ticks());
+    } catch (const std::invalid_argument&) {
+        return std::nullopt;
+    }
 }
 
 std::string text_of(const nlohmann::json& object, const char* key) {
@@ -114,8 +118,8 @@ class Conversion {
     }
 
   private:
-    static petsird::Options options_of(const ExportOptions& options) {
-        petsird::Options of = options.petsird;
+    static petsird::PetsirdOptions options_of(const ExportOptions& options) {
+        petsird::PetsirdOptions of = options.petsird;
         of.tof_resolution_ps = options.tof_resolution_ps;
         return of;
     }
@@ -201,7 +205,7 @@ class Conversion {
     }
 
     const ExportSource& source_;
-    petsird::Options options_;
+    petsird::PetsirdOptions options_;
     config::Scanner scanner_;
     bool has_triples_;
     std::optional<config::Gammas> gammas_;

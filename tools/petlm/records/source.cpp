@@ -8,7 +8,6 @@
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/origin.hpp"
-#include "tools/petlm/records/record_check.hpp"
 #include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/records/run.hpp"
 

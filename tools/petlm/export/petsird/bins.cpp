@@ -12,12 +12,12 @@
 namespace petacq::petsird {
 namespace {
 
-struct Window {
+struct EnergyRange {
     double lower;
     double upper;
 };
 
-Window energy_window(const petlm::ExportSource& source) {
+EnergyRange energy_window(const petlm::ExportSource& source) {
     const auto& energy = source.coverage().rules.energy;
     if (energy && energy->filter && energy->upper_keV > energy->lower_keV)
         return {energy->lower_keV, energy->upper_keV};
@@ -44,7 +44,7 @@ std::uint32_t window_of(const petlm::ExportSource& source) {
 
 }  // namespace
 
-Bins::Bins(const petlm::ExportSource& source, const config::Scanner& scanner, const Options& options,
+Bins::Bins(const petlm::ExportSource& source, const config::Scanner& scanner, const PetsirdOptions& options,
            const std::optional<config::Gammas>& gammas)
     : types(types_of(scanner)),
       element(scanner.geometry.crystal_count()),
@@ -79,9 +79,9 @@ Bins::Bins(const petlm::ExportSource& source, const config::Scanner& scanner, co
     tof_half = static_cast<std::uint32_t>(half);
 }
 
-void Bins::set_energies(const petlm::ExportSource& source, const Options& options,
+void Bins::set_energies(const petlm::ExportSource& source, const PetsirdOptions& options,
                         const std::optional<config::Gammas>& gammas) {
-    const Window window = energy_window(source);
+    const EnergyRange window = energy_window(source);
     const double step = (window.upper - window.lower) / options.energy_bins;
     for (std::uint32_t k = 0; k < options.energy_bins; ++k)
         energy_edges.push_back(static_cast<float>(window.lower + k * step));

@@ -34,7 +34,7 @@ struct Bins {
 
     /// `gammas`: the rules of the triples that the file gets. Throws petlm::UsageError for bins that the
     /// format does not hold, and as ExportSource does.
-    Bins(const petlm::ExportSource& source, const config::Scanner& scanner, const Options& options,
+    Bins(const petlm::ExportSource& source, const config::Scanner& scanner, const PetsirdOptions& options,
          const std::optional<config::Gammas>& gammas);
 
     [[nodiscard]] std::uint32_t energies() const {
@@ -70,7 +70,7 @@ struct Bins {
 
   private:
     [[nodiscard]] std::uint32_t energy_bin(float energy) const;
-    void set_energies(const petlm::ExportSource& source, const Options& options,
+    void set_energies(const petlm::ExportSource& source, const PetsirdOptions& options,
                       const std::optional<config::Gammas>& gammas);
 };
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "tools/petlm/base/status.hpp"
-#include "tools/petlm/records/record_check.hpp"
 #include "tools/petlm/records/record_source.hpp"
 
 namespace petacq::petsird {

@@ -131,15 +131,15 @@ Varint EventEncoder::tof_of(std::int64_t ticks) const {
 void EventEncoder::add(const gpu::Triple& t, std::vector<EventList>& lists) const {
     if (t.pair.kind != gpu::Kind::prompt || t.third != gpu::ThirdPhoton::coincident) return;
     check(t.pair);
-    struct Photon {
+    struct PhotonBin {
         std::uint32_t bin;
         std::int64_t arrival;
     };
-    std::array<Photon, 3> photons = {{{bins_.detection_bin(t.pair.crystal_a, t.pair.energy_a), 0},
-                                      {bins_.detection_bin(t.pair.crystal_b, t.pair.energy_b), t.pair.dt},
-                                      {bins_.gamma_bin(t.gamma_crystal), t.gamma_dt}}};
+    std::array<PhotonBin, 3> photons = {{{bins_.detection_bin(t.pair.crystal_a, t.pair.energy_a), 0},
+                                         {bins_.detection_bin(t.pair.crystal_b, t.pair.energy_b), t.pair.dt},
+                                         {bins_.gamma_bin(t.gamma_crystal), t.gamma_dt}}};
     std::stable_sort(photons.begin(), photons.end(),
-                     [](const Photon& a, const Photon& b) { return a.bin > b.bin; });
+                     [](const PhotonBin& a, const PhotonBin& b) { return a.bin > b.bin; });
     std::array<std::uint32_t, 3> type{};
     for (std::size_t k = 0; k < 3; ++k)
         type[k] = bins_.type_of_bin(photons[k].bin);

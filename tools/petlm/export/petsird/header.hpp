@@ -15,7 +15,7 @@ namespace petacq::petsird {
 struct HeaderFacts {
     const EfficiencySource& efficiencies;  ///< and the scanner
     const Bins& bins;
-    const Options& options;
+    const PetsirdOptions& options;
     const daemon::Coverage& coverage;
     const std::vector<Signal>& signals;
     bool singles = false;                                          ///< the file has singles histograms

@@ -49,7 +49,7 @@ ModuleType type_of_ring(const config::Scanner& scanner) {
 }
 
 /// The crystals of a type of module that have the same sizes and material.
-struct Kind {
+struct AlikeCrystals {
     std::array<double, 3> box_mm;
     std::string material;
     std::vector<std::uint32_t> crystals;  ///< in a module
@@ -57,10 +57,10 @@ struct Kind {
 };
 
 /// In the order of their first crystals.
-std::vector<Kind> kinds_in(const config::ModuleType& of) {
+std::vector<AlikeCrystals> kinds_in(const config::ModuleType& of) {
     const auto rounded = [](double mm) { return std::llround(mm * 1e9); };
     std::map<std::tuple<long long, long long, long long, std::string>, std::size_t> known;
-    std::vector<Kind> kinds;
+    std::vector<AlikeCrystals> kinds;
     std::uint32_t crystal = 0;
     for (const config::CrystalLayer& layer : of.layers) {
         for (std::uint32_t y = 0; y < layer.y.count(); ++y) {
@@ -69,7 +69,7 @@ std::vector<Kind> kinds_in(const config::ModuleType& of) {
                 const auto [at, is_new] = known.try_emplace(
                     {rounded(box[0]), rounded(box[1]), rounded(box[2]), layer.material}, kinds.size());
                 if (is_new) kinds.push_back({box, layer.material, {}, {}});
-                Kind& kind = kinds[at->second];
+                AlikeCrystals& kind = kinds[at->second];
                 kind.crystals.push_back(crystal++);
                 kind.corner_mm.push_back({layer.front_mm, layer.y.centres[y] - kind.box_mm[1] / 2,
                                           layer.z.centres[z] - kind.box_mm[2] / 2});
@@ -94,7 +94,7 @@ std::vector<ModuleType> types_of_arrangement(const config::Arrangement& arrangem
     std::vector<ModuleType> types;
     for (std::uint32_t number = 0; number < arrangement.types().size(); ++number) {
         const config::ModuleType& of = arrangement.types()[number];
-        for (Kind& kind : kinds_in(of)) {
+        for (AlikeCrystals& kind : kinds_in(of)) {
             ModuleType type;
             type.box_mm = kind.box_mm;
             type.material = kind.material;

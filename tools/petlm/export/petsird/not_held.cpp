@@ -116,7 +116,7 @@ class Phrases {
     }
 
     const RunFacts& facts_;
-    const Options& options_;
+    const PetsirdOptions& options_;
     const config::Coincidence& rules_;
     std::vector<std::string> said_;
 };

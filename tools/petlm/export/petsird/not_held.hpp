@@ -13,7 +13,7 @@ struct RunFacts {
     const petlm::ExportSource& source;
     const config::Scanner& scanner;
     const Bins& bins;
-    const Options& options;
+    const PetsirdOptions& options;
     bool singles = false;  ///< it has single photons one by one
     bool triples = false;
     bool normalised = false;

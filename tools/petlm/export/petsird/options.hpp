@@ -24,7 +24,7 @@ inline std::string name_of(Version version) {
     return {};
 }
 
-struct Options {
+struct PetsirdOptions {
     Version version = Version::v0_12_0;
     std::uint32_t block_ms = 1;       ///< length of a time block: the resolution of the time of an event
     std::uint32_t tof_bin_ticks = 1;  ///< width of a TOF bin; 0: no TOF
@@ -37,7 +37,7 @@ struct Options {
     std::optional<std::uint32_t> bed_channel;  ///< of the tags with the position of the bed
     std::vector<std::string> signals;          ///< CHANNEL=TYPE: the types of the tags of channels
 
-    bool operator==(const Options&) const = default;
+    bool operator==(const PetsirdOptions&) const = default;
 };
 
 }  // namespace petacq::petsird

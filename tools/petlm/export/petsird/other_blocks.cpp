@@ -81,7 +81,7 @@ OfKey by_key(const std::vector<gpu::Tag>& tags) {
     return found;
 }
 
-void add_signals(const std::vector<gpu::Tag>& tags, const Options& options, const TimeBlocks& time,
+void add_signals(const std::vector<gpu::Tag>& tags, const PetsirdOptions& options, const TimeBlocks& time,
                  TagBlocks& out) {
     std::map<std::uint32_t, std::uint32_t> named;
     for (const std::string& signal : options.signals) {
@@ -127,7 +127,7 @@ struct At {
 /// The channel whose tags say where the bed is.
 std::optional<std::uint32_t> bed_channel(const std::vector<gpu::Tag>& tags,
                                          const std::optional<config::Rotation>& rotation,
-                                         const Options& options, TagBlocks& out) {
+                                         const PetsirdOptions& options, TagBlocks& out) {
     std::set<std::uint32_t> channels;
     for (const gpu::Tag& tag : tags)
         if (is(tag, gpu::TagKind::position) && !(rotation && tag.channel == rotation->tag_channel))
@@ -148,8 +148,8 @@ std::optional<std::uint32_t> bed_channel(const std::vector<gpu::Tag>& tags,
 
 /// The position said at the start, until tags say another.
 void add_bed(const std::vector<gpu::Tag>& tags, std::optional<double> said_mm,
-             const std::optional<config::Rotation>& rotation, const Options& options, const TimeBlocks& time,
-             TagBlocks& out) {
+             const std::optional<config::Rotation>& rotation, const PetsirdOptions& options,
+             const TimeBlocks& time, TagBlocks& out) {
     const auto channel = bed_channel(tags, rotation, options, out);
     std::vector<At> positions;
     if (said_mm) positions.push_back({0, *said_mm});
@@ -239,13 +239,13 @@ Coded block_head(BlockKind kind, BlockTime time) {
     return head;
 }
 
-void check_signals(const Options& options) {
+void check_signals(const PetsirdOptions& options) {
     for (const std::string& signal : options.signals)
         parse_signal(signal);
 }
 
 TagBlocks tag_blocks(const std::optional<std::vector<gpu::Tag>>& tags, std::optional<double> bed_mm,
-                     const std::optional<config::Rotation>& rotation, const Options& options,
+                     const std::optional<config::Rotation>& rotation, const PetsirdOptions& options,
                      const TimeBlocks& time, std::size_t types) {
     static const std::vector<gpu::Tag> none;
     const std::vector<gpu::Tag>& found = tags ? *tags : none;

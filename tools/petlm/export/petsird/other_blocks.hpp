@@ -41,10 +41,10 @@ struct TagBlocks {
 /// at the start. Throws petlm::UsageError for options that do not fit the tags, petlm::BadInput where the
 /// angle of a scanner that turns is unknown.
 TagBlocks tag_blocks(const std::optional<std::vector<gpu::Tag>>& tags, std::optional<double> bed_mm,
-                     const std::optional<config::Rotation>& rotation, const Options& options,
+                     const std::optional<config::Rotation>& rotation, const PetsirdOptions& options,
                      const TimeBlocks& time, std::size_t types);
 
 /// Throws petlm::UsageError for a --signal that is no CHANNEL=TYPE.
-void check_signals(const Options& options);
+void check_signals(const PetsirdOptions& options);
 
 }  // namespace petacq::petsird

@@ -129,7 +129,7 @@ SecondBlocks::~SecondBlocks() = default;
 
 void SecondBlocks::look() {
     Pass pass(files_, modules_, module_of_.size());
-    std::vector<Span> seconds;
+    std::vector<JoinedSeconds> seconds;
     std::uint64_t all = 0;
     std::uint64_t unknown = 0;
     for (; pass.next(); ++all) {
@@ -150,13 +150,13 @@ void SecondBlocks::look() {
     }
 }
 
-void SecondBlocks::make_spans(const std::vector<Span>& seconds) {
+void SecondBlocks::make_spans(const std::vector<JoinedSeconds>& seconds) {
     for (std::size_t k = 0; k < seconds.size(); ++k) {
         const bool is_followed = k + 1 < seconds.size() && seconds[k + 1].start == seconds[k].end;
-        Span span = span_of(seconds[k], is_followed);
+        JoinedSeconds span = span_of(seconds[k], is_followed);
         if (!spans_.empty() && spans_.back().end == seconds[k].start &&
             (is_rounded(spans_.back()) || is_rounded(span))) {
-            const Span before = spans_.back();
+            const JoinedSeconds before = spans_.back();
             spans_.pop_back();
             span = span_of({before.start, seconds[k].end, 0, 0, before.first, seconds[k].last}, is_followed);
         }
@@ -164,22 +164,22 @@ void SecondBlocks::make_spans(const std::vector<Span>& seconds) {
     }
 }
 
-SecondBlocks::Span SecondBlocks::span_of(const Span& second, bool is_followed) const {
-    Span span = second;
+SecondBlocks::JoinedSeconds SecondBlocks::span_of(const JoinedSeconds& second, bool is_followed) const {
+    JoinedSeconds span = second;
     span.begin_ms = time_.floor_ms(static_cast<double>(second.start - time_.start_ticks()));
     const auto end = static_cast<double>(second.end - time_.start_ticks());
     span.end_ms = is_followed ? time_.floor_ms(end) : time_.ceil_ms(end);
     return span;
 }
 
-bool SecondBlocks::is_rounded(const Span& span) const {
+bool SecondBlocks::is_rounded(const JoinedSeconds& span) const {
     const double exact = static_cast<double>(span.end - span.start) * time_.ms_per_tick();
     return std::abs(static_cast<double>(span.end_ms - span.begin_ms) - exact) > most_rounding * exact;
 }
 
 bool SecondBlocks::cover_all() const {
     std::vector<gpu::TickRange> of_spans;
-    for (const Span& span : spans_)
+    for (const JoinedSeconds& span : spans_)
         of_spans.push_back(
             {static_cast<std::uint64_t>(span.begin_ms), static_cast<std::uint64_t>(span.end_ms)});
     const daemon::Intervals covered(std::move(of_spans));
@@ -193,7 +193,7 @@ void SecondBlocks::take_before(std::uint64_t ms, std::vector<OtherBlock>& out) {
         add(spans_[next_++], out);
 }
 
-void SecondBlocks::add(const Span& span, std::vector<OtherBlock>& out) {
+void SecondBlocks::add(const JoinedSeconds& span, std::vector<OtherBlock>& out) {
     std::vector<std::uint64_t> singles(module_of_.size());
     std::vector<double> blind(modules_);
     double ticks = 0;

@@ -33,7 +33,7 @@ class SecondBlocks {
   private:
     class Pass;
     /// Seconds that follow one another, as one interval.
-    struct Span {
+    struct JoinedSeconds {
         std::uint64_t start = 0;  ///< ticks
         std::uint64_t end = 0;
         std::int64_t begin_ms = 0;
@@ -42,11 +42,11 @@ class SecondBlocks {
         std::uint64_t last = 0;
     };
     void look();
-    void make_spans(const std::vector<Span>& seconds);
-    [[nodiscard]] Span span_of(const Span& second, bool is_followed) const;
-    [[nodiscard]] bool is_rounded(const Span& span) const;
+    void make_spans(const std::vector<JoinedSeconds>& seconds);
+    [[nodiscard]] JoinedSeconds span_of(const JoinedSeconds& second, bool is_followed) const;
+    [[nodiscard]] bool is_rounded(const JoinedSeconds& span) const;
     [[nodiscard]] bool cover_all() const;
-    void add(const Span& span, std::vector<OtherBlock>& out);
+    void add(const JoinedSeconds& span, std::vector<OtherBlock>& out);
     void put_alive(Coded& block, const std::vector<double>& blind, double ticks) const;
     void put_singles(Coded& block, const std::vector<std::uint64_t>& singles) const;
 
@@ -56,7 +56,7 @@ class SecondBlocks {
     Version version_;
     std::vector<std::uint16_t> module_of_;  ///< [crystal]
     std::size_t modules_;
-    std::vector<Span> spans_;
+    std::vector<JoinedSeconds> spans_;
     std::size_t next_ = 0;
     bool covers_all_ = false;
     bool has_dead_time_ = false;
