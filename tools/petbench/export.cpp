@@ -6,6 +6,7 @@
 
 #include "config/base/error.hpp"
 #include "config/scanner/scanner.hpp"
+#include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "tools/petbench/base/measure.hpp"
 #include "tools/petbench/base/scratch_directory.hpp"
@@ -17,8 +18,16 @@ namespace petacq::bench {
 namespace {
 
 void write_input(const std::filesystem::path& file, const config::Scanner& scanner, std::uint64_t count) {
-    daemon::ListModeWriter writer(
-        file, {}, {{"tick_ps", scanner.tick_ps}, {"crystals", scanner.geometry.crystal_count()}});
+    daemon::Coverage coverage;
+    coverage.tick_ps = scanner.tick_ps;
+    coverage.rules.coincidence.emplace();
+    coverage.rules.coincidence->window_ticks = 100;
+    coverage.rules.coincidence->max_multiplicity = 2;
+    coverage.rules.energy = config::Energy{true, 400, 650};
+    daemon::ListModeWriter writer(file, {},
+                                  {{"tick_ps", scanner.tick_ps},
+                                   {"crystals", scanner.geometry.crystal_count()},
+                                   {"coverage", daemon::to_json(coverage)}});
     gpu::RecordVector<gpu::Coincidence> slice(20'000, gpu::Coincidence{});
     MadePairs pairs(scanner.geometry.crystal_count());
     for (std::uint64_t done = 0; done < count; done += slice.size()) {
@@ -41,14 +50,15 @@ void run(const ExportSuite& suite) {
     std::printf("%.1f million coincidences, %.2f GB in the page cache; rounds interleaved; not synced\n",
                 millions, static_cast<double>(count) * 32 / 1e9);
     std::vector<Candidate> candidates = {{"copy"},       {"castor"}, {"castor+tof"}, {"stir"},
-                                         {"coinstruct"}, {"csv"},    {"hdf5"}};
+                                         {"coinstruct"}, {"csv"},    {"hdf5"},       {"petsird"}};
     for (int round = 0; round < suite.rounds; ++round) {
         for (Candidate& c : candidates) {
             petlm::ExportOptions options;
             options.format = c.name.substr(0, c.name.find('+'));
             options.target = input;
             options.output = output;
-            if (options.format == "castor" || options.format == "stir") options.scanner = suite.scanner;
+            if (options.format == "castor" || options.format == "stir" || options.format == "petsird")
+                options.scanner = suite.scanner;
             if (c.name == "castor+tof") options.tof_resolution_ps = 200;
             c.measure([&] {
                 if (c.name == "copy") {

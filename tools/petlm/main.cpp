@@ -116,6 +116,33 @@ void add_nuclide(CLI::App& sub, petacq::corrections::NuclideOptions& o, const st
     sub.add_option("--branching-ratio", o.branching_ratio, "Its positrons per decay");
 }
 
+void add_petsird(CLI::App& sub, petacq::petsird::PetsirdOptions& o) {
+    constexpr std::uint32_t most = 1'000'000'000;
+    add_word(sub, "--petsird-version", o.version, petacq::petsird::versions(),
+             "Of the format; default: 0.12.0 (petsird)");
+    sub.add_option("--block-ms", o.block_ms, "Length of a time block (petsird)")
+        ->check(CLI::Range(1U, most))
+        ->capture_default_str();
+    sub.add_option("--tof-bin-ticks", o.tof_bin_ticks, "Width of a TOF bin; 0: no TOF (petsird)")
+        ->check(CLI::Range(0U, most))
+        ->capture_default_str();
+    sub.add_option("--energy-bins", o.energy_bins, "Bins of the energy window (petsird)")
+        ->check(CLI::Range(1U, most))
+        ->capture_default_str();
+    sub.add_option("--energy-resolution", o.energy_resolution, "FWHM / energy at 511 keV (petsird)")
+        ->check(CLI::NonNegativeNumber);
+    sub.add_flag("--no-delayeds", o.no_delayeds, "Leave delayed coincidences out (petsird)");
+    sub.add_flag("--no-triples", o.no_triples, "Leave triples out (petsird)");
+    sub.add_flag("--only-events", o.only_events,
+                 "Leave out all but prompts and delayeds, as STIR needs it (petsird)");
+    sub.add_option("--bed-channel", o.bed_channel,
+                   "Channel of the tags with the position of the bed (petsird)");
+    sub.add_option("--signal", o.signals,
+                   "CHANNEL=TYPE: the type in PETSIRD of the tags of a channel, such as 3=RESP_TRIGGER; "
+                   "repeatable (petsird)")
+        ->take_all();
+}
+
 void add_export(CLI::App& app, int& status) {
     auto [sub, o] =
         add(app, status, "export", "Writes the records in the format of other software", export_records);
@@ -124,15 +151,17 @@ void add_export(CLI::App& app, int& status) {
         ->check(CLI::IsMember(export_formats()));
     sub.add_option("target", o.target, coincidences_help)->required();
     add_output(sub, o, "Directory to write to (castor, stir), or file");
-    sub.add_option("--scanner", o.scanner, std::string(scanner_help) + " (castor, stir)");
+    sub.add_option("--scanner", o.scanner, std::string(scanner_help) + " (castor, stir, petsird)");
     sub.add_option("--tof-resolution-ps", o.tof_resolution_ps,
-                   "Write TOF; FWHM of the time difference (castor)");
+                   "FWHM of the time difference (castor: write TOF; petsird)");
     sub.add_flag("--kind", o.event_kind, "Write the kind of each event (castor)");
-    sub.add_option("--depth-mm", o.depth_mm, std::string(depth_help_with_normalisation) + " (castor, stir)");
+    sub.add_option("--depth-mm", o.depth_mm,
+                   std::string(depth_help_with_normalisation) + " (castor, stir, petsird)");
     sub.add_flag("--time-from-start", o.time_from_start,
                  "Count ticks from the start of the run (coinstruct)");
     sub.add_option("--normalisation", o.lines.normalisation,
-                   "Normalisation file: write the factors of all lines (castor, stir)");
+                   "Normalisation file: write the factors of all lines (castor, stir), or detection "
+                   "efficiencies (petsird)");
     sub.add_option("--attenuation", o.lines.attenuation,
                    "What attenuates, as of petlm image; repeatable (castor, stir)")
         ->take_all();
@@ -142,6 +171,7 @@ void add_export(CLI::App& app, int& status) {
     sub.add_option("--max-lines-gb", o.max_lines_gb,
                    "Largest size of the files about all lines (castor, stir)")
         ->capture_default_str();
+    add_petsird(sub, o.petsird);
 }
 
 void add_import(CLI::App& app, int& status) {

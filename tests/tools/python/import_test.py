@@ -360,13 +360,13 @@ class Petsird(unittest.TestCase):
         records = np.sort(records, order=("time", "kind", "crystal_a", "dt", "crystal_b"))
         coverage = {
             "version": 1, "tick_ps": TICK_PS, "intervals": [[0, 30 * ms]], "anchor": {"ticks": 0, "unix_ns": 1_800_000_000_000_000_000},
-            "rules": {"coincidence": {"window_ticks": 400, "delay_ticks": 6400, "window_mode": "single"}, "energy": None},
+            "rules": {"coincidence": {**support.COINCIDENCE_RULES, "window_ticks": 400}, "energy": None},
         }
         described = {"tick_ps": TICK_PS, "crystals": crystals, "coverage": coverage}
         (folder / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [len(records)], **described))
         (folder / "run.json").write_text(json.dumps({"run_id": "small", "state": "complete", "scanner": scanner}))
         file = support.scratch() / "run.petsird"
-        tool.convert(petacq.open_run(folder), file)
+        tool.convert(petacq.open_run(folder), file, petlm=support.program("petlm"))
         (support.scratch() / "petsird.scanner.json").write_text(json.dumps(scanner))
         output = support.scratch() / "from-petsird"
         status, text = run("--petsird", file, "--scanner", support.scratch() / "petsird.scanner.json", "-o", output,

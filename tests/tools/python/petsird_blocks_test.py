@@ -7,7 +7,7 @@ import numpy as np
 import support
 
 import petacq
-from petacq import optional, petsird_blocks, petsird_bytes, petsird_events
+from petacq import optional, petsird_events
 from petacq import petsird as tool
 from petacq.layout import COINCIDENCE, TAG
 from petacq.petsird_check import compare
@@ -17,6 +17,7 @@ try:
     petsird = optional.petsird_package()
 except petacq.PetacqError as error:
     raise unittest.SkipTest(str(error)) from error
+support.programs_in_path()
 
 
 TICK_PER_MS = 64_000_000
@@ -44,9 +45,10 @@ def made_run(name, tags=(), intervals_ms=((0, 30),), start_ticks=0, scanner=None
         "tick_ps": 15.625,
         "intervals": covered,
         "anchor": {"ticks": start_ticks, "unix_ns": 1_800_000_000_000_000_000},
-        "rules": {"coincidence": {"window_ticks": 320, "delay_ticks": 6400, "window_mode": "single"}, "energy": None},
+        "rules": {"coincidence": support.COINCIDENCE_RULES, "energy": None},
     }
-    file = support.listmode(records.tobytes(), [1, 1500, 3000, 499], coverage=coverage)
+    described = {"tick_ps": 15.625, "crystals": crystals, "coverage": coverage}
+    file = support.listmode(records.tobytes(), [1, 1500, 3000, 499], **described)
     (folder / "coincidences.plm").write_bytes(file)
     if tags:
         of_run = np.zeros(len(tags), TAG)
@@ -65,11 +67,11 @@ def made_run(name, tags=(), intervals_ms=((0, 30),), start_ticks=0, scanner=None
 
 
 class OtherBlocks(unittest.TestCase):
-    def converted(self, run, options=tool.DEFAULTS, extras=None):
+    def converted(self, run, options=tool.DEFAULTS):
         path = support.scratch() / f"{run.path.name}.petsird"
         path.unlink(missing_ok=True)
-        report = tool.convert(run, path, options, extras=extras)
-        self.assertEqual(compare(run, path, options, extras).prompts, report.prompts)
+        report = tool.convert(run, path, options)
+        self.assertEqual(compare(run, path, options).prompts, report.prompts)
         with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
             header = reader.read_header()
             return header, list(reader.read_time_blocks()), report
@@ -167,54 +169,47 @@ class OtherBlocks(unittest.TestCase):
         with self.assertRaisesRegex(petacq.PetacqError, "no tags with a position"):
             self.converted(run, petsird_events.Options(bed_channel=3))
 
-    def test_singles_and_dead_time(self):
+    def test_singles_and_dead_time_in_two_energy_bins(self):
         run = made_run("seconds")
-        singles = [np.arange(2880) * 1000 + second for second in range(3)]
-        alive = [np.linspace(0.5, 1, 2880) - second / 8 for second in range(3)]
-        rows = [petsird_blocks.Second(10 * s, 10 * s + 10, singles[s], alive[s]) for s in range(3)]
-        extras = petsird_blocks.Extras(seconds=rows, singles=True)
-        header, blocks, _ = self.converted(run, petsird_events.Options(energy_bins=2), extras)
+        self.assertEqual(self.of_type(self.converted(run)[1], "SinglesHistogramTimeBlock"), [])
+        run = self.with_seconds(run, self.seconds((0, 10, 20, 30)))
+        header, blocks, _ = self.converted(run, petsird_events.Options(energy_bins=2))
         self.assertEqual(header.scanner.singles_histogram_level, petsird.SinglesHistogramLevelType.ALL)
         elements = petsird_events.bins_of(run, tool.DEFAULTS).element
         histograms = self.of_type(blocks, "SinglesHistogramTimeBlock")
         dead_time = self.of_type(blocks, "DeadTimeTimeBlock")
         self.assertEqual((len(histograms), len(dead_time)), (3, 3))
         for second in range(3):
-            name = "singles_histograms" if is_0_9(petsird) else "singles_per_detection_bin_histogram"
-            (counts,) = getattr(histograms[second], name)
-            np.testing.assert_array_equal(np.array(counts)[elements], singles[second])
+            np.testing.assert_array_equal(self.counts(histograms[second])[elements], 10 * np.arange(2880))
             (fractions,) = dead_time[second].alive_time_fractions.singles_alive_time_fractions
+            alive = 1 - run.scanner.bdm(np.arange(2880)) / 100
             for energy in (0, 1):
-                np.testing.assert_allclose(fractions[2 * elements + energy], alive[second], rtol=1e-6)
+                np.testing.assert_allclose(fractions[2 * elements + energy], alive, rtol=1e-6)
             self.assertEqual(histograms[second].time_interval.start, 10 * second)
-        self.assertEqual(self.of_type(self.converted(run)[1], "SinglesHistogramTimeBlock"), [])
 
-    def seconds(self, run, edges_ms, origin_ticks=0):
+    def seconds(self, edges_ms, origin_ticks=0):
         """Seconds between these edges; the singles of each crystal are its length in ms times the number of the crystal."""
-        names = (("start", "u8"), ("length", "u8"), ("module_dead_time", "f8", 24), ("crystal_unpaired", "u4", 2880))
-        records = np.zeros(len(edges_ms) - 1, np.dtype([*names, ("crystal_grouped", "u4", 2880)]))
+        names = (("start", "<u8"), ("length", "<u8"), ("module_dead_time", "<f8", 24), ("crystal_unpaired", "<u4", 2880))
+        records = np.zeros(len(edges_ms) - 1, np.dtype([*names, ("crystal_grouped", "<u4", 2880)]))
         edges = np.array([origin_ticks + round(e * TICK_PER_MS) for e in edges_ms])
         records["start"], records["length"] = edges[:-1], np.diff(edges)
         ms = np.diff(edges_ms)
         records["crystal_grouped"] = np.round(ms[:, None] * np.arange(2880))
         records["module_dead_time"] = records["length"][:, None] * np.arange(24) / 100
-
-        class Seconds:
-            def __init__(self):
-                self.rows = records
-
-            def blocks(self):
-                return iter([self.rows[k : k + 1] for k in range(len(self.rows))])
-
-        run.seconds = Seconds()
         return records
+
+    def with_seconds(self, run, records):
+        """The run, with these records."""
+        (run.path / "seconds.plm").write_bytes(support.seconds_file(records))
+        return petacq.open_run(run.path)
 
     def test_the_seconds_of_a_run(self):
         run = made_run("of-run")
-        records = self.seconds(run, (0, 10, 20, 30))
+        records = self.seconds((0, 10, 20, 30))
         records["crystal_unpaired"] = [[5], [6], [7]]
         records["module_dead_time"][0] = np.nan
         records["module_dead_time"][1, 4] = np.nan
+        run = self.with_seconds(run, records)
         _, blocks, report = self.converted(run)
         histograms = self.of_type(blocks, "SinglesHistogramTimeBlock")
         thirds = [(0, 10), (10, 20), (20, 30)]
@@ -241,7 +236,7 @@ class OtherBlocks(unittest.TestCase):
     def test_blocks_cover_the_events_of_an_odd_interval_at_the_right_rates(self):
         start = 3_600_000 * TICK_PER_MS + 12_345_678  # an hour after the boards began to count, 0.19 ms after a second
         run = made_run("odd", [(3_600_003, 1, 2, 1)], ((0, 2310.9),), start, bed_mm=1.0)
-        self.seconds(run, (-0.2, 999.8, 1999.8, 2300, 2310.9), start)
+        run = self.with_seconds(run, self.seconds((-0.2, 999.8, 1999.8, 2300, 2310.9), start))
         for block_ms in (1, 70):
             _, blocks, _ = self.converted(run, petsird_events.Options(block_ms=block_ms))
             events = self.of_type(blocks, "EventTimeBlock")[:-1]
@@ -261,7 +256,7 @@ class OtherBlocks(unittest.TestCase):
 
     def test_there_are_no_blocks_where_the_run_covers_nothing(self):
         run = made_run("gap", intervals_ms=((0, 10), (100_000, 100_010.5)))
-        self.seconds(run, (0, 10))
+        run = self.with_seconds(run, self.seconds((0, 10)))
         _, blocks, report = self.converted(run)
         events = self.of_type(blocks, "EventTimeBlock")[:-1]
         covered = [*range(10), *range(100_000, 100_011)]
@@ -277,16 +272,6 @@ class OtherBlocks(unittest.TestCase):
         _, blocks, _ = self.converted(petacq.open_run(run.path))
         (block,) = self.of_type(blocks, "EventTimeBlock")
         self.assertEqual((block.time_interval.start, block.time_interval.stop), (0, 0))
-
-    def test_bytes_of_large_numbers(self):
-        bins = petsird_events.Bins(np.arange(20_000), 320, 1, 320, np.linspace(350, 650, 121, dtype="f4"), range(120), 0, 1e-6, 1)
-        numbers = [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 2_399_999]
-        rows = np.array([numbers, numbers[::-1], [0, 640, 1, 127, 128, 129, 639, 0, 5]])
-        edges = np.array([0, 2, 3, 9])
-        pieces = petsird_bytes.EventBytes(bins)(rows, edges[:-1], edges[1:])
-        expected = [b"".join(map(petsird_bytes.varint, event)) for event in rows.T.tolist()]
-        for piece, low, high in zip(pieces, edges[:-1], edges[1:]):
-            self.assertEqual(bytes(piece), b"".join(expected[low:high]))
 
 
 if __name__ == "__main__":

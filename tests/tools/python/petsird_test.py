@@ -1,6 +1,7 @@
 """The official package must read the run back unchanged."""
 
 import contextlib
+import hashlib
 import io
 import json
 import re
@@ -21,9 +22,14 @@ from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
 
 try:
+    import h5py
+except ImportError as error:
+    raise unittest.SkipTest("h5py is not installed") from error
+try:
     petsird = optional.petsird_package()
 except petacq.PetacqError as error:
     raise unittest.SkipTest(str(error)) from error
+support.programs_in_path()
 from petsird.helpers import expand_detection_bin, get_detection_efficiency  # noqa: E402
 from petsird.helpers.geometry import get_detecting_box  # noqa: E402
 
@@ -60,6 +66,17 @@ def main(*arguments):
         except SystemExit as leave:
             status = leave.code
     return status, out.getvalue(), err.getvalue()
+
+
+def written_normalisation(normalisation):
+    """The path of its file; it need not have all of it."""
+    path = support.scratch() / "normalisation.h5"
+    with h5py.File(path, "w") as file:
+        for name in ("efficiency", "transaxial", "axial"):
+            file[name] = getattr(normalisation, name)
+        if normalisation.activity_factor is not None:
+            file.attrs["activity_factor"] = normalisation.activity_factor
+    return path
 
 
 class Petsird(unittest.TestCase):
@@ -148,7 +165,7 @@ class Petsird(unittest.TestCase):
             normalisation = None
             if normalised:
                 ones = np.ones(2880, np.float32), np.ones((7, 10, 10), np.float32), np.ones((24, 24), np.float32)
-                normalisation = Normalisation(self.run_.scanner, *ones, None, "0123")
+                normalisation = written_normalisation(Normalisation(self.run_.scanner, *ones, None, ""))
             options = replace(tool.DEFAULTS, energy_bins=energy_bins, normalisation=normalisation, only_events=True)
             report = tool.convert(self.run_, path, options)
             with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
@@ -180,9 +197,10 @@ class Petsird(unittest.TestCase):
             random.uniform(0.5, 1.5, (7, 10, 10)).astype(np.float32),
             (axial + axial.T) / 2,
             2.5,
-            "0123",
+            "",
         )
-        options = replace(tool.DEFAULTS, normalisation=normalisation)
+        of_file = written_normalisation(normalisation)
+        options = replace(tool.DEFAULTS, normalisation=of_file)
         path = support.scratch() / "normalised.petsird"
         report = tool.convert(self.run_, path, options)
         compare(self.run_, path, options)
@@ -193,7 +211,7 @@ class Petsird(unittest.TestCase):
             for _ in reader.read_time_blocks():
                 pass
         said = information.detection_efficiencies.method_description
-        self.assertIn("SHA-256 0123", said)
+        self.assertIn(f"SHA-256 {hashlib.sha256(of_file.read_bytes()).hexdigest()}", said)
         self.assertIn("activity factor 2.5", said)
         element = petsird_events.bins_of(self.run_, options).element
         front, outward = s.positions_mm(), s.outward()
@@ -318,28 +336,47 @@ class Petsird(unittest.TestCase):
             file.write(bytes([byte ^ 4]))
         status, _, said = main(damaged, out)
         self.assertEqual(status, 65)
-        self.assertIn("wrong CRC", said)
+        self.assertIn("damaged", said)
         document = json.loads((damaged / "run.json").read_text())
         shutil.copy(self.run_.path / "coincidences.plm", damaged)
         document["scanner"]["geometry"] |= {"modules": {"x": 1, "y": 2, "z": 1}, "bdm_count": 12}
+        document["scanner"].pop("sources", None)
         (damaged / "run.json").write_text(json.dumps(document))
         status, _, said = main(damaged, out)
         self.assertEqual(status, 65)
-        self.assertIn("of a scanner with 1440", said)
+        self.assertIn("recorded with 2880 crystals, the scanner small has 1440", said)
         self.assertFalse(out.exists())
 
-    def test_a_run_that_was_cut_is_converted_as_far_as_it_goes(self):
+    def test_a_run_that_was_cut_is_converted_once_it_is_recovered(self):
         cut = support.scratch() / "cut-run"
         shutil.copytree(self.run_.path, cut)
         (cut / "coincidences.plm").write_bytes((self.run_.path / "coincidences.plm").read_bytes()[:200_000])
         path = support.scratch() / "cut.petsird"
-        status, _, said = main(cut, path, "--check")
-        self.assertEqual(status, 1)
-        self.assertIn("what is missing", said)
+        status, _, said = main(cut, path)
+        self.assertEqual(status, 65)
+        self.assertIn("petlm recover", said)
+        self.assertFalse(path.exists())
         with self.assertWarns(petacq.IncompleteWarning):
             there = len(petacq.open_run(cut).coincidences)
+        recovered = support.scratch() / "recovered-run"
+        support.call("petlm", "recover", cut, "-o", recovered)
+        status, _, said = main(recovered, path, "--check")
+        self.assertEqual(status, 0, said)
         _, _, prompts, delayeds = read(path)
         self.assertEqual(len(prompts) + len(delayeds), there)
+        self.assertGreater(there, 1000)
+
+    def test_what_the_file_begins_with_is_the_schema_of_the_package(self):
+        """Of each version that petlm writes."""
+        version = optional.version("petsird")
+        folder = support.SOURCE / "tools" / "petlm" / "export" / "petsird"
+        schema = (folder / f"schema-{version}.json").read_text(encoding="utf-8").strip()
+        self.assertEqual(schema, petsird.protocols.PETSIRDWriterBase.schema)
+
+    def test_petlm_that_is_not_there(self):
+        status, _, said = main(self.run_.path, support.scratch() / "no.petsird", "--petlm", "/no/petlm")
+        self.assertEqual(status, 74)
+        self.assertIn("/no/petlm", said)
 
     def test_compare_finds_a_difference(self):
         other = support.scratch() / "other-run"

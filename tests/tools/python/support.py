@@ -34,6 +34,11 @@ def program(name: str) -> str:
     raise unittest.SkipTest(f"{name} is not built (PETACQ_BIN)")
 
 
+def programs_in_path() -> None:
+    """For what runs them by their names. Skips the test if they have not been built."""
+    os.environ["PATH"] = os.pathsep.join((str(Path(program("petlm")).parent), os.environ["PATH"]))
+
+
 def call(name: str, *arguments: object, status: int = 0, env: dict[str, str] | None = None) -> str:
     """Standard output of one of the programs."""
     done = subprocess.run(
@@ -53,6 +58,18 @@ def scratch() -> Path:
 
 
 SOURCE_POINT_MM = (14.0, 7.0, 6.0)
+
+#: The sections of the configuration by which made-up records were found, as their coverage states them.
+COINCIDENCE_RULES = {
+    "window_ticks": 320,
+    "window_mode": "single",
+    "multiples_policy": "RemoveMultiples",
+    "max_multiplicity": 64,
+    "min_module_difference": None,
+    "max_ring_difference": None,
+    "delay_ticks": 6400,
+    "delayeds": "shifted_group",
+}
 
 
 #: A scanner in the long form whose modules are tilted along the axis and turned about their directions.
@@ -196,11 +213,13 @@ def listmode(
     firsts: list[int] | None = None,
     zstd: bool = False,
     closing: bytes | None = None,
+    record_bytes: int | None = None,
     **description: Any,
 ) -> bytes:
     """A list-mode file with these records in blocks of these sizes, compressed if asked for. ``firsts``: the numbers in its set of the first
-    record of each block, for a file that ``file`` and ``files`` say to be one of several. ``closing``: the closing description."""
-    size = RECORD_BYTES[kind]
+    record of each block, for a file that ``file`` and ``files`` say to be one of several. ``closing``: the closing description.
+    ``record_bytes``: of seconds."""
+    size = record_bytes or RECORD_BYTES[kind]
     text = json.dumps({"tick_ps": 15.625, "crystals": 2880, "run_id": "small", **description}).encode()
     rest = text + bytes(4096 - 40 - len(text))
     largest = 300 if firsts else max(records_in_block, default=1)  # the same in all files of a set
@@ -236,3 +255,14 @@ def listmode(
         crc32c(closing) if closing else 0,
     )
     return out + index + (closing or b"") + trailer + struct.pack("<I", crc32c(trailer))
+
+
+def seconds_file(records: Any) -> bytes:
+    """A file of seconds with the fields of these records, a NumPy array."""
+    fields = [
+        {"name": name, "type": of.base.str, "shape": list(of.shape), "offset": offset}
+        for name, (of, offset) in records.dtype.fields.items()
+    ]
+    size = -(-records.dtype.itemsize // 64) * 64
+    payload = b"".join(record.tobytes().ljust(size, b"\0") for record in records)
+    return listmode(payload, [1] * len(records), kind=4, record_bytes=size, fields=fields)

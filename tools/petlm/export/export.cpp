@@ -36,15 +36,17 @@ struct Format {
     bool randoms;    ///< can hold randoms by pairs of crystals
     /// Of the scanner, before anything is read; null: any will do.
     void (*check)(const ExportSource&, const ExportOptions&) = nullptr;
-    bool lines = false;  ///< describes the lines of pairs, which must not move
+    bool lines = false;   ///< describes the lines of pairs, which must not move
+    bool places = false;  ///< has the places of crystals, bed and scanner over time
 };
 
-constexpr std::array<Format, 5> formats = {
+constexpr std::array<Format, 6> formats = {
     {{"castor", export_castor, false, false, false, true, true, nullptr, true},
      {"stir", export_stir, false, false, false, true, true, check_stir, true},
      {"coinstruct", export_coinstruct, false, false, false, false, false},
      {"csv", export_csv, true, true, true, false, false},
-     {"hdf5", export_hdf5, true, false, true, false, false}}};
+     {"hdf5", export_hdf5, true, false, true, false, false},
+     {"petsird", export_petsird, false, false, false, false, false, nullptr, false, true}}};
 
 const Format& format_named(const std::string& name) {
     for (const auto& format : formats) {
@@ -57,14 +59,19 @@ const Format& format_named(const std::string& name) {
 
 void check_options(const ExportOptions& o) {
     const bool castor = o.format == "castor";
+    const bool petsird = o.format == "petsird";
     const bool reconstruction = castor || o.format == "stir";
     const auto only = [&](bool given, const char* option, const char* who) {
         if (given) throw UsageError(std::string(option) + " is for " + who + ", not for " + o.format);
     };
-    only(o.tof_resolution_ps.has_value() && !castor, "--tof-resolution-ps", "castor");
+    only(o.tof_resolution_ps.has_value() && !castor && !petsird, "--tof-resolution-ps", "castor and petsird");
+    only(o.petsird != petsird::PetsirdOptions{} && !petsird,
+         "--petsird-version, --block-ms, --tof-bin-ticks, --energy-bins, --energy-resolution, --no-delayeds, "
+         "--no-triples, --only-events, --bed-channel or --signal",
+         "petsird");
     only(o.event_kind && !castor, "--kind", "castor");
-    only(o.depth_mm.has_value() && !reconstruction, "--depth-mm", "castor and stir");
-    only(o.lines.normalisation && !reconstruction, "--normalisation", "castor and stir");
+    only(o.depth_mm.has_value() && !reconstruction && !petsird, "--depth-mm", "castor, stir and petsird");
+    only(o.lines.normalisation && !reconstruction && !petsird, "--normalisation", "castor, stir and petsird");
     only(!o.lines.attenuation.empty() && !reconstruction, "--attenuation", "castor and stir");
     only(o.scatter && !reconstruction, "--scatter", "castor and stir");
     only(o.nuclide && !reconstruction, "--nuclide", "castor and stir");
@@ -82,6 +89,10 @@ void check_options(const ExportOptions& o) {
 }
 
 std::string counts_text(const Exported& exported) {
+    if (exported.triples != 0 && exported.prompts != 0) {
+        return fmt::format("{} prompts, {} delayeds, {} triples", exported.prompts, exported.delayeds,
+                           exported.triples);
+    }
     if (exported.triples != 0) return fmt::format("{} triples", exported.triples);
     if (exported.tags != 0) return fmt::format("{} tags", exported.tags);
     if (exported.singles != 0) return fmt::format("{} singles", exported.singles);
@@ -186,12 +197,22 @@ std::string add_randoms(const ExportSource& source, ExportOptions& options) {
 
 /// What users must know of the records, whatever the format.
 void add_warnings(const ExportSource& source, const daemon::Coverage& coverage, bool loss_corrected,
-                  const std::optional<config::Rotation>& rotation, Exported& exported) {
+                  Exported& exported) {
     for (const auto& what : coverage.unknown)
         exported.lost.push_back(source.target().string() + " does not tell " + what + ".");
     if (!loss_corrected && coverage.loss.live && *coverage.loss.live < 1) {
         exported.lost.push_back(data_that_lack(source.target(), coverage) +
                                 "; the files are not corrected for that.");
+    }
+}
+
+/// Places over time that the format does not have.
+void add_movement(const ExportSource& source, const std::optional<config::Rotation>& rotation,
+                  Exported& exported) {
+    if (rotation && source.kind() != daemon::RecordKind::tags) {
+        exported.lost.push_back(
+            "The scanner turns, and the records do not have its angle: the position tags of the run tell it "
+            "(petlm export csv of its tags.plm). Places of crystals are those at an angle of 0.");
     }
     const corrections::BedMovement bed = corrections::bed_movement(source, rotation);
     if (bed.moved()) exported.lost.push_back(bed.text() + "; the files do not have its positions.");
@@ -233,7 +254,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     if (turns && format.lines) {
         throw UsageError(
             fmt::format("{}: the scanner turns, and the format {} has one place for each crystal; petlm "
-                        "image and petlm frames make images of it, petacq-petsird writes its angles",
+                        "image and petlm frames make images of it, the format petsird has its angles",
                         source.target().string(), options.format));
     }
     if (format.check != nullptr) format.check(source, options);
@@ -250,13 +271,9 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     Exported exported = format.exporter(source, options, outputs);
     if (!options.has_randoms() && !no_randoms.empty())
         exported.lost.push_back(options.format + ": no randoms by pairs of crystals: " + no_randoms + ".");
-    add_crystals(source, options, crystals_file, exported);
-    if (turns && source.kind() != daemon::RecordKind::tags) {
-        exported.lost.push_back(
-            "The scanner turns, and the records do not have its angle: the position tags of the run tell it "
-            "(petlm export csv of its tags.plm). Places of crystals are those at an angle of 0.");
-    }
-    add_warnings(source, coverage, options.corrects_lines(), source.rotation(options.scanner), exported);
+    if (!format.places) add_crystals(source, options, crystals_file, exported);
+    add_warnings(source, coverage, options.corrects_lines(), exported);
+    if (!format.places) add_movement(source, source.rotation(options.scanner), exported);
     const auto state = source.run().find("state");
     if (!source.run().is_null() && state != source.run().end() && *state != "complete") {
         exported.lost.push_back("The run's state is " + state->dump() + ", not complete: run.json says why.");

@@ -11,6 +11,7 @@
 #include "config/scanner/depth_of_interaction.hpp"
 #include "config/scanner/scanner.hpp"
 #include "gpu/rules/pair_rule.hpp"
+#include "tools/petlm/export/petsird/options.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -36,17 +37,18 @@ struct ExportOptions : corrections::NuclideOptions {  // castor, stir
     std::filesystem::path output;                     ///< directory for castor and stir, otherwise file
     bool force = false;                               ///< replace an earlier export
     std::optional<std::filesystem::path> scanner;     ///< instead of the one in run.json
-    std::optional<double> tof_resolution_ps;          ///< castor: write TOF; FWHM
+    std::optional<double> tof_resolution_ps;          ///< castor: write TOF; petsird; FWHM
     bool event_kind = false;                          ///< castor: write the kind of each event
-    std::optional<double> depth_mm;  ///< castor, stir: mean depth of interaction in a crystal
+    std::optional<double> depth_mm;  ///< castor, stir, petsird: mean depth of interaction in a crystal
     bool time_from_start = false;    ///< coinstruct: ticks from the start of the run
     /// castor, stir: write this estimate, too. Without it, that from the seconds of the run, if it has them.
     std::optional<RandomsPerPair> randoms;
     std::string no_seconds;          ///< why there is none
-    corrections::LineOptions lines;  ///< castor, stir: normalisation and attenuation
+    corrections::LineOptions lines;  ///< castor, stir: normalisation and attenuation; petsird: the former
     std::optional<std::string>
         scatter;              ///< castor, stir: simulation or none; by default simulation with attenuation
     double max_lines_gb = 4;  ///< castor, stir: largest size of the files about all lines
+    petsird::PetsirdOptions petsird;
 
     /// Factors of lines were asked for.
     [[nodiscard]] bool corrects_lines() const { return lines.normalisation || !lines.attenuation.empty(); }
@@ -89,6 +91,7 @@ void check_stir(const ExportSource& source, const ExportOptions& options);
 Exported export_coinstruct(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 Exported export_csv(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 Exported export_hdf5(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
+Exported export_petsird(const ExportSource& source, const ExportOptions& options, Outputs& outputs);
 
 /// The depth asked for, or that by the absorption of the crystals. Throws UsageError when it lies outside the
 /// crystal.

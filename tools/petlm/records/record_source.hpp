@@ -7,11 +7,14 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/listmode/reader.hpp"
+#include "tools/petlm/base/status.hpp"
 
 namespace petacq::petlm {
 
@@ -61,6 +64,36 @@ class RecordSource {
     std::uint64_t from_ = 0;  // selected ticks
     std::uint64_t to_ = UINT64_MAX;
     bool takes_truncated_ = false;
+};
+
+/// Finds records that a sound writer does not write, which CRCs do not reveal: of one file after the other,
+/// or of a part of one. Not thread-safe.
+struct RecordCheck {
+    std::uint64_t crystals;
+    std::uint64_t end;       ///< latest time in the index
+    std::uint64_t last = 0;  ///< time of the previous record
+
+    bool good(const gpu::Coincidence& c) {
+        const bool in_order = c.time >= std::exchange(last, c.time) && c.time <= end;
+        return in_order && c.crystal_a < crystals && c.crystal_b < crystals && c.kind <= gpu::Kind::delayed;
+    }
+    bool good(const gpu::Single& s) {
+        return s.time >= std::exchange(last, s.time) && s.time <= end && s.crystal < crystals;
+    }
+    bool good(const gpu::Triple& t) {
+        return good(t.pair) && t.gamma_crystal < crystals && t.third <= gpu::ThirdPhoton::delayed;
+    }
+    bool good(const gpu::Tag& t) { return t.time >= std::exchange(last, t.time) && t.time <= end; }
+    /// `first`: the number of the first of them. Throws BadInput.
+    template <class Record>
+    void all(std::span<const Record> records, const std::filesystem::path& file, std::uint64_t first) {
+        for (std::size_t i = 0; i < records.size(); ++i) {
+            if (good(records[i])) continue;
+            throw BadInput(file.string() + ": record " + std::to_string(first + i) +
+                           " is out of time order, or has a crystal of " + std::to_string(crystals) +
+                           " or above, or is neither prompt nor delayed; petlm verify names the problem");
+        }
+    }
 };
 
 /// The records of the block that the reader is at.

@@ -21,35 +21,6 @@ nlohmann::json value_of(const nlohmann::json& object, const char* key) {
     return found == object.end() ? nlohmann::json() : *found;
 }
 
-/// Finds records that a sound writer does not write, which CRCs do not reveal.
-struct RecordCheck {
-    std::uint64_t crystals;
-    std::uint64_t end;       ///< latest time in the index
-    std::uint64_t last = 0;  ///< time of the previous record
-
-    bool good(const gpu::Coincidence& c) {
-        const bool in_order = c.time >= std::exchange(last, c.time) && c.time <= end;
-        return in_order && c.crystal_a < crystals && c.crystal_b < crystals && c.kind <= gpu::Kind::delayed;
-    }
-    bool good(const gpu::Single& s) {
-        return s.time >= std::exchange(last, s.time) && s.time <= end && s.crystal < crystals;
-    }
-    bool good(const gpu::Triple& t) {
-        return good(t.pair) && t.gamma_crystal < crystals && t.third <= gpu::ThirdPhoton::delayed;
-    }
-    bool good(const gpu::Tag& t) { return t.time >= std::exchange(last, t.time) && t.time <= end; }
-    template <class Record>
-    void all(std::span<const Record> records, const daemon::ListModeReader& reader) {
-        for (std::size_t i = 0; i < records.size(); ++i) {
-            if (good(records[i])) continue;
-            throw BadInput(reader.path().string() + ": record " +
-                           std::to_string(reader.block().first_record + i) +
-                           " is out of time order, or has a crystal of " + std::to_string(crystals) +
-                           " or above, or is neither prompt nor delayed; petlm verify names the problem");
-        }
-    }
-};
-
 }  // namespace
 
 ExportSource::ExportSource(const std::filesystem::path& target, daemon::RecordKind of_run)
@@ -162,7 +133,8 @@ void ExportSource::for_each_block(std::uint64_t crystals,
     RecordCheck check{crystals, last_time_};
     while (source.next()) {
         const daemon::ListModeReader& reader = source.reader();
-        with_records(reader, [&](auto records) { check.all(records, reader); });
+        with_records(reader,
+                     [&](auto records) { check.all(records, reader.path(), reader.block().first_record); });
         use(reader);
         progress.show(source.bytes_done());
     }

@@ -45,7 +45,7 @@ TEST_CASE("petlm dump and export csv of tags", "[petlm][tags]") {
     CHECK(run_petlm("dump --kind prompt" + quoted(file)).status == 64);
     REQUIRE(exported("csv", file, directory / "tags.csv").status == 0);
     CHECK(read_file(directory / "tags.csv") == dumped.out);
-    for (const char* format : {"castor", "stir", "coinstruct", "hdf5"})
+    for (const char* format : {"castor", "stir", "coinstruct", "hdf5", "petsird"})
         CHECK(exported(format, file, directory / format).status == 64);
     CHECK(run_petlm("plot" + quoted(file) + "-o" + quoted(directory / "plot")).status == 64);
     const auto info = nlohmann::json::parse(run_petlm("info --json" + quoted(file)).out);

@@ -21,6 +21,7 @@ try:
     petsird = optional.petsird_package()
 except petacq.PetacqError as error:
     raise unittest.SkipTest(str(error)) from error
+support.programs_in_path()
 
 from petsird.helpers import expand_detection_bin, get_detection_efficiency
 
@@ -54,13 +55,15 @@ def made_run(name: str, scanner: str, gammas: tuple[float, float] = ABOVE) -> pe
     for field in pairs.dtype.names:
         pairs[field] = records[field]
     rules = {
-        "coincidence": {"window_ticks": WINDOW, "delay_ticks": 6400, "window_mode": "single"},
+        "coincidence": {**support.COINCIDENCE_RULES, "window_ticks": WINDOW},
         "energy": {"filter": True, "lower_keV": 350, "upper_keV": 650},
-        "gammas": {"lower_keV": gammas[0], "upper_keV": gammas[1], "before_ticks": BEFORE, "after_ticks": AFTER, "policy": "all"},
+        "gammas": {"lower_keV": gammas[0], "upper_keV": gammas[1], "before_ticks": BEFORE, "after_ticks": AFTER, "policy": "all",
+                   "delay_ticks": None},
     }
     coverage = {"version": 1, "tick_ps": tick_ps, "intervals": [[0, END]], "anchor": None, "rules": rules}
     more = {"tick_ps": tick_ps, "crystals": count, "coverage": coverage}
-    (folder / "coincidences.plm").write_bytes(support.listmode(pairs.tobytes(), [600], **more))
+    of_pairs = {**coverage, "rules": {**rules, "gammas": None}}  # pairs are found without them
+    (folder / "coincidences.plm").write_bytes(support.listmode(pairs.tobytes(), [600], **{**more, "coverage": of_pairs}))
     (folder / "triples.plm").write_bytes(support.listmode(records.tobytes(), [250, 350], kind=5, **more))
     (folder / "run.json").write_text(json.dumps({"run_id": "small", "state": "complete", "scanner": described}))
     return petacq.open_run(folder)

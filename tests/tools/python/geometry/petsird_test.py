@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import unittest
 from typing import Any
 
@@ -16,7 +17,6 @@ import petacq
 from petacq import optional
 from petacq import petsird as tool
 from petacq.layout import COINCIDENCE
-from petacq.petsird_blocks import Extras, Second
 from petacq.petsird_check import compare
 from petacq.petsird_header import is_0_9
 from petacq.scanner import command
@@ -26,6 +26,7 @@ try:
     petsird = optional.petsird_package()
 except petacq.PetacqError as error:
     raise unittest.SkipTest(str(error)) from error
+support.programs_in_path()
 
 from petsird.helpers import expand_detection_bin, get_detection_efficiency
 
@@ -67,7 +68,7 @@ def made_run(name: str) -> petacq.Run:
             "tick_ps": 10,
             "intervals": [[0, END]],
             "anchor": {"ticks": 0, "unix_ns": 1_800_000_000_000_000_000},
-            "rules": {"coincidence": {"window_ticks": 320, "delay_ticks": 6400, "window_mode": "single"}, "energy": None},
+            "rules": {"coincidence": support.COINCIDENCE_RULES, "energy": None},
         }
         described = {"tick_ps": 10, "crystals": count, "coverage": coverage}
         (folder / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [PAIRS], **described))
@@ -156,11 +157,20 @@ class AnyScanner(unittest.TestCase):
         run = made_run("phoswich")
         count = run.scanner.crystal_count
         random = np.random.default_rng(8)
-        singles, alive = random.integers(0, 1000, count), random.uniform(0.5, 1, count)
-        extras = Extras(seconds=[Second(0, 30, singles, alive)], singles=True)
+        bdm = run.scanner.bdm(np.arange(count))
+        modules = run.scanner.bdm_count
+        singles, blind = random.integers(0, 1000, count), random.uniform(0, 0.5, modules) * END
+        alive = 1 - blind[bdm] / END
+        names = (("start", "<u8"), ("length", "<u8"), ("module_dead_time", "<f8", modules), ("crystal_unpaired", "<u4", count))
+        record = np.zeros(1, np.dtype([*names, ("crystal_grouped", "<u4", count)]))
+        record["length"], record["module_dead_time"], record["crystal_unpaired"] = END, blind, singles
+        folder = support.scratch() / "with-seconds"
+        shutil.copytree(run.path, folder)
+        (folder / "seconds.plm").write_bytes(support.seconds_file(record))
+        run = petacq.open_run(folder)
         path = support.scratch() / "seconds.petsird"
-        tool.convert(run, path, extras=extras)
-        compare(run, path, extras=extras)
+        tool.convert(run, path)
+        compare(run, path)
         with open(path, "rb") as file, petsird.BinaryPETSIRDReader(file) as reader:
             scanner = reader.read_header().scanner
             blocks = [block.value for block in reader.read_time_blocks()]

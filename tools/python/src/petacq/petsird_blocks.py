@@ -1,11 +1,11 @@
-"""The time blocks of a PETSIRD file that hold no events: singles, dead time, signals, bed positions, angles of
+"""The time blocks that a PETSIRD file of a run must have beside those of events: singles, dead time, signals, bed positions, angles of
 the scanner."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +27,6 @@ SIGNAL_TYPES = (
     *("ECG_TRACE", "ECG_TRIGGER", "RESP_TRACE", "RESP_TRIGGER", "OTHER_MOTION_SIGNAL", "OTHER_MOTION_TRIGGER"),
     *("EXTERNAL_SYNC", "MR_PULSE_START", "OTHER"),
 )
-#: Numbers above are rounded: the format holds values of signals as f32.
-_MOST_EXACT = 1 << 24
 #: Radians: the scanner stands still in PETSIRD until it has turned by this.
 _GANTRY_STEP = np.radians(0.5)
 
@@ -84,7 +82,6 @@ class Extras:
     signals: Sequence[Signal] = ()
     bed: Sequence[BedPosition] = ()
     gantry: Sequence[GantryAngle] = ()
-    not_held: list[str] = field(default_factory=list)
 
 
 def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
@@ -95,24 +92,14 @@ def extras_of(run: Run, options: Options, bins: Bins) -> Extras:
         raise PetacqError("--only-events: the scanner turns, and its angles are not in the blocks of events")
     extras.gantry = _gantry(rotation, tags, bins)
     if options.only_events:
-        extras.not_held.append("singles histograms, dead time, signals and bed positions: left out")
         return extras
     if (of_run := run.seconds) is not None:
         seconds = _SecondsOfRun(of_run, bins, run.scanner.bdm(np.arange(run.scanner.crystal_count)))
         if seconds.cover_all:
             extras.seconds, extras.singles = seconds, True
-        else:
-            extras.not_held.append("singles histograms and dead time: left out, as the run lacks some of its seconds")
-        if not seconds.has_dead_time:
-            extras.not_held.append("dead time: not known")
-        elif seconds.without_dead_time:
-            unknown = f"{seconds.without_dead_time} of {len(seconds.spans)} seconds"
-            extras.not_held.append(f"dead time: not known in {unknown}, written as none")
     if tags is not None and len(tags):
         extras.signals = _signals(tags, options, bins, bins.end_ms)
-        if any((s.values > _MOST_EXACT).any() for s in extras.signals):
-            extras.not_held.append(f"values of signals above {_MOST_EXACT}: rounded to 24 bits")
-    extras.bed = _bed(run, extras, tags, options, bins, bins.end_ms)
+    extras.bed = _bed(run, tags, options, bins, bins.end_ms)
     return extras
 
 
@@ -173,13 +160,9 @@ class _SecondsOfRun:
         return all(any(b <= r.begin_ms and r.end_ms <= e for b, e in covered) for r in self.bins.ranges)
 
     @cached_property
-    def without_dead_time(self) -> int:
-        """Seconds in which no module reported it."""
-        return sum(int(np.isnan(block["module_dead_time"]).all(1).sum()) for block in self.records.blocks())
-
-    @cached_property
     def has_dead_time(self) -> bool:
-        return self.without_dead_time < sum(map(len, self.records.blocks()))
+        """Any module reported it in any second."""
+        return any(not np.isnan(block["module_dead_time"]).all() for block in self.records.blocks())
 
     def __iter__(self) -> Iterator[Second]:
         seconds = enumerate(second for block in self.records.blocks() for second in block)
@@ -222,7 +205,7 @@ def _signals(tags: Records, options: Options, bins: Bins, end_ms: int) -> list[S
 
 
 def _bed(
-    run: Run, extras: Extras, tags: Records | None, options: Options, bins: Bins, end_ms: int
+    run: Run, tags: Records | None, options: Options, bins: Bins, end_ms: int
 ) -> list[BedPosition]:
     """The position said at the start, until tags say another."""
     channels = [] if tags is None else np.unique(tags["channel"][tags["kind"] == POSITION]).tolist()
@@ -231,8 +214,6 @@ def _bed(
     channel = options.bed_channel
     if channel is None and len(channels) == 1:
         channel = channels[0]
-    elif channel is None and channels:
-        extras.not_held.append(f"positions of the bed: channels {channels} have positions; name one with --bed-channel")
     elif channel is not None and channel not in channels:
         raise PetacqError(f"--bed-channel {channel}: the run has no tags with a position in it")
     begin: list[int] = []

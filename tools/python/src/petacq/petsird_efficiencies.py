@@ -68,9 +68,9 @@ def _of_normalisation(scanner: Scanner, least: int, normalisation: Normalisation
         of_pairs = table(a, b)
         _, firsts = np.unique(of_pairs, return_index=True)
         out = []
-        for module_a, module_b in zip(*np.unravel_index(firsts[-1 - int(of_pairs.max()) :], of_pairs.shape)):
+        for module_a, module_b in zip(*np.unravel_index(firsts[len(firsts) - 1 - int(of_pairs.max()) :], of_pairs.shape)):
             pair = a.crystals[module_a][:, None], b.crystals[module_b][None, :]
-            values = weights.of(*pair) * normalisation.of_lines(*pair)
+            values = np.where(pair[0] == pair[1], 0, weights.of(*pair) * normalisation.of_lines(*pair))
             out.append(np.repeat(np.repeat(values, bins.energies, 0), bins.energies, 1).astype(np.float32))
         return out
 

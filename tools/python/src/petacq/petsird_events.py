@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ import numpy.typing as npt
 
 from petacq.errors import PetacqError
 from petacq.layout import COINCIDENT, DELAYED, PROMPT, Records
-from petacq.normalisation import Normalisation
 from petacq.run import Run
 from petacq.scanner.arrangement import Integers
 from petacq.scanner.petsird_types import PetsirdType, elements_of, types_of
@@ -37,7 +37,7 @@ class Options:
     energy_resolution: float | None = None  #: FWHM / energy at 511 keV, if known
     bed_channel: int | None = None  #: channel of the tags with the position of the bed
     signal_types: tuple[tuple[int, str], ...] = ()  #: channel of tags and name of its type in PETSIRD
-    normalisation: Normalisation | None = None  #: detection efficiencies, if known
+    normalisation: Path | None = None  #: file with the detection efficiencies, if known
 
 
 DEFAULTS = Options()
@@ -274,7 +274,7 @@ def bins_of(run: Run, options: Options) -> Bins:
     edges = np.linspace(lower, upper, options.energy_bins + 1).astype(np.float32)
     pair_energies, gamma_energy = range(options.energy_bins), None
     if has_triples(run) and options.triples and not options.only_events:
-        rules = run.coverage.gammas
+        rules = _gammas(run)
         longest = max(window_ticks + int(rules["before_ticks"]), int(rules["after_ticks"]))
         # A bin between the windows, in which there is nothing, tells where each of them begins and ends.
         of_gammas = np.array([rules["lower_keV"], rules["upper_keV"]], np.float32)
@@ -307,8 +307,13 @@ def bins_of(run: Run, options: Options) -> Bins:
     )
 
 
+def _gammas(run: Run) -> Mapping[str, Any]:
+    """The rules of its triples; pairs are found without them. Empty: it has none."""
+    return {} if run.triples is None else run.triples.coverage.gammas
+
+
 def has_triples(run: Run) -> bool:
-    return run.triples is not None and bool(run.coverage.gammas)
+    return bool(_gammas(run))
 
 
 def _energy_window(run: Run) -> tuple[float, float]:

@@ -1,10 +1,9 @@
-"""The scanner in a PETSIRD file, and how records become its events."""
+"""The header that a PETSIRD file of a run must have, in the classes of the package."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -14,24 +13,12 @@ import numpy.typing as npt
 from petacq.normalisation import Normalisation
 from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.petsird_blocks import Extras
-from petacq.petsird_efficiencies import MOST_PAIR_EFFICIENCIES, of_bins, pairs_of, rows_of
-from petacq.petsird_events import Bins, Options, has_triples
+from petacq.petsird_efficiencies import of_bins, pairs_of, rows_of
+from petacq.petsird_events import Bins, Options
 from petacq.run import Run
-from petacq.scanner import Scanner
-from petacq.scanner.arranged_scanner import ArrangedScanner
 from petacq.scanner.petsird_types import PetsirdType, turned_about_z
 
 HALF_LIGHT_MM_PER_PS = 0.299792458 / 2
-
-
-@dataclass
-class Report:
-    """The contents of the file, and what it lacks."""
-
-    prompts: int = 0
-    delayeds: int = 0
-    triples: int = 0
-    not_held: list[str] = field(default_factory=list)
 
 
 def is_0_9(petsird: Any) -> bool:
@@ -43,7 +30,7 @@ def has_delayeds(run: Run) -> bool:
     return run.coverage.coincidence.get("delay_ticks") is not None
 
 
-def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras, report: Report) -> Any:
+def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> Any:
     scanner = run.scanner
     tick_mm = scanner.tick_ps * HALF_LIGHT_MM_PER_PS
     if options.tof_bin_ticks:
@@ -59,7 +46,7 @@ def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extr
         tof_resolution=_table(petsird, bins, lambda a, b: _tof_resolution_mm(options, a, b)),
         event_energy_bin_edges=[petsird.BinEdges(edges=bins.energy_edges) for _ in bins.types],
         energy_resolution_at_511=[_f32(options.energy_resolution or of.energy_resolution or 0.0) for of in bins.types],
-        detection_efficiencies=_efficiencies(petsird, run, options, bins, report),
+        detection_efficiencies=_efficiencies(petsird, run, options, bins),
     )
     if extras.singles:
         information.singles_histogram_level = petsird.SinglesHistogramLevelType.ALL
@@ -182,21 +169,13 @@ def _geometry(petsird: Any, bins: Bins, materials: list[str]) -> Any:
     return petsird.ScannerGeometry(replicated_modules=replicated)
 
 
-def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins, report: Report) -> Any:
+def _efficiencies(petsird: Any, run: Run, options: Options, bins: Bins) -> Any:
     """Without a normalisation all 1, but for pairs of modules that were not in coincidence. (The package's own default
     for the factor is 0.)"""
-    normalisation = options.normalisation
+    path = options.normalisation
+    normalisation = None if path is None else Normalisation.load(path, run.scanner)
     least = run.coverage.coincidence.get("min_module_difference") or 0
     pairs = pairs_of(run.scanner, least, normalisation, bins)
-    if normalisation is not None and not pairs.of_normalisation:
-        what = "efficiencies by pairs of modules (solid angle, transaxial and axial factors): all 1"
-        report.not_held.append(f"{what}; they need more than {MOST_PAIR_EFFICIENCIES} numbers")
-    if pairs.groups is None:
-        what = "which modules pair, and all that the function get_detection_efficiency of the package needs"
-        if run.scanner.is_ring:
-            what = f"min_module_difference {least}, and all that the function get_detection_efficiency of the package needs"
-        largest = max(of.elements for of in bins.types) * bins.energies
-        report.not_held.append(f"{what}: a module has {largest} bins")
     efficiencies = petsird.DetectionEfficiencies(
         method_description=_method(normalisation, pairs.of_normalisation), calibration_factor=1.0
     )
@@ -241,69 +220,3 @@ def _method(normalisation: Normalisation | None, with_pairs: bool) -> str:
         f"normalisation: {there} (SHA-256 {normalisation.sha256}); {calibrated}; not in them: {missing}attenuation, "
         "scatter, randoms, dead time, decay"
     )
-
-
-def _not_held_of_arrangement(scanner: Scanner) -> list[str]:
-    said = ["BDMs and DUs: the format numbers modules and their elements"]
-    rule = scanner.description.get("good_pairs") or {} if isinstance(scanner, ArrangedScanner) else {}
-    for key in ("max_z_difference_mm", "cylinder", "box"):
-        if rule.get(key) is not None:
-            said.append(f"good_pairs/{key}: the format has no place for it")
-    return said
-
-
-def not_held(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> list[str]:
-    scanner = run.scanner
-    said = [f"times: known to {options.block_ms} ms, the length of a time block ({scanner.tick_ps:g} ps in the run)"]
-    low, high = bins.pair_window
-    what = "one bin" if len(bins.pair_energies) == 1 else f"{len(bins.pair_energies)} bins"
-    said.append(f"energies: {what} from {low:g} to {high:g} keV")
-    if options.tof_bin_ticks == 0:
-        said.append("time differences: left out")
-    elif options.tof_bin_ticks > 1:
-        said.append(f"time differences: in bins of {options.tof_bin_ticks} ticks")
-    if options.tof_bin_ticks and options.tof_resolution_ps is None and not all(of.time_resolution_ps for of in bins.types):
-        said.append("TOF resolution: not known, written as 0")
-    if options.energy_resolution is None and not all(of.energy_resolution for of in bins.types):
-        said.append("energy resolution: not known, written as 0")
-    if scanner.is_ring:
-        said.append("material of the crystals: not known")
-    else:
-        said += _not_held_of_arrangement(scanner)
-    coincidence = run.coverage.coincidence
-    if coincidence.get("max_ring_difference") is not None:
-        said.append(f"max_ring_difference {coincidence['max_ring_difference']}: the format has no place for it")
-    if has_delayeds(run):
-        left_out = "delayed coincidences: left out"
-        said.append("the delay of delayed coincidences, and their weight" if options.delayeds else left_out)
-    if has_triples(run):
-        if bins.gamma_energy is None:
-            said.append("triples: left out")
-        else:
-            said.append("triples with a delayed gamma, and those of delayed pairs: the format has no place for them")
-            said.append("the rules of the gammas but their energies, and the efficiency for gammas, written as 0")
-    if run.singles is not None:
-        said.append("singles: not converted one by one")
-    if coincidence.get("multiples_policy") not in (None, "RemoveMultiples"):
-        said.append("which pairs come from one group of three or more: the pairs are prompts like others")
-    if is_0_9(petsird):
-        if any(key not in ("subject", "bed_mm") for key in run.operator):
-            said.append("nuclide, activity and keys of the operator: the header has no place for them")
-    else:
-        if run.coverage.activity is not None:
-            said.append("half-life and branching ratio of the nuclide: the header has no place for them")
-            if run.coverage.activity.assay is None:
-                said.append("activity and time of its administration: not known, written as 0 and the start")
-        if run.note:
-            said.append("the note: the header has no place for it")
-        if run.operator.get("keys"):
-            said.append("keys of the operator: the header has no place for them")
-    said.append("attenuation, scatter, randoms by pair, dead time of pairs, decay: no correction is written")
-    if options.normalisation is None:
-        said.append("normalisation and calibration: not known (--normalisation)")
-    said += extras.not_held
-    said += [f"written by petacqd 1.0, not known: {what}" for what in run.coverage.unknown]
-    said += [f"what is missing: {part}" for part in run.coincidences.missing]
-    if run.triples is not None:
-        said += [f"what is missing: {part}" for part in run.triples.missing]
-    return said
