@@ -436,8 +436,8 @@ std::uint64_t SliceFlow::end_of_input() {
 }
 
 Ledger SliceFlow::total(Account::ReadingMode reading) const {
-    return account_.total(reading, tracker_.totals(), builder_.frames() + feed_.frames_in_flight(),
-                          feed_.waiting());
+    const std::uint64_t under_way = open_.frames() + builder_.frames() + feed_.frames_in_flight();
+    return account_.total(reading, tracker_.totals(), under_way, feed_.waiting());
 }
 
 void SliceFlow::describe(AcquisitionSnapshot& snapshot, std::int64_t now_ns) const {

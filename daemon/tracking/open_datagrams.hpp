@@ -30,6 +30,7 @@ class OpenDatagrams {
         : max_batches_(max_batches), timeout_ns_(timeout_ns) {}
 
     [[nodiscard]] bool empty() const { return entries_.empty(); }
+    [[nodiscard]] std::uint64_t frames() const { return frames_; }
     /// Holds a datagram of this batch. Returns false if that cannot be; `use_batch()` is called before the
     /// first datagram of a batch is held.
     template <class UseBatch>
@@ -46,6 +47,7 @@ class OpenDatagrams {
             batches_.push_back({batch, 1});
         }
         entries_.push_back({batch, datagram, verdict, now_ns});
+        frames_ += datagram.frames;
         return true;
     }
     /// Calls `reconsider(entry)`, which renews the verdicts, and `use(entry)` for the datagrams that are not
@@ -61,6 +63,7 @@ class OpenDatagrams {
                 continue;
             }
             use(entry);
+            frames_ -= entry.datagram.frames;
             const auto held = std::find_if(batches_.begin(), batches_.end(), [&](const HeldBatch& other) {
                 return other.batch == entry.batch;
             });
@@ -96,6 +99,7 @@ class OpenDatagrams {
     const std::size_t max_batches_;
     const std::int64_t timeout_ns_;
     std::vector<OpenDatagram> entries_;
+    std::uint64_t frames_ = 0;  ///< of the entries
     std::vector<HeldBatch> batches_;
     std::vector<Episode> episodes_;  ///< [Verdict::source]
 };

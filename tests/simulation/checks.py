@@ -43,6 +43,7 @@ class Checks:
             found += self._ends(life, outcome.lives[number - 1] if number else None, story, outcome.directory)
             found += self._answers(life, story)
             found += self._totals(life)
+            found += self._told(life)
             found += self._reception(life, datagrams)
             found += health.failures(life, story)
             found += reception_checks.failures(life, story, arrived.admitted)
@@ -109,6 +110,14 @@ class Checks:
             if less:
                 return [f"ledger: {less} of the total became less at {at / S:.3f} s"]
             before = now
+        return []
+
+    def _told(self, life):
+        """The ledger that a status tells closes, too."""
+        for at, status in life.statuses:
+            for ledger in (status["ledger"], status["total"]):
+                for text in self.identities.broken(ledger):
+                    return [f"ledger: in the status of {at / S:.3f} s: {text}"]
         return []
 
     def _reception(self, life, datagrams):

@@ -24,6 +24,7 @@ struct Waiting {
     bool hold(std::size_t batch, std::uint32_t source, std::uint64_t sequence, std::int64_t now) {
         net::Datagram datagram;
         datagram.sequence = sequence;
+        datagram.frames = 5;
         Verdict verdict;
         verdict.source = source;
         verdict.open = true;
@@ -51,7 +52,9 @@ TEST_CASE("open datagrams wait until they are decided, and are used in order", "
     CHECK(w.hold(0, 1, 12, 2));
     CHECK(w.hold(1, 1, 13, 3));
     CHECK(w.held == std::vector<net::Batch*>{&w.batches[0], &w.batches[1]});
+    CHECK(w.open.frames() == 20);
     w.release(4, 2);
+    CHECK(w.open.frames() == 5);
     CHECK(w.used == std::vector<std::uint64_t>{10, 12, 13});
     CHECK(w.returned == std::vector<net::Batch*>{&w.batches[0]});
     CHECK_FALSE(w.open.empty());
@@ -59,6 +62,7 @@ TEST_CASE("open datagrams wait until they are decided, and are used in order", "
     CHECK(w.used == std::vector<std::uint64_t>{10, 12, 13, 11});
     CHECK(w.returned == std::vector<net::Batch*>{&w.batches[0], &w.batches[1]});
     CHECK(w.open.empty());
+    CHECK(w.open.frames() == 0);
 }
 
 TEST_CASE("open datagrams keep a bounded number of batches", "[tracking]") {
