@@ -55,6 +55,8 @@ class Host:
         with open(self._log_file, "w", encoding="utf-8") as log:
             self.daemon = subprocess.Popen([os.path.join(BIN, "petacqd"), "--config", self._file], stderr=log)
         eventually(lambda: " ready: " in self.log() or self.daemon.poll() is not None)
+        if self.daemon.poll() is not None:
+            raise RuntimeError(self.log())
         target = "127.0.0.1:" + re.search(r"http: listening on \S+, port (\d+)", self.log())[1]
         self._configuration["http"]["listen"] = target  # also of the next start
         self.url = f"http://{target}"
