@@ -10,6 +10,7 @@
 #include "config/base/json_file.hpp"
 #include "config/base/json_schema.hpp"
 #include "config/base/schemas.hpp"
+#include "config/http_url.hpp"
 #include "config/window_times.hpp"
 
 /// An absent value is null in JSON.
@@ -94,6 +95,7 @@ PETACQ_SECTION_JSON(ListMode, PETACQ_LISTMODE_KEYS)
 PETACQ_SECTION_JSON(SpectraSettings, PETACQ_SPECTRA_KEYS)
 PETACQ_SECTION_JSON(Control, PETACQ_CONTROL_KEYS)
 PETACQ_SECTION_JSON(Http, PETACQ_HTTP_KEYS)
+PETACQ_SECTION_JSON(PeerSettings, PETACQ_PEER_KEYS)
 PETACQ_SECTION_JSON(TapSettings, PETACQ_TAP_KEYS)
 PETACQ_SECTION_JSON(QuickLookSettings, PETACQ_QUICK_LOOK_KEYS)
 PETACQ_SECTION_JSON(Health, PETACQ_HEALTH_KEYS)
@@ -316,6 +318,11 @@ void check(const Configuration& c) {
     check_receive(c.receive);
     check_listen(c.http.listen);
     check_control(c.http);
+    if (!c.peer.url.empty() && !http_url_from(c.peer.url)) {
+        refuse("/peer/url",
+               "expected http://HOST:PORT (the http.listen of the other host), or \"\"; found \"" +
+                   c.peer.url + '"');
+    }
     if (c.receive.framing == Framing::bare && !c.sources.ids.empty()) {
         refuse("/sources/ids",
                "expected none with bare framing, which has no source ids (use sources.addresses); found " +

@@ -173,6 +173,11 @@ struct Http {
     PETACQ_HTTP_KEYS(PETACQ_KEY_MEMBER)
 };
 
+#define PETACQ_PEER_KEYS(X) X(std::string, url) /* empty: no peer */
+struct PeerSettings {
+    PETACQ_PEER_KEYS(PETACQ_KEY_MEMBER)
+};
+
 #define PETACQ_TAP_KEYS(X)                     \
     X(std::string, socket) /* empty: no tap */ \
     X(std::uint32_t, max_clients)
@@ -228,6 +233,7 @@ struct Estimates {
     X(SpectraSettings, spectra)                                    \
     X(Control, control)                                            \
     X(Http, http)                                                  \
+    X(PeerSettings, peer)                                          \
     X(TapSettings, tap)                                            \
     X(QuickLookSettings, quick_look)                               \
     X(Health, health)                                              \

@@ -219,6 +219,11 @@ void write_states(Exposition& out, const json& status) {
                     text_at(recording, "state"),
                     {"recording", "not_recording", "waiting_for_data", "no_data", "interrupted", "failed"});
     }
+    if (const json& peer = at(status, "/peer"); peer.is_object()) {
+        write_state(
+            out, {"petacqd_peer", "state", "1 for what the other host of a pair does; without one, nothing."},
+            text_at(peer, "state"), {"recording", "not_recording", "other_run", "unreachable"});
+    }
     if (const json& last = at(status, "/last_run"); last.is_object())
         write_state(out, {"petacqd_last_run_verdict", "state", "1 for the verdict on the last run."},
                     text_at(last, "verdict"), {"good", "doubtful", "bad"});

@@ -56,6 +56,7 @@ Service::Service(boost::asio::io_context& io, RunSetting& setting, const net::Ba
         monitor_.assess(run_);
         shown_.reset();
     });
+    ask_peer();
     schedule_tick();
 }
 
@@ -340,6 +341,21 @@ void Service::tick() {
 
 /// A fault of the detector need not wait for the next tick.
 void Service::second_measured() {
+    show_change();
+    if (monitor_.assess(run_)) callbacks_.on_status();
+}
+
+void Service::ask_peer() {
+    const auto url = config::http_url_from(setting_.configuration->peer.url);
+    if (!url) return;  // there is none: the configuration was checked
+    peer_.emplace(*url, [this](PeerAnswer answer) {
+        boost::asio::post(io_,
+                          [this, answer = std::move(answer)]() mutable { heard_peer(std::move(answer)); });
+    });
+}
+
+void Service::heard_peer(PeerAnswer answer) {
+    monitor_.hear_peer(std::move(answer));
     show_change();
     if (monitor_.assess(run_)) callbacks_.on_status();
 }

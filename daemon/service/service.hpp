@@ -20,6 +20,7 @@
 
 #include "daemon/acquisition/acquisition.hpp"
 #include "daemon/control/server.hpp"
+#include "daemon/peer/peer_thread.hpp"
 #include "daemon/service/calibration_switch.hpp"
 #include "daemon/service/run_files.hpp"
 #include "daemon/service/run_lifecycle.hpp"
@@ -118,6 +119,8 @@ class Service : public ControlHandler {
     void schedule_tick();
     void tick();
     void second_measured();
+    void ask_peer();
+    void heard_peer(PeerAnswer answer);
     void show_change();
     void show_phase();
     void find_interrupted_runs(std::function<void()> done = {});
@@ -144,6 +147,7 @@ class Service : public ControlHandler {
     // Their threads are joined before anything else goes.
     RunFiles files_;
     SpaceWatch space_;
+    std::optional<PeerThread> peer_;  ///< with `peer.url`
 };
 
 }  // namespace petacq::daemon

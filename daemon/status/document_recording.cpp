@@ -45,10 +45,6 @@ const StageState* stalled(const Reading& now) {
     return found == now.stages.end() ? nullptr : &*found;
 }
 
-bool silent(const Reading& now) {
-    return !now.arrival.any || now.taken - now.arrival.latest > no_data_after;
-}
-
 /// "; run mouse-7 was interrupted earlier"
 std::string earlier_text(const RunState& run) {
     if (run.interrupted.empty()) return "";
@@ -242,6 +238,10 @@ json held_up(const Observation& seen, const StageState& stage) {
 }
 
 }  // namespace
+
+bool silent(const Reading& now) {
+    return !now.arrival.any || now.taken - now.arrival.latest > no_data_after;
+}
 
 // In the order of what somebody has to know first in the morning. A run in progress counts only while frames
 // arrive for it and its data get on.

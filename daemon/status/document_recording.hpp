@@ -10,6 +10,8 @@ namespace petacq::daemon {
 
 /// Nothing has arrived if no frame has for this long.
 inline constexpr std::chrono::seconds no_data_after{5};
+/// Whether that is so.
+bool silent(const Reading& now);
 /// For the first glance.
 nlohmann::json make_recording(const Observation& seen);
 

@@ -9,6 +9,7 @@
 
 #include "config/base/sha256.hpp"
 #include "config/scanner/scanner.hpp"
+#include "daemon/status/document_recording.hpp"
 #include "daemon/status/held_up.hpp"
 #include "daemon/status/problems.hpp"
 #include "daemon/status/reason_order.hpp"
@@ -105,6 +106,8 @@ Monitor::Monitor(const RunSetting& setting, const net::BatchPool& pool, std::uin
       acquisition_(acquisition),
       scanner_sha256_(sha256_without_sources(*setting_.scanner)),
       stages_(receivers_, acquisition) {
+    if (const std::string& url = setting_.configuration->peer.url; !url.empty())
+        peer_.emplace(url, std::chrono::steady_clock::now());
     read(run);
     daemon_start_ = now_.acquisition;
     space_ = disk_space(setting_.configuration->data_dir);
@@ -149,6 +152,22 @@ void Monitor::read(const RunState& run) {
                     run.open->capture_status(),
                     run.open->ledger_series_failure(),
                     run.open->seconds_bytes()};
+    judge_peer(run);
+}
+
+void Monitor::hear_peer(PeerAnswer answer) {
+    peer_->hear(std::move(answer), std::chrono::steady_clock::now());
+}
+
+/// A run that is being stopped needs no other half.
+void Monitor::judge_peer(const RunState& run) {
+    if (!peer_) return;
+    OwnHalf own;
+    if (run.current && run.start && run.daemon == DaemonState::running) {
+        own.run = run.current->id;
+        own.records = now_.acquisition->run_start && !silent(now_);
+    }
+    now_.peer = peer_->judge(own, now_.taken);
 }
 
 /// An acquisition that is held up counts no frames, but what waits for it has arrived.

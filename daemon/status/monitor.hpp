@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "daemon/peer/judge.hpp"
 #include "daemon/space/disk_space.hpp"
 #include "daemon/status/lasting_reasons.hpp"
 #include "daemon/status/reading.hpp"
@@ -32,6 +33,8 @@ class Monitor {
     /// The latest look at the disk; nothing: it did not answer. The monitor touches no file itself, since a
     /// disk may take long.
     void set_disk_space(std::optional<DiskSpace> space) { space_ = space; }
+    /// What the other host of a pair has said. Only with `peer.url`.
+    void hear_peer(PeerAnswer answer);
     /// Once per interval: reads everything and updates health.
     void observe(const RunState& run);
     /// After a change of the run, and before a run goes away: reads the counters, not the stages.
@@ -48,6 +51,7 @@ class Monitor {
   private:
     [[nodiscard]] Observation observation(const RunState& run) const;
     void read_slow();
+    void judge_peer(const RunState& run);
     void note_arrival(const AcquisitionSnapshot* earlier, bool held_up);
 
     const RunSetting& setting_;
@@ -66,6 +70,7 @@ class Monitor {
     ProgressWatch progress_;
     std::optional<DiskSpace> space_;
     WriteRate write_rate_;
+    std::optional<PeerJudge> peer_;
     LastingReasons health_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/ip/host_name.hpp>
 #include <cmath>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,7 @@ class Finder {
         detector();
         seconds();
         run_files();
+        peer();
         disk();
         latency();
         stages();
@@ -218,6 +220,37 @@ class Finder {
                 counted_text(capture.counts.dropped, "datagram") + " missing from the raw capture",
                 "the disk is too slow for listmode.write_raw; the list-mode is complete");
         }
+    }
+
+    void peer() {
+        if (!seen_.now->peer || !seen_.now->peer->is_missing(seen_.now->taken) || !seen_.run->current) return;
+        const PeerState& peer = *seen_.now->peer;
+        const std::string join =
+            fmt::format("`petctl --hosts {}+{} join`", boost::asio::ip::host_name(), peer.host);
+        std::string does;
+        std::string advice;
+        if (peer.situation == PeerSituation::unreachable) {
+            does = fmt::format(
+                "cannot be asked for {}: {}",
+                duration_text(std::chrono::duration<double>(seen_.now->taken - peer.heard).count()),
+                peer.answer.failure);
+            advice = fmt::format("start petacqd there, or mend the way to {}; then {}", peer.url, join);
+        } else if (peer.situation == PeerSituation::other_run) {
+            does = "records run " + peer.answer.run;
+            advice = fmt::format("stop that run there, then {}", join);
+        } else if (peer.answer.run.empty()) {
+            does = "has no run";
+            advice = join + " lets it take part again";
+        } else {
+            does = fmt::format("has its run {}, and records nothing ({})", peer.answer.run,
+                               peer.answer.recording);
+            advice = fmt::format("its page says why: {}", peer.url);
+        }
+        add("peer_missing",
+            fmt::format("run {} is recorded by this host alone: {} {}", seen_.run->current->id, peer.host,
+                        does),
+            advice)
+            .lasts = {};
     }
 
     void disk() {

@@ -12,6 +12,7 @@
 #include "daemon/listmode/latency.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/marks/marks.hpp"
+#include "daemon/peer/judge.hpp"
 #include "daemon/run/interrupted.hpp"
 #include "daemon/run/list.hpp"
 #include "daemon/run/run.hpp"
@@ -63,6 +64,7 @@ struct Reading {
     std::size_t free_batches = 0;
     std::uint64_t batch_waits = 0;  ///< how often a receiver has waited for a free batch
     LogStatistics log;
+    std::optional<PeerState> peer;  ///< the other host of a pair, if there is one
     // Read once a second, since they cost more than a counter:
     DiskStatus disk;
     std::vector<StageState> stages;

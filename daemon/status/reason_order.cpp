@@ -84,6 +84,7 @@ constexpr std::array order{
     CodeRank{"capture_incomplete", {"disk_space_low", "disk_slow"}},
     CodeRank{"ledger_series_incomplete", {"disk_space_low"}},
     CodeRank{"disk_time_low"},
+    CodeRank{"peer_missing"},
     CodeRank{"run_interrupted"},
 };
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/status/document_detector.hpp"
+#include "daemon/status/document_peer.hpp"
 #include "daemon/status/document_reception.hpp"
 #include "daemon/status/document_recording.hpp"
 #include "daemon/status/lasting_reasons.hpp"
@@ -368,6 +369,7 @@ json make_status(const Observation& seen, const Installation& installation) {
             {"stages", make_stages(*seen.now)},
             {"queues", make_queues(*seen.now, installation.batches)},
             {"disk", make_disk(seen)},
+            {"peer", make_peer(*seen.now)},
             {"tap", make_tap(configuration.tap.socket, a.tap)},
             {"memory", make_memory(configuration, installation)}};
 }

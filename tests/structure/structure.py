@@ -39,7 +39,7 @@ ORDER = [
     ["daemon/seconds", "daemon/tap"],
     ["daemon/detector"],
     ["daemon/run"],
-    ["daemon/acquisition", "daemon/reference", "daemon/sinogram"],
+    ["daemon/acquisition", "daemon/peer", "daemon/reference", "daemon/sinogram"],
     ["daemon/status"],
     ["daemon/control"],
     ["daemon/http/page"],

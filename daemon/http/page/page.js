@@ -50,6 +50,7 @@ function show_recording(status) {
   document.getElementById("health").dataset.recording = recording.state;
   show_strip(recording.state);
   document.getElementById("recording-note").hidden = !recording.note;
+  document.getElementById("recording-peer").hidden = !status.peer;
   const run = recording.run_id ? ` ${recording.run_id}` : "";
   const health = status.health.state === "ok" ? "" : ` – ${status.health.state.toUpperCase()}`;
   document.title = `${symbols[recording.state] || symbols.unknown} ${recording.word}${run}${health} – petacqd ${status.scanner}`;
@@ -185,7 +186,7 @@ function show_connection(why) {
   delete document.getElementById("recording").dataset.health;
   show(document.querySelector("[data-field='health.state']"), "unknown");
   announce("lost", text);
-  document.getElementById("recording-note").hidden = true;
+  for (const id of ["recording-note", "recording-peer"]) document.getElementById(id).hidden = true;
   show_strip("unknown", "UNKNOWN", `${text} Whether a run is being recorded is not known.`);
   document.title = "? UNKNOWN – petacqd";
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "config/base/exit_status.hpp"
+#include "daemon/peer/run_names.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"
 #include "tools/petctl/hosts/summary.hpp"
@@ -16,6 +17,7 @@
 
 namespace petacq::petctl {
 
+using daemon::joined_run;
 using nlohmann::json;
 
 namespace {

@@ -47,13 +47,4 @@ nlohmann::json HostPairs::several() const {
     return several;
 }
 
-std::string joined_run(const std::string& run, const std::function<bool(const std::string&)>& has) {
-    const std::size_t dash = run.rfind('-');
-    if (dash == std::string::npos || dash + 1 == run.size()) return run;
-    const bool number = std::all_of(run.begin() + static_cast<std::ptrdiff_t>(dash) + 1, run.end(),
-                                    [](char c) { return c >= '0' && c <= '9'; });
-    const std::string base = run.substr(0, dash);
-    return number && has(base) ? base : run;
-}
-
 }  // namespace petacq::petctl

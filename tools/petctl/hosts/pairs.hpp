@@ -31,8 +31,4 @@ class HostPairs {
     std::vector<std::vector<std::string>> units_;
 };
 
-/// The id of a run without the number that `join` adds to it: mouse-7 of mouse-7-2, if `has` says that there
-/// is a run of this id.
-std::string joined_run(const std::string& run, const std::function<bool(const std::string&)>& has);
-
 }  // namespace petacq::petctl

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/peer/run_names.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "tools/petctl/hosts/summary.hpp"
 #include "tools/petctl/text/status_tables.hpp"
@@ -16,6 +17,7 @@
 
 namespace petacq::petctl {
 
+using daemon::joined_run;
 using nlohmann::json;
 
 namespace {

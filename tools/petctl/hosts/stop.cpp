@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "config/base/exit_status.hpp"
+#include "daemon/peer/run_names.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/common_time.hpp"
 #include "tools/petctl/hosts/summary.hpp"
@@ -18,6 +19,7 @@
 
 namespace petacq::petctl {
 
+using daemon::joined_run;
 using nlohmann::json;
 
 namespace {

@@ -105,6 +105,7 @@ Lines facts(const json& status) {
     add_tally(lines, "sources", at(status, {"sources"}), "state");
     add_tally(lines, "BDMs", at(status, {"modules"}), "health");
     lines.push_back(ledger_line(at(status, {"ledger"})));
+    add_peer(lines, at(status, {"peer"}));
     return lines;
 }
 

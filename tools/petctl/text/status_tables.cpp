@@ -141,6 +141,16 @@ Table object_table(const json& array, std::span<const Column> columns, std::size
     return table;
 }
 
+void add_peer(Lines& lines, const json& peer) {
+    if (!peer.is_object()) return;
+    const json& state = at(peer, {"state"});
+    std::string text = text_of(state) + ", " + text_of(at(peer, {"url"}));
+    if (const json& run = at(peer, {"run"}); run.is_string()) text += ", run " + text_of(run);
+    if (const json& failure = at(peer, {"failure"}); failure.is_string())
+        text += fmt::format(", not heard for {}: {}", duration(at(peer, {"not_heard_s"})), text_of(failure));
+    lines.push_back(labelled("peer", printable(text), state == "recording" ? Style::plain : Style::warning));
+}
+
 Lines fact_lines(const json& status) {
     Lines lines;
     if (const json& latency = at(status, {"latency"}); latency.is_object()) {
@@ -155,6 +165,7 @@ Lines fact_lines(const json& status) {
                                 text_of(at(disk, {"path"})), scaled(at(disk, {"write_bytes_per_s"}), "B/s"),
                                 duration(at(disk, {"time_left_s"})))));
     }
+    add_peer(lines, at(status, {"peer"}));
     if (const json& dead_time = at(status, {"dead_time"}); dead_time.is_object()) {
         lines.push_back(
             labelled("dead time", fmt::format("{} at {} ({})", percent(at(dead_time, {"fraction"})),

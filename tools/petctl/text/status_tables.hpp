@@ -36,6 +36,8 @@ struct Rate {
 };
 std::span<const Rate> rates();
 
+/// A line about the other host of a pair; none without one.
+void add_peer(Lines& lines, const nlohmann::json& peer);
 /// Latency, disk, dead time, stages, queues: a line for each that the status contains.
 Lines fact_lines(const nlohmann::json& status);
 /// The reasons why the daemon is degraded or failed, one per line.
