@@ -147,6 +147,7 @@ TEST_CASE("the manual lists every metric and no other", "[http][metrics]") {
     json status = full_status();
     status["rates"]["expected_randoms_per_s"] = 5.0;
     status["rates"]["expected_randoms_uncertain"] = true;
+    status["peer"] = {{"state", "recording"}};
     status["tap"] = {{"clients", 1}, {"accepted", 2}, {"refused", 3}, {"sent", 4}, {"dropped", 5}};
     status["network"] = {{"UdpNoPorts", 1}};
     status["synchrony"] = {{"modules", {{{"bdm", 0}, {"offset_ns", 1.5}}}}};

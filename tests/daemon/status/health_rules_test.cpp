@@ -178,3 +178,31 @@ TEST_CASE("messages name sources with bare framing by their address") {
     CHECK(patient.health.reasons()[0].problem.what ==
           "source 127.0.0.1:9601 has been silent since the daemon started");
 }
+
+TEST_CASE("health says what the other host of a pair does instead of recording the run") {
+    const auto& [answer, message] = GENERATE(table<PeerAnswer, std::string>(
+        {{peer_failure("it cannot be reached"),
+          "hostB cannot be asked for 5.0 s: it cannot be reached: start "},
+         {{"", "", "no_data"}, "hostB has no run: `petctl --hosts "},
+         {{"", "mouse-6", "recording"}, "hostB records run mouse-6: stop that run there"},
+         {{"", "mouse-7-2", "no_data"},
+          "hostB has its run mouse-7-2, and records nothing (no_data): its page"}}));
+    PeerJudge judge("http://hostB:9680", at(1));
+    Patient patient;
+    patient.run.current.emplace().id = "mouse-7";
+    judge.hear({"", "mouse-7", "recording"}, at(1));
+    const auto second = [&] {
+        patient.second([&](Patient& p) { p.reading.peer = judge.judge({"mouse-7", true}, at(p.time)); });
+        return patient.health.find("peer_missing");
+    };
+    CHECK(second() == nullptr);
+    judge.hear(answer, at(answer.failure.empty() ? 2 : 1));
+    for (int i = 0; i < 3; ++i)
+        CHECK(second() == nullptr);
+    const HealthReason* reason = second();
+    REQUIRE(reason != nullptr);
+    INFO(reason->problem.message());
+    CHECK(reason->problem.message().find("run mouse-7 is recorded by this host alone: " + message) == 0);
+    judge.hear({"", "mouse-7", "recording"}, at(7));
+    CHECK(second() == nullptr);
+}

@@ -302,6 +302,15 @@ const std::vector<Case>& cases() {
         {"disk_time_low", "/data will be full in 1 min 40 s",
          [](Patient& p) { p.reading.disk.write_bytes_per_s = 0x1p30; },
          [](Patient& p) { p.reading.disk.write_bytes_per_s = 0x1p20; }},
+        {"peer_missing", "run r is recorded by this host alone: hostB has no run",
+         [](Patient& p) {
+             p.run.current.emplace().id = "r";
+             PeerState& peer = p.reading.peer.emplace();
+             peer.host = "hostB";
+             peer.situation = PeerSituation::not_recording;
+             peer.missing_since = at(p.time - 10);
+         },
+         [](Patient& p) { p.reading.peer->missing_since.reset(); }},
         {"latency_high", "more than 7000 ms",
          [](Patient& p) {
              p.open_run().latency = {100, 10, 7000, 8000};
