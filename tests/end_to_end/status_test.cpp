@@ -259,6 +259,7 @@ TEST_CASE("the manual lists exactly the fields of the status, with their types",
     const Site site(json{{"estimates", {{"dead_time_ns", 2000}}},
                          {"health", {{"max_temperature_C", -100}}},
                          {"listmode", {{"write_raw", true}}},
+                         {"peer", {{"url", "http://127.0.0.1:1"}}},  // nobody listens there
                          {"tap", {{"socket", "tap"}}}});
     std::filesystem::create_directory(site.run("old"));
     write_file(site.run("old") / ".reserve", "");
