@@ -39,7 +39,7 @@ std::string shortened(std::string text) {
     return text.substr(0, end);
 }
 
-/// What is seen for the first time began at most so long ago, as the status comes each second.
+/// A status comes each second. A start that it places further back is not believed.
 constexpr double longest_s = 10;
 
 double start_of(const json& run, double now) {

@@ -1,4 +1,4 @@
-// What the other host of a pair has said of itself.
+// The answer of the other host of a pair when it was asked for its status.
 #pragma once
 
 #include <cstddef>

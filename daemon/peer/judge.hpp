@@ -15,7 +15,7 @@ enum class PeerSituation : std::uint8_t { recording, not_recording, other_run, u
 /// The word, as above.
 const char* name_of(PeerSituation situation);
 
-/// What this host does.
+/// The run of this host, with which that of the other host is compared.
 struct OwnHalf {
     std::string run;       ///< in progress; empty: none
     bool records = false;  ///< its data arrive

@@ -45,7 +45,7 @@ class StatusRequest : public std::enable_shared_from_this<StatusRequest> {
                 self->connect(found);
             });
     }
-    /// What has come until now.
+    /// Ends the request. Returns the answer, or that there was none.
     PeerAnswer finish() {
         if (!answer_) answer_ = peer_failure("it gives no answer in time");
         resolver_.cancel();

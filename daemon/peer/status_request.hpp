@@ -10,8 +10,9 @@
 
 namespace petacq::daemon {
 
-/// Runs `io`, and returns what was answered, or why nothing was, after `limit` at the latest, and at once if
-/// a stop is requested and `io` is stopped. A search for the host that hangs goes on in `io`.
+/// Runs `io` until the host has answered, at most for `limit`, and returns its answer or why there is none.
+/// Whoever requests a stop also stops `io`: then this function returns at once. If the system is still
+/// looking for the name of the host, `io` keeps that search.
 PeerAnswer ask_status(boost::asio::io_context& io, const config::HttpUrl& url,
                       std::chrono::milliseconds limit, const std::stop_token& stopping);
 

@@ -33,7 +33,7 @@ class Monitor {
     /// The latest look at the disk; nothing: it did not answer. The monitor touches no file itself, since a
     /// disk may take long.
     void set_disk_space(std::optional<DiskSpace> space) { space_ = space; }
-    /// What the other host of a pair has said. Only with `peer.url`.
+    /// Takes an answer of the other host of a pair. REQUIRES: `peer.url` is configured.
     void hear_peer(PeerAnswer answer);
     /// Once per interval: reads everything and updates health.
     void observe(const RunState& run);

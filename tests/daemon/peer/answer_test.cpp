@@ -1,4 +1,4 @@
-// What the other host of a pair says, and under which address it is asked.
+// Reading the answer of the other host of a pair, and the URL under which it is asked.
 #include "daemon/peer/answer.hpp"
 
 #include "config/http_url.hpp"

@@ -4,11 +4,14 @@ import json
 import os
 import socket
 import subprocess
+import sys
 import time
 
 import boards
 
-PATIENCE_S = 60
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from eventually import eventually  # noqa: E402  (found by the line above)
+
 START_S, LENGTH_S, FROM_S, TO_S, DURATION_S = 5, 0.4, 5.1, 5.3, 0.25
 SMALL = "small.scanner.json"
 # What the layout of PETsys can name: 16 modules of 4 units of 8 by 8 crystals; a tick is a clock.
@@ -22,17 +25,6 @@ MADE = {"own": ("--time-offset-ticks", 200), "petsys": ("--gain-keV-per-adc", 1,
 
 class ProgramFailed(Exception):
     pass
-
-
-def eventually(condition):
-    end = time.monotonic() + PATIENCE_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise TimeoutError(f"last: {value}")
-        time.sleep(0.01)
 
 
 class Site:

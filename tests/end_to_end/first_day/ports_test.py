@@ -9,20 +9,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-PATIENCE_S = 60
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from eventually import eventually  # noqa: E402  (found by the line above)
+
 MAY_NOT = 77
-
-
-def eventually(condition):
-    end = time.monotonic() + PATIENCE_S
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise TimeoutError
-        time.sleep(0.05)
-    return value
 
 
 def ip(*arguments):

@@ -5,21 +5,11 @@ import json
 import os
 import struct
 import subprocess
+import sys
 import tempfile
-import time
 
-PATIENCE_S = 60
-
-
-def eventually(condition):
-    end = time.monotonic() + PATIENCE_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise TimeoutError(f"last: {value}")
-        time.sleep(0.05)
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from eventually import eventually  # noqa: E402  (found by the line above)
 
 
 def payload(file):

@@ -16,7 +16,9 @@ import sys
 import tempfile
 import time
 
-PATIENCE_S = 60
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from eventually import eventually  # noqa: E402  (found by the line above)
+
 PHANTOMS = {
     "point": ("--point", "0,0,0,1"),
     "point off the axis": ("--point", "8,5,3,1"),
@@ -126,16 +128,6 @@ def status_of(site, socket):
     done = subprocess.run([os.path.join(site.programs, "petctl"), "--socket", socket, "status", "--json"], cwd=site.directory,
                           text=True, capture_output=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
-
-
-def eventually(condition):
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise TimeoutError("the daemon does not get there")
 
 
 def live(site, scanner, seconds):

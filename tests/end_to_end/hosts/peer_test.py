@@ -9,24 +9,14 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from eventually import PATIENCE_S, eventually  # noqa: E402  (found by the line above)
+
 BIN, SOURCE = sys.argv[1:3]
-PATIENCE_S = 60
 SCANNER = os.path.join(SOURCE, "config", "examples", "small.scanner.json")
-
-
-def eventually(condition):
-    end = time.monotonic() + PATIENCE_S
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise TimeoutError(f"last: {value}")
-        time.sleep(0.05)
 
 
 def program(name, *arguments):

@@ -26,7 +26,7 @@ TEST_CASE("import: --force leaves nothing of the run before", "[petlm][import]")
     const Outcome outcome = again(" --force");
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
-    // What is not of the run is not touched.
+    // The import leaves files alone that do not belong to a run.
     CHECK(names_in(out) == std::set<std::string>{"notes.txt", "of_mine.plm", "run.json", "singles.plm"});
     CHECK(read_records<gpu::Single>(out, daemon::RecordKind::singles).size() == 2);
     CHECK(run_petlm("verify" + quoted(out / "singles.plm")).status == 0);
