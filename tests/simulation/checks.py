@@ -46,7 +46,7 @@ class Checks:
             found += self._told(life)
             found += self._reception(life, datagrams)
             found += health.failures(life, story)
-            found += reception_checks.failures(life, story, arrived.admitted)
+            found += reception_checks.failures(life, story, arrived.arrivals)
             found += self._runs(life, arrived, story, outcome)
         return found
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from reception_checks import Arrivals
 from units import MS
 
 # A datagram is read so long after it has arrived, at most.
@@ -22,8 +21,7 @@ def failures(run, arrived):
     begin, end = _begin(run), _end(run)
     if begin is None or end is None or not arrived.admitted:
         return
-    arrivals = Arrivals(arrived.admitted)
-    least, most = np.sum([_lost(arrivals, board, begin, end) for board in range(run.story.settings["boards"])], axis=0)
+    least, most = np.sum([_lost(arrived.arrivals, board, begin, end) for board in range(run.story.settings["boards"])], axis=0)
     if not least <= counted["lost"] <= most:
         yield f"lost: {counted['lost']}, by the numbers of the datagrams {least} to {most}"
 
@@ -60,15 +58,14 @@ def _lost(arrivals, board, begin, end):
         return 0, 0
     highest, lowest = np.maximum.accumulate(number), np.minimum.accumulate(number)
     begins, ends = ([np.searchsorted(at, ns, side) for ns, side in zip((times[0] - READ_NS, times[1]), ("left", "right"))] for times in (begin, end))
-    found = []
+    least, most = [], []
     for count in range(begins[0], begins[1] + 1):
         # So many datagrams had arrived when the run began; none: the numbers begin in it.
         top, bottom = (highest[count - 1], lowest[count - 1]) if count else (number[0] - 1, number[0])
         new = np.concatenate(([0], np.cumsum((number > top) | (number < bottom))))
-        for until in range(max(ends[0], count), max(ends[1], count) + 1):
-            if not until:
-                found.append(0)
-                continue
-            span = max(highest[until - 1] - top, 0) + max(bottom - lowest[until - 1], 0)
-            found.append(int(span - (new[until] - new[count])))
-    return min(found), max(found)
+        until = np.arange(max(ends[0], count), max(ends[1], count) + 1)
+        span = np.maximum(highest[until - 1] - top, 0) + np.maximum(bottom - lowest[until - 1], 0)
+        lost = np.where(until > 0, span - (new[until] - new[count]), 0)
+        least.append(lost.min())
+        most.append(lost.max())
+    return int(min(least)), int(max(most))

@@ -7,6 +7,7 @@ import numpy as np
 
 import reference
 import search
+from arrivals import Arrivals
 from play import DELAY_TICKS, GAMMA, WINDOW_TICKS
 from story import DELAYEDS, GAMMAS, TICKS_PER_MS
 from units import MS
@@ -55,6 +56,10 @@ class Arrived:
     @functools.cached_property
     def frames(self):
         return reference.Frames(d for _, d in self.admitted)
+
+    @functools.cached_property
+    def arrivals(self):
+        return Arrivals(self.admitted)
 
     @functools.cached_property
     def ends(self):
