@@ -18,6 +18,7 @@ RunControl::RunControl(const AcquisitionOptions& options, const TrackerOptions& 
       flow_(flow),
       batches_(batches),
       on_finished_(std::move(on_finished)),
+      source_timeout_(tracker.source_timeout_ns),
       run_(add_or_max(tracker.max_offset, tracker.flush_reach)) {
     if (options.second == 0) return;
     seconds_.emplace(
@@ -265,6 +266,12 @@ void RunControl::check_run(std::int64_t now_ns) {
     const bool stands = limits_.standing() >= options_.stop_timeout;
     if (interval.wants_stop(stands ? INT64_MAX : now_ns)) stop_as_asked(now_ns);
     if (!interval.running() || !interval.overdue(limits_.now())) return;
+    if (!flow_.time().established()) {
+        // Too few datagrams to know any source's time: the run takes all of them.
+        close_run();
+        flow_.restart_time();
+        return;
+    }
     log_warning(
         "run {}: the watermark did not reach the stop of the run in time; the run ends without waiting "
         "any longer",
@@ -284,12 +291,13 @@ void RunControl::stop_as_asked(std::int64_t now_ns) {
                 static_cast<double>(stop - feed_.watermark()) / static_cast<double>(options_.second)));
         }
     }
+    // Without detector time there is no watermark. The boards have as long to make it known as a silent one
+    // has.
+    if (!flow_.time().established())
+        timeout =
+            std::min(timeout, std::chrono::duration_cast<RunInterval::Clock::duration>(source_timeout_));
     run_.interval.fix_stop(stop, limits_.now() + timeout);
     cut_slice(now_ns);
-    if (!run_.interval.running() || flow_.time().established()) return;
-    // Too few datagrams to know any source's time, and so no watermark: the run takes all of them.
-    close_run();
-    flow_.restart_time();
 }
 
 /// Ends the run at its stop, or at the watermark if that has passed it.

@@ -9,6 +9,7 @@
 // Host time (`now_ns`) is an argument. No thread-safety: the acquisition thread uses it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -115,6 +116,7 @@ class RunControl {
     SliceFlow& flow_;
     BatchExchange& batches_;
     const std::function<void(FinishedRun)> on_finished_;
+    const std::chrono::nanoseconds source_timeout_;
     RateLimit log_limit_{std::chrono::seconds(10)};
     LimitClock limits_;
     ActiveRun run_;

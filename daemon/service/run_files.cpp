@@ -13,6 +13,7 @@ namespace {
 RunResult result_of(const FinishedRun& finished) {
     RunResult result;
     result.id = finished.run->id();
+    result.began = !finished.end.never_began;
     result.reason = finished.end.reason;
     return result;
 }

@@ -16,6 +16,7 @@ nlohmann::json stop_answer(const RunResult& result, const config::Configuration&
     };
     nlohmann::json answer = {
         {"run", result.id},
+        {"began", result.began},
         {"reason", result.reason},
         {"seconds", result.seconds},
         {"prompts", if_saved(configuration.listmode.write_coincidences, result.ledger.pairs.prompts_found)},

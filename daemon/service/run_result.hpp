@@ -13,6 +13,7 @@ namespace petacq::daemon {
 /// A run that never began has only its id and the reason.
 struct RunResult {
     std::string id;
+    bool began = true;
     std::string reason;  ///< why it stopped
     double seconds = 0;  ///< that have data
     Ledger ledger;

@@ -18,6 +18,8 @@ from run_checks import Identities, RunChecks, read_description
 from units import MS, S
 
 CONNECT_NS = 5 * S
+# Exit status after a second signal, which does not wait.
+LEFT_AT_ONCE = 74
 # Twice what it needs.
 MAX_MEMORY_KB = 100_000
 # A start waits for the watermark, and a stop for the disk.
@@ -53,6 +55,8 @@ class Checks:
     def _ends(self, life, before, story, directory):
         if life.exit == STANDSTILL:
             return [f"standstill: the threads stand still, or the daemon does not stop: {life.why} {life.log[-300:]}"]
+        if life.exit == LEFT_AT_ONCE and sum(text == "terminate" for _, text in life.all("story")) > 1:
+            return []
         if life.exit not in (0, KILLED, POWER_CUT):
             if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_fails_to_sync"):
                 return [f"exit: {life.exit}: {life.log[-500:]}"]
@@ -77,6 +81,8 @@ class Checks:
         description = read_description(os.path.join(directory, "data", run))
         if description is not None and description["state"] != "running":
             return []  # it had ended since
+        if last[0][1]["run"]["waiting"] and any(at >= last[0][0] and '"method":"stop"' in text for at, text in before.all("request")):
+            return []  # it was stopped before its start: nothing is left of it
         known = {known["id"] for _, status in life.statuses for known in status["interrupted"]["runs"]}
         return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]
 

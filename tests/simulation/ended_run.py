@@ -12,8 +12,9 @@ from petacq.plm import PlmFile
 RECORDS = {"coincidences": "pairs", "singles": "saved_singles", "triples": "triples", "tags": "tags"}
 
 
-def failures(directory, description, files, whole):
-    """`files`: the records of each kind; None for a file that is not there. `whole`: nothing has disturbed the daemon in its life."""
+def failures(directory, description, files, whole, unsynced):
+    """`files`: the records of each kind; None for a file that is not there. `whole`: nothing has disturbed the daemon in its life.
+    `unsynced`: the run says that its files could not be synced, and the power went later."""
     ledger = description["ledger"]
     found = []
     for kind, section in RECORDS.items():
@@ -23,7 +24,7 @@ def failures(directory, description, files, whole):
         if counts["in_queue"]:
             found.append(f"files: {counts['in_queue']} {kind} wait after the end of the run")
         there = 0 if files[kind] is None else len(files[kind])
-        if there != counts["written"] and (whole or files[kind] is not None):
+        if there != counts["written"] and (whole or files[kind] is not None and not (unsynced and there < counts["written"])):
             found.append(f"files: {there} {kind}, {counts['written']} are said to be written")
     if whole and os.path.exists(os.path.join(directory, ".reserve")):
         found.append("files: .reserve is there after the end of the run")

@@ -139,6 +139,9 @@ def _late(life, arrivals, boards):
     """No frame is late that could not be: the watermark allowed for it."""
     if not len(arrivals.at) or not life.statuses:
         return
+    # A board whose datagrams found no room seems silent, and is waited for no longer.
+    if any(life.statuses[-1][1]["total"]["datagrams"][name] for name in ("dropped_kernel", "dropped_no_buffer")):
+        return
     progress, heard, _ = _progress(arrivals, boards)
     # A board that has not been heard yet is waited for, too.
     waited = (arrivals.at - heard < TIMEOUT_NS - 60 * MS) | ((heard < 0) & (arrivals.at < arrivals.at[0] + TIMEOUT_NS - 60 * MS))

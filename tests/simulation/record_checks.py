@@ -186,7 +186,7 @@ class RecordChecks:
         times = [at for at, status in self.run.statuses if status["run"]["capture"] is not None]
         if told["datagrams_dropped"] or dropped["dropped_kernel"] or dropped["dropped_no_buffer"] or not times:
             return
-        arrived = collections.Counter(d for at, d in self.arrived.datagrams if times[0] <= at <= times[-1] - READ_NS
+        arrived = collections.Counter(d for at, d in self.arrived.datagrams if times[0] + READ_NS <= at <= times[-1] - READ_NS
                                       and not (reference.well_formed(d) and reference.source(d) >= self.arrived.boards))
         missing = (arrived - collections.Counter(self.packets)).total()
         if missing:

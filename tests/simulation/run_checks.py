@@ -146,7 +146,7 @@ class RunChecks:
     def _told_finished(self):
         """Whether the daemon said that the run is on disk, whole."""
         answers = [self.life.document(text).get("result") for _, text in self.life.all("answer") if '"ledger_closed"' in text]
-        return any(a["run"] == self.name and a["failure"] is None and not a["reason"].endswith("before its start_ticks") for a in answers)
+        return any(a["run"] == self.name and a["failure"] is None and a["began"] for a in answers)
 
     def _records(self, kind, expected):
         try:
@@ -175,7 +175,8 @@ class RunChecks:
 
     def _check_ended(self, files, arrived):
         undisturbed = self.whole and self.life.exit == 0
-        texts = list(ended_run.failures(self.directory, self.description, files, undisturbed)) if self.ended else []
+        unsynced = self.life.exit == POWER_CUT and self.ended and ": sync failed: " in self.description["stop_reason"]
+        texts = list(ended_run.failures(self.directory, self.description, files, undisturbed, unsynced)) if self.ended else []
         for text in [*texts, *run_promises.failures(self, files, arrived)]:
             check, what = text.split(": ", 1)
             self.fail(check, what)

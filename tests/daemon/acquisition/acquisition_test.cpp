@@ -100,6 +100,32 @@ TEST_CASE("a run that starts before detector time is known covers only times of 
     CHECK(stand.finished[0].end.covered.end == 1051 * ms + before + offset + 1);
 }
 
+TEST_CASE("a run that is stopped before detector time is known has the frames of all boards up to its stop") {
+    AcquisitionStand stand;
+    stand.tracker.expected = {1, 2, 3};
+    stand.tracker.jump_confirmations = 3;
+    stand.make();
+    for (std::uint16_t board = 1; board <= 3; ++board)
+        stand.send(1000 * ms, board);
+    stand.begin();
+    stand.send(1001 * ms, 1);
+    stand.send(1002 * ms, 1);
+    stand.end();
+    for (std::uint64_t time = 1001 * ms; time < 1030 * ms; time += ms) {
+        stand.send(time, 2);
+        stand.send(time, 3);
+        if (time > 1002 * ms) stand.send(time, 1);
+    }
+    stand.silence();
+    REQUIRE(stand.finished.size() == 1);
+    const daemon::RunEnd& end = stand.finished[0].end;
+    CHECK(end.covered.end == 1003 * ms + offset + 1);
+    // Three datagrams of each board begin before the stop. The pipeline of this test decides later ones, too.
+    CHECK(end.ledger.singles.decided >= 900);
+    CHECK(end.ledger.frames.late == 0);
+    stand.check_closed();
+}
+
 TEST_CASE("a replayed run covers no time before the run that it replays") {
     AcquisitionStand stand;
     stand.make();

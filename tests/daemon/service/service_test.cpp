@@ -183,7 +183,9 @@ TEST_CASE("the status goes on while a run that never began is removed from a slo
     REQUIRE(eventually([&] { return uptime_s() > before + interval_s; }));  // all counters were read
     CHECK(stand.state() == "stopping");
     stand.disk.release();
-    CHECK(stop.get()["reason"] == "stopped by operator before its start_ticks");
+    const auto answer = stop.get();
+    CHECK(answer["began"] == false);
+    CHECK(answer["reason"] == "stopped by operator before its start_ticks");
     CHECK(stand.state() == "idle");
     CHECK_FALSE(std::filesystem::exists(stand.run("r1")));
 }

@@ -498,7 +498,8 @@ TEST_CASE("a run that waits on all hosts is taken back by a stop, and a duration
     const Outcome waiting = hosts.petctl({"stop"});
     CHECK(waiting.status == 0);
     CHECK(waiting.out ==
-          "a: run r had not begun: nothing is left of it\nb: run r had not begun: nothing is left of it\n");
+          "a: run r had not begun, and nothing is left of it: stopped by operator before its start_ticks\n"
+          "b: run r had not begun, and nothing is left of it: stopped by operator before its start_ticks\n");
     CHECK_FALSE(hosts.has(0, "r"));
     CHECK_FALSE(hosts.has(1, "r"));
 

@@ -176,8 +176,7 @@ std::string status_line(const json& status) {
 }
 
 bool never_began(const json& result) {
-    const json& reason = at(result, {"reason"});
-    return reason.is_string() && reason.get_ref<const std::string&>().ends_with(" before its start_ticks");
+    return at(result, {"began"}) == false;
 }
 
 /// The messages of its reasons.
@@ -192,7 +191,8 @@ std::string verdict_text(const json& verdict) {
 
 std::string stop_line(const json& result) {
     if (never_began(result))
-        return fmt::format("run {} had not begun: nothing is left of it", text_of(at(result, {"run"})));
+        return fmt::format("run {} had not begun, and nothing is left of it: {}",
+                           text_of(at(result, {"run"})), text_of(at(result, {"reason"})));
     std::string line = fmt::format("run {} stopped: ", text_of(at(result, {"run"})));
     for (const auto& [key, one] :
          {std::pair{"prompts", "prompt"}, std::pair{"delayeds", "delayed"}, std::pair{"singles", "single"},

@@ -14,7 +14,7 @@ namespace petacq::petctl {
 Lines status_lines(const nlohmann::json& status, const Display& display);
 /// The same on one line without a line end, for output to a file.
 std::string status_line(const nlohmann::json& status);
-/// Whether the run of this answer to `stop` was stopped before its start, so that nothing is left of it.
+/// Whether the run of this answer to `stop` never began, so that nothing is left of it.
 bool never_began(const nlohmann::json& result);
 /// One line about the stopped run, from the answer to `stop`.
 std::string stop_line(const nlohmann::json& result);
