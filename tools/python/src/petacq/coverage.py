@@ -27,6 +27,10 @@ from petacq.coverage_1_0 import (
 )
 from petacq.errors import CoverageError, UnknownWarning
 
+#: Phrases of ``Coverage.unknown``, of files that were imported.
+UNKNOWN_ENERGIES = "the energies of its photons (0 in each record)"
+UNKNOWN_DT = "the time between the photons of its pairs (0 in each record)"
+
 _VERSION = 1
 _MOST_TICK_PS = 1e9  # as in the description of a scanner
 _MOST_HALF_LIVES = 1000  # a double holds the activity before and after so many
@@ -77,7 +81,7 @@ class Coverage:
     runs: tuple[OriginRun, ...] = ()
     calibration_sha256: str | None = None
     scanner_sha256: str | None = None
-    #: What a file of petacqd 1.0 does not tell, a phrase each.
+    #: What a file of petacqd 1.0, or one that was imported, does not tell, a phrase each.
     unknown: tuple[str, ...] = ()
 
     @property

@@ -33,8 +33,8 @@ def has_delayeds(run: Run) -> bool:
 def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> Any:
     scanner = run.scanner
     tick_mm = scanner.tick_ps * HALF_LIGHT_MM_PER_PS
-    if options.tof_bin_ticks:
-        tof = (np.arange(2 * bins.tof_half + 2) - bins.tof_half - 0.5) * (options.tof_bin_ticks * tick_mm)
+    if bins.tof_bin_ticks:
+        tof = (np.arange(2 * bins.tof_half + 2) - bins.tof_half - 0.5) * (bins.tof_bin_ticks * tick_mm)
     else:
         tof = np.array([-1.0, 1.0]) * ((bins.window_ticks + 0.5) * tick_mm)
     materials = sorted({of.material or "crystals: not known" for of in bins.types})
