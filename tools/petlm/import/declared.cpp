@@ -53,7 +53,8 @@ class Declaration {
   public:
     Declaration(daemon::Coverage& coverage, const ImportOptions& options, const ForeignFile& file)
         : coverage_(coverage), options_(options), said_(options.declared), file_(file) {
-        limits.file = options.input.string();
+        limits.file =
+            file.made_of ? (*file.made_of)["from"].front().get<std::string>() : options.input.string();
     }
 
     void rules() {
@@ -74,8 +75,8 @@ class Declaration {
         return std::holds_alternative<TakeRecords<Record>>(file_.records);
     }
     [[noreturn]] void contradicts(const std::string& declared_text, const std::string& told) const {
-        throw UsageError(fmt::format("{}: {} tells {}; expected that, or nothing", declared_text,
-                                     options_.input.string(), told));
+        throw UsageError(
+            fmt::format("{}: {} tells {}; expected that, or nothing", declared_text, limits.file, told));
     }
     [[nodiscard]] bool is_unknown(std::string_view phrase) const {
         return std::find(coverage_.unknown.begin(), coverage_.unknown.end(), phrase) !=

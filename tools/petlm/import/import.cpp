@@ -220,7 +220,8 @@ int import_records(const ImportOptions& options) {
         for (const std::string& remark : file.remarks())
             std::cerr << "petlm: " << remark << '\n';
     for (const std::string& what : coverage.unknown)
-        std::cerr << fmt::format("petlm: {} does not tell {}\n", options.input.filename().string(), what);
+        std::cerr << fmt::format("petlm: {} does not tell {}\n", imported["from"].front().get<std::string>(),
+                                 what);
     std::cout << fmt::format("{}: {} records imported\n", options.output.string(), part.records);
     return ok;
 }

@@ -273,13 +273,14 @@ def _mean_live(a: Coverage, b: Coverage) -> float | None:
 
 
 def coverage_of_file(path: Path, description: Mapping[str, Any], run: Mapping[str, Any], whole_run: bool) -> Coverage:
-    """``Coverage.of``, with errors that name the file, and a warning about what a file of petacqd 1.0 does not tell."""
+    """``Coverage.of``, with errors that name the file, and a warning about what a file of petacqd 1.0, or one that was imported, does not
+    tell."""
     try:
         coverage = Coverage.of(description, run, whole_run)
     except CoverageError as error:
         raise CoverageError(f"{path}: {error}") from error
     if coverage.unknown:
-        warnings.warn(UnknownWarning(f"{path}: written by petacqd 1.0; not known: {', '.join(coverage.unknown)}"), stacklevel=3)
+        warnings.warn(UnknownWarning(f"{path}: does not tell {', '.join(coverage.unknown)}"), stacklevel=3)
     return coverage
 
 

@@ -73,7 +73,7 @@ def _set_policies(petsird: Any, information: Any, run: Run, options: Options, bi
         "RemoveMultiples": policies.REJECT_HIGHER_MULTIPLES,
         "TakeAllGoods": policies.MULTIPLES_AS_ALL_COINCIDENCES,
     }.get(str(coincidence.get("multiples_policy")), policies.OTHER)
-    if coincidence.get("window_mode") != "single":
+    if coincidence.get("window_mode") != "single" or {"window_mode", "multiples_policy"} & set(run.coverage.unknown):
         policy = policies.OTHER
     delayeds = options.delayeds and has_delayeds(run)
     information.prompt_event_policy = policy
