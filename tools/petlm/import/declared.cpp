@@ -284,15 +284,15 @@ void DeclaredLimits::check_time(std::uint64_t time) const {
                     file, time, times->start, times->end - 1));
 }
 
-void DeclaredLimits::check_energy(float energy_keV) const {
+void DeclaredLimits::check_energy(float found_energy) const {
     if (!energy) return;
-    const auto found = static_cast<double>(energy_keV);
+    const auto found = static_cast<double>(found_energy);
     if (found >= energy->lower_keV * (1 - same_energy) && found <= energy->upper_keV * (1 + same_energy))
         return;
     throw BadInput(
         fmt::format("{}: a record of {} keV, outside of the window that --lower-kev and "
                     "--upper-kev declare; expected {} to {}",
-                    file, energy_keV, energy->lower_keV, energy->upper_keV));
+                    file, found_energy, energy->lower_keV, energy->upper_keV));
 }
 
 void DeclaredLimits::check(const gpu::Single& single) const {

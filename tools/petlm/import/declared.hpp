@@ -31,7 +31,7 @@ struct DeclaredLimits {
 
   private:
     void check_time(std::uint64_t time) const;
-    void check_energy(float energy) const;
+    void check_energy(float found_energy) const;
 };
 
 struct WithDeclared {

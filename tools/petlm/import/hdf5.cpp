@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
+#include "config/base/file.hpp"
 #include "config/base/json_file.hpp"
 #include "config/hdf5/handle.hpp"
 #include "tools/petlm/base/status.hpp"
