@@ -191,13 +191,14 @@ class Declaration {
         limits.delayeds = c.delay_ticks.has_value();
         if (daemon::tells(coverage_, unknown_dt)) limits.window_ticks = c.window_ticks;
     }
-    /// Of all rules, those that have only their defaults now.
+    /// Of all rules, those that have only their defaults now; with a delay, how delayeds were found, too.
     void still_unknown(const std::vector<Rule>& all) {
         now_known(unknown_rules);
         now_known(unknown_pair_rules);
-        for (const Rule& rule : all)
-            if (rule.value.is_null() && rule.key != std::string_view("delay_ticks"))
-                coverage_.unknown.emplace_back(rule.key);
+        for (const Rule& rule : all) {
+            const bool delay = rule.key == std::string_view("delay_ticks");
+            if (rule.value.is_null() != delay) coverage_.unknown.emplace_back(delay ? "delayeds" : rule.key);
+        }
         if (!coverage_.rules.energy) coverage_.unknown.emplace_back(unknown_energy_window);
     }
     static std::string text_of(const json& value) {

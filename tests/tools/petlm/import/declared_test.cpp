@@ -53,10 +53,10 @@ TEST_CASE("import: declared rules and times are those of the run", "[petlm][impo
     const Outcome outcome = table.import("run", all_declared);
     CAPTURE(outcome.out);
     REQUIRE(outcome.status == 0);
-    CHECK_THAT(outcome.out, !contains("does not tell"));
+    CHECK_THAT(outcome.out, contains("table.csv does not tell delayeds") && !contains("rules"));
     const auto run = run_json_of(table.directory / "run");
     const daemon::Coverage coverage = daemon::coverage_of_run(run);
-    CHECK(coverage.unknown.empty());
+    CHECK(coverage.unknown == std::vector<std::string>{"delayeds"});  // how they were found
     REQUIRE(coverage.rules.coincidence);
     CHECK(coverage.rules.coincidence->window_ticks == 256);
     CHECK(coverage.rules.coincidence->delay_ticks == 6400);
@@ -98,7 +98,8 @@ TEST_CASE("import: what is not declared stays unknown", "[petlm][import]") {
     const std::string times = "when its records were taken, and for how long";
     const daemon::Coverage window = unknown_with("window", "--window-ticks 256 --delay-ticks 6400");
     CHECK(window.unknown == Phrases{times, "the time of day", "window_mode", "multiples_policy",
-                                    "min_module_difference", "max_ring_difference", "the energy window"});
+                                    "min_module_difference", "max_ring_difference", "delayeds",
+                                    "the energy window"});
     CHECK(!window.rules.energy);
     CHECK(!window.intervals);
     const daemon::Coverage energies = unknown_with("energies", "--lower-kev 350 --upper-kev 650");
