@@ -153,6 +153,14 @@ void print(const daemon::ListModeReader& reader, const Contents& contents, const
     for (const auto& [key, value] : reader.description().items()) {
         // null: it does not exist here, such as crystals_in_ring of a scanner that is no ring.
         if (key == "coverage" || value.is_null()) continue;
+        if (key == "imported" && value.is_object() && value.contains("declared")) {
+            nlohmann::json of_file = value;
+            of_file.erase("declared");
+            std::cout << "imported     " << json_line(of_file) << '\n'
+                      << "declared     " << json_line(value["declared"])
+                      << ", said at the import: not in the file\n";
+            continue;
+        }
         const bool fields = key == "fields" && reader.kind() == daemon::RecordKind::seconds;
         std::cout << fmt::format("{:<12} {}\n", key, fields ? names_in(value) : json_line(value));
     }

@@ -16,6 +16,7 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/export.hpp"
+#include "tools/petlm/import/command_line.hpp"
 #include "tools/petlm/import/import.hpp"
 #include "tools/petlm/lifetime/lifetime.hpp"
 #include "tools/petlm/nema/nema.hpp"
@@ -194,6 +195,7 @@ void add_import(CLI::App& app, int& status) {
         "--records", o.records,
         "singles, groups, coincidences, groups-compact or coincidences-compact (petsys; required for .ldat)");
     sub.add_option("--kev-per-unit", o.keV_per_unit, "keV for a unit of the energies in the file (petsys)");
+    petacq::petlm::add_declared(sub, o.declared);
     sub.add_option("--output,-o", o.output, "List-mode file to write (NAME.plm), or run directory")
         ->required();
     sub.add_flag("--force", o.force, "Replace the output");

@@ -1,6 +1,7 @@
 """petacq-import: PETSIRD files of our own export, and files of GATE, as runs that ``petlm import`` writes."""
 
 import contextlib
+import importlib.metadata
 import io
 import json
 import unittest
@@ -12,6 +13,7 @@ import support
 
 import petacq
 from petacq import optional
+from petacq.coverage import UNKNOWN_DT, UNKNOWN_ENERGIES
 from petacq.foreign.command import main
 from petacq.layout import COINCIDENCE
 
@@ -126,6 +128,46 @@ class Gate(unittest.TestCase):
                 status, text = run("--gate", both, "--scanner", scanner_file(), "-o", support.scratch() / "none.h5")
                 self.assertEqual(status, 65)
                 self.assertIn("expected --tree with one of", text)
+
+    def test_imported_format(self) -> None:
+        for version, columns in (("9", self.columns_9), ("10", self.columns_10)):
+            with self.subTest(version=version):
+                path = self.hdf5(f"named-{version}.h5", {"Singles": columns(("",))})
+                self.check_singles(path)
+                output = support.scratch() / f"named-{version}.h5-singles"
+                expected = {"format": "gate", "version": version, "from": [path.name]}
+                self.assertEqual(json.loads((output / "run.json").read_text())["imported"], expected)
+                # In two steps, too.
+                made = support.scratch() / f"made-{version}.h5"
+                status, text = run("--gate", path, "--scanner", scanner_file(), "-o", made)
+                self.assertEqual(status, 0, text)
+                support.call("petlm", "import", "--format", "hdf5", made, "-o", support.scratch() / f"two-steps-{version}")
+                found = json.loads((support.scratch() / f"two-steps-{version}" / "run.json").read_text())["imported"]
+                self.assertEqual(found, expected)
+
+    def test_declared(self) -> None:
+        path = self.hdf5("declared.h5", {"prompts": self.columns_9(("1", "2"))})
+        # Of 2^40 ticks of 10 ps, at most 11 s.
+        self.check_pairs(path, "--window-ns", 2, "--delay-ns", 500, "--duration-s", 11, "--start-utc", "2026-11-20T18:45:00Z",
+                         "--lower-kev", 350, "--upper-kev", 650)
+        imported = petacq.open_run(support.scratch() / "declared.h5-pairs")
+        coverage = imported.coverage
+        self.assertEqual((coverage.coincidence["window_ticks"], coverage.coincidence["delay_ticks"]), (200, 50_000))
+        self.assertEqual((coverage.energy["lower_keV"], coverage.energy["upper_keV"]), (350, 650))
+        self.assertAlmostEqual(coverage.duration_s, 11)
+        self.assertEqual(str(imported.start), "2026-11-20 18:45:00+00:00")
+        said = support.call("petlm", "info", support.scratch() / "declared.h5-pairs")
+        self.assertIn("said at the import: not in the file", said)
+        for options, status, expected in (
+            (("--window-ns", "1"), 1, "more than the declared window; expected at most 100"),
+            (("--duration-s", "1e-6"), 1, "outside of the times that --start-ticks and --duration-s declare"),
+            (("--policy", "None"), 64, "--policy"),
+        ):
+            with self.subTest(options=options):
+                none = support.scratch() / "declared-none"
+                program = support.program("petlm")
+                status_found, _ = run("--gate", path, "--scanner", scanner_file(), "-o", none, "--petlm", program, *options)
+                self.assertEqual((status_found, none.exists()), (status, False), expected)
 
     def test_damaged_hdf5(self) -> None:
         singles = self.columns_9(("",))
@@ -335,13 +377,45 @@ class GateVolumes(unittest.TestCase):
 
 
 class Petsird(unittest.TestCase):
-    def test_round_trip(self) -> None:
+    def setUp(self) -> None:
         try:
-            import h5py
+            import h5py  # noqa: F401
 
             optional.petsird_package()
         except (ImportError, petacq.PetacqError) as error:
             raise unittest.SkipTest(str(error)) from error
+
+    def test_unknown_times_and_energies(self) -> None:
+        from petacq import petsird as tool
+
+        table = support.scratch() / "bare.csv"
+        crystals = petacq.Scanner.load(scanner_file()).crystal_count
+        table.write_text("t,a,b\n" + "".join(f"{1000 + 50 * k},{k},{crystals - 1 - k}\n" for k in range(20)))
+        bare = support.scratch() / "bare"
+        support.call("petlm", "import", "--format", "csv", table, "--columns", "time=t,crystal_a=a,crystal_b=b", "--scanner",
+                     scanner_file(), "--window-ticks", 300, "--duration-s", 0.002, "-o", bare)
+        file = support.scratch() / "bare.petsird"
+        said = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            status = tool.main([str(bare), str(file), "--check", "--tof-bin-ticks", "1", "--energy-bins", "4",
+                                "--petlm", str(support.program("petlm"))])
+        self.assertEqual(status, 0, said.getvalue())
+        self.assertIn("time differences: not known, one TOF bin has all", said.getvalue())
+        self.assertIn("energies: not known of any photon", said.getvalue())
+        output = support.scratch() / "bare-again"
+        status, text = run("--petsird", file, "--scanner", scanner_file(), "-o", output, "--petlm", support.program("petlm"))
+        self.assertEqual(status, 0, text)
+        unknown = petacq.open_run(output).coverage.unknown
+        self.assertIn(UNKNOWN_DT, unknown)
+        self.assertIn(UNKNOWN_ENERGIES, unknown)
+        found = pairs_in(output)
+        self.assertEqual(found["dt"].tolist() + found["energy_a"].tolist() + found["energy_b"].tolist(), [0] * 60)
+        with self.assertRaisesRegex(AssertionError, "does not tell the time between the photons"):
+            support.call("petlm", "export", "--format", "castor", output, "--tof-resolution-ps", 300, "-o", support.scratch() / "tof")
+
+    def test_round_trip(self) -> None:
+        import h5py
+
         from petacq import petsird as tool
 
         folder = support.scratch() / "petsird-run"
@@ -379,6 +453,16 @@ class Petsird(unittest.TestCase):
 
         self.assertEqual(fields(found), fields(records))
         support.call("petlm", "verify", output)
+        expected = {"format": "petsird", "version": importlib.metadata.version("petsird"), "from": ["run.petsird"]}
+        self.assertEqual(json.loads((output / "run.json").read_text())["imported"], expected)
+        covered = petacq.open_run(output).coverage
+        self.assertEqual(covered.anchor, (0, 1_800_000_000_000_000_000))
+        self.assertNotIn(UNKNOWN_DT, covered.unknown)
+        self.assertIn(UNKNOWN_ENERGIES, covered.unknown)  # of one bin
+        self.assertNotIn("the time of day", covered.unknown)
+        status, text = run("--petsird", file, "--scanner", support.scratch() / "petsird.scanner.json", "-o", support.scratch() / "other",
+                           "--petlm", support.program("petlm"), "--start-utc", "2020-01-01T00:00:00Z")
+        self.assertEqual((status, (support.scratch() / "other").exists()), (64, False))
         # A block may have more events than petlm import puts in order.
         made = support.scratch() / "from-petsird.h5"
         status, text = run("--petsird", file, "--scanner", support.scratch() / "petsird.scanner.json", "-o", made)
@@ -404,7 +488,8 @@ class Usage(unittest.TestCase):
     def test_options(self) -> None:
         for arguments, expected in ((("--gate", "x"), "expected --scanner"), (("--petsird", "x"), "expected --tick-ps"),
                                     (("--petsird", "x", "--tick-ps", "0"), "picoseconds above 0"),
-                                    (("--gate", "x", "--scanner", "s", "--delay-ns", "5"), "--delay-ns: expected with --delayed"),
+                                    (("--gate", "x", "--scanner", "s", "--delay-ns", "5"), "--delay-ns: expected with --delayed or"),
+                                    (("--gate", "x", "--scanner", "s", "--duration-s", "5"), "--duration-s: expected with an output that"),
                                     (("--gate", "x", "--delayed", "--delay-ns", "-5"), "nanoseconds above 0")):
             status, text = run(*arguments, "-o", "y.h5")
             self.assertEqual(status, 64)

@@ -37,6 +37,9 @@ struct ForeignFile {
     std::optional<daemon::Intervals> stated{};
     std::shared_ptr<nlohmann::json> description{};  ///< members of the description of the records; null: none
     std::shared_ptr<const nlohmann::json> run{};    ///< the run.json in it; null: none
+    /// Of a file that another program has made for this import: "format", "version" if it is known, and
+    /// "from", the names of the files that it was made of. Null: the records are of this file.
+    std::shared_ptr<const nlohmann::json> made_of{};
     /// After the last record: what was changed or left out, a sentence each.
     std::function<std::vector<std::string>()> remarks = [] { return std::vector<std::string>(); };
 };
@@ -65,6 +68,7 @@ config::Scanner scanner_in_hdf5(const std::filesystem::path& file);
 inline constexpr const char* unknown_times = "when its records were taken, and for how long";
 inline constexpr const char* unknown_clock = "the time of day";
 inline constexpr const char* unknown_rules = "the rules by which its records were made";
+inline constexpr const char* unknown_singles_window = "the energy window of its singles";
 using daemon::unknown_dt;
 using daemon::unknown_energies;
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "config/base/error.hpp"
+#include "config/base/file.hpp"
 #include "config/base/json_file.hpp"
 #include "config/hdf5/handle.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -374,6 +375,25 @@ json json_in(const Hdf5Input& input, const std::string& text, const char* what) 
     }
 }
 
+/// What another program says of the file from which it has taken the records; null if nothing.
+std::shared_ptr<const json> made_of(const Hdf5Input& input) {
+    json said = json_in(input, input.attribute_text(input.id(), "imported"), "attribute imported");
+    if (said.is_null()) return nullptr;
+    const auto is_text = [](const json& value) { return value.is_string() && value != ""; };
+    const bool good = said.is_object() && is_text(said.value("format", json())) &&
+                      (!said.contains("version") || is_text(said["version"])) &&
+                      said.value("from", json()).is_array() && !said["from"].empty() &&
+                      std::all_of(said["from"].begin(), said["from"].end(), is_text);
+    if (!good) {
+        input.refuse(
+            "attribute imported: expected an object with texts format and version (if it is known), "
+            "and from, a list of the names of files");
+    }
+    json taken = {{"format", said["format"]}, {"from", said["from"]}};
+    if (said.contains("version")) taken["version"] = said["version"];
+    return std::make_shared<const json>(std::move(taken));
+}
+
 }  // namespace
 
 config::Scanner scanner_in_hdf5(const std::filesystem::path& file) {
@@ -427,6 +447,7 @@ ForeignFile open_hdf5(const ForeignInput& request) {
             description[name] = static_cast<std::uint64_t>(*number);
     }
     file.description = std::make_shared<json>(std::move(description));
+    file.made_of = made_of(*input);
     return file;
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/import/declared.hpp"
 #include "tools/petlm/import/result.hpp"
 #include "tools/petlm/import/sorted.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -69,7 +70,7 @@ constexpr std::uint32_t never_ms = UINT32_MAX;
 template <class Record>
 daemon::ListModePart write_records(std::span<ForeignFile> files, const ImportOptions& options,
                                    daemon::RecordKind kind, const std::filesystem::path& file,
-                                   const nlohmann::json& description) {
+                                   const nlohmann::json& description, const DeclaredLimits& limits) {
     std::vector<std::unique_ptr<Sorted<Record>>> sorted;
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < files.size(); ++i) {
@@ -99,6 +100,7 @@ daemon::ListModePart write_records(std::span<ForeignFile> files, const ImportOpt
             if (next == nullptr || !daemon::in_order(*next->front(), *one->front())) next = one.get();
         }
         if (next == nullptr) break;
+        limits.check(*next->front());
         out.push_back(*next->front());
         next->pop();
         if (out.size() < piece) continue;
@@ -190,8 +192,11 @@ int import_records(const ImportOptions& options) {
     files.push_back(format.open({options, options.input, gpu::Kind::prompt, scanner}));
     if (options.delayeds)
         files.push_back(format.open({options, *options.delayeds, gpu::Kind::delayed, scanner}));
-    const daemon::Coverage coverage = coverage_of_import(options, files, scanner);
-    const nlohmann::json description = description_of_import(options, files, scanner, coverage);
+    const WithDeclared with =
+        with_declared(coverage_of_import(options, files, scanner), options, files.front());
+    const daemon::Coverage& coverage = with.coverage;
+    const nlohmann::json imported = origin_of_import(options, files, *with.declared);
+    const nlohmann::json description = description_of_import(options, files, scanner, coverage, imported);
     const daemon::ListModePart part = std::visit(
         [&]<class Record>(const TakeRecords<Record>&) {
             const daemon::RecordKind kind = kind_of<Record>();
@@ -201,9 +206,10 @@ int import_records(const ImportOptions& options) {
             } else {
                 claim_run(outputs, options.output, file);
             }
-            auto written = write_records<Record>(files, options, kind, file, description);
+            auto written = write_records<Record>(files, options, kind, file, description, with.limits);
             if (!one_file) {
-                const nlohmann::json run = run_of_import(options, files, scanner, coverage, kind, written);
+                const nlohmann::json run =
+                    run_of_import(options, files, scanner, coverage, imported, kind, written);
                 write_text(options.output / daemon::run_file, run.dump(2) + '\n');
             }
             return written;
@@ -214,7 +220,8 @@ int import_records(const ImportOptions& options) {
         for (const std::string& remark : file.remarks())
             std::cerr << "petlm: " << remark << '\n';
     for (const std::string& what : coverage.unknown)
-        std::cerr << fmt::format("petlm: {} does not tell {}\n", options.input.filename().string(), what);
+        std::cerr << fmt::format("petlm: {} does not tell {}\n", imported["from"].front().get<std::string>(),
+                                 what);
     std::cout << fmt::format("{}: {} records imported\n", options.output.string(), part.records);
     return ok;
 }

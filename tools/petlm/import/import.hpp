@@ -2,12 +2,30 @@
 // of its own.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace petacq::petlm {
+
+/// What the user says of records whose file does not hold it. Times that are no ticks are decimal numbers.
+struct Declared {
+    std::optional<std::uint32_t> window_ticks;
+    std::optional<std::string> window_ns;  ///< instead of window_ticks
+    std::optional<std::string> window_mode;
+    std::optional<std::string> multiples_policy;
+    std::optional<std::uint32_t> min_module_difference;
+    std::optional<std::uint32_t> max_ring_difference;
+    std::optional<std::uint64_t> delay_ticks;
+    std::optional<std::string> delay_ns;   ///< instead of delay_ticks
+    std::optional<double> lower_keV;       // NOLINT(readability-identifier-naming): a unit
+    std::optional<double> upper_keV;       // NOLINT(readability-identifier-naming): a unit
+    std::optional<std::string> start_utc;  ///< of the first recorded time
+    std::optional<std::uint64_t> start_ticks;
+    std::optional<std::string> duration_s;
+};
 
 struct ImportOptions {
     std::string format;                             ///< one of import_formats()
@@ -20,6 +38,7 @@ struct ImportOptions {
     std::string columns;                            ///< csv: of a file of other software
     std::string records;                            ///< petsys: what the file holds
     std::optional<double> keV_per_unit;             // NOLINT(readability-identifier-naming): a unit
+    Declared declared;
 };
 
 /// The names of the formats.

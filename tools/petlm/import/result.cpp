@@ -11,12 +11,6 @@ namespace {
 
 using nlohmann::json;
 
-json imported(const ImportOptions& options) {
-    json from = {options.input.filename().string()};
-    if (options.delayeds) from.push_back(options.delayeds->filename().string());
-    return {{"format", options.format}, {"from", from}};
-}
-
 std::filesystem::path directory_of_run(const ImportOptions& options) {
     std::filesystem::path directory = std::filesystem::absolute(options.output).lexically_normal();
     return directory.has_filename() ? directory : directory.parent_path();
@@ -26,8 +20,7 @@ std::filesystem::path directory_of_run(const ImportOptions& options) {
 void name_rules_of(const ForeignFile& file, std::vector<std::string>& unknown) {
     const auto rules = std::find(unknown.begin(), unknown.end(), unknown_rules);
     if (rules == unknown.end()) return;
-    if (std::holds_alternative<TakeRecords<gpu::Single>>(file.records))
-        *rules = "the energy window of its singles";
+    if (std::holds_alternative<TakeRecords<gpu::Single>>(file.records)) *rules = unknown_singles_window;
     if (std::holds_alternative<TakeRecords<gpu::Tag>>(file.records)) unknown.erase(rules);
 }
 
@@ -81,15 +74,30 @@ daemon::Coverage coverage_of_import(const ImportOptions& options, std::span<cons
     return coverage;
 }
 
+json origin_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
+                      const json& declared) {
+    json origin;
+    if (const auto& made_of = files.front().made_of) {
+        origin = *made_of;
+    } else {
+        json from = {options.input.filename().string()};
+        if (options.delayeds) from.push_back(options.delayeds->filename().string());
+        origin = {{"format", options.format}, {"from", std::move(from)}};
+    }
+    if (!declared.empty()) origin["declared"] = declared;
+    return origin;
+}
+
 json description_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
-                           const config::Scanner& scanner, const daemon::Coverage& coverage) {
+                           const config::Scanner& scanner, const daemon::Coverage& coverage,
+                           const json& imported) {
     json description = files.front().description ? *files.front().description : json::object();
     const config::Geometry& geometry = scanner.geometry;
     description["scanner"] = scanner.name;
     description["tick_ps"] = scanner.tick_ps;
     description["crystals"] = geometry.crystal_count();
     description["crystals_in_ring"] = geometry.is_ring() ? json(geometry.crystals_in_ring()) : json();
-    description["imported"] = imported(options);
+    description["imported"] = imported;
     description["coverage"] = daemon::to_json(coverage);
     if (!is_file_of_import(options.output))
         description["run_id"] = directory_of_run(options).filename().string();
@@ -97,8 +105,8 @@ json description_of_import(const ImportOptions& options, std::span<const Foreign
 }
 
 json run_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
-                   const config::Scanner& scanner, const daemon::Coverage& coverage, daemon::RecordKind kind,
-                   const daemon::ListModePart& part) {
+                   const config::Scanner& scanner, const daemon::Coverage& coverage, const json& imported,
+                   daemon::RecordKind kind, const daemon::ListModePart& part) {
     json run = files.front().run ? *files.front().run : json::object();
     // They tell of files and times that are not here.
     for (const char* of_the_run :
@@ -108,9 +116,16 @@ json run_of_import(const ImportOptions& options, std::span<const ForeignFile> fi
     run["run_id"] = directory_of_run(options).filename().string();
     run["state"] = "complete";
     run["stop_reason"] = "the end of the imported file";
-    run["imported"] = imported(options);
+    run["imported"] = imported;
     run["scanner"] = config::to_json(scanner);
-    if (!run.contains("configuration")) run["configuration"] = configuration_of(coverage, kind);
+    json& configuration = run["configuration"];
+    const json of_records = configuration_of(coverage, kind);
+    if (!configuration.is_object()) configuration = of_records;
+    // What a file of our own did not tell, its configuration did not either.
+    if (imported.contains("declared")) {
+        if (coverage.rules.coincidence) configuration["coincidence"] = of_records["coincidence"];
+        if (coverage.rules.energy) configuration["energy"] = of_records["energy"];
+    }
     daemon::state_in(run, coverage);
     const auto time = [&](std::uint64_t ticks) { return part.records == 0 ? json() : json(ticks); };
     run["files"] = {{{"name", part.name},

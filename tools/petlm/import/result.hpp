@@ -18,13 +18,19 @@ bool is_file_of_import(const std::filesystem::path& output);
 /// The coverage of the records: what the files tell, and of which scanner they are.
 daemon::Coverage coverage_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
                                     const config::Scanner& scanner);
-/// The description in the list-mode file.
+/// The member "imported" of descriptions and run.json: of which files and format the records are, and what
+/// was declared.
+nlohmann::json origin_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
+                                const nlohmann::json& declared);
+/// The description in the list-mode file. `imported`: origin_of_import().
 nlohmann::json description_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
-                                     const config::Scanner& scanner, const daemon::Coverage& coverage);
+                                     const config::Scanner& scanner, const daemon::Coverage& coverage,
+                                     const nlohmann::json& imported);
 /// run.json of a run with one list-mode file. Its configuration has what is known of the records, and nothing
 /// of a daemon.
 nlohmann::json run_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
                              const config::Scanner& scanner, const daemon::Coverage& coverage,
-                             daemon::RecordKind kind, const daemon::ListModePart& part);
+                             const nlohmann::json& imported, daemon::RecordKind kind,
+                             const daemon::ListModePart& part);
 
 }  // namespace petacq::petlm

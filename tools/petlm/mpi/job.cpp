@@ -63,6 +63,7 @@ class Rank {
           engines_(engines_for(inputs_.documents.front(), options_)),
           plan_(options_, engines_, static_cast<std::size_t>(ranks.size())) {
         check_together(inputs_);
+        check_energies(inputs_, engines_.configuration);
     }
 
     int run() {

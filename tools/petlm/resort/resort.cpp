@@ -135,6 +135,7 @@ int resort(const ResortOptions& given) {
     if (options.join) return join_parts(options);
     const Engines engines = engines_for(run_document(options.input.runs.front()), options);
     const Inputs inputs = open_inputs(options.input);
+    check_energies(inputs, engines.configuration);
     Outputs outputs(options.force);
     claim_records(outputs, options.output);
     const ResortedRun made =

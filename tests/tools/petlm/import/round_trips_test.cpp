@@ -1,4 +1,6 @@
 // Our own exports, read back: exact where the format holds it, and what is lost elsewhere.
+#include <hdf5.h>
+
 #include "tests/tools/petlm/import/support.hpp"
 
 using namespace petacq;
@@ -73,6 +75,46 @@ TEST_CASE("import: hdf5 of a run has its scanner and its coverage", "[petlm][imp
     CHECK(run["imported"]["format"] == "hdf5");
     // It is a run for every other command.
     CHECK(exported("stir", directory / "again", directory / "stir").status == 0);
+}
+
+TEST_CASE("import: hdf5 that another program made of a file names that file", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", point_source(export_scanner(), {1, 2, 3}, 20));
+    const auto file = directory / "a.h5";
+    REQUIRE(exported("hdf5", directory / "run", file).status == 0);
+    const auto with = [&](const std::string& said) {
+        const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        REQUIRE(opened >= 0);
+        if (H5Aexists(opened, "imported") > 0) REQUIRE(H5Adelete(opened, "imported") >= 0);
+        const hid_t type = H5Tcopy(H5T_C_S1);
+        H5Tset_size(type, said.size());
+        const hid_t space = H5Screate(H5S_SCALAR);
+        const hid_t attribute = H5Acreate2(opened, "imported", type, space, H5P_DEFAULT, H5P_DEFAULT);
+        REQUIRE(H5Awrite(attribute, type, said.data()) >= 0);
+        H5Aclose(attribute);
+        H5Sclose(space);
+        H5Tclose(type);
+        REQUIRE(H5Fclose(opened) >= 0);
+        return run_petlm("import --format hdf5" + quoted(file) + "--force -o" + quoted(directory / "out"));
+    };
+    for (const std::string said : {R"({"format":"gate","version":"10","from":["s.root"]})",
+                                   R"({"format":"petsird","from":["a.petsird"]})"}) {
+        const Outcome outcome = with(said);
+        CAPTURE(said, outcome.out);
+        REQUIRE(outcome.status == 0);
+        const auto expected = nlohmann::json::parse(said);
+        CHECK(nlohmann::json::parse(read_file(directory / "out" / "run.json"))["imported"] == expected);
+        CHECK(daemon::ListModeReader(directory / "out" / "coincidences.plm").description()["imported"] ==
+              expected);
+    }
+    for (const std::string said : {"gate", "[]", R"({"format":"gate"})", R"({"format":"","from":["a"]})",
+                                   R"({"format":"gate","from":[]})", R"({"format":"gate","from":[1]})",
+                                   R"({"format":"gate","version":9,"from":["a"]})"}) {
+        const Outcome outcome = with(said);
+        CAPTURE(said, outcome.out);
+        CHECK(outcome.status == 1);
+        CHECK_THAT(outcome.out, contains("attribute imported: expected"));
+    }
 }
 
 TEST_CASE("import: castor has what it holds, and says what it does not", "[petlm][import]") {

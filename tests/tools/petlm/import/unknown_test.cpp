@@ -41,6 +41,24 @@ TEST_CASE("import: records without time differences have no time of flight", "[p
     CHECK(exported("castor", with_dt, directory / "tof", "--tof-resolution-ps 566").status == 0);
 }
 
+TEST_CASE("import: PETSIRD claims no time differences and energies that the records do not tell",
+          "[petlm][import]") {
+    const TemporaryDirectory directory;
+    const auto run = imported_table(directory, "run", "t,a,b\n100,1,1500\n200,2,1501\n",
+                                    "time=t,crystal_a=a,crystal_b=b --window-ticks 300 --duration-s 0.001");
+    const Outcome outcome =
+        exported("petsird", run, directory / "a.petsird", "--tof-bin-ticks 1 --energy-bins 4");
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 0);
+    CHECK_THAT(outcome.out, contains("time differences: not known, one TOF bin has all") &&
+                                contains("energies: not known of any photon, the one bin has all"));
+    const auto unknown_rules =
+        imported_table(directory, "rules", "t,a,b\n100,1,1500\n", "time=t,crystal_a=a,crystal_b=b");
+    const Outcome refused = exported("petsird", unknown_rules, directory / "b.petsird");
+    CHECK(refused.status != 0);
+    CHECK_THAT(refused.out, contains("petlm import may declare it"));
+}
+
 TEST_CASE("import: singles without energies have no energy windows and no winners", "[petlm][import]") {
     const TemporaryDirectory directory;
     const auto run = imported_table(directory, "run", "t,c\n100,1\n101,1500\n", "time=t,crystal=c");
@@ -67,6 +85,32 @@ TEST_CASE("import: singles without energies have no energy windows and no winner
                     "--window-ticks 300 --backend cpu --lower-kev 400 --policy TakeWinnerOfGoods -o" +
                     quoted(directory / "with.plm"))
               .status == 0);
+}
+
+TEST_CASE("import: any of several runs without energies is named", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    const auto with =
+        imported_table(directory, "with", "t,c,e\n100,1,511\n101,1500,511\n", "time=t,crystal=c,energy=e");
+    const auto without = imported_table(directory, "without", "t,c\n100,2\n101,1501\n", "time=t,crystal=c");
+    const auto resorted = [&](const std::string& options) {
+        return run_petlm("resort" + quoted(with) + quoted(without) +
+                         "--window-ticks 300 --backend cpu --force -o" + quoted(directory / "pairs") +
+                         options);
+    };
+    for (const std::string options :
+         {" --lower-kev 400", " --policy TakeWinnerOfGoods", " --lower-kev 400 --part 1/2"}) {
+        const Outcome outcome =
+            options.ends_with("/2")
+                ? run_petlm("resort" + quoted(with) + quoted(without) +
+                            "--window-ticks 300 --backend cpu -o" + quoted(directory / "parts") + options)
+                : resorted(options);
+        CAPTURE(options, outcome.out);
+        CHECK(outcome.status == 64);
+        CHECK_THAT(outcome.out, contains("the singles of " + without.string() + " do not tell the energies"));
+    }
+    const Outcome outcome = resorted("");
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 0);
 }
 
 TEST_CASE("import: hdf5 with records of two kinds is refused", "[petlm][import]") {

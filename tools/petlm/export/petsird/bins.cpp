@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "daemon/coverage/unknown.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/petsird/coding.hpp"
 
@@ -17,10 +18,14 @@ struct EnergyRange {
     double upper;
 };
 
+/// Where neither the energies nor their window are known, one bin holds all that there can be.
+constexpr EnergyRange any_energy{0, 1'000'000};
+
 EnergyRange energy_window(const petlm::ExportSource& source) {
     const auto& energy = source.coverage().rules.energy;
     if (energy && energy->filter && energy->upper_keV > energy->lower_keV)
         return {energy->lower_keV, energy->upper_keV};
+    if (!daemon::tells(source.coverage(), daemon::unknown_energies)) return any_energy;
     float highest = 0;
     source.for_each_block(
         source.crystals(),
@@ -37,7 +42,8 @@ std::uint32_t window_of(const petlm::ExportSource& source) {
     if (!rules) {
         throw petlm::BadInput(
             source.target().string() +
-            ": expected records whose coincidence window is known, as the TOF bins need it");
+            ": expected records whose coincidence window is known, as the TOF bins need it; of imported ones "
+            "petlm import may declare it (--window-ns)");
     }
     return rules->window_ticks;
 }
@@ -49,7 +55,7 @@ Bins::Bins(const petlm::ExportSource& source, const config::Scanner& scanner, co
     : types(types_of(scanner)),
       element(scanner.geometry.crystal_count()),
       window_ticks(window_of(source)),
-      tof_bin_ticks(options.tof_bin_ticks) {
+      tof_bin_ticks(daemon::tells(source.coverage(), daemon::unknown_dt) ? options.tof_bin_ticks : 0) {
     first_element = {0};
     for (const ModuleType& type : types) {
         std::uint32_t number = first_element.back();
@@ -82,17 +88,19 @@ Bins::Bins(const petlm::ExportSource& source, const config::Scanner& scanner, co
 void Bins::set_energies(const petlm::ExportSource& source, const PetsirdOptions& options,
                         const std::optional<config::Gammas>& gammas) {
     const EnergyRange window = energy_window(source);
-    const double step = (window.upper - window.lower) / options.energy_bins;
-    for (std::uint32_t k = 0; k < options.energy_bins; ++k)
+    const std::uint32_t bins =
+        daemon::tells(source.coverage(), daemon::unknown_energies) ? options.energy_bins : 1;
+    const double step = (window.upper - window.lower) / bins;
+    for (std::uint32_t k = 0; k < bins; ++k)
         energy_edges.push_back(static_cast<float>(window.lower + k * step));
     energy_edges.push_back(static_cast<float>(window.upper));
-    pair_energies = {0, options.energy_bins};
+    pair_energies = {0, bins};
     if (!gammas) return;
     // A bin between the windows, in which there is nothing, tells where each of them begins and ends.
     const std::array<float, 2> of_gammas = {static_cast<float>(gammas->lower_keV),
                                             static_cast<float>(gammas->upper_keV)};
     if (of_gammas[0] > energy_edges.back()) {
-        gamma_energy = options.energy_bins + 1;
+        gamma_energy = bins + 1;
         energy_edges.insert(energy_edges.end(), of_gammas.begin(), of_gammas.end());
     } else {
         gamma_energy = 0;

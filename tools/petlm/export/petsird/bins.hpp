@@ -32,6 +32,7 @@ struct Bins {
 
     static constexpr std::uint32_t most_tof_bins = 65535;
 
+    /// Energies and time differences that the records do not tell have one bin, whatever the options say.
     /// `gammas`: the rules of the triples that the file gets. Throws petlm::UsageError for bins that the
     /// format does not hold, and as ExportSource does.
     Bins(const petlm::ExportSource& source, const config::Scanner& scanner, const PetsirdOptions& options,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "daemon/coverage/unknown.hpp"
+
 namespace petacq::petsird {
 namespace {
 
@@ -35,16 +37,21 @@ class Phrases {
     void bins() {
         said_.push_back(fmt::format("times: known to {} ms, the length of a time block ({} ps in the run)",
                                     options_.block_ms, facts_.scanner.tick_ps));
+        const daemon::Coverage& coverage = facts_.source.coverage();
         const std::uint32_t count = facts_.bins.pair_energies.count;
         said_.push_back(fmt::format("energies: {} from {} to {} keV",
                                     count == 1 ? std::string("one bin") : fmt::format("{} bins", count),
                                     facts_.bins.lowest_keV(), facts_.bins.highest_keV()));
-        if (options_.tof_bin_ticks == 0) {
+        if (!daemon::tells(coverage, daemon::unknown_energies))
+            said_.emplace_back("energies: not known of any photon, the one bin has all");
+        if (!daemon::tells(coverage, daemon::unknown_dt)) {
+            said_.emplace_back("time differences: not known, one TOF bin has all");
+        } else if (options_.tof_bin_ticks == 0) {
             said_.emplace_back("time differences: left out");
         } else if (options_.tof_bin_ticks > 1) {
             said_.push_back(fmt::format("time differences: in bins of {} ticks", options_.tof_bin_ticks));
         }
-        if (options_.tof_bin_ticks != 0 && !options_.tof_resolution_ps &&
+        if (facts_.bins.tof_bin_ticks != 0 && !options_.tof_resolution_ps &&
             !all_types_have(&ModuleType::time_resolution_ps))
             said_.emplace_back("TOF resolution: not known, written as 0");
         if (!options_.energy_resolution && !all_types_have(&ModuleType::energy_resolution))

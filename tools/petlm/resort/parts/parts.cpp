@@ -17,6 +17,7 @@
 #include "tools/petlm/resort/result/resorted_run.hpp"
 #include "tools/petlm/resort/search/engines.hpp"
 #include "tools/petlm/resort/search/group_starts.hpp"
+#include "tools/petlm/resort/search/settings.hpp"
 #include "tools/petlm/resort/search/workers.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
 #include "tools/petlm/resort/singles/second_ranges.hpp"
@@ -32,6 +33,7 @@ struct PartsJob {
           inputs(open_inputs(options.input)),
           shards(plan_shards(inputs.singles, inputs.interval, options.shard_singles.value_or(part_singles))),
           covered(covered_by_result(inputs, engines.configuration, directory)) {
+        check_energies(inputs, engines.configuration);
         if (is_one_file(directory))
             throw UsageError(directory.string() + ": expected a directory for the parts, not a file");
         const bool of_another_program = std::filesystem::exists(directory / daemon::run_file) &&

@@ -91,12 +91,13 @@ void complete(nlohmann::json& configuration) {
 }
 
 /// Records without energies have 0: any window would leave out all, and of equal ones no single wins.
-void check_energies(const nlohmann::json& run, const config::Configuration& configuration) {
+void check_energies_of(const std::filesystem::path& target, const nlohmann::json& run,
+                       const config::Configuration& configuration) {
     if (!run.contains("imported")) return;
     if (daemon::tells(daemon::coverage_of_run(run), daemon::unknown_energies)) return;
-    const auto refuse = [](const std::string& asked, const char* expected) {
-        throw UsageError(fmt::format("{}: the singles do not tell {}; expected {}", asked,
-                                     daemon::unknown_energies, expected));
+    const auto refuse = [&](const std::string& asked, const char* expected) {
+        throw UsageError(fmt::format("{}: the singles of {} do not tell {}; expected {}", asked,
+                                     target.string(), daemon::unknown_energies, expected));
     };
     if (configuration.energy.filter) refuse("--lower-kev, --upper-kev", "no window of energies");
     using Policy = config::MultiplesPolicy;
@@ -168,8 +169,13 @@ config::Configuration resort_configuration(const nlohmann::json& run, const Reso
     document["listmode"]["write_singles"] = false;
     document["listmode"]["write_coincidences"] = true;  // of a run of singles alone, too
     config::Configuration configuration = config::configuration_from_json(document, "/");
-    check_energies(run, configuration);
+    check_energies_of(options.input.runs.front(), run, configuration);
     return configuration;
+}
+
+void check_energies(const Inputs& inputs, const config::Configuration& configuration) {
+    for (std::size_t i = 0; i < inputs.runs.size(); ++i)
+        check_energies_of(inputs.runs[i], inputs.documents[i], configuration);
 }
 
 }  // namespace petacq::petlm

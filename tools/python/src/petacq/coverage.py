@@ -27,6 +27,10 @@ from petacq.coverage_1_0 import (
 )
 from petacq.errors import CoverageError, UnknownWarning
 
+#: Phrases of ``Coverage.unknown``, of files that were imported.
+UNKNOWN_ENERGIES = "the energies of its photons (0 in each record)"
+UNKNOWN_DT = "the time between the photons of its pairs (0 in each record)"
+
 _VERSION = 1
 _MOST_TICK_PS = 1e9  # as in the description of a scanner
 _MOST_HALF_LIVES = 1000  # a double holds the activity before and after so many
@@ -77,7 +81,7 @@ class Coverage:
     runs: tuple[OriginRun, ...] = ()
     calibration_sha256: str | None = None
     scanner_sha256: str | None = None
-    #: What a file of petacqd 1.0 does not tell, a phrase each.
+    #: What a file of petacqd 1.0, or one that was imported, does not tell, a phrase each.
     unknown: tuple[str, ...] = ()
 
     @property
@@ -269,13 +273,14 @@ def _mean_live(a: Coverage, b: Coverage) -> float | None:
 
 
 def coverage_of_file(path: Path, description: Mapping[str, Any], run: Mapping[str, Any], whole_run: bool) -> Coverage:
-    """``Coverage.of``, with errors that name the file, and a warning about what a file of petacqd 1.0 does not tell."""
+    """``Coverage.of``, with errors that name the file, and a warning about what a file of petacqd 1.0, or one that was imported, does not
+    tell."""
     try:
         coverage = Coverage.of(description, run, whole_run)
     except CoverageError as error:
         raise CoverageError(f"{path}: {error}") from error
     if coverage.unknown:
-        warnings.warn(UnknownWarning(f"{path}: written by petacqd 1.0; not known: {', '.join(coverage.unknown)}"), stacklevel=3)
+        warnings.warn(UnknownWarning(f"{path}: does not tell {', '.join(coverage.unknown)}"), stacklevel=3)
     return coverage
 
 

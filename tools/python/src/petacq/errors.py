@@ -53,7 +53,7 @@ class TapError(PetacqError):
 
 
 class UnknownWarning(UserWarning):
-    """A file of petacqd 1.0 does not say all that a file covers."""
+    """A file of petacqd 1.0, or one that was imported, does not say all that a file covers."""
 
 
 class IncompleteWarning(UserWarning):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from petacq.coverage import UNKNOWN_DT, UNKNOWN_ENERGIES
 from petacq.errors import PetacqError
 from petacq.layout import COINCIDENT, DELAYED, PROMPT, Records
 from petacq.run import Run
@@ -21,6 +22,7 @@ from petacq.scanner.petsird_types import PetsirdType, elements_of, types_of
 
 MOST_TOF_BINS = 65535
 MOST_MS = (1 << 32) - 1
+_ANY_ENERGY = (0.0, 1e6)  # keV; of records that do not tell their energies
 
 Rows = npt.NDArray[np.int32]
 
@@ -271,8 +273,12 @@ def bins_of(run: Run, options: Options) -> Bins:
     window_ticks = int(run.coverage.coincidence["window_ticks"])
     longest = window_ticks
     lower, upper = _energy_window(run)
-    edges = np.linspace(lower, upper, options.energy_bins + 1).astype(np.float32)
-    pair_energies, gamma_energy = range(options.energy_bins), None
+    # What the records do not tell has one bin.
+    unknown = run.coverage.unknown
+    energy_bins = 1 if UNKNOWN_ENERGIES in unknown else options.energy_bins
+    tof_bin_ticks = 0 if UNKNOWN_DT in unknown else options.tof_bin_ticks
+    edges = np.linspace(lower, upper, energy_bins + 1).astype(np.float32)
+    pair_energies, gamma_energy = range(energy_bins), None
     if has_triples(run) and options.triples and not options.only_events:
         rules = _gammas(run)
         longest = max(window_ticks + int(rules["before_ticks"]), int(rules["after_ticks"]))
@@ -281,20 +287,20 @@ def bins_of(run: Run, options: Options) -> Bins:
         if of_gammas[0] > edges[-1]:
             edges, gamma_energy = np.append(edges, of_gammas), len(edges)
         else:
-            edges, pair_energies, gamma_energy = np.append(of_gammas, edges), range(2, 2 + options.energy_bins), 0
+            edges, pair_energies, gamma_energy = np.append(of_gammas, edges), range(2, 2 + energy_bins), 0
     half = 0
-    if options.tof_bin_ticks:
-        half = (2 * longest + options.tof_bin_ticks) // (2 * options.tof_bin_ticks)
+    if tof_bin_ticks:
+        half = (2 * longest + tof_bin_ticks) // (2 * tof_bin_ticks)
         if 2 * half + 1 > MOST_TOF_BINS:
             raise PetacqError(
-                f"{2 * half + 1} TOF bins of {options.tof_bin_ticks} ticks, for photons up to {longest} apart: expected at "
+                f"{2 * half + 1} TOF bins of {tof_bin_ticks} ticks, for photons up to {longest} apart: expected at "
                 f"most {MOST_TOF_BINS}; choose wider ones"
             )
     ranges = _ranges(run, options.block_ms)
     return Bins(
         element=elements_of(types),
         window_ticks=window_ticks,
-        tof_bin_ticks=options.tof_bin_ticks,
+        tof_bin_ticks=tof_bin_ticks,
         tof_half=half,
         energy_edges=edges,
         pair_energies=pair_energies,
@@ -320,6 +326,8 @@ def _energy_window(run: Run) -> tuple[float, float]:
     energy = run.coverage.energy
     if energy.get("filter", True) and energy.get("upper_keV", 0) > energy.get("lower_keV", 0):
         return float(energy["lower_keV"]), float(energy["upper_keV"])
+    if UNKNOWN_ENERGIES in run.coverage.unknown:
+        return _ANY_ENERGY
     highest = 0.0
     for block in run.coincidences.blocks():
         highest = max(highest, float(block["energy_a"].max()), float(block["energy_b"].max()))

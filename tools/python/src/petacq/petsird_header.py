@@ -33,8 +33,8 @@ def has_delayeds(run: Run) -> bool:
 def header_of(petsird: Any, run: Run, options: Options, bins: Bins, extras: Extras) -> Any:
     scanner = run.scanner
     tick_mm = scanner.tick_ps * HALF_LIGHT_MM_PER_PS
-    if options.tof_bin_ticks:
-        tof = (np.arange(2 * bins.tof_half + 2) - bins.tof_half - 0.5) * (options.tof_bin_ticks * tick_mm)
+    if bins.tof_bin_ticks:
+        tof = (np.arange(2 * bins.tof_half + 2) - bins.tof_half - 0.5) * (bins.tof_bin_ticks * tick_mm)
     else:
         tof = np.array([-1.0, 1.0]) * ((bins.window_ticks + 0.5) * tick_mm)
     materials = sorted({of.material or "crystals: not known" for of in bins.types})
@@ -73,7 +73,7 @@ def _set_policies(petsird: Any, information: Any, run: Run, options: Options, bi
         "RemoveMultiples": policies.REJECT_HIGHER_MULTIPLES,
         "TakeAllGoods": policies.MULTIPLES_AS_ALL_COINCIDENCES,
     }.get(str(coincidence.get("multiples_policy")), policies.OTHER)
-    if coincidence.get("window_mode") != "single":
+    if coincidence.get("window_mode") != "single" or {"window_mode", "multiples_policy"} & set(run.coverage.unknown):
         policy = policies.OTHER
     delayeds = options.delayeds and has_delayeds(run)
     information.prompt_event_policy = policy

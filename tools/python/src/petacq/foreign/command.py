@@ -20,6 +20,20 @@ from petacq.scanner.scanner import Scanner
 
 _OK, _USAGE, _BAD_INPUT, _IO = 0, 64, 65, 74
 
+# What is said of records whose file does not tell it: options of petlm import.
+_DECLARED = (
+    ("--window-ns", "NS", "coincidence window of the pairs"),
+    ("--window-mode", "MODE", "how windows were opened"),
+    ("--policy", "POLICY", "multiples policy"),
+    ("--min-module-difference", "N", "least number of modules apart, around the ring"),
+    ("--max-ring-difference", "N", "largest number of rings apart"),
+    ("--lower-kev", "KEV", "energy window of the photons"),
+    ("--upper-kev", "KEV", "energy window of the photons"),
+    ("--duration-s", "S", "for how long the file measured"),
+    ("--start-ticks", "N", "tick at which it began"),
+    ("--start-utc", "TIME", "time of day then"),
+)
+
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -53,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tree", help="GATE: name of the tree or group, if the file has several")
     parser.add_argument("--delayed", action="store_true", help="GATE: the coincidences are delayed ones")
     parser.add_argument("--delay-ns", type=_positive("nanoseconds"), metavar="NS",
-                        help="delay of --delayed, which is subtracted from the times of the later photons")
+                        help="delay of the delayed pairs; with --delayed it is subtracted from the times of the later photons")
+    for name, metavar, what in _DECLARED:
+        parser.add_argument(name, metavar=metavar, help=f"{what}, as petlm import takes it")
     parser.add_argument("--petlm", metavar="PROGRAM", help="by default that in PATH")
     parser.add_argument("--force", action="store_true", help="replace the output")
     return parser
@@ -68,8 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--tick-ps: expected with --petsird; --scanner has the tick")
     if options.petsird and (options.tree or options.delayed):
         parser.error("--tree, --delayed: expected with --gate")
-    if options.delay_ns and not options.delayed:
-        parser.error("--delay-ns: expected with --delayed")
+    if options.delay_ns and not (options.delayed or options.window_ns):
+        parser.error("--delay-ns: expected with --delayed or --window-ns")
+    if Path(options.output).suffix == ".h5" and (declared := _declared(options)):
+        parser.error(f"{declared[0]}: expected with an output that petlm writes; petlm import --format hdf5 takes it, too")
     if options.petsird and bool(options.tick_ps) == bool(options.scanner):
         parser.error("--petsird: expected --tick-ps, or --scanner with a description of the same crystals")
     try:
@@ -103,7 +121,15 @@ def _run(options: argparse.Namespace) -> int:
         file = Path(folder) / (Path(options.petsird or options.gate).name + ".h5")
         write_records(file, _records(options))
         command = [petlm, "import", "--format", "hdf5", str(file), "--output", str(output)]
-        return subprocess.run(command + ["--force"] * options.force, check=False).returncode
+        return subprocess.run(command + _declared(options) + ["--force"] * options.force, check=False).returncode
+
+
+def _declared(options: argparse.Namespace) -> list[str]:
+    """Options of petlm import. It is told of a delay only with its window."""
+    given = [(name, getattr(options, name[2:].replace("-", "_"))) for name, *_ in _DECLARED]
+    if options.window_ns and options.delay_ns:
+        given.append(("--delay-ns", options.delay_ns))
+    return [text for name, value in given if value is not None for text in (name, str(value))]
 
 
 def _records(options: argparse.Namespace) -> ForeignRecords:

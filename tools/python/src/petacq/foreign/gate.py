@@ -36,6 +36,7 @@ _ENOUGH = 100  #: records
 class _Names:
     """The columns of a version of GATE; those of pairs have 1 and 2 at the end."""
 
+    version: str
     time: str
     time_ps: float
     energy: str
@@ -44,9 +45,9 @@ class _Names:
 
 
 _VERSIONS = (
-    _Names("time", 1e12, "energy", ("globalPosX", "globalPosY", "globalPosZ"),
+    _Names("9", "time", 1e12, "energy", ("globalPosX", "globalPosY", "globalPosZ"),
            ("gantryID", "rsectorID", "moduleID", "submoduleID", "crystalID", "layerID")),
-    _Names("GlobalTime", 1e3, "TotalEnergyDeposit", ("PostPosition_X", "PostPosition_Y", "PostPosition_Z"),
+    _Names("10", "GlobalTime", 1e3, "TotalEnergyDeposit", ("PostPosition_X", "PostPosition_Y", "PostPosition_Z"),
            ("PreStepUniqueVolumeID",)),
 )
 
@@ -66,7 +67,8 @@ def read_gate(
             raise PetacqError(f"{path}: --delayed: expected coincidences, found singles")
         delayeds = Delayeds(str(path), delay_ns, names.time_ps / 1000, _prompts_apart(others, names))
     scanner = Scanner.from_json(description)
-    records = ForeignRecords("coincidences" if suffixes[0] else "singles", description, iter(()))
+    records = ForeignRecords("coincidences" if suffixes[0] else "singles", description, iter(()), format="gate",
+                             version=names.version, file=os.path.basename(path))
     records.unknown = [UNKNOWN_TIMES, UNKNOWN_CLOCK, UNKNOWN_RULES]
     records.pieces = _pieces(table, names, suffixes, _Volumes(scanner, str(path)), scanner.tick_ps, delayeds)
     return records

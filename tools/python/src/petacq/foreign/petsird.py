@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
+from petacq.coverage import UNKNOWN_DT, UNKNOWN_ENERGIES
 from petacq.errors import PetacqError
 from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, in_order, pairs_of
-from petacq.foreign.sound import each_sound
+from petacq.foreign.sound import each_sound, sound
 from petacq.optional import petsird_package
 from petacq.scanner.arranged_scanner import ArrangedScanner
 from petacq.scanner.command import MATERIALS, import_geometry
@@ -19,6 +21,8 @@ from petacq.scanner.petsird_geometry import read_petsird
 from petacq.scanner.scanner import Scanner
 
 _MM_PER_PS = 0.299792458
+_LAST_NS = 9_000_000_000_000_000_000  # a coverage has no later time
+_ENERGIES_IN_BINS = "the energies of its photons within the bins of the file (their middle in each record)"
 
 
 def read_pairs(path: str | os.PathLike[str], tick_ps: float, scanner: Scanner | None = None) -> ForeignRecords:
@@ -38,11 +42,31 @@ def read_pairs(path: str | os.PathLike[str], tick_ps: float, scanner: Scanner | 
             raise PetacqError("--scanner: expected a description in the long form, or none: then it is made of the file")
         document, tick_ps = scanner.description, scanner.tick_ps
         crystal_of = _by_place(crystals.front_mm, scanner.positions_mm(), 4 * crystals.tolerance_mm, str(path))
-    records = ForeignRecords("coincidences", document, iter(()), intervals=[])
-    records.unknown = [UNKNOWN_CLOCK, UNKNOWN_RULES, "times of its pairs within a time block",
-                       "the energies of its photons beyond the bins of the file (0 with one bin, otherwise its middle)"]
-    records.pieces = _pieces(petsird, path, tick_ps, crystal_of, records)
+    header = _header(petsird, path)
+    tells_energies = all(len(edges.edges) > 2 for edges in header.scanner.event_energy_bin_edges)
+    tells_dt = all(len(edges.edges) > 2 for row in header.scanner.tof_bin_edges for edges in row)
+    records = ForeignRecords("coincidences", document, iter(()), intervals=[], format="petsird", version=version("petsird"),
+                             file=os.path.basename(path))
+    records.anchor = _start(header.exam)
+    records.unknown = [UNKNOWN_CLOCK] if records.anchor is None else []
+    records.unknown += [UNKNOWN_RULES, "times of its pairs within a time block"]
+    records.unknown.append(_ENERGIES_IN_BINS if tells_energies else UNKNOWN_ENERGIES)
+    if not tells_dt:
+        records.unknown.append(UNKNOWN_DT)
+    records.pieces = _pieces(petsird, path, tick_ps, crystal_of, records, tells_energies, tells_dt)
     return records
+
+
+def _header(petsird: Any, path: str | os.PathLike[str]) -> Any:
+    with open(path, "rb") as file, sound(f"{path}: expected a sound PETSIRD file"):
+        return petsird.BinaryPETSIRDReader(file).read_header()
+
+
+def _start(exam: Any) -> tuple[int, int] | None:
+    """When the time blocks begin to count; 1970 stands for no time."""
+    start = None if exam is None else exam.start_of_acquisition
+    ns = 0 if start is None else int(start.numpy_value.astype(np.int64))
+    return (0, ns) if 0 < ns <= _LAST_NS else None
 
 
 def _by_place(points: Any, places: Any, tolerance_mm: float, path: str) -> Any:
@@ -65,7 +89,9 @@ def _by_place(points: Any, places: Any, tolerance_mm: float, path: str) -> Any:
     return found
 
 
-def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: ForeignRecords) -> Iterator[Columns]:
+def _pieces(
+    petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: ForeignRecords, tells_energies: bool, tells_dt: bool
+) -> Iterator[Columns]:
     with open(path, "rb") as file:
         reader = petsird.BinaryPETSIRDReader(file)
         information = reader.read_header().scanner
@@ -90,12 +116,12 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
                         bins = np.array([event.detection_bins for event in events], np.int64).reshape(-1, 2)
                         tof = np.array([event.tof_idx for event in events], np.int64)
                         edges = np.asarray(information.tof_bin_edges[type_a][type_b].edges, np.float64)
-                        photons = [_photons(bins[:, k], of, energies[of], first, counts, crystal_of, path)
+                        photons = [_photons(bins[:, k], of, energies[of], first, counts, crystal_of, tells_energies, path)
                                    for k, of in enumerate((type_a, type_b))]
                         if ((tof < 0) | (tof >= len(edges) - 1)).any():
                             raise PetacqError(f"{path}: a TOF bin that the header does not have")
-                        # Half the difference of the paths, first less second; one bin tells nothing.
-                        middle = (edges[tof] + edges[tof + 1]) / 2 if len(edges) > 2 else np.zeros(len(tof))
+                        # Half the difference of the paths, first less second.
+                        middle = (edges[tof] + edges[tof + 1]) / 2 if tells_dt else np.zeros(len(tof))
                         apart = np.rint(2 * middle / _MM_PER_PS / tick_ps).astype(np.int64)
                         time = np.full(len(tof), start, np.int64)
                         parts.append(pairs_of(time + np.maximum(apart, 0), time + np.maximum(-apart, 0), photons[0][0], photons[1][0],
@@ -104,13 +130,15 @@ def _pieces(petsird: Any, path: Any, tick_ps: float, crystal_of: Any, records: F
                 yield in_order(parts)
 
 
-def _photons(bins: Any, of_type: int, edges: Any, first: Any, counts: list[int], crystal_of: Any, path: Any) -> tuple[Any, Any]:
+def _photons(
+    bins: Any, of_type: int, edges: Any, first: Any, counts: list[int], crystal_of: Any, tells_energies: bool, path: Any
+) -> tuple[Any, Any]:
     """Crystal and energy."""
     energy_bins = len(edges) - 1
     element = bins // energy_bins
     if ((bins < 0) | (element >= counts[of_type])).any():
         raise PetacqError(f"{path}: a detection bin that the header does not have")
-    middle = (edges[:-1] + edges[1:]) / 2 if energy_bins > 1 else np.zeros(1)
+    middle = (edges[:-1] + edges[1:]) / 2 if tells_energies else np.zeros(energy_bins)
     return crystal_of[first[of_type] + element], middle[bins % energy_bins]
 
 

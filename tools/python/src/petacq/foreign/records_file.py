@@ -44,6 +44,10 @@ class ForeignRecords:
     pieces: Iterator[Columns]  #: records in any order, a piece at a time
     unknown: list[str] = field(default_factory=list)  #: what the format does not tell, a phrase each
     intervals: list[list[int]] | None = None  #: ticks that are covered; complete after the last piece; None: not known
+    anchor: tuple[int, int] | None = None  #: a tick and its UTC in nanoseconds since 1970; None: not known
+    format: str = ""  #: of the file
+    version: str | None = None  #: of the format; None: not known
+    file: str = ""  #: its name
 
 
 def write_records(path: str | os.PathLike[str], records: ForeignRecords) -> int:
@@ -67,12 +71,15 @@ def write_records(path: str | os.PathLike[str], records: ForeignRecords) -> int:
                 data[count:] = columns[name]
             count += added
         tick_ps = float(records.scanner["tick_ps"])
+        anchor = records.anchor and {"ticks": records.anchor[0], "unix_ns": records.anchor[1]}
         file.attrs["tick_ps"] = tick_ps
         file.attrs["coverage"] = json.dumps({
-            "version": 1, "tick_ps": tick_ps, "intervals": records.intervals, "anchor": None, "activity": None,
+            "version": 1, "tick_ps": tick_ps, "intervals": records.intervals, "anchor": anchor, "activity": None,
             "rules": {"coincidence": None, "energy": None}, "loss": {"live": None, "seconds_complete": False},
             "origin": {"runs": [], "calibration_sha256": None, "scanner_sha256": None}, "unknown": records.unknown,
         })
+        version = {} if records.version is None else {"version": records.version}
+        file.attrs["imported"] = json.dumps({"format": records.format, **version, "from": [records.file]})
         file["run_json"] = json.dumps({"scanner": records.scanner})
     return count
 
