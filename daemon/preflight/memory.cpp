@@ -2,12 +2,15 @@
 
 #include <fmt/core.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <fstream>
 #include <optional>
 #include <string>
+
+#include "net/receive/udp_socket.hpp"
 
 namespace petacq::daemon {
 
@@ -21,6 +24,15 @@ std::uint64_t pool_bytes(const config::Receive& receive) {
     return std::uint64_t{receive.batch_count} * receive.batch_bytes;
 }
 
+/// What a socket of this process would get.
+std::size_t granted_buffer(std::size_t asked) {
+    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 0;
+    const std::size_t granted = net::request_receive_buffer(fd, asked, true);
+    ::close(fd);
+    return granted;
+}
+
 Finding check_socket_buffers(const config::Receive& receive) {
     constexpr const char* subject = "socket buffers";
     std::ifstream in("/proc/sys/net/core/rmem_max");
@@ -31,6 +43,13 @@ Finding check_socket_buffers(const config::Receive& receive) {
         return {Level::good, subject,
                 fmt::format("{:.4g} MiB each (net.core.rmem_max allows {:.4g} MiB)", mebibytes(asked),
                             mebibytes(most)),
+                ""};
+    }
+    if (granted_buffer(asked) >= asked) {
+        return {Level::note, subject,
+                fmt::format("{:.4g} MiB each, by CAP_NET_ADMIN; without it the kernel grants {:.4g} MiB "
+                            "(net.core.rmem_max)",
+                            mebibytes(asked), mebibytes(most)),
                 ""};
     }
     return {Level::warning, subject,

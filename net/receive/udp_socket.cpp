@@ -48,7 +48,20 @@ sockaddr_storage bound_address(const ReceiverOptions& options) {
     return address;
 }
 
+/// The kernel stores twice the requested size.
+std::size_t granted_buffer(int fd) {
+    return static_cast<std::size_t>(option_of(fd, SO_RCVBUF)) / 2;
+}
+
 }  // namespace
+
+std::size_t request_receive_buffer(int fd, std::size_t bytes, bool or_less) {
+    constexpr std::size_t largest = std::numeric_limits<int>::max() / 2;
+    const int asked = static_cast<int>(std::min(bytes, largest));
+    if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, asked) && or_less)
+        set_option(fd, SOL_SOCKET, SO_RCVBUF, asked);
+    return granted_buffer(fd);
+}
 
 ReceiveSocket::ReceiveSocket(asio::io_context& io, const ReceiverOptions& options)
     : socket(io), groups(options, "cannot receive on " + name_of(options)) {
@@ -130,19 +143,12 @@ void ReceiveSocket::adopt(const ReceiverOptions& options) {
 }
 
 void ReceiveSocket::grow_buffer(const ReceiverOptions& options) {
-    // The kernel stores twice the requested size, in an int.
-    constexpr std::size_t largest = std::numeric_limits<int>::max() / 2;
-    const int asked = static_cast<int>(std::min(options.receive_buffer_bytes, largest));
     const int fd = socket.native_handle();
-    const auto granted = [fd] { return static_cast<std::size_t>(option_of(fd, SO_RCVBUF)) / 2; };
-    buffer_bytes = granted();
+    buffer_bytes = granted_buffer(fd);
     const bool own = options.descriptor < 0;
     // An inherited socket may have a larger buffer than this process may request; a request would shrink it.
-    if (own || buffer_bytes < options.receive_buffer_bytes) {
-        if (!set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, asked) && own)
-            set_option(fd, SOL_SOCKET, SO_RCVBUF, asked);
-        buffer_bytes = granted();
-    }
+    if (own || buffer_bytes < options.receive_buffer_bytes)
+        buffer_bytes = request_receive_buffer(fd, options.receive_buffer_bytes, own);
     if (buffer_bytes >= options.receive_buffer_bytes) return;
     const std::string requested = std::to_string(options.receive_buffer_bytes);
     warnings.push_back(name_of(options) + ": receive buffer of " + requested + " bytes requested, " +

@@ -36,6 +36,10 @@ struct SocketMemory {
 };
 SocketMemory memory_of(int fd);
 
+/// Asks for a receive buffer of that size: with CAP_NET_ADMIN beyond net.core.rmem_max. Returns what the
+/// kernel has granted. `or_less`: take what there is, even if that is less than before.
+std::size_t request_receive_buffer(int fd, std::size_t bytes, bool or_less);
+
 /// The bound and configured socket of a receiver.
 struct ReceiveSocket {
     /// Throws BindError, JoinError, std::invalid_argument if an inherited socket does not match the options,

@@ -2,19 +2,19 @@
 // it.
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
+#include "config/base/json_file.hpp"
 #include "config/base/printable.hpp"
 #include "config/calibration.hpp"
 #include "config/command_line/command_line.hpp"
@@ -69,6 +69,7 @@ void add_output(CLI::App* app, CommandOptions& o, std::filesystem::path& file, c
     app->add_option("-o,--output", file, help)->required();
     o.outputs.insert(&file);
     app->add_flag("--force", o.force, "Replace the output");
+    app->add_flag("--json", o.json, "Print JSON");
 }
 
 void add_report(CLI::App* app, CommandOptions& o, std::filesystem::path& file) {
@@ -197,7 +198,6 @@ CLI::App* add_derive_activity(CLI::App* derive, CommandOptions& o) {
     app->callback([app, by_coincidence, &c, &a] {
         if (!by_coincidence->empty()) {
             c.cylinder = a.cylinder;
-            c.output = a.output;
             if (c.cylinder.empty() == c.point.empty())
                 throw CLI::RequiredError("--by-coincidence: --point or --cylinder, one of them");
             return;
@@ -296,16 +296,14 @@ CLI::App* add_draw(CLI::App& app, CommandOptions& o) {
     return draw;
 }
 
-int make_file(const config::Scanner& scanner, const CommandOptions& o) {
+void make_file(const config::Scanner& scanner, const CommandOptions& o) {
     config::Calibration calibration;
     try {
         calibration = config::make_calibration(scanner, o.model);
     } catch (const config::Error& e) {  // the model comes from the command line
-        std::cerr << "petcal: " << e.what() << '\n';
-        return exit_status::usage;
+        throw petacq::petlm::UsageError(e.what());
     }
     config::save_calibration(o.output, scanner.geometry, calibration);
-    return 0;
 }
 
 void print_comparison(const config::Scanner& scanner, const CommandOptions& o) {
@@ -315,13 +313,12 @@ void print_comparison(const config::Scanner& scanner, const CommandOptions& o) {
         const auto [a, b] =
             both([&](const auto& file) { return normalisation::load(file, scanner.geometry); });
         const auto figures = petcal::compare_normalisations(a, b);
-        std::cout << (o.json ? figures.dump(2) + '\n' : petcal::compare_normalisations_text(figures));
-        return;
+        return config::print_answer(figures, petcal::compare_normalisations_text(figures), o.json);
     }
     const auto [a, b] =
         both([&](const auto& file) { return config::load_calibration(file, scanner.geometry); });
     const auto figures = petcal::compare(scanner, a, b);
-    std::cout << (o.json ? figures.dump(2) + '\n' : petcal::compare_text(figures));
+    config::print_answer(figures, petcal::compare_text(figures), o.json);
 }
 
 void print_contents(const config::Geometry& g, const CommandOptions& o) {
@@ -330,12 +327,7 @@ void print_contents(const config::Geometry& g, const CommandOptions& o) {
                              ? petcal::inspect_normalisation(g, petacq::normalisation::load(o.input, g))
                              : petcal::inspect(g, config::load_calibration(o.input, g));
     const auto text = normalised ? petcal::inspect_normalisation_text : petcal::inspect_text;
-    std::cout << (o.json ? figures.dump(2) + '\n' : text(figures));
-}
-
-void check_output() {
-    if (!std::cout.flush() || std::fflush(stdout) != 0)
-        throw config::IoError("standard output: cannot be written");
+    config::print_answer(figures, text(figures), o.json);
 }
 
 struct Commands {
@@ -349,39 +341,62 @@ struct Commands {
     CLI::App* draw;
 };
 
-int execute(const Commands& c, const CommandOptions& o) {
+config::Written derive(const config::Scanner& scanner, const DeriveCommands& c, const CommandOptions& o) {
+    if (c.crystals->parsed()) return petcal::derive_crystals(scanner, o.crystals);
+    if (c.energy->parsed()) return petcal::derive_energy(scanner, o.energy);
+    if (c.time->parsed()) return petcal::derive_time(scanner, o.time);
+    config::Written written;
+    if (c.normalisation->parsed()) {
+        const auto derived = petcal::derive_normalisation(scanner, o.normalisation);
+        written.facts = figures_json(derived);
+        written.text = figures_text(scanner, derived);
+    } else if (o.by_coincidence.run.empty()) {
+        const auto derived = petcal::derive_activity(scanner, o.activity);
+        written.facts = figures_json(derived);
+        written.text = figures_text(derived);
+    } else {
+        petcal::ActivityByCoincidenceOptions options = o.by_coincidence;
+        options.output = o.activity.output;
+        written.text = figures_text(petcal::activity_by_coincidence(scanner, options));
+        written.facts["activity"] = config::read_json_file(options.output);
+    }
+    return written;
+}
+
+/// What is written, and what to say of it.
+config::Written write(const config::Scanner& scanner, const Commands& c, const CommandOptions& o) {
+    if (c.make->parsed()) {
+        make_file(scanner, o);
+    } else if (c.import->parsed()) {
+        config::save_calibration(o.output, scanner.geometry,
+                                 petcal::read_raw_tables(scanner.geometry, o.raw));
+    } else if (c.apply->parsed()) {
+        petcal::apply(scanner, o.apply);
+    } else if (c.draw->parsed()) {
+        petcal::draw(scanner, o.draw);
+    } else {
+        return derive(scanner, c.derive, o);
+    }
+    return {};
+}
+
+int execute(const Commands& c, const CommandOptions& o, petcal::Outputs& outputs) {
     if (c.check->parsed()) {
         const petcal::Verdict verdict = petcal::check(o.check);
-        check_output();
+        outputs.publish();
         return verdict == petcal::Verdict::pass ? 0 : exit_status::has_problems;
     }
     const config::Scanner scanner = config::load_scanner(o.scanner);
-    if (c.make->parsed()) return make_file(scanner, o);
-    if (c.import->parsed()) {
-        config::save_calibration(o.output, scanner.geometry,
-                                 petcal::read_raw_tables(scanner.geometry, o.raw));
-    } else if (c.derive.crystals->parsed()) {
-        petcal::derive_crystals(scanner, o.crystals);
-    } else if (c.derive.energy->parsed()) {
-        petcal::derive_energy(scanner, o.energy);
-    } else if (c.derive.time->parsed()) {
-        petcal::derive_time(scanner, o.time);
-    } else if (c.derive.normalisation->parsed()) {
-        std::cout << figures_text(scanner, petcal::derive_normalisation(scanner, o.normalisation));
-    } else if (c.derive.activity->parsed()) {
-        std::cout << (o.by_coincidence.run.empty()
-                          ? figures_text(petcal::derive_activity(scanner, o.activity))
-                          : figures_text(petcal::activity_by_coincidence(scanner, o.by_coincidence)));
-    } else if (c.apply->parsed()) {
-        petcal::apply(scanner, o.apply);
-    } else if (c.compare->parsed()) {
+    if (c.compare->parsed()) {
         print_comparison(scanner, o);
-    } else if (c.draw->parsed()) {
-        petcal::draw(scanner, o.draw);
     } else if (c.inspect->parsed()) {
         print_contents(scanner.geometry, o);
+    } else {
+        config::Written written = write(scanner, c, o);
+        outputs.publish();
+        written.files = outputs.written();
+        config::print_written(std::move(written), o.json, "petcal");
     }
-    check_output();
     return 0;
 }
 
@@ -403,9 +418,7 @@ int run(int argc, char** argv) {
     for (std::filesystem::path* file : o.outputs)
         if (!file->empty()) outputs.claim(*file);
     try {
-        const int status = execute(commands, o);
-        outputs.publish();
-        return status;
+        return execute(commands, o, outputs);
     } catch (...) {
         outputs.publish();  // the report of data that were refused
         throw;
@@ -417,7 +430,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     const config::PrintableOutput output;
     const auto fail = [](const std::exception& e, int status) {
-        std::fprintf(stderr, "petcal: %s\n", e.what());
+        config::print_error("petcal", e.what());
         return status;
     };
     try {

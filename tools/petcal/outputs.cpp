@@ -35,6 +35,7 @@ void Outputs::publish() {
             throw;
         }
         daemon::sync_directory_of(output.file);
+        written_.push_back(output.file);
     }
 }
 

@@ -19,6 +19,8 @@ class Outputs {
     /// Gives the files that have been written their names. Throws petlm::UsageError if a file has appeared in
     /// the meantime, std::system_error.
     void publish();
+    /// The files that have their names, after publish().
+    [[nodiscard]] const std::vector<std::filesystem::path>& written() const { return written_; }
 
   private:
     struct Output {
@@ -28,6 +30,7 @@ class Outputs {
 
     daemon::IfExists if_exists_;
     std::vector<Output> outputs_;
+    std::vector<std::filesystem::path> written_;
 };
 
 }  // namespace petacq::petcal

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
 #include "config/base/json_file.hpp"
@@ -78,7 +79,7 @@ int stop_run(ControlClient& client, const json& parameters, bool as_json) {
         print(stop_line(result) + "\n");
     }
     for (const std::string& problem : problems)
-        fmt::print(stderr, "petctl: {}\n", printable(problem));
+        config::print_warning("petctl", printable(problem));
     return problems.empty() ? exit_status::ok : exit_status::has_problems;
 }
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
 #include "config/choices.hpp"
@@ -129,7 +130,7 @@ json start_parameters(const CLI::App& start, const Arguments& a) {
 int start_with_doubts(const json& parameters, const std::function<int()>& start) {
     const int status = start();
     for (const std::string& doubt : petctl::source_doubts(parameters, std::chrono::system_clock::now()))
-        fmt::print(stderr, "petctl: {}\n", petctl::printable(doubt));
+        petacq::config::print_warning("petctl", petctl::printable(doubt));
     return status;
 }
 
@@ -164,7 +165,7 @@ std::optional<std::vector<std::string>> values_of(const petacq::config::ValueAsk
 }
 
 constexpr const char* only_these =
-    "only start, join, stop, mark, status, watch, ledger, runs and acknowledge act on several hosts";
+    "only start, join, stop, mark, status, watch, ledger, runs, history and acknowledge act on several hosts";
 
 /// Adds the commands. The one that is parsed sets `action`.
 void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
@@ -316,17 +317,19 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         ->check(CLI::Range(longest_listening_s))
         ->capture_default_str()
         ->excludes(capture);
-    const auto live = with_client([&a, capture](ControlClient& client) {
-        if (capture->count() == 0) return petctl::show_live_frames(client, a.count, a.source, a.seconds);
-        return petctl::show_captured_frames(a.file, petctl::format_of_status(client.call("status")), a.count,
-                                            a.source);
+    frames->add_flag("--json", a.as_json, "Print JSON Lines: an object for each datagram");
+    const auto asked_for = [&a] { return petctl::FramesAsked{a.count, a.source, a.as_json}; };
+    const auto live = with_client([&a, capture, asked_for](ControlClient& client) {
+        if (capture->count() == 0) return petctl::show_live_frames(client, asked_for(), a.seconds);
+        return petctl::show_captured_frames(a.file, petctl::format_of_status(client.call("status")),
+                                            asked_for());
     });
-    frames->callback([&a, &action, configuration, live] {
+    frames->callback([&a, &action, configuration, live, asked_for] {
         if (configuration->count() == 0) return live();
         if (!a.hosts.empty()) throw CLI::ValidationError("--hosts", only_these);
-        action = [&a] {
-            return petctl::show_captured_frames(a.file, petctl::format_of_files(a.configuration), a.count,
-                                                a.source);
+        action = [&a, asked_for] {
+            return petctl::show_captured_frames(a.file, petctl::format_of_files(a.configuration),
+                                                asked_for());
         };
     });
 
@@ -365,13 +368,16 @@ void add_commands(CLI::App& app, Arguments& a, std::function<int()>& action) {
         ->capture_default_str();
     history->add_option("--until", a.until, "Before then, likewise; without it up to now");
     add_json(*history);
-    history->callback(with_client([&a, history](ControlClient& client) {
+    const auto times = [&a, history] {
         const auto now = std::chrono::system_clock::now();
         json parameters = {{"since", petctl::history_time("--since", a.since, now)}};
         if (history->count("--until") > 0)
             parameters["until"] = petctl::history_time("--until", a.until, now);
-        return petctl::show_history(client, parameters, a.as_json);
-    }));
+        return parameters;
+    };
+    history->callback(with_either(
+        [&a, times](ControlClient& client) { return petctl::show_history(client, times(), a.as_json); },
+        [&a, times](HostGroup& group) { return petctl::show_group_history(group, times(), a.as_json); }));
 
     CLI::App* acknowledge =
         app.add_subcommand("acknowledge", "Confirm that runs were interrupted; ends the health reason");
@@ -412,8 +418,8 @@ int main(int argc, char** argv) {
         ->envname("PETACQ_SOCKET")
         ->capture_default_str();
     app.add_option("--hosts", arguments.hosts,
-                   "start, join, stop, mark, status, watch, ledger, runs and acknowledge: of these hosts as "
-                   "one, over ssh; h1,h2,...; h1+h2: both hear the same boards")
+                   "start, join, stop, mark, status, watch, ledger, runs, history and acknowledge: of these "
+                   "hosts as one, over ssh; h1,h2,...; h1+h2: both hear the same boards")
         ->delimiter(',')
         ->allow_extra_args(false);
     std::function<int()> action;
@@ -425,19 +431,19 @@ int main(int argc, char** argv) {
     try {
         return action();
     } catch (const RpcError& error) {
-        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
+        petacq::config::print_error("petctl", petctl::printable(error.what()));
         return petacq::exit_status::has_problems;
     } catch (const ControlUnavailable& error) {
-        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
+        petacq::config::print_error("petctl", petctl::printable(error.what()));
         return petacq::exit_status::unavailable;
     } catch (const petacq::config::Error& error) {
-        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
+        petacq::config::print_error("petctl", petctl::printable(error.what()));
         return petacq::exit_status::usage;
     } catch (const petctl::OutputError& error) {
-        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
+        petacq::config::print_error("petctl", petctl::printable(error.what()));
         return petacq::exit_status::io_failure;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "petctl: {}\n", petctl::printable(error.what()));
+        petacq::config::print_error("petctl", petctl::printable(error.what()));
         return petacq::exit_status::internal_failure;
     }
 }

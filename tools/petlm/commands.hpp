@@ -27,8 +27,10 @@ struct DumpOptions {
     bool seconds = false;                ///< of a run directory, its seconds
     std::optional<std::string> field;    ///< of seconds: this field instead of all that are one number
     std::optional<std::uint64_t> limit;  ///< at most this many records
+    bool as_json = false;                ///< JSON Lines: an object for each record
 };
-/// Prints records as CSV on standard output. Ends quietly when the reader of standard output goes away.
+/// Prints records as CSV, or as JSON Lines, on standard output. Ends quietly when the reader of standard
+/// output goes away.
 int dump(const DumpOptions& options);
 
 struct VerifyOptions {

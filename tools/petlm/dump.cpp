@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <iostream>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/seconds/reader.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -25,7 +26,7 @@ namespace {
 struct ReaderGone {};
 
 /// Writes lines to standard output.
-class Csv {
+class LineOutput {
   public:
     void text(std::string_view words) {
         while (words.size() > room()) {
@@ -63,13 +64,56 @@ class Csv {
     char* at_ = buffer_.data();
 };
 
+/// A number as it is, a word in quotes; null for a number that JSON does not have.
+void append_value(std::string& line, std::string_view cell) {
+    const bool number = cell.find_first_of("0123456789") != std::string_view::npos;
+    const bool no_number = cell.ends_with("nan") || cell.ends_with("inf");
+    if (no_number) {
+        line += "null";
+    } else if (number) {
+        line += cell;
+    } else {
+        line.append("\"").append(cell).append("\"");
+    }
+}
+
+void append_key(std::string& line, std::string_view name) {
+    line.append(line.empty() ? "{\"" : ",\"").append(name).append("\":");
+}
+
+/// Takes what stands before the next comma, or the end of the line.
+std::string_view take_cell(std::string_view& rest) {
+    const std::string_view cell = rest.substr(0, rest.find_first_of(",\n"));
+    rest.remove_prefix(std::min(rest.size(), cell.size() + 1));
+    return cell;
+}
+
+/// A record as an object: the columns of its line of CSV, by their names.
+template <class Record>
+void write_json(LineOutput& out, std::string& line, std::string_view names, const Record& record) {
+    std::array<char, longest_csv_line> csv{};
+    const char* const end = csv_line(csv.data(), record);
+    std::string_view cells(csv.data(), static_cast<std::size_t>(end - csv.data()));
+    line.clear();
+    while (!names.empty()) {
+        append_key(line, take_cell(names));
+        append_value(line, take_cell(cells));
+    }
+    out.text(line += "}\n");
+}
+
 /// Prints records of `kind`, if given, and subtracts their number from `limit`.
-void dump_records(daemon::ListModeReader& reader, Csv& csv, std::optional<gpu::Kind> kind,
-                  std::uint64_t& limit) {
+void dump_records(daemon::ListModeReader& reader, LineOutput& out, bool as_json,
+                  std::optional<gpu::Kind> kind, std::uint64_t& limit) {
+    std::string line;
     const auto print = [&](const auto& records, const auto& wanted) {
         for (std::size_t i = 0; i < records.size() && limit != 0; ++i) {
             if (!wanted(records[i])) continue;
-            csv.line(records[i]);
+            if (as_json) {
+                write_json(out, line, csv_header(reader.kind()), records[i]);
+            } else {
+                out.line(records[i]);
+            }
             --limit;
         }
     };
@@ -89,7 +133,7 @@ void dump_records(daemon::ListModeReader& reader, Csv& csv, std::optional<gpu::K
 /// 0, or 1 with a line for the operator.
 int check_complete(const daemon::ListModeReader& reader) {
     if (reader.condition().state == daemon::FileState::complete) return ok;
-    std::cerr << "petlm: " << reader.path().string() << ": " << reader.condition().summary() << '\n';
+    config::print_warning("petlm", reader.path().string() + ": " + reader.condition().summary());
     return has_problems;
 }
 
@@ -108,30 +152,52 @@ std::vector<daemon::SecondField> columns_of(const daemon::SecondsReader& reader,
     return columns;
 }
 
-int dump_seconds(const std::filesystem::path& file, const DumpOptions& options, Csv& csv) {
-    daemon::SecondsReader reader(file);
-    const std::vector<daemon::SecondField> columns = columns_of(reader, options.field);
-    const char* comma = "";
+std::string csv_names(const std::vector<daemon::SecondField>& columns) {
+    std::string line;
     for (const daemon::SecondField& column : columns) {
         for (std::size_t i = 0; i < column.count; ++i) {
-            csv.text(std::exchange(comma, ","));
-            csv.text(column.name);
-            if (column.shape != daemon::FieldShape::number) csv.text('[' + std::to_string(i) + ']');
+            line.append(line.empty() ? "" : ",").append(column.name);
+            if (column.shape != daemon::FieldShape::number) line += '[' + std::to_string(i) + ']';
         }
     }
-    csv.text("\n");
-    for (std::uint64_t left = options.limit.value_or(UINT64_MAX); left != 0 && reader.next(); --left) {
-        comma = "";
-        for (const daemon::SecondField& column : columns) {
-            const daemon::FieldValues values = reader.values(column);
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                csv.text(std::exchange(comma, ","));
-                csv.text(values.text(i));
-            }
-        }
-        csv.text("\n");
+    return line + '\n';
+}
+
+std::string csv_values(const daemon::SecondsReader& reader, const std::vector<daemon::SecondField>& columns) {
+    std::string line;
+    for (const daemon::SecondField& column : columns) {
+        const daemon::FieldValues values = reader.values(column);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            line.append(line.empty() ? "" : ",").append(values.text(i));
     }
-    csv.flush();
+    return line + '\n';
+}
+
+/// A field that is not one number is an array.
+std::string json_values(const daemon::SecondsReader& reader,
+                        const std::vector<daemon::SecondField>& columns) {
+    std::string line;
+    for (const daemon::SecondField& column : columns) {
+        append_key(line, column.name);
+        const daemon::FieldValues values = reader.values(column);
+        const bool array = column.shape != daemon::FieldShape::number;
+        if (array) line += '[';
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (i != 0) line += ',';
+            append_value(line, values.text(i));
+        }
+        if (array) line += ']';
+    }
+    return line + "}\n";
+}
+
+int dump_seconds(const std::filesystem::path& file, const DumpOptions& options, LineOutput& out) {
+    daemon::SecondsReader reader(file);
+    const std::vector<daemon::SecondField> columns = columns_of(reader, options.field);
+    if (!options.as_json) out.text(csv_names(columns));
+    for (std::uint64_t left = options.limit.value_or(UINT64_MAX); left != 0 && reader.next(); --left)
+        out.text(options.as_json ? json_values(reader, columns) : csv_values(reader, columns));
+    out.flush();
     return check_complete(reader.reader());
 }
 
@@ -160,20 +226,20 @@ int dump(const DumpOptions& options) {
     int status = ok;
     std::uint64_t left = options.limit.value_or(UINT64_MAX);
     const auto& kind = options.kind;
-    Csv csv;
-    bool first = true;
+    LineOutput out;
+    bool header = !options.as_json;
     try {
         const auto [files, seconds] = files_to_dump(options);
-        if (seconds) return dump_seconds(files.front(), options, csv);
+        if (seconds) return dump_seconds(files.front(), options, out);
         for (const auto& file : files) {
             daemon::ListModeReader reader(file);
             if (kind && reader.kind() != daemon::RecordKind::coincidences) {
                 throw UsageError(reader.path().string() + " holds " + daemon::name_of(reader.kind()) +
                                  ": --kind is for coincidences");
             }
-            if (std::exchange(first, false)) csv.text(csv_header(reader.kind()));
-            dump_records(reader, csv, kind, left);
-            csv.flush();
+            if (std::exchange(header, false)) out.text(csv_header(reader.kind()));
+            dump_records(reader, out, options.as_json, kind, left);
+            out.flush();
             status = std::max(status, check_complete(reader));
             if (left == 0) break;
         }

@@ -53,14 +53,16 @@ std::pair<CLI::App&, Options&> add(CLI::App& app, int& status, const char* name,
     return {*sub, *options};
 }
 
+void add_json(CLI::App& sub, bool& as_json) {
+    sub.add_flag("--json", as_json, "Print JSON");
+}
+
+/// Where a command writes to, and how it says what it wrote.
 template <class Options>
 void add_output(CLI::App& sub, Options& o, const char* help) {
     sub.add_option("--output,-o", o.output, help)->required();
     sub.add_flag("--force", o.force, "Replace the output");
-}
-
-void add_json(CLI::App& sub, bool& as_json) {
-    sub.add_flag("--json", as_json, "Print JSON");
+    add_json(sub, o.as_json);
 }
 
 /// An option whose value is one of `words`. The help shows the words.
@@ -91,6 +93,7 @@ void add_dump(CLI::App& app, int& status) {
         ->excludes(triples);
     sub.add_option("--field", o.field, "Of seconds, this field instead of all that are one number");
     sub.add_option("--limit", o.limit, "Print at most this many records");
+    sub.add_flag("--json", o.as_json, "Print JSON Lines: an object for each record");
 }
 
 void add_verify(CLI::App& app, int& status) {
@@ -109,6 +112,7 @@ void add_recover(CLI::App& app, int& status) {
         "--output,-o", o.output,
         "File to write, or directory for a run; default: FILE.recovered.plm for FILE.plm, RUN.recovered "
         "for RUN");
+    add_json(sub, o.as_json);
 }
 
 void add_nuclide(CLI::App& sub, petacq::corrections::NuclideOptions& o, const std::string& help) {
@@ -196,9 +200,7 @@ void add_import(CLI::App& app, int& status) {
         "singles, groups, coincidences, groups-compact or coincidences-compact (petsys; required for .ldat)");
     sub.add_option("--kev-per-unit", o.keV_per_unit, "keV for a unit of the energies in the file (petsys)");
     petacq::petlm::add_declared(sub, o.declared);
-    sub.add_option("--output,-o", o.output, "List-mode file to write (NAME.plm), or run directory")
-        ->required();
-    sub.add_flag("--force", o.force, "Replace the output");
+    add_output(sub, o, "List-mode file to write (NAME.plm), or run directory");
 }
 
 void add_cut(CLI::App& app, int& status) {
@@ -236,6 +238,7 @@ void add_gate(CLI::App& app, int& status) {
                    "Directory to write to; default: gate-CHANNEL in the run directory, for triples "
                    "gate-CHANNEL-triples");
     sub.add_flag("--force", o.force, "Replace the output");
+    add_json(sub, o.as_json);
 }
 
 void add_merge(CLI::App& app, int& status) {
@@ -269,6 +272,7 @@ void add_resort(CLI::App& app, int& status) {
            "File of coincidences to write (NAME.plm), or run directory, with the triples, seconds and tags")
         ->required();
     auto* force = sub.add_flag("--force", o.force, "Replace the output");
+    add_json(sub, o.as_json);
     auto* part = sub.add_option_function<std::string>(
         "--part", [&options = o](const std::string& text) { options.part = share_from(text); },
         "K/N: only make the K-th of N shares of the run, as files that --join makes the run of; what is "
@@ -315,6 +319,7 @@ void add_plot(CLI::App& app, int& status) {
     sub.add_option("target", o.target, "Run directory, or a file of coincidences")->required();
     sub.add_option("--output,-o", o.output, "Directory to write to; default: plot in the run directory");
     sub.add_flag("--force", o.force, "Replace earlier pictures");
+    add_json(sub, o.as_json);
     sub.add_option("--scanner", o.scanner, scanner_help);
     sub.add_option("--depth-mm", o.depth_mm, depth_help);
     sub.add_option("--reference", o.reference,
@@ -429,7 +434,6 @@ void add_tracers(CLI::App& app, int& status) {
         tracers);
     add_image_options(sub, o);
     add_replicates(sub, o);
-    add_json(sub, o.as_json);
     sub.add_option("--gamma-nuclide", o.gamma_nuclide,
                    "Nuclide of the tracer with prompt gammas; --nuclide is that of the other")
         ->required();
@@ -452,7 +456,6 @@ void add_lifetime(CLI::App& app, int& status) {
             "Fits the lifetimes of positrons, and of the positronium that they form, from triples", lifetime);
     sub.add_option("target", o.target, "Run directory with triples, or a file of them")->required();
     add_output(sub, o, "Directory to write to");
-    add_json(sub, o.as_json);
     sub.add_option("--scanner", o.scanner, scanner_help);
     sub.add_option("--depth-mm", o.depth_mm, depth_help);
     sub.add_option("--image", o.image,
@@ -481,7 +484,6 @@ void add_lifetime(CLI::App& app, int& status) {
 void add_nema_runs(CLI::App& sub, petacq::nema::RunOptions& o) {
     sub.add_option("runs", o.runs, "Run directories")->required();
     add_output(sub, o, "Directory to write to");
-    add_json(sub, o.as_json);
     sub.add_option("--scanner", o.scanner, scanner_help);
     sub.add_option("--depth-mm", o.depth_mm, depth_help);
 }
@@ -540,7 +542,6 @@ void add_nema(CLI::App& app, int& status) {
                             image_quality);
         sub.add_option("images", o.images, "NIfTI files (.nii), or directories of petlm image")->required();
         add_output(sub, o, "Directory to write to");
-        add_json(sub, o.as_json);
         sub.add_option("--offset-mm", o.middle_mm, "X,Y,Z of the middle of the phantom; default: 0,0,0")
             ->delimiter(',')
             ->allow_extra_args(false);

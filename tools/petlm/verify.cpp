@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <functional>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
@@ -9,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "config/base/answer.hpp"
+#include "config/base/colour.hpp"
 #include "config/base/sha256.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
@@ -192,8 +193,8 @@ struct FileVerdict {
     nlohmann::json document;  ///< the same for programs
 };
 
-/// Takes lines that end in \n.
-using Say = std::function<void(const std::string&)>;
+/// Takes lines that end in \n, and their colour.
+using Say = std::function<void(const std::string& text, const char* colour)>;
 
 /// Called with the bytes that were read. Thread-safe.
 using AddProgress = std::function<void(std::uint64_t)>;
@@ -319,17 +320,17 @@ int verify_run(const std::filesystem::path& directory, const Totals& totals, con
     std::string why;
     const auto run = run_json(directory, why);
     if (run.is_null()) {
-        say(why + '\n');
+        say(why + '\n', config::colour::bad);
         return has_problems;
     }
     int status = ok;
     const auto problem = [&](const std::string& what) {
-        say(directory.string() + "/run.json: " + what + '\n');
+        say(directory.string() + "/run.json: " + what + '\n', config::colour::bad);
         status = has_problems;
     };
     const std::string state = state_of_run(directory, run);
     if (state == "recovered" || state == "partial") {
-        say(directory.string() + ": " + state + "; run.json says what is missing\n");
+        say(directory.string() + ": " + state + "; run.json says what is missing\n", config::colour::warning);
     } else if (state != "complete") {
         problem("the run's state is \"" + state + "\", expected \"complete\"" +
                 (state == "interrupted" ? ": petlm recover saves what the run holds" : ""));
@@ -373,7 +374,7 @@ int verify_target(const std::filesystem::path& target, const Say& say, nlohmann:
     try {
         files = listmode_files(target);
     } catch (const daemon::NotListMode& error) {
-        say(std::string(error.what()) + '\n');
+        say(std::string(error.what()) + '\n', config::colour::bad);
         return bad_data;
     }
     int status = ok;
@@ -390,7 +391,7 @@ int verify_target(const std::filesystem::path& target, const Say& say, nlohmann:
         InOrder<FileVerdict> verdicts([&](const FileVerdict& verdict) {
             const net::MutexLock lock(mutex);
             progress.clear();
-            say(verdict.text);
+            say(verdict.text, verdict.status == ok ? "" : config::colour::bad);
             documents.push_back(verdict.document);
             status = std::max(status, verdict.status);
             totals += verdict.totals;
@@ -411,9 +412,10 @@ int verify(const VerifyOptions& options) {
     for (const auto& target : options.targets) {
         nlohmann::json files = nlohmann::json::array();
         nlohmann::json messages = nlohmann::json::array();
-        const Say say = [&](const std::string& text) {
+        const Say say = [&](const std::string& text, const char* colour) {
             if (!options.as_json) {
-                std::cout << text << std::flush;
+                config::print_coloured(text, colour);
+                config::flush_output();
                 return;
             }
             std::istringstream lines(text);
@@ -428,9 +430,7 @@ int verify(const VerifyOptions& options) {
                             {"messages", std::move(messages)}});
     }
     if (options.as_json) {
-        std::cout << nlohmann::json({{"targets", std::move(document)}})
-                         .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-                  << '\n';
+        config::print_answer({{"targets", std::move(document)}}, "", true);
     }
     return status;
 }

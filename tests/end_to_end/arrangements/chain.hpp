@@ -75,6 +75,8 @@ class Chain {
     [[nodiscard]] config::Scanner scanner() const { return config::load_scanner(site_.scanner()); }
 
   private:
+    /// What petcal derive prints with --json.
+    [[nodiscard]] nlohmann::json derived(std::vector<std::string> arguments) const;
     void apply(const std::string& step, const std::string& file);
     void use(const std::string& calibration) const;
 

@@ -25,8 +25,8 @@ json source(const std::string& nuclide, double mbq, bool cylinder) {
 Outcome derive(const Site& site, const std::string& run, const std::string& nuclide,
                const std::vector<std::string>& more) {
     std::vector<std::string> arguments{
-        "derive", "activity", "--by-coincidence",     run,      "--scanner", site.scanner(), "--nuclide",
-        nuclide,  "--output", run + "/activity.json", "--force"};
+        "derive", "activity", "--by-coincidence",     run,       "--scanner", site.scanner(), "--nuclide",
+        nuclide,  "--output", run + "/activity.json", "--force", "--json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_program(PETCAL_PROGRAM, arguments);
 }
@@ -39,7 +39,11 @@ std::pair<double, double> found(const Site& site, const std::string& run, const 
                                             : std::vector<std::string>{"--point", "3,2,1"});
     INFO(outcome.out << outcome.err);
     REQUIRE(outcome.status == 0);
-    const json activity = json::parse(read_file(run + "/activity.json"))["activity_MBq"];
+    const json written = json::parse(read_file(run + "/activity.json"));
+    const json document = json::parse(outcome.out);
+    CHECK(document["activity"] == written);
+    CHECK(document["files"] == json::array({run + "/activity.json"}));
+    const json& activity = written["activity_MBq"];
     return {activity["at_start"].get<double>() / mbq, activity["relative_error"].get<double>()};
 }
 

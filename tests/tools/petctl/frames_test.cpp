@@ -83,6 +83,43 @@ TEST_CASE("frames: bytes and fields of hits and tags") {
           "tag: channel 2  kind 9  value 123456\n");
 }
 
+TEST_CASE("frames: the same as JSON") {
+    Bytes bytes;
+    bytes.header({net::flag_end_of_stream, 3, 77});
+    bytes.frame(hit(7));
+    bytes.frame(hit(9));
+    bytes.tag({11, 2, 9, 2'500'000'001, 123456, 5});
+    const BoardFormat f = format();
+    DumpOptions options;
+    options.count = 100;
+    options.as_json = true;
+    const std::string line = Dump(f, options).add(seen(bytes));
+    REQUIRE(line.find('\n') == line.size() - 1);
+    const json datagram = json::parse(line);
+    CHECK(datagram["from"] == "10.0.0.1:4000");
+    CHECK(datagram["source"] == 3);
+    CHECK(datagram["sequence"] == 77);
+    CHECK(datagram["end_of_stream"] == true);
+    CHECK(datagram["malformed"] == nullptr);
+    CHECK(datagram["frames_sent"] == 3);
+    REQUIRE(datagram["frames"].size() == 3);
+    const json& first = datagram["frames"][0];
+    CHECK(first["bytes"] == "a3 07 00 00 00 00 95 02 f9 00 0c 22 01 ff 19 85");
+    CHECK(first["time"] == 2'500'000'000);
+    CHECK(first["time_s"] == 2.5);
+    CHECK(first["bdm"] == 7);
+    CHECK(first["temperature"] == 25.5);
+    CHECK(first["invalid"] == nullptr);
+    CHECK_THAT(datagram["frames"][1]["invalid"].get<std::string>(), contains("BDM 9, expected at most 7"));
+    CHECK(datagram["frames"][2]["tag"] == json{{"channel", 2}, {"kind", 9}, {"value", 123456}});
+
+    bytes.resize(bytes.size() - 1);
+    const json cut = json::parse(Dump(f, options).add(seen(bytes)));
+    CHECK_THAT(cut["malformed"].get<std::string>(), contains("behind the last whole frame"));
+    CHECK(cut["frames"] == json::array());
+    CHECK(cut["sent"].is_string());
+}
+
 TEST_CASE("frames: those of version 2") {
     BoardFormat large = format();
     large.check.version = net::FrameVersion::two;
@@ -189,7 +226,7 @@ TEST_CASE("frames: no more than asked for") {
 
 TEST_CASE("frames: one source") {
     const auto any = [](const BoardFormat& f, const std::string& source, const SeenDatagram& datagram) {
-        return !Dump(f, dump_options(9, source, f)).add(datagram).empty();
+        return !Dump(f, dump_options({9, source}, f)).add(datagram).empty();
     };
     Bytes bytes;
     bytes.header({0, 3, 0});
@@ -203,9 +240,9 @@ TEST_CASE("frames: one source") {
     other.from = endpoint_in("[fd00::2]:5000");
     CHECK(any(format(), "fd00::2", other));
     CHECK(any(format(), "[fd00::2]:5000", other));
-    CHECK_THROWS_WITH(dump_options(9, "65536", format()), contains("from 0 to 65535"));
-    CHECK_THROWS_WITH(dump_options(9, "board", format()), contains("ADDRESS:PORT"));
-    CHECK_THROWS_WITH(dump_options(9, "3", format(Framing::bare)), contains("bare framing has no ids"));
+    CHECK_THROWS_WITH(dump_options({9, "65536"}, format()), contains("from 0 to 65535"));
+    CHECK_THROWS_WITH(dump_options({9, "board"}, format()), contains("ADDRESS:PORT"));
+    CHECK_THROWS_WITH(dump_options({9, "3"}, format(Framing::bare)), contains("bare framing has no ids"));
 }
 
 TEST_CASE("frames: what the status of the daemon expects") {

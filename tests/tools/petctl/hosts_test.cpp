@@ -1,5 +1,5 @@
-// petctl --hosts with runs and acknowledge: each host is a server with a fake handler, and a script takes the
-// place of ssh.
+// petctl --hosts with runs, history and acknowledge: each host is a server with a fake handler, and a script
+// takes the place of ssh.
 #include <filesystem>
 #include <string>
 
@@ -111,6 +111,42 @@ TEST_CASE("petctl: the runs of several hosts, more than fit into an answer", "[c
     REQUIRE(few.size() == 3);
     CHECK(few[0]["not_on"] == json::array());
     CHECK(few[2]["not_on"] == json{"b"});
+}
+
+TEST_CASE("petctl: the history of several hosts, in one order of time", "[control][hosts]") {
+    Hosts hosts;
+    const auto event = [](const std::string& utc, const std::string& text) {
+        return json{{"utc", utc},  {"kind", "mark"}, {"code", nullptr},
+                    {"run", "r1"}, {"text", text},   {"ticks", nullptr}};
+    };
+    const auto answer = [](const json& events) { return json{{"events", events}, {"runs", json::array()}}; };
+    hosts.servers[0].handler.set_history(answer(json::array(
+        {event("2026-11-20T22:00:00.250Z", "first"), event("2026-11-20T22:00:09.000Z", "\x1b[31mlast")})));
+    hosts.servers[1].handler.set_history(answer(json::array({event("2026-11-20T22:00:05.000Z", "second")})));
+    hosts.servers[2].handler.set_history(answer(json::array()));
+    const auto said = hosts.petctl({"history", "--since", "2026-11-20T22:00:00Z"});
+    INFO(said.out << said.err);
+    CHECK(said.status == 0);
+    CHECK(said.out.find("first") < said.out.find("second"));
+    CHECK(said.out.find("second") < said.out.find("last"));
+    CHECK_THAT(said.out, contains("  a  mark  first\n"));
+    CHECK_THAT(said.out, contains("  b  mark  second\n"));
+    CHECK_THAT(said.out, contains("  a  mark  \\u001b[31mlast\n"));
+
+    const json document = json::parse(hosts.petctl({"history", "--json"}).out);
+    REQUIRE(document["events"].size() == 3);
+    CHECK(document["events"][1]["host"] == "b");
+    CHECK(document["events"][2]["text"] == "\x1b[31mlast");
+    CHECK(document["hosts"]["c"]["events"] == json::array());
+    CHECK(document["hosts"]["a"]["events"].size() == 2);
+
+    const auto away = hosts.petctl({"history"}, "a,nowhere");
+    CHECK(away.status == 69);
+    CHECK_THAT(away.out, contains("  first\n"));
+    CHECK_THAT(away.out, contains("\n  nowhere: no route to nowhere\n"));
+    const auto no_time = hosts.petctl({"history", "--since", "yesterday"});
+    CHECK(no_time.status == 64);
+    CHECK_THAT(no_time.err, contains("expected a time such as 2026-11-20T18:45:00Z"));
 }
 
 TEST_CASE("petctl: acknowledge on several hosts", "[control][hosts]") {

@@ -1,10 +1,10 @@
 #include "tools/petcal/check/check.hpp"
 
-#include <cstdio>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "config/base/answer.hpp"
+#include "config/base/colour.hpp"
 #include "config/base/error.hpp"
 #include "tools/petcal/check/check_page.hpp"
 
@@ -48,21 +48,28 @@ json modules_json(const config::Geometry& g, const DetectorChanges& changes) {
     return out;
 }
 
-std::string text_of(const DailyRun& reference, const DailyRun& run, const std::vector<CheckFinding>& findings,
-                    const std::vector<std::string>& unchecked) {
-    std::string out = std::string("verdict    ") + name_of(verdict_of(findings)) + "\nrun        " +
-                      run.directory.string() + "\nreference  " + reference.directory.string() + '\n';
+const char* colour_of(Verdict verdict) {
+    if (verdict == Verdict::pass) return config::colour::good;
+    return verdict == Verdict::look ? config::colour::warning : config::colour::bad;
+}
+
+void print_text(const DailyRun& reference, const DailyRun& run, const std::vector<CheckFinding>& findings,
+                const std::vector<std::string>& unchecked) {
+    const Verdict verdict = verdict_of(findings);
+    config::print_coloured(std::string("verdict    ") + name_of(verdict) + '\n', colour_of(verdict));
+    config::print_coloured(
+        "run        " + run.directory.string() + "\nreference  " + reference.directory.string() + '\n', "");
     if (!findings.empty()) {
         std::string modules;
         for (const std::uint32_t bdm : modules_of(findings))
             modules += (modules.empty() ? "" : ", ") + std::to_string(bdm);
-        out += "BDMs       " + (modules.empty() ? "all" : modules) + '\n';
+        config::print_coloured("BDMs       " + (modules.empty() ? "all" : modules) + '\n', "");
     }
     for (const CheckFinding& f : findings)
-        out += f.text + '\n';
+        config::print_coloured(f.text + '\n', colour_of(verdict));
     for (const std::string& why : unchecked)
-        out += "not checked: " + why + '\n';
-    return out;
+        config::print_coloured("not checked: " + why + '\n', config::colour::warning);
+    config::flush_output();
 }
 
 }  // namespace
@@ -86,8 +93,11 @@ Verdict check(const CheckOptions& options) {
                            {"findings", findings_json(findings)},
                            {"not_checked", unchecked},
                            {"modules", modules_json(run.scanner.geometry, changes)}};
-    std::cout << (options.json ? document.dump(2, ' ', false, json::error_handler_t::replace) + '\n'
-                               : text_of(reference, run, findings, unchecked));
+    if (options.json) {
+        config::print_answer(document, "", true);
+    } else {
+        print_text(reference, run, findings, unchecked);
+    }
     return verdict_of(findings);
 }
 

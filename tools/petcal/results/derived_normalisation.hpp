@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,9 @@ struct DerivedNormalisation {
 /// Relative standard error of the efficiency of a crystal, by its counts: the median of those alive; 0
 /// without any.
 double efficiency_error(const DerivedNormalisation& derived);
-/// The figures as lines of text.
+/// The figures, with messages about what they mean.
+nlohmann::json figures_json(const DerivedNormalisation& derived);
+/// The same as lines of text.
 std::string figures_text(const config::Scanner& scanner, const DerivedNormalisation& derived);
 
 }  // namespace petacq::petcal

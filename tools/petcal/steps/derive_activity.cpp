@@ -216,6 +216,20 @@ DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActi
     return out;
 }
 
+nlohmann::json figures_json(const DerivedActivity& d) {
+    nlohmann::json parts = nlohmann::json::object();
+    for (std::size_t part = 0; part < d.parts.size(); ++part)
+        parts[part_names[part]] = d.parts[part];
+    return {{"voxels", d.voxels},
+            {"mean_kBq_ml", d.mean},
+            {"time_of_activity_utc", d.time_utc},
+            {"spread_percent", 100 * d.spread},
+            {"parts", std::move(parts)},
+            {"activity_factor", d.factor},
+            {"activity_factor_error_percent", 100 * d.error},
+            {"activity_factor_before", d.applied}};
+}
+
 std::string figures_text(const DerivedActivity& d) {
     std::string text = fmt::format("voxels              {}\n", d.voxels);
     text += fmt::format("mean of the image   {:.6g} kBq/ml at {}\n", d.mean, d.time_utc);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct DerivedActivity {
 /// cylinder reaches out of it or holds too few voxels, and when the image is not even in it.
 DerivedActivity derive_activity(const config::Scanner& scanner, const DeriveActivityOptions& options);
 
+nlohmann::json figures_json(const DerivedActivity& derived);
+/// The same as lines of text.
 std::string figures_text(const DerivedActivity& derived);
 
 }  // namespace petacq::petcal

@@ -1,13 +1,15 @@
 #include "tools/petcal/steps/derive_crystals.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "config/base/json_file.hpp"
 #include "config/base/json_schema.hpp"
@@ -120,7 +122,7 @@ CrystalsResult crystals_result(const config::Geometry& g, const std::vector<Unit
     return result;
 }
 
-void print_crystals(const config::Geometry& g, const std::vector<UnitMap>& maps) {
+config::Written figures_of(const config::Geometry& g, const std::vector<UnitMap>& maps) {
     std::size_t units = 0;
     std::size_t derived = 0;
     std::size_t peaks = 0;
@@ -140,12 +142,23 @@ void print_crystals(const config::Geometry& g, const std::vector<UnitMap>& maps)
         separation = std::min(separation, least);
         between = std::max(between, map.quality.between_peaks);
     }
-    if (derived == 0) return;
-    std::printf("units               %zu of %zu\n", derived, units);
-    std::printf("peaks               %zu of %.0f crystals\n", peaks, crystals);
-    std::printf("counts per crystal  %.0f\n", counts / crystals);
-    std::printf("separation          at least %.2f (pitch / FWHM)\n", separation);
-    std::printf("between peaks       at most %.1f %% of counts\n", 100 * between);
+    if (derived == 0) return {};
+    config::Written written;
+    written.facts = {{"units", units},
+                     {"units_derived", derived},
+                     {"crystals", static_cast<std::uint64_t>(crystals)},
+                     {"peaks", peaks},
+                     {"counts_per_crystal", counts / crystals},
+                     {"least_separation", separation},
+                     {"most_between_peaks_percent", 100 * between}};
+    written.text = fmt::format(
+        "units               {} of {}\n"
+        "peaks               {} of {:.0f} crystals\n"
+        "counts per crystal  {:.0f}\n"
+        "separation          at least {:.2f} (pitch / FWHM)\n"
+        "between peaks       at most {:.1f} % of counts\n",
+        derived, units, peaks, crystals, counts / crystals, separation, 100 * between);
+    return written;
 }
 
 }  // namespace
@@ -174,7 +187,7 @@ std::vector<std::vector<KnownSpot>> load_corrections(const std::filesystem::path
     return known;
 }
 
-void derive_crystals(const config::Scanner& scanner, const DeriveCrystalsOptions& o) {
+config::Written derive_crystals(const config::Scanner& scanner, const DeriveCrystalsOptions& o) {
     const config::Geometry& g = scanner.geometry;
     const std::size_t positions = std::size_t{g.position_size} * g.position_size;
     for (std::uint32_t unit = 0; unit < g.unit_count(); ++unit)
@@ -195,14 +208,16 @@ void derive_crystals(const config::Scanner& scanner, const DeriveCrystalsOptions
     for (const UnitMap& map : maps)
         refused.push_back(map.refused);
     if (!o.report.empty()) write_crystals_report(o.report, scanner, spectra, maps, known);
-    check_refusals(g, refused, o.partial);
+    std::vector<std::string> warnings = check_refusals(g, refused, o.partial);
     CrystalsResult result = crystals_result(g, maps);
     result.origin = made_by("petcal derive crystals");
     result.origin["scanner"] = scanner.name;
     result.origin["spectra_sha256"] = config::sha256_of_file(o.spectra);
     if (!o.corrections.empty()) result.origin["corrections_sha256"] = config::sha256_of_file(o.corrections);
     save_crystals(o.output, g, result);
-    print_crystals(g, maps);
+    config::Written written = figures_of(g, maps);
+    written.warnings = std::move(warnings);
+    return written;
 }
 
 }  // namespace petacq::petcal

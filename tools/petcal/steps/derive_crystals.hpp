@@ -7,6 +7,10 @@
 #include "config/scanner/scanner.hpp"
 #include "tools/petcal/estimate/crystal_map.hpp"
 
+namespace petacq::config {
+struct Written;
+}
+
 namespace petacq::petcal {
 
 struct DeriveCrystalsOptions {
@@ -22,8 +26,8 @@ struct DeriveCrystalsOptions {
 std::vector<std::vector<KnownSpot>> load_corrections(const std::filesystem::path& file,
                                                      const config::Scanner& scanner);
 
-/// Prints a summary; writes the report, then the result. Throws config::Error when units are refused, unless
-/// `partial` is set and there are others.
-void derive_crystals(const config::Scanner& scanner, const DeriveCrystalsOptions& options);
+/// Writes the report, then the result. Returns a summary. Throws config::Error when units are refused, unless
+/// `partial` is set and there are others: a warning then names them.
+config::Written derive_crystals(const config::Scanner& scanner, const DeriveCrystalsOptions& options);
 
 }  // namespace petacq::petcal

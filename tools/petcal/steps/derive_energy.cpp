@@ -1,14 +1,18 @@
 #include "tools/petcal/steps/derive_energy.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
 #include "config/spectra.hpp"
@@ -65,7 +69,7 @@ std::vector<UnitLines> derive_lines(const config::Geometry& g, const config::Spe
     return units;
 }
 
-void print_energies(const config::Geometry& g, const std::vector<UnitLines>& units) {
+config::Written figures_of(const config::Geometry& g, const std::vector<UnitLines>& units) {
     std::size_t fitted = 0;
     double resolution = 0;
     double error = 0;
@@ -88,18 +92,31 @@ void print_energies(const config::Geometry& g, const std::vector<UnitLines>& uni
         }
     }
     const auto n = static_cast<double>(fitted);
-    std::printf("photopeaks          %zu of %u crystals\n", fitted, g.crystal_count());
-    std::printf("resolution          %.1f %% (FWHM, mean)\n", 235.482 * resolution / n);
-    std::printf("error of a peak     %.2f %% (by counts, mean)\n", 100 * error / n);
-    std::printf("change of factors   %.2f %% (rms)\n", 100 * std::sqrt(change / n));
-    if (without.empty()) return;
-    std::printf("changed by the median of their unit, as they have no photopeak: %zu\n", without.size());
+    config::Written written;
+    written.facts = {{"crystals", g.crystal_count()},
+                     {"photopeaks", fitted},
+                     {"resolution_percent", 235.482 * resolution / n},
+                     {"peak_error_percent", 100 * error / n},
+                     {"change_percent", 100 * std::sqrt(change / n)},
+                     {"without_photopeak", without}};
+    written.text = fmt::format(
+        "photopeaks          {} of {} crystals\n"
+        "resolution          {:.1f} % (FWHM, mean)\n"
+        "error of a peak     {:.2f} % (by counts, mean)\n"
+        "change of factors   {:.2f} % (rms)\n",
+        fitted, g.crystal_count(), 235.482 * resolution / n, 100 * error / n, 100 * std::sqrt(change / n));
+    if (!without.empty()) {
+        written.text += fmt::format("changed by the median of their unit, as they have no photopeak: {}\n",
+                                    without.size());
+    }
     for (const std::string& line : without)
-        std::printf("  %s\n", line.c_str());
+        written.text += "  " + line + '\n';
+    return written;
 }
 
-void print_second_line(const config::Geometry& g, const config::Calibration& old,
-                       const std::vector<UnitLines>& units, double keV) {  // NOLINT
+void add_second_line(const config::Geometry& g, const config::Calibration& old,
+                     const std::vector<UnitLines>& units, double keV,  // NOLINT
+                     config::Written& written) {
     double fitted = 0;
     double sum = 0;
     double squares = 0;
@@ -116,16 +133,22 @@ void print_second_line(const config::Geometry& g, const config::Calibration& old
         }
     }
     const double mean = sum / fitted;
-    std::printf("second line         %.0f of %u crystals at %.1f keV\n", fitted, g.crystal_count(), keV);
-    std::printf(
-        "non-linearity       %+.2f %% (mean), %.2f %% (spread): ADC counts per keV there and at 511 keV\n",
-        100 * mean, 100 * std::sqrt(std::max(0.0, squares / fitted - mean * mean)));
-    std::printf("error of it         %.2f %% (by counts, mean)\n", 100 * error / fitted);
+    const double spread = std::sqrt(std::max(0.0, squares / fitted - mean * mean));
+    written.facts["second_line"] = {{"keV", keV},
+                                    {"crystals", static_cast<std::uint64_t>(fitted)},
+                                    {"nonlinearity_percent", 100 * mean},
+                                    {"nonlinearity_spread_percent", 100 * spread},
+                                    {"error_percent", 100 * error / fitted}};
+    written.text += fmt::format(
+        "second line         {:.0f} of {} crystals at {:.1f} keV\n"
+        "non-linearity       {:+.2f} % (mean), {:.2f} % (spread): ADC counts per keV there and at 511 keV\n"
+        "error of it         {:.2f} % (by counts, mean)\n",
+        fitted, g.crystal_count(), keV, 100 * mean, 100 * spread, 100 * error / fitted);
 }
 
 }  // namespace
 
-void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o) {
+config::Written derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o) {
     const config::Geometry& g = scanner.geometry;
     check_second_line(o);
     const config::Calibration old = config::load_calibration(o.calibration, g);
@@ -142,7 +165,7 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
             second ? std::optional<SecondLine>({*second, old, o.second_line_keV}) : std::nullopt;
         write_energy_report(o.report, scanner, spectra, units, lines);
     }
-    check_refusals(g, refused, o.partial);
+    std::vector<std::string> warnings = check_refusals(g, refused, o.partial);
     EnergyResult result = energy_result(g, old, units, o.second_line_keV);
     result.map_sha256 = map_checksum(g, old.position_table);
     result.origin = made_by("petcal derive energy");
@@ -154,8 +177,10 @@ void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& o)
         result.origin["second_line_keV"] = std::to_string(o.second_line_keV);
     }
     save_energy(o.output, g, result);
-    print_energies(g, units);
-    if (second) print_second_line(g, old, units, o.second_line_keV);
+    config::Written written = figures_of(g, units);
+    if (second) add_second_line(g, old, units, o.second_line_keV, written);
+    written.warnings = std::move(warnings);
+    return written;
 }
 
 }  // namespace petacq::petcal

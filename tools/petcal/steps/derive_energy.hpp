@@ -5,6 +5,10 @@
 
 #include "config/scanner/scanner.hpp"
 
+namespace petacq::config {
+struct Written;
+}
+
 namespace petacq::petcal {
 
 struct DeriveEnergyOptions {
@@ -19,10 +23,10 @@ struct DeriveEnergyOptions {
 
 /// The factors of a crystal become those in use, times 511 keV / photopeak. With a second line they become
 /// those of the response that both lines fix (estimate/response.hpp); a crystal without a second photopeak
-/// has the median bend of its unit. Prints a summary and the crystals without a photopeak; writes the report,
-/// then the result. Throws config::Error when the spectra do not belong to the calibration, when the second
-/// line is not 100 to 900 keV or too near to 511 keV, or when units are refused, unless `partial` is set and
-/// there are others.
-void derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& options);
+/// has the median bend of its unit. Writes the report, then the result. Returns a summary and the crystals
+/// without a photopeak. Throws config::Error when the spectra do not belong to the calibration, when the
+/// second line is not 100 to 900 keV or too near to 511 keV, or when units are refused, unless `partial` is
+/// set and there are others: a warning then names them.
+config::Written derive_energy(const config::Scanner& scanner, const DeriveEnergyOptions& options);
 
 }  // namespace petacq::petcal

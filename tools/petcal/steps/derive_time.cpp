@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "config/base/answer.hpp"
 #include "config/base/constants.hpp"
 #include "config/base/error.hpp"
 #include "config/calibration.hpp"
@@ -181,7 +181,7 @@ DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOption
     return out;
 }
 
-void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& options) {
+config::Written derive_time(const config::Scanner& scanner, const DeriveTimeOptions& options) {
     const DerivedTimes times = derive_times(scanner, options);
     if (!options.report.empty()) write_time_report(options.report, scanner, times);
     const estimate::TimeOffsets& found = times.offsets;
@@ -194,30 +194,49 @@ void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& option
         errors += found.error_ticks[i] * found.error_ticks[i];
         known += 1;
     }
-    std::printf("prompts           %llu, of which %llu miss the source\n",
-                static_cast<unsigned long long>(times.prompts),
-                static_cast<unsigned long long>(times.missed));
-    std::printf("changes           %.1f ps rms\n", std::sqrt(squares / known) * times.tick_ps);
-    std::printf("stated error      %.1f ps rms\n", std::sqrt(errors / known) * times.tick_ps);
-    if (const std::string advice = advice_on_prompts(times); !advice.empty())
-        std::printf("                  %s\n", advice.c_str());
-    std::printf("sigma of a pair   %.1f ps, %.1f %% of the pairs in the peak\n",
-                found.sigma_ticks * times.tick_ps, 100 * found.in_peak);
+    const double changes_ps = std::sqrt(squares / known) * times.tick_ps;
+    const double stated_ps = std::sqrt(errors / known) * times.tick_ps;
+    const double sigma_ps = found.sigma_ticks * times.tick_ps;
+    config::Written written;
+    written.facts = {
+        {"prompts", times.prompts},
+        {"prompts_missing_source", times.missed},
+        {"changes_ps", changes_ps},
+        {"stated_error_ps", stated_ps},
+        {"sigma_ps", sigma_ps},
+        {"in_peak_percent", 100 * found.in_peak},
+        {"coincidence_fwhm_ps", times.fwhm_ps() > 0 ? nlohmann::json(times.fwhm_ps()) : nlohmann::json()},
+        {"in_neighbour_percent", 100 * found.beside},
+        {"unrelated_groups", found.groups},
+        {"undetermined", found.undetermined},
+        {"messages", nlohmann::json::array()}};
+    std::string& text = written.text;
+    const auto say = [&](const std::string& sentence) {
+        text += fmt::format("                  {}\n", sentence);
+        written.facts["messages"].push_back(sentence);
+    };
+    text = fmt::format("prompts           {}, of which {} miss the source\n", times.prompts, times.missed);
+    text += fmt::format("changes           {:.1f} ps rms\n", changes_ps);
+    text += fmt::format("stated error      {:.1f} ps rms\n", stated_ps);
+    if (const std::string advice = advice_on_prompts(times); !advice.empty()) say(advice);
+    text += fmt::format("sigma of a pair   {:.1f} ps, {:.1f} % of the pairs in the peak\n", sigma_ps,
+                        100 * found.in_peak);
     if (times.fwhm_ps() > 0) {
-        std::printf("resolution        %.1f ps FWHM, without the extent of the source\n", times.fwhm_ps());
+        text += fmt::format("resolution        {:.1f} ps FWHM, without the extent of the source\n",
+                            times.fwhm_ps());
     } else {
-        std::printf("resolution        hidden by the extent of the source\n");
+        text += "resolution        hidden by the extent of the source\n";
     }
-    std::printf("in a neighbour    %.1f %% of the hits\n", 100 * found.beside);
-    std::printf("unrelated groups  %u\n", found.groups);
+    text += fmt::format("in a neighbour    {:.1f} % of the hits\n", 100 * found.beside);
+    text += fmt::format("unrelated groups  {}\n", found.groups);
     if (found.groups > 1)
-        std::printf("                  nothing is known of the offsets between them: %s\n",
-                    groups_text(scanner.geometry, found).c_str());
-    std::printf("undetermined      %zu crystals", found.undetermined.size());
+        say("nothing is known of the offsets between them: " + groups_text(scanner.geometry, found));
+    text += fmt::format("undetermined      {} crystals", found.undetermined.size());
     constexpr std::size_t shown = 20;
     for (std::size_t i = 0; i < std::min(shown, found.undetermined.size()); ++i)
-        std::printf("%s %u", i == 0 ? ":" : ",", found.undetermined[i]);
-    std::printf(found.undetermined.size() > shown ? ", ...\n" : "\n");
+        text += fmt::format("{} {}", i == 0 ? ":" : ",", found.undetermined[i]);
+    text += found.undetermined.size() > shown ? ", ...\n" : "\n";
+    return written;
 }
 
 }  // namespace petacq::petcal

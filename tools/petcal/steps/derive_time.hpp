@@ -7,6 +7,10 @@
 #include "config/scanner/scanner.hpp"
 #include "tools/petcal/results/derived_times.hpp"
 
+namespace petacq::config {
+struct Written;
+}
+
 namespace petacq::petcal {
 
 struct DeriveTimeOptions {
@@ -25,7 +29,7 @@ struct DeriveTimeOptions {
 /// data are insufficient (estimate::time_offsets), and when the run cannot be read.
 DerivedTimes derive_times(const config::Scanner& scanner, const DeriveTimeOptions& options);
 
-/// Derives them, writes the report and prints the figures. Throws as derive_times, and std::system_error.
-void derive_time(const config::Scanner& scanner, const DeriveTimeOptions& options);
+/// Derives them, writes the report and returns the figures. Throws as derive_times, and std::system_error.
+config::Written derive_time(const config::Scanner& scanner, const DeriveTimeOptions& options);
 
 }  // namespace petacq::petcal

@@ -1,14 +1,14 @@
 #include "tools/petcal/steps/refusals.hpp"
 
 #include <cstddef>
-#include <cstdio>
 
 #include "config/base/error.hpp"
 #include "tools/petcal/base/units.hpp"
 
 namespace petacq::petcal {
 
-void check_refusals(const config::Geometry& geometry, const std::vector<std::string>& refused, bool partial) {
+std::vector<std::string> check_refusals(const config::Geometry& geometry,
+                                        const std::vector<std::string>& refused, bool partial) {
     constexpr std::size_t max_shown = 10;
     std::size_t count = 0;
     std::string text;
@@ -16,13 +16,13 @@ void check_refusals(const config::Geometry& geometry, const std::vector<std::str
         if (refused[unit].empty()) continue;
         if (++count <= max_shown) text += "\n  " + unit_name(geometry, unit) + ": " + refused[unit];
     }
-    if (count == 0) return;
+    if (count == 0) return {};
     if (count > max_shown) text += "\n  and " + std::to_string(count - max_shown) + " more";
     text =
         std::to_string(count) + " of " + std::to_string(refused.size()) + " units cannot be derived" + text;
     if (!partial) text += "\nWith --partial these keep what the calibration has.";
     if (!partial || count == refused.size()) throw config::Error(text);
-    std::fprintf(stderr, "petcal: %s\n", text.c_str());
+    return {text};
 }
 
 }  // namespace petacq::petcal

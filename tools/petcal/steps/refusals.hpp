@@ -13,8 +13,10 @@
 namespace petacq::petcal {
 
 /// `refused`: by unit, why it cannot be derived; empty: it can. Throws config::Error with the first reasons
-/// when there are any; with `partial` only when no unit is left, and prints them otherwise.
-void check_refusals(const config::Geometry& geometry, const std::vector<std::string>& refused, bool partial);
+/// when there are any; with `partial` only when no unit is left. Returns a text about those, for a warning;
+/// none without any.
+std::vector<std::string> check_refusals(const config::Geometry& geometry,
+                                        const std::vector<std::string>& refused, bool partial);
 
 /// The result of the step. Throws config::Error for files that are missing or not what they should be.
 template <class Step>

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "daemon/system/quantity_text.hpp"
 
 namespace petacq::petctl {
 
 using net::Malformed;
+using nlohmann::json;
 
 namespace {
 
@@ -173,10 +175,60 @@ std::string Dump::frame_line(std::size_t number, const std::byte* frame, const n
     }
     text += fmt::format("  energy {} ADC  DU {}  BDM {}  x {}  y {}  temperature {:.4f} degrees C",
                         hit.energy, hit.du, hit.bdm, hit.x, hit.y, hit.temperature_16ths / 16.0);
+    const std::string why = fault_of(frame, modules, own);
+    return why.empty() ? text : text + "  invalid: " + why;
+}
+
+std::string Dump::fault_of(const std::byte* frame, const net::Modules& modules, bool own) const {
     const std::string why = why_invalid(format_.check, modules, frame);
-    if (why.empty()) return text;
-    const bool unfit = !own && !format_.check.has_markers(frame);
-    return text + "  invalid: " + (unfit ? "its markers or its address do not fit the layout" : why);
+    const bool unfit = !why.empty() && !own && !format_.check.has_markers(frame);
+    return unfit ? "its markers or its address do not fit the layout" : why;
+}
+
+json Dump::head_json(const SeenDatagram& datagram, const Content& content,
+                     const BoardFormat::KnownBoard* source) const {
+    json head = {{"from", net::to_text(datagram.from)},
+                 {"framing", config::name_of(format_.framing)},
+                 {"bytes", datagram.bytes},
+                 {"listed", source != nullptr || format_.sources.empty()},
+                 {"malformed", nullptr}};
+    if (content.header) {
+        head["source"] = content.header->source;
+        head["sequence"] = content.header->sequence;
+        head["flags"] = content.header->flags;
+        head["end_of_stream"] = (content.header->flags & net::flag_end_of_stream) != 0;
+    }
+    if (content.untranslated) {
+        head["malformed"] = "not translated: malformed for the layout, or of an unknown source";
+    } else if (content.malformed != Malformed::none) {
+        head["malformed"] = why_malformed(content.malformed, format_, datagram.bytes, datagram.head);
+    }
+    head["frames_sent"] = content.total == 0 ? json() : json(content.total);
+    head["frames"] = json::array();
+    return head;
+}
+
+json Dump::frame_json(std::size_t number, const std::byte* frame, const net::Modules& modules,
+                      bool own) const {
+    const net::Frame hit = net::decode_frame(frame, format_.check.version);
+    json shown = {{"number", number},
+                  {"bytes", hexadecimal_of({frame, net::frame_bytes})},
+                  {"time", hit.time},
+                  {"time_s", static_cast<double>(hit.time) * format_.tick_ps * 1e-12}};
+    if (format_.check.valid_tag(frame)) {
+        const net::TagFrame tag = net::decode_tag(frame, format_.check.version);
+        shown["tag"] = {{"channel", tag.channel}, {"kind", tag.kind}, {"value", tag.value}};
+        return shown;
+    }
+    const std::string why = fault_of(frame, modules, own);
+    shown.update({{"energy", hit.energy},
+                  {"du", hit.du},
+                  {"bdm", hit.bdm},
+                  {"x", hit.x},
+                  {"y", hit.y},
+                  {"temperature", hit.temperature_16ths / 16.0},
+                  {"invalid", why.empty() ? json() : json(why)}});
+    return shown;
 }
 
 std::string Dump::add(const SeenDatagram& datagram) {
@@ -187,18 +239,26 @@ std::string Dump::add(const SeenDatagram& datagram) {
     const auto id = content.header ? std::optional<unsigned>(content.header->source) : std::nullopt;
     const BoardFormat::KnownBoard* const source = format_.source_of(datagram.from, id);
     const bool own = format_.layout.empty() || datagram.is_own;
-    std::string text = head_line(datagram, content, source) + "\n";
+    std::string text = options_.as_json ? "" : head_line(datagram, content, source) + "\n";
+    json document = options_.as_json ? head_json(datagram, content, source) : json();
     if (!own || content.malformed != Malformed::none) {
         const auto shown = datagram.head.first(std::min(datagram.head.size(), max_sent_bytes));
         text += fmt::format("  as sent: {}{}\n", hexadecimal_of(shown),
                             shown.size() < datagram.bytes ? " ..." : "");
+        document["sent"] = hexadecimal_of(shown);
     }
     const bool any = source == nullptr || source->modules.none();
     const net::Modules modules = any ? net::Modules::below(format_.check.bdm_count) : source->modules;
     const std::size_t known = content.frames.size() / net::frame_bytes;
-    for (std::size_t i = 0; i < known && frames_ < options_.count; ++i, ++frames_)
-        text += frame_line(i, content.frames.data() + i * net::frame_bytes, modules, own) + "\n";
-    return text;
+    for (std::size_t i = 0; i < known && frames_ < options_.count; ++i, ++frames_) {
+        const std::byte* const frame = content.frames.data() + i * net::frame_bytes;
+        if (options_.as_json) {
+            document["frames"].push_back(frame_json(i, frame, modules, own));
+        } else {
+            text += frame_line(i, frame, modules, own) + "\n";
+        }
+    }
+    return options_.as_json ? document.dump() + "\n" : text;
 }
 
 }  // namespace petacq::petctl

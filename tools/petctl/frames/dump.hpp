@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,7 @@ struct DumpOptions {
     std::optional<unsigned> id;  ///< of this source only
     std::uint32_t address = 0;   ///< from this address only; 0: any
     std::uint16_t port = 0;      ///< and from this port; 0: any
+    bool as_json = false;        ///< a line of JSON for each datagram
 };
 
 /// One thread.
@@ -38,7 +40,7 @@ class Dump {
     /// `translates`: datagrams of the layout are whole, and are translated here. Throws config::Error.
     Dump(const BoardFormat& format, const DumpOptions& options, bool translates = false);
 
-    /// The lines of the datagram; "" if it is not asked for.
+    /// The lines of the datagram, or its object; "" if it is not asked for.
     std::string add(const SeenDatagram& datagram);
     [[nodiscard]] bool full() const { return frames_ >= options_.count || datagrams_ >= options_.count; }
     [[nodiscard]] std::size_t datagrams() const { return datagrams_; }
@@ -58,8 +60,14 @@ class Dump {
     [[nodiscard]] bool asked_for(const SeenDatagram& datagram, const Content& content) const;
     [[nodiscard]] std::string head_line(const SeenDatagram& datagram, const Content& content,
                                         const BoardFormat::KnownBoard* source) const;
+    [[nodiscard]] nlohmann::json head_json(const SeenDatagram& datagram, const Content& content,
+                                           const BoardFormat::KnownBoard* source) const;
     [[nodiscard]] std::string frame_line(std::size_t number, const std::byte* frame,
                                          const net::Modules& modules, bool own) const;
+    [[nodiscard]] nlohmann::json frame_json(std::size_t number, const std::byte* frame,
+                                            const net::Modules& modules, bool own) const;
+    /// "" if petacqd takes the frame.
+    [[nodiscard]] std::string fault_of(const std::byte* frame, const net::Modules& modules, bool own) const;
 
     const BoardFormat& format_;
     const DumpOptions options_;

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "config/base/exit_status.hpp"
 #include "net/pcap/pcap_reader.hpp"
@@ -26,7 +27,7 @@ namespace {
 constexpr std::chrono::milliseconds look_interval{250};
 
 int nothing(const std::string& why) {
-    fmt::print(stderr, "petctl: {}\n", printable(why));
+    config::print_warning("petctl", printable(why));
     return exit_status::has_problems;
 }
 
@@ -59,9 +60,11 @@ void add_packet(Dump& dump, const net::PcapReader& reader, const BoardFormat& fo
 
 }  // namespace
 
-DumpOptions dump_options(std::size_t count, const std::string& source, const BoardFormat& format) {
+DumpOptions dump_options(const FramesAsked& asked, const BoardFormat& format) {
+    const std::string& source = asked.source;
     DumpOptions options;
-    options.count = count;
+    options.count = asked.count;
+    options.as_json = asked.as_json;
     if (source.empty()) return options;
     unsigned id = 0;
     const char* const end = source.data() + source.size();
@@ -85,14 +88,13 @@ DumpOptions dump_options(std::size_t count, const std::string& source, const Boa
     return options;
 }
 
-int show_live_frames(daemon::ControlClient& client, std::size_t count, const std::string& source,
-                     double seconds) {
+int show_live_frames(daemon::ControlClient& client, const FramesAsked& asked, double seconds) {
     using Clock = std::chrono::steady_clock;
     const auto end =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
     const nlohmann::json first = client.call("status");
     const BoardFormat format = format_of_status(first);
-    Dump dump(format, dump_options(count, source, format));
+    Dump dump(format, dump_options(asked, format));
     // Samples stay in the status when nothing follows: those that are there already tell of no arrival.
     std::set<Sample> known;
     add_samples(first, known);
@@ -109,13 +111,12 @@ int show_live_frames(daemon::ControlClient& client, std::size_t count, const std
     }
     if (dump.datagrams() > 0) return 0;
     return nothing(heard
-                       ? fmt::format("in {:g} s datagrams arrived, but none{}", seconds, of(source))
+                       ? fmt::format("in {:g} s datagrams arrived, but none{}", seconds, of(asked.source))
                        : fmt::format("nothing arrived in {:g} s: petctl doctor says where to look", seconds));
 }
 
-int show_captured_frames(const std::string& capture, const BoardFormat& format, std::size_t count,
-                         const std::string& source) {
-    Dump dump(format, dump_options(count, source, format), true);
+int show_captured_frames(const std::string& capture, const BoardFormat& format, const FramesAsked& asked) {
+    Dump dump(format, dump_options(asked, format), true);
     try {
         net::PcapReader reader(capture, format.ports);
         net::CapturedDatagram packet;
@@ -125,7 +126,7 @@ int show_captured_frames(const std::string& capture, const BoardFormat& format, 
         const net::PcapCounts& counts = reader.counts();
         if (counts.datagrams > 0)
             return nothing(
-                fmt::format("{}: {} datagrams, but none{}", capture, counts.datagrams, of(source)));
+                fmt::format("{}: {} datagrams, but none{}", capture, counts.datagrams, of(asked.source)));
         const std::string unused = net::unused_text(counts);
         return nothing(fmt::format("{}: no datagram{}{}", capture,
                                    format.ports.empty() ? "" : " for a port of receive.sockets",

@@ -32,6 +32,9 @@ int show_group_ledger(HostGroup& group, const std::optional<std::string>& run, b
 
 /// `last`: the maximum number of runs. Exit status exit_status::unavailable if a host did not answer.
 int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_json);
+/// `parameters` of the method `history`. Exit status exit_status::unavailable if a host did not answer, and 1
+/// if one refuses.
+int show_group_history(HostGroup& group, const nlohmann::json& parameters, bool as_json);
 /// Acknowledges these runs on the hosts where they were interrupted. Exit status exit_status::unavailable if
 /// a host did not answer, and 1 if a run was interrupted on none, or a host refuses for another reason than
 /// that it was not interrupted there.

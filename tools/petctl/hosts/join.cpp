@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "config/base/answer.hpp"
 #include "config/base/exit_status.hpp"
 #include "daemon/peer/run_names.hpp"
 #include "tools/petctl/hosts/commands.hpp"
@@ -28,7 +29,7 @@ const HostAnswer& of_host(const std::vector<HostAnswer>& answers, const std::str
 }
 
 void tell(const std::string& host, const std::string& what) {
-    fmt::print(stderr, "petctl: {}: {}\n", host, what);
+    config::print_error("petctl", fmt::format("{}: {}", host, what));
 }
 
 /// The ids of the latest runs of the host.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "config/base/answer.hpp"
 #include "config/base/exit_status.hpp"
 #include "tools/petctl/hosts/commands.hpp"
 #include "tools/petctl/hosts/summary.hpp"
@@ -99,6 +100,16 @@ int show_group_runs(HostGroup& group, std::optional<std::size_t> last, bool as_j
     return exit_status(lists, group.pairs());
 }
 
+int show_group_history(HostGroup& group, const json& parameters, bool as_json) {
+    const std::vector<HostAnswer> answers = group.ask(group.names(), "history", parameters);
+    show(group_history(answers), as_json, group_history_lines);
+    if (const int status = exit_status(answers, group.pairs()); status != 0) return status;
+    const bool refused = std::any_of(answers.begin(), answers.end(), [](const HostAnswer& answer) {
+        return answer.reached && !answer.good();
+    });
+    return refused ? exit_status::has_problems : exit_status::ok;
+}
+
 int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs, bool as_json) {
     int status = 0;
     json document = json::object();
@@ -111,7 +122,7 @@ int acknowledge_group(HostGroup& group, const std::vector<std::string>& runs, bo
                 done.push_back(answer.host);
                 continue;
             }
-            fmt::print(stderr, "petctl: {}: {}\n", answer.host, answer.failure);
+            config::print_error("petctl", fmt::format("{}: {}", answer.host, answer.failure));
             // On a host that stopped it as it should.
             refused =
                 refused || !answer.failure.ends_with("was not interrupted, or somebody has acknowledged it");
@@ -131,7 +142,7 @@ int mark_group(HostGroup& group, const std::string& text, bool as_json) {
     json document = json::object();
     for (const HostAnswer& answer : answers) {
         if (!answer.good()) {
-            fmt::print(stderr, "petctl: {}: {}\n", answer.host, answer.failure);
+            config::print_error("petctl", fmt::format("{}: {}", answer.host, answer.failure));
             continue;
         }
         document[answer.host] = answer.result();

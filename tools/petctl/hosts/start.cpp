@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "config/base/answer.hpp"
 #include "config/base/exit_status.hpp"
 #include "daemon/system/quantity_text.hpp"
 #include "daemon/system/utc.hpp"
@@ -43,7 +44,7 @@ void heed_interrupts() {
 
 /// Throws nothing if nobody reads it: a terminal may have gone while hosts are still to be stopped.
 void complain(const std::string& host, const std::string& what) {
-    std::fputs(fmt::format("petctl: {}{}{}\n", host, host.empty() ? "" : ": ", what).c_str(), stderr);
+    config::print_error("petctl", fmt::format("{}{}{}", host, host.empty() ? "" : ": ", what));
 }
 
 /// Whether the answer of a partner of the host is good.

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "config/base/answer.hpp"
 #include "config/base/exit_status.hpp"
 #include "daemon/peer/run_names.hpp"
 #include "tools/petctl/hosts/commands.hpp"
@@ -84,14 +85,14 @@ std::size_t report(const std::vector<HostAnswer>& stopped, const HostGroup& grou
             found.push_back(answer.failure);
         }
         for (const std::string& problem : found)
-            fmt::print(stderr, "petctl: {}: {}\n", answer.host, problem);
+            config::print_error("petctl", fmt::format("{}: {}", answer.host, problem));
         problems += found.size();
     }
     std::set<std::string> joined;  // without the numbers of hosts that joined
     for (const std::string& run : runs)
         joined.insert(joined_run(run, [&](const std::string& id) { return runs.contains(id); }));
     if (joined.size() > 1) {
-        fmt::print(stderr, "petctl: the hosts had different runs\n");
+        config::print_error("petctl", "the hosts had different runs");
         ++problems;
     }
     const bool kept = std::any_of(stopped.begin(), stopped.end(), [](const HostAnswer& answer) {
@@ -125,8 +126,8 @@ int stop_group(HostGroup& group, json parameters, bool as_json) {
             hosts.push_back(answer.host);
             continue;
         }
-        fmt::print(stderr, "petctl: {}: {}\n", answer.host,
-                   answer.good() ? "no run is in progress" : answer.failure);
+        config::print_error("petctl", fmt::format("{}: {}", answer.host,
+                                                  answer.good() ? "no run is in progress" : answer.failure));
         const bool partner_has = group.pairs().partner_is(answer.host, [&](const std::string& partner) {
             return std::any_of(status.answers.begin(), status.answers.end(), [&](const HostAnswer& other) {
                 return other.host == partner && has_run(other);

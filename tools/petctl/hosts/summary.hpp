@@ -59,4 +59,8 @@ nlohmann::json group_runs(const std::vector<HostRuns>& lists, std::optional<std:
                           const HostPairs& pairs);
 Lines group_runs_lines(const nlohmann::json& group);
 
+/// {"hosts": {name: answer or {"failure"}}, "events": those of all hosts in the order of time, each with its
+/// "host"}. group_history_lines() (history_text.hpp) shows it.
+nlohmann::json group_history(const std::vector<HostAnswer>& answers);
+
 }  // namespace petacq::petctl

@@ -32,6 +32,7 @@ struct HistoryEntry {
     const char* what;
     std::string text;
     Style style = Style::plain;
+    std::string host = {};  ///< "": the only one
 };
 
 Time time_of(double seconds) {
@@ -139,6 +140,51 @@ std::vector<HistoryEntry> rate_entries(const json& answer) {
     return entries;
 }
 
+/// What the answer tells, of that host.
+void append_entries(std::vector<HistoryEntry>& entries, const json& answer, const std::string& host) {
+    std::vector<HistoryEntry> own = rate_entries(answer);
+    if (const json& events = at(answer, {"events"}); events.is_array()) {
+        for (const json& event : events)
+            own.push_back(history_entry(event));
+    }
+    for (HistoryEntry& entry : own) {
+        entry.host = host;
+        entries.push_back(std::move(entry));
+    }
+}
+
+/// In the order of time.
+Lines lines_of(std::vector<HistoryEntry> entries) {
+    if (entries.empty()) return {{{"nothing is known of that time"}}};
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const HistoryEntry& a, const HistoryEntry& b) { return a.time < b.time; });
+    const bool both = !std::all_of(entries.begin(), entries.end(),
+                                   [](const HistoryEntry& entry) { return local_is_utc(entry.time); });
+    const bool hosts = !entries.front().host.empty();
+    Table table{{true, true, true}, {}};
+    if (both) table.left.push_back(true);
+    if (hosts) table.left.push_back(true);
+    const auto add = [&](std::string utc, std::string local, std::string host, std::string what, Span text) {
+        Line row{{std::move(utc)}};
+        if (both) row.push_back({std::move(local), Style::faint});
+        if (hosts) row.push_back({std::move(host)});
+        row.push_back({std::move(what)});
+        row.push_back(std::move(text));
+        table.rows.push_back(std::move(row));
+    };
+    std::pair<std::string, std::string> date;
+    for (HistoryEntry& entry : entries) {
+        std::pair days{daemon::utc_text(entry.time, "%F"), both ? local_text(entry.time, "%F") : ""};
+        if (days != date) {
+            add(days.first, days.second, "", "", {""});
+            date = std::move(days);
+        }
+        add(daemon::utc_text(entry.time, "%H:%M:%S UTC"), local_text(entry.time, "%H:%M:%S %Z"), entry.host,
+            entry.what, {std::move(entry.text), entry.style});
+    }
+    return table_lines(table);
+}
+
 }  // namespace
 
 std::string history_time(const std::string& option, const std::string& text, Time now) {
@@ -163,36 +209,24 @@ std::string history_time(const std::string& option, const std::string& text, Tim
 }
 
 Lines history_lines(const json& answer) {
-    std::vector<HistoryEntry> entries = rate_entries(answer);
-    if (const json& events = at(answer, {"events"}); events.is_array()) {
-        for (const json& event : events)
-            entries.push_back(history_entry(event));
-    }
-    if (entries.empty()) return {{{"nothing is known of that time"}}};
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const HistoryEntry& a, const HistoryEntry& b) { return a.time < b.time; });
-    const bool both = !std::all_of(entries.begin(), entries.end(),
-                                   [](const HistoryEntry& entry) { return local_is_utc(entry.time); });
-    Table table{{true, true, true}, {}};
-    if (both) table.left.push_back(true);
-    const auto add = [&](std::string utc, std::string local, std::string what, Span text) {
-        Line row{{std::move(utc)}};
-        if (both) row.push_back({std::move(local), Style::faint});
-        row.push_back({std::move(what)});
-        row.push_back(std::move(text));
-        table.rows.push_back(std::move(row));
-    };
-    std::pair<std::string, std::string> date;
-    for (HistoryEntry& entry : entries) {
-        std::pair days{daemon::utc_text(entry.time, "%F"), both ? local_text(entry.time, "%F") : ""};
-        if (days != date) {
-            add(days.first, days.second, "", {""});
-            date = std::move(days);
+    std::vector<HistoryEntry> entries;
+    append_entries(entries, answer, "");
+    return lines_of(std::move(entries));
+}
+
+Lines group_history_lines(const json& group) {
+    std::vector<HistoryEntry> entries;
+    Lines failures;
+    for (const auto& [host, answer] : at(group, {"hosts"}).items()) {
+        if (answer.contains("failure")) {
+            failures.push_back({{fmt::format("  {}: {}", host, text_of(answer["failure"])), Style::bad}});
+        } else {
+            append_entries(entries, answer, host);
         }
-        add(daemon::utc_text(entry.time, "%H:%M:%S UTC"), local_text(entry.time, "%H:%M:%S %Z"), entry.what,
-            {std::move(entry.text), entry.style});
     }
-    return table_lines(table);
+    Lines lines = lines_of(std::move(entries));
+    append(lines, std::move(failures));
+    return lines;
 }
 
 std::string mark_text(const json& answer) {

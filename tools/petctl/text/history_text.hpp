@@ -18,6 +18,10 @@ std::string history_time(const std::string& option, const std::string& text,
 /// Times are UTC, and beside it those of the local zone if it is another one.
 Lines history_lines(const nlohmann::json& answer);
 
+/// The same of several hosts, {"hosts": {name: answer or {"failure"}}}, with a column that names them, and
+/// the failures at the end.
+Lines group_history_lines(const nlohmann::json& group);
+
 /// The answer to the method `mark` as one line, with its end.
 std::string mark_text(const nlohmann::json& answer);
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "config/scanner/long_form.hpp"
 #include "daemon/backend/pipeline_options.hpp"
@@ -281,6 +281,7 @@ Exported export_to(const ExportSource& source, ExportOptions options, const Form
     exported.text = text_file;
     write_text(text_file, description_text(source, coverage, options, exported));
     outputs.commit();
+    exported.written = outputs.written();
     return exported;
 }
 
@@ -376,10 +377,19 @@ Exported export_quietly(const ExportOptions& options) {
 
 int export_records(const ExportOptions& options) {
     const Exported exported = export_quietly(options);
-    for (const auto& sentence : exported.lost)
-        std::cerr << "petlm: " << sentence << '\n';
-    std::cout << fmt::format("{}: {}\nSee {}\n", options.output.string(), counts_text(exported),
-                             exported.text.string());
+    config::print_written({.facts = {{"format", options.format},
+                                     {"prompts", exported.prompts},
+                                     {"delayeds", exported.delayeds},
+                                     {"singles", exported.singles},
+                                     {"triples", exported.triples},
+                                     {"tags", exported.tags},
+                                     {"contents", exported.files},
+                                     {"notes", exported.notes}},
+                           .text = fmt::format("{}: {}\nSee {}\n", options.output.string(),
+                                               counts_text(exported), exported.text.string()),
+                           .files = exported.written,
+                           .warnings = exported.lost},
+                          options.as_json, "petlm");
     return ok;
 }
 

@@ -36,6 +36,7 @@ struct ExportOptions : corrections::NuclideOptions {  // castor, stir
     std::filesystem::path target;                     ///< file or run directory
     std::filesystem::path output;                     ///< directory for castor and stir, otherwise file
     bool force = false;                               ///< replace an earlier export
+    bool as_json = false;                             ///< print what was written as JSON
     std::optional<std::filesystem::path> scanner;     ///< instead of the one in run.json
     std::optional<double> tof_resolution_ps;          ///< castor: write TOF; petsird; FWHM
     bool event_kind = false;                          ///< castor: write the kind of each event
@@ -62,10 +63,11 @@ struct Exported {
     std::uint64_t singles = 0;
     std::uint64_t tags = 0;
     std::uint64_t triples = 0;
-    std::vector<std::string> files;  ///< name and content, one line each
-    std::vector<std::string> lost;   ///< what the format cannot hold, a sentence each
-    std::vector<std::string> notes;  ///< how to read the numbers, a sentence each
-    std::filesystem::path text;      ///< the file with all this
+    std::vector<std::string> files;              ///< name and content, one line each
+    std::vector<std::string> lost;               ///< what the format cannot hold, a sentence each
+    std::vector<std::string> notes;              ///< how to read the numbers, a sentence each
+    std::filesystem::path text;                  ///< the file with all this
+    std::vector<std::filesystem::path> written;  ///< all files
     /// The crystals in the order of the format's own numbers; empty: that of petacqd's.
     std::vector<std::uint32_t> crystal_order;
 

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <type_traits>
+#include <utility>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/directory.hpp"
@@ -216,13 +217,18 @@ int import_records(const ImportOptions& options) {
         },
         files.front().records);
     outputs.commit();
+    config::Written written{
+        .facts = {{"format", options.format}, {"records", part.records}},
+        .text = fmt::format("{}: {} records imported\n", options.output.string(), part.records),
+        .files = outputs.written(),
+        .warnings = {}};
     for (const ForeignFile& file : files)
         for (const std::string& remark : file.remarks())
-            std::cerr << "petlm: " << remark << '\n';
+            written.warnings.push_back(remark);
     for (const std::string& what : coverage.unknown)
-        std::cerr << fmt::format("petlm: {} does not tell {}\n", imported["from"].front().get<std::string>(),
-                                 what);
-    std::cout << fmt::format("{}: {} records imported\n", options.output.string(), part.records);
+        written.warnings.push_back(
+            fmt::format("{} does not tell {}", imported["from"].front().get<std::string>(), what));
+    config::print_written(std::move(written), options.as_json, "petlm");
     return ok;
 }
 

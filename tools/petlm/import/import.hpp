@@ -33,6 +33,7 @@ struct ImportOptions {
     std::optional<std::filesystem::path> delayeds;  ///< castor, coinstruct, csv: another file
     std::filesystem::path output;                   ///< NAME.plm: a list-mode file; otherwise a run directory
     bool force = false;                             ///< replace the output
+    bool as_json = false;                           ///< print what was written as JSON
     std::optional<std::filesystem::path> scanner;   ///< scanner description
     std::optional<std::filesystem::path> crystals;  ///< which crystal each number of the file is
     std::string columns;                            ///< csv: of a file of other software

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "config/base/answer.hpp"
 #include "config/base/seconds_since.hpp"
 #include "daemon/tracking/saturate.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -201,10 +202,11 @@ class Rank {
             send_parts();
             return;
         }
-        join_parts(inputs_, engines_,
-                   {parts_, [this](std::size_t shard) { return state_of(shard); },
-                    fmt::format("{} ranks{}", ranks_.size(), back_end_)},
-                   options_.output);
+        config::print_written(join_parts(inputs_, engines_,
+                                         {parts_, [this](std::size_t shard) { return state_of(shard); },
+                                          fmt::format("{} ranks{}", ranks_.size(), back_end_)},
+                                         options_.output),
+                              false, "petlm-mpi");
         std::filesystem::remove_all(options_.output / inputs_directory);
     }
 

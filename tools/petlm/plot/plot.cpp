@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "config/base/answer.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -142,11 +142,19 @@ int plot(const PlotOptions& options) {
     }
     write_text(page, report_of(source.target().string(), source.description(), source.run(), data, pictures));
     outputs.commit();
-    for (const std::string* const trouble : {&data.ledger_trouble, &data.seconds_trouble}) {
-        if (!trouble->empty()) std::cerr << "petlm: " << *trouble << '\n';
-    }
-    std::cout << fmt::format("{}: {} pictures of {} prompts and {} delayeds\n", page.string(),
-                             pictures.size(), data.pairs.prompts.pairs, data.pairs.delayeds.pairs);
+    config::Written written{
+        .facts = {{"prompts", data.pairs.prompts.pairs},
+                  {"delayeds", data.pairs.delayeds.pairs},
+                  {"pictures", nlohmann::json::array()}},
+        .text = fmt::format("{}: {} pictures of {} prompts and {} delayeds\n", page.string(), pictures.size(),
+                            data.pairs.prompts.pairs, data.pairs.delayeds.pairs),
+        .files = outputs.written(),
+        .warnings = {}};
+    for (const Picture& picture : pictures)
+        written.facts["pictures"].push_back({{"name", picture.name}, {"title", picture.title}});
+    for (const std::string* const trouble : {&data.ledger_trouble, &data.seconds_trouble})
+        if (!trouble->empty()) written.warnings.push_back(*trouble);
+    config::print_written(std::move(written), options.as_json, "petlm");
     return ok;
 }
 

@@ -11,6 +11,7 @@ struct PlotOptions {
     std::filesystem::path target;                  ///< run directory, or a file of coincidences
     std::filesystem::path output;                  ///< directory; empty: "plot" in the run directory
     bool force = false;                            ///< replace earlier pictures
+    bool as_json = false;                          ///< print what was written as JSON
     std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
     std::optional<double> depth_mm;  ///< mean depth of interaction in a crystal, for the sinogram
     /// Run to compare the detector with; absent: the one in the configuration of the run, if any.

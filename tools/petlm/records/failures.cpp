@@ -1,8 +1,8 @@
 #include "tools/petlm/records/failures.hpp"
 
 #include <exception>
-#include <iostream>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "daemon/listmode/file_reader.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -11,7 +11,7 @@ namespace petacq::petlm {
 
 int status_of(const std::string& program, const std::function<int()>& command) {
     const auto failed = [&](const std::exception& error, int status) {
-        std::cerr << program + ": " + error.what() + '\n';
+        config::print_error(program, error.what());
         return status;
     };
     try {

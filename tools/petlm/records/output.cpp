@@ -58,6 +58,7 @@ void Outputs::commit() {
         if (std::filesystem::exists(partial(file))) {
             daemon::rename_file(partial(file), file,
                                 force_ ? daemon::IfExists::overwrite : daemon::IfExists::fail);
+            written_.push_back(file);
         } else if (force_) {
             // A file of an earlier export would be taken for a part of this one.
             std::filesystem::remove(file);

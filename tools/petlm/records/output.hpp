@@ -34,12 +34,15 @@ class Outputs {
     [[nodiscard]] static std::filesystem::path final_name(std::filesystem::path partial);
     /// Gives every written file its name. Throws std::system_error.
     void commit();
+    /// The files that were written, after commit().
+    [[nodiscard]] const std::vector<std::filesystem::path>& written() const { return written_; }
 
   private:
     bool force_;
     bool done_ = false;
     std::filesystem::path made_;  ///< directory
     std::vector<std::filesystem::path> claimed_;
+    std::vector<std::filesystem::path> written_;
 };
 
 /// Writes through a large buffer. Every failure is a std::system_error that names the file. Not thread-safe.

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <queue>
 
+#include "config/base/answer.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -90,15 +90,15 @@ std::string origin_text(const daemon::Coverage& coverage) {
     return fmt::format("records of the run{} {}", runs.size() == 1 ? "" : "s", fmt::join(runs, ", "));
 }
 
-/// Says why a cut is empty: the interval, or the times at which the gate is open, lie outside the input.
-void warn_if_outside(const CutOptions& options, const daemon::Coverage& whole,
-                     const daemon::Intervals& open) {
-    if (options.from >= options.to || !whole.intervals || !whole.intervals->intersect(open).empty()) return;
+/// Why a cut is empty: the interval, or the times at which the gate is open, lie outside the input. None if
+/// they do not.
+std::vector<std::string> why_empty(const CutOptions& options, const daemon::Coverage& whole,
+                                   const daemon::Intervals& open) {
+    if (options.from >= options.to || !whole.intervals || !whole.intervals->intersect(open).empty())
+        return {};
     if (whole.intervals->empty()) {
-        std::cerr << fmt::format(
-            "petlm: {}: covers no time, so the file is empty, too. It is a part of the {}\n",
-            options.target.string(), origin_text(whole));
-        return;
+        return {fmt::format("{}: covers no time, so the file is empty, too. It is a part of the {}",
+                            options.target.string(), origin_text(whole))};
     }
     const auto in_s = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * whole.tick_ps * 1e-12; };
     const gpu::TickRange has = whole.span();
@@ -111,12 +111,12 @@ void warn_if_outside(const CutOptions& options, const daemon::Coverage& whole,
     };
     const std::string wanted = text_of(options.from, options.to);
     const bool outside = whole.intervals->ticks_in({options.from, options.to}) == 0;
-    std::cerr << fmt::format(
-        "petlm: {}: {}; the file is empty. The interval of the input: {}{}\n", options.target.string(),
-        outside ? wanted + " lie outside of it"
-                : fmt::format("the gate of channel {} is not open in {}", *options.gate, wanted),
-        text_of(has.start, has.end),
-        seconds ? "" : fmt::format(", {:.9g} to {:.9g} s", in_s(has.start), in_s(has.end)));
+    return {fmt::format("{}: {}; the file is empty. The interval of the input: {}{}", options.target.string(),
+                        outside
+                            ? wanted + " lie outside of it"
+                            : fmt::format("the gate of channel {} is not open in {}", *options.gate, wanted),
+                        text_of(has.start, has.end),
+                        seconds ? "" : fmt::format(", {:.9g} to {:.9g} s", in_s(has.start), in_s(has.end)))};
 }
 
 /// Strictly before.
@@ -293,9 +293,14 @@ int cut(const CutOptions& given) {
         records = out.records();
     }
     outputs.commit();
-    warn_if_outside(options, whole, wanted);
-    std::cout << fmt::format("{}: {} of {} {}\n", options.output.string(), records, source.records_in_files(),
-                             daemon::name_of(kind));
+    const std::uint64_t all = source.records_in_files();
+    config::print_written(
+        {.facts = {{"kind", daemon::name_of(kind)}, {"records", records}, {"records_of_input", all}},
+         .text =
+             fmt::format("{}: {} of {} {}\n", options.output.string(), records, all, daemon::name_of(kind)),
+         .files = outputs.written(),
+         .warnings = why_empty(options, whole, wanted)},
+        options.as_json, "petlm");
     return ok;
 }
 
@@ -323,7 +328,12 @@ int merge(const MergeOptions& options) {
     with_record_of(kind, [&](auto record) { merge_records<decltype(record)>(sources, out); });
     out.close();
     outputs.commit();
-    std::cout << fmt::format("{}: {} {}\n", options.output.string(), out.records(), daemon::name_of(kind));
+    config::print_written(
+        {.facts = {{"kind", daemon::name_of(kind)}, {"records", out.records()}},
+         .text = fmt::format("{}: {} {}\n", options.output.string(), out.records(), daemon::name_of(kind)),
+         .files = outputs.written(),
+         .warnings = {}},
+        options.as_json, "petlm");
     return ok;
 }
 

@@ -21,6 +21,7 @@ struct CutOptions {
     IntervalInSeconds in_seconds;   ///< instead of from and to
     std::optional<unsigned> gate;   ///< channel: only records at times when its gate is open
     bool force = false;             ///< replace the output
+    bool as_json = false;           ///< print what was written as JSON
 };
 /// Writes the records of an interval to a file; of seconds, those that lie in it as a whole. The gate tags
 /// are those of the run that the target is, or that lies in the directory of a file. Returns an exit status.
@@ -33,6 +34,7 @@ struct MergeOptions {
     bool singles = false;                        ///< of run directories, take the singles
     bool triples = false;                        ///< of run directories, take the triples
     bool force = false;                          ///< replace the output
+    bool as_json = false;                        ///< print what was written as JSON
 };
 /// Writes the records of several files, or of the parts of a split run, to one file, in order; no seconds.
 /// Returns and throws as cut() does.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "daemon/listmode/set.hpp"
 #include "daemon/listmode/writer.hpp"
 #include "daemon/run/directory.hpp"
@@ -141,7 +141,7 @@ int resort(const ResortOptions& given) {
     const ResortedRun made =
         search_whole(inputs, engines, options.shard_singles.value_or(shard_singles), options.output, outputs);
     outputs.commit();
-    std::cout << summary(options.output, made);
+    config::print_written(summary(options.output, made, outputs), options.as_json, "petlm");
     return ok;
 }
 

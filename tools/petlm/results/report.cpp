@@ -6,6 +6,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "config/base/answer.hpp"
+#include "config/base/colour.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/results/pictures.hpp"
@@ -206,7 +208,7 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
     }
     outputs.commit();
 
-    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
+    if (!report::with_cairo) config::print_warning("petlm", report::without_cairo);
     if (as_json) {
         std::cout << json_of(report).dump(1) << '\n';
         return;
@@ -221,9 +223,9 @@ void publish(const Report& report, const std::filesystem::path& directory, bool 
     print(report.beside);
     if (!report.tables.empty()) std::cout << '\n' << text_of(report.tables.front());
     for (const auto& sentence : report.deviations)
-        std::cout << "Deviation: " << sentence << '\n';
+        config::print_coloured("Deviation: " + sentence + '\n', config::colour::warning);
     for (const auto& sentence : report.warnings)
-        std::cout << "Warning: " << sentence << '\n';
+        config::print_coloured("Warning: " + sentence + '\n', config::colour::warning);
     std::cout << "See " << (directory / "report.html").string() << '\n';
 }
 

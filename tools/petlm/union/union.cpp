@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
+#include "config/base/answer.hpp"
 #include "config/base/json_file.hpp"
 #include "daemon/run/directory.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -220,10 +220,11 @@ int unite(const UnionOptions& options) {
     const std::filesystem::path capture = options.output / capture_file;
     outputs.claim(capture);
     const FollowedSingles all(stream, options, Outputs::partial(singles));
+    std::vector<std::string> warnings;
     for (const HeardRun* run : stream.runs())
         if (const std::string why = run->damage(); !why.empty())
-            std::cerr << fmt::format("petlm: {}: {}\n", run->directory().string(), why);
-    if (const std::string why = stream.doubt(); !why.empty()) std::cerr << fmt::format("petlm: {}\n", why);
+            warnings.push_back(fmt::format("{}: {}", run->directory().string(), why));
+    if (const std::string why = stream.doubt(); !why.empty()) warnings.push_back(why);
 
     const Inputs inputs = inputs_of(stream, options, Outputs::partial(singles));
     const Engines engines = engines_of(stream, options);
@@ -233,9 +234,12 @@ int unite(const UnionOptions& options) {
     const json document = complete_document(Outputs::partial(options.output / daemon::run_file), origins,
                                             all.united(), Outputs::partial(singles));
     outputs.commit();
-    std::cout << summary(options.output, made);
+    config::Written written = summary(options.output, made, outputs);
     for (const auto& [what, value] : union_lines(document))
-        std::cout << fmt::format("  {}: {}\n", what, value);
+        written.text += fmt::format("  {}: {}\n", what, value);
+    written.facts["united"] = document.value("united", json());
+    written.warnings = std::move(warnings);
+    config::print_written(std::move(written), options.as_json, "petlm");
     return ok;
 }
 

@@ -15,6 +15,7 @@ struct UnionOptions {
     bool follow = false;                      ///< they are still written, or will be
     bool any_name = false;                    ///< also runs of different names
     bool force = false;                       ///< replace the output
+    bool as_json = false;                     ///< print what was written as JSON
     std::string backend = "auto";
     std::optional<std::uint32_t> threads;  ///< that search; absent or 0: as in ResortOptions
 };

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -63,11 +63,6 @@ std::string unit_of(const std::vector<frames::FrameReport>& reports) {
     return "unknown";
 }
 
-void print(const std::vector<std::string>& lines) {
-    for (const std::string& line : lines)
-        std::cout << line << '\n';
-}
-
 }  // namespace
 
 int frames(const FrameOptions& options) {
@@ -105,28 +100,32 @@ int frames(const FrameOptions& options) {
     }
     outputs.commit();
 
-    if (!regions.empty() && !report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
+    std::vector<std::string> messages;
+    const auto print = [&](const auto& lines) {
+        messages.insert(messages.end(), std::begin(lines), std::end(lines));
+    };
     print(image::doubts_about(setup.source));
-    if (!bed.sentence.empty()) print({bed.sentence});
+    if (!bed.sentence.empty()) messages.push_back(bed.sentence);
     print(plan.sentences);
     std::set<std::string> warnings;
     for (std::size_t i = 0; i < plan.list.size(); ++i) {
         const frames::FrameReport& report = maker.reports()[i];
-        print({frame_line(plan, coverage, i, report)});
+        messages.push_back(frame_line(plan, coverage, i, report));
         if (report.data) warnings.insert(report.report.warning());
     }
     for (const frames::Region& region : regions) {
         if (region.inside() < 0.999)
-            print({fmt::format("Region {}: only {:.3g} % of it lie in the image.", region.name(),
-                               100 * region.inside())});
+            messages.push_back(fmt::format("Region {}: only {:.3g} % of it lie in the image.", region.name(),
+                                           100 * region.inside()));
     }
     print(maker.sentences());
-    print({warnings.begin(), warnings.end()});
+    print(warnings);
     if (const auto missing = frames::missing_keys(sidecar); !missing.empty()) {
-        print({fmt::format("For BIDS, frames.json lacks {}, which nobody stated (--bids).",
-                           fmt::join(missing, ", "))});
+        messages.push_back(fmt::format("For BIDS, frames.json lacks {}, which nobody stated (--bids).",
+                                       fmt::join(missing, ", ")));
     }
-    std::cout << "See " << (options.output / "frames.json").string() << '\n';
+    print_images({{"frames", sidecar}}, messages, options.output / "frames.json", outputs,
+                 !regions.empty() && !report::with_cairo, options.as_json);
     return ok;
 }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "config/base/answer.hpp"
 #include "config/base/seconds_since.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/reconstruction/errors/spread.hpp"
@@ -47,6 +47,19 @@ void read(const image::Setup& setup, const std::optional<daemon::Intervals>& wit
 }
 
 }  // namespace
+
+void print_images(nlohmann::json facts, const std::vector<std::string>& messages,
+                  const std::filesystem::path& see, const Outputs& outputs, bool lacks_pictures,
+                  bool as_json) {
+    facts["messages"] = messages;
+    config::Written written{
+        .facts = std::move(facts), .text = {}, .files = outputs.written(), .warnings = {}};
+    for (const std::string& message : messages)
+        written.text += message + '\n';
+    written.text += "See " + see.string() + '\n';
+    if (lacks_pictures) written.warnings.emplace_back(report::without_cairo);
+    config::print_written(std::move(written), as_json, "petlm");
+}
 
 int image(const ImageOptions& options) {
     image::Setup setup(options);
@@ -116,16 +129,16 @@ int image(const ImageOptions& options) {
         image::write_projections(options.output / "projections.png", grid, image, texts, options.max);
         image::write_slices(options.output / "slices.png", grid, image, texts, options.max);
     }
-    write_text(options.output / "image.json", image::json_text(statement));
+    const std::string document = image::json_text(statement);
+    write_text(options.output / "image.json", document);
     write_text(options.output / "README.txt", image::readme(statement));
     outputs.commit();
 
-    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
-    for (const auto& line : lines)
-        std::cout << line << '\n';
     // Not in README.txt: the image does not depend on it.
-    std::cout << "Sensitivity: " << made.front().look.sensitivity_from << ".\n";
-    std::cout << report.warning() << "\nSee " << (options.output / "README.txt").string() << '\n';
+    lines.push_back("Sensitivity: " + made.front().look.sensitivity_from + ".");
+    lines.push_back(report.warning());
+    print_images({{"image", nlohmann::json::parse(document)}}, lines, options.output / "README.txt", outputs,
+                 !report::with_cairo, options.as_json);
     return ok;
 }
 

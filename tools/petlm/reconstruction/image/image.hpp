@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/scanner/scanner.hpp"
 #include "tools/petlm/reconstruction/corrections/line_factors.hpp"
 #include "tools/petlm/reconstruction/corrections/nuclide.hpp"
 #include "tools/petlm/reconstruction/projector/grid.hpp"
+#include "tools/petlm/records/output.hpp"
 
 namespace petacq::petlm {
 
@@ -17,6 +20,7 @@ struct ImageOptions : corrections::NuclideOptions {
     std::filesystem::path target;                  ///< file or run directory
     std::filesystem::path output;                  ///< directory
     bool force = false;                            ///< replace an earlier image
+    bool as_json = false;                          ///< print what was written as JSON
     std::optional<std::filesystem::path> scanner;  ///< instead of the one in run.json
     std::optional<double> depth_mm;                ///< mean depth of interaction in a crystal
     std::optional<double> voxel_mm;
@@ -43,6 +47,12 @@ struct ImageOptions : corrections::NuclideOptions {
 /// Returns an exit status. Throws UsageError, BadInput, daemon::NotListMode, config::Error,
 /// std::system_error, std::runtime_error when the GPU fails.
 int image(const ImageOptions& options);
+
+/// Prints what was made, of petlm image and petlm frames: the messages, a line each, and the file to see; or
+/// with `as_json` the facts, "messages", and the files. `lacks_pictures`: for want of cairo.
+void print_images(nlohmann::json facts, const std::vector<std::string>& messages,
+                  const std::filesystem::path& see, const Outputs& outputs, bool lacks_pictures,
+                  bool as_json);
 
 }  // namespace petacq::petlm
 

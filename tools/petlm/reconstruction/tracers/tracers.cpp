@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "config/base/answer.hpp"
 #include "config/nuclides/nuclides.hpp"
 #include "daemon/system/version.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -200,7 +201,7 @@ int tracers(const TracerOptions& options) {
     write_text(options.output / "tracers.json", text);
     outputs.commit();
 
-    if (!report::with_cairo) std::cerr << "petlm: " << report::without_cairo << '\n';
+    if (!report::with_cairo) config::print_warning("petlm", report::without_cairo);
     if (options.as_json) {
         std::cout << text;
         return ok;

@@ -12,7 +12,6 @@ namespace petacq::petlm {
 
 /// Those of an image; `nuclide` is that of the tracer without prompt gammas.
 struct TracerOptions : ImageOptions {
-    bool as_json = false;                            ///< prints what tracers.json holds
     std::string gamma_nuclide;                       ///< of the other tracer, of the table
     std::optional<std::filesystem::path> gamma_run;  ///< a run of it alone
     std::vector<std::string> gamma_run_attenuation;  ///< what attenuates in that run; empty: as in the run

@@ -1,14 +1,18 @@
 #include "tools/petlm/records/gating/gate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
+#include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/covered_seconds.hpp"
@@ -93,30 +97,43 @@ std::uint64_t sort_records(RecordSource& source, const Cycles& cycles, DelayedsW
     return outside;
 }
 
-std::string table_of(const std::vector<GateBin>& bins, RecordKind kind) {
-    const bool of_triples = kind == RecordKind::triples;
-    std::string text =
-        std::string("bin,phase_from,phase_to,live_s,") +
-        (of_triples ? "triples,delayed_triples,triples_per_s,delayed_triples_per_s\n"
-                    : "prompts,delayeds,prompts_per_s,delayeds_per_s,randoms_per_s,net_per_s\n");
+/// A row for each bin, with the columns that name_columns() names.
+std::vector<std::vector<std::string>> rows_of(const std::vector<GateBin>& bins, RecordKind kind) {
+    std::vector<std::vector<std::string>> rows;
     const auto count = static_cast<double>(bins.size());
     for (std::size_t i = 0; i < bins.size(); ++i) {
         const GateBin& b = bins[i];
         const auto rate = [&](double records) { return b.live_s > 0 ? records / b.live_s : 0.0; };
-        text += fmt::format("{},{},{},{:.9g},", i + 1, static_cast<double>(i) / count,
-                            static_cast<double>(i + 1) / count, b.live_s);
-        if (of_triples) {
-            text += fmt::format("{},{},{:.6g},{:.6g}\n", b.triples, b.delayed_triples,
-                                rate(static_cast<double>(b.triples)),
-                                rate(static_cast<double>(b.delayed_triples)));
+        std::vector<std::string>& row = rows.emplace_back();
+        row = {fmt::format("{}", i + 1), fmt::format("{}", static_cast<double>(i) / count),
+               fmt::format("{}", static_cast<double>(i + 1) / count), fmt::format("{:.9g}", b.live_s)};
+        const auto add = [&](std::initializer_list<std::uint64_t> counts,
+                             std::initializer_list<double> rates) {
+            for (const std::uint64_t number : counts)
+                row.push_back(fmt::format("{}", number));
+            for (const double number : rates)
+                row.push_back(fmt::format("{:.6g}", number));
+        };
+        if (kind == RecordKind::triples) {
+            add({b.triples, b.delayed_triples},
+                {rate(static_cast<double>(b.triples)), rate(static_cast<double>(b.delayed_triples))});
             continue;
         }
         const auto prompts = static_cast<double>(b.prompts);
         const auto delayeds = static_cast<double>(b.delayeds);
-        text += fmt::format("{},{},{:.6g},{:.6g},{:.6g},{:.6g}\n", b.prompts, b.delayeds, rate(prompts),
-                            rate(delayeds), rate(b.randoms), rate(prompts - b.randoms));
+        add({b.prompts, b.delayeds},
+            {rate(prompts), rate(delayeds), rate(b.randoms), rate(prompts - b.randoms)});
     }
-    return text;
+    return rows;
+}
+
+std::vector<std::string> name_columns(RecordKind kind) {
+    if (kind == RecordKind::triples) {
+        return {"bin",     "phase_from",      "phase_to",      "live_s",
+                "triples", "delayed_triples", "triples_per_s", "delayed_triples_per_s"};
+    }
+    return {"bin",      "phase_from",    "phase_to",       "live_s",        "prompts",
+            "delayeds", "prompts_per_s", "delayeds_per_s", "randoms_per_s", "net_per_s"};
 }
 
 }  // namespace
@@ -170,22 +187,41 @@ int gate(const GateOptions& options) {
                                       : sort_records<gpu::Coincidence>(source, cycles, weight, bins);
     for (GateBin& bin : bins)
         bin.file->close();
-    const std::string text = table_of(bins, kind);
+    const std::vector<std::string> columns = name_columns(kind);
+    const auto rows = rows_of(bins, kind);
+    std::string text = fmt::format("{}\n", fmt::join(columns, ","));
+    nlohmann::json of_bins = nlohmann::json::array();
+    for (const std::vector<std::string>& row : rows) {
+        text += fmt::format("{}\n", fmt::join(row, ","));
+        nlohmann::json& bin = of_bins.emplace_back();
+        for (std::size_t i = 0; i < columns.size(); ++i)
+            bin[columns[i]] = nlohmann::json::parse(row[i]);
+    }
     write_text(table, text);
     outputs.commit();
     const bool delayeds =
         std::any_of(bins.begin(), bins.end(), [](const GateBin& b) { return b.delayeds != 0; });
+    config::Written written{
+        .facts = gate,
+        .text = fmt::format(
+            "{}: {} cycles of {:.6g} s, spread {:.3g} s; {} cycles rejected, {} {} outside the accepted "
+            "cycles\n{}",
+            directory.string(), cycles.accepted().size(), cycles.mean_period() * tick_s,
+            cycles.spread_of_period() * tick_s, cycles.rejected(), outside, daemon::name_of(kind), text),
+        .files = outputs.written(),
+        .warnings = {}};
+    for (const char* const of_one : {"bin", "live_ticks"})
+        written.facts.erase(of_one);
+    written.facts["bins"] = std::move(of_bins);
+    written.facts["kind"] = daemon::name_of(kind);
+    written.facts["records_outside"] = outside;
     if (const std::string lack = data_that_lack(options.target, whole); !lack.empty())
-        std::cerr << "petlm: " << lack << "; the rates are not corrected for that\n";
+        written.warnings.push_back(lack + "; the rates are not corrected for that");
     if (delayeds && !weight.trouble().empty()) {
-        std::cerr << "petlm: weights of delayeds are not known, so randoms are not exact: "
-                  << weight.trouble() << '\n';
+        written.warnings.push_back("weights of delayeds are not known, so randoms are not exact: " +
+                                   weight.trouble());
     }
-    std::cout << fmt::format(
-        "{}: {} cycles of {:.6g} s, spread {:.3g} s; {} cycles rejected, {} {} outside the accepted "
-        "cycles\n{}",
-        directory.string(), cycles.accepted().size(), cycles.mean_period() * tick_s,
-        cycles.spread_of_period() * tick_s, cycles.rejected(), outside, daemon::name_of(kind), text);
+    config::print_written(std::move(written), options.as_json, "petlm");
     return ok;
 }
 

@@ -13,6 +13,7 @@ struct GateOptions : PhaseOptions {
     std::filesystem::path output;
     bool triples = false;  ///< of a run directory, take the triples
     bool force = false;    ///< replace the output
+    bool as_json = false;  ///< print what was written as JSON
 };
 /// Writes a list-mode file for each bin, phase-01.plm and so on, and the table phases.csv; prints the table.
 /// Returns an exit status. Throws UsageError, BadInput, daemon::NotListMode, std::system_error.

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "daemon/listmode/file.hpp"
 #include "daemon/listmode/reader.hpp"
 #include "daemon/listmode/set.hpp"
@@ -127,28 +128,44 @@ void copy_blocks(daemon::ListModeReader& reader, daemon::ListModeFile& out) {
     out.close();
 }
 
-void report(const std::filesystem::path& file, const daemon::Condition& condition) {
-    std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
+/// What became of a file, which was found in that condition. Returns its facts, to be added to.
+nlohmann::json& report(const std::filesystem::path& file, const daemon::Condition& condition,
+                       config::Written& written) {
+    written.text += fmt::format("{}: {}\n", file.string(), condition.summary());
+    nlohmann::json missing = nlohmann::json::array();
     for (const auto& damage : condition.damage) {
-        std::cout << fmt::format("missing: {}at offset {}, {} bytes: {}\n",
-                                 damage.file.empty() ? "" : damage.file + " ", damage.offset, damage.bytes,
-                                 damage.what);
+        written.text += fmt::format("missing: {}at offset {}, {} bytes: {}\n",
+                                    damage.file.empty() ? "" : damage.file + " ", damage.offset, damage.bytes,
+                                    damage.what);
+        missing.push_back({{"file", damage.file.empty() ? file.filename().string() : damage.file},
+                           {"offset", damage.offset},
+                           {"bytes", damage.bytes},
+                           {"what", damage.what}});
     }
-    if (condition.tail_bytes != 0) {
-        std::cout << fmt::format("missing: {} bytes after the last whole block\n", condition.tail_bytes);
-    }
+    if (condition.tail_bytes != 0)
+        written.text += fmt::format("missing: {} bytes after the last whole block\n", condition.tail_bytes);
+    return written.facts["recovered"].emplace_back(
+        nlohmann::json{{"file", file.string()},
+                       {"state", daemon::name_of(condition.state)},
+                       {"records", condition.records},
+                       {"missing", std::move(missing)},
+                       {"missing_records", condition.missing_records},
+                       {"tail_bytes", condition.tail_bytes}});
 }
 
 void recover_file(const std::filesystem::path& file, const daemon::Condition& condition,
-                  const daemon::Coverage& covered, const std::filesystem::path& output) {
+                  const daemon::Coverage& covered, const std::filesystem::path& output,
+                  config::Written& written) {
     daemon::ListModeReader reader(file);
     daemon::ListModeFile out(output, reader.kind(), reader.header().block_bytes,
                              described(reader, condition, covered), config::Compression::none,
                              reader.header().record_bytes);
     copy_blocks(reader, out);
-    report(file, condition);
-    std::cout << fmt::format("{}: {} blocks, {} records recovered\n", output.string(), out.blocks(),
-                             out.records());
+    nlohmann::json& facts = report(file, condition, written);
+    facts["blocks"] = out.blocks();
+    written.text +=
+        fmt::format("{}: {} blocks, {} records recovered\n", output.string(), out.blocks(), out.records());
+    written.files.push_back(output);
 }
 
 /// Links the file where the file system can: a complete file never changes again.
@@ -160,25 +177,30 @@ void link_or_copy(const std::filesystem::path& file, const std::filesystem::path
 
 /// Writes run.json, and copies the files that describe the run.
 void describe_run(const std::filesystem::path& run, const std::filesystem::path& output,
-                  const std::vector<RecoveredFile>& files, const daemon::Intervals& seconds) {
+                  const std::vector<RecoveredFile>& files, const daemon::Intervals& seconds,
+                  config::Written& written) {
     for (const char* name :
          {daemon::histograms_file, daemon::spectra_file, daemon::ledger_file, daemon::marks_file}) {
-        if (std::filesystem::exists(run / name)) std::filesystem::copy_file(run / name, output / name);
+        if (!std::filesystem::exists(run / name)) continue;
+        std::filesystem::copy_file(run / name, output / name);
+        written.files.push_back(output / name);
     }
     std::string why;
     const nlohmann::json original = run_json(run, why);
-    if (original.is_null()) std::cout << why << "; the recovered run.json holds only what the files tell\n";
+    if (original.is_null())
+        written.warnings.push_back(why + "; the recovered run.json holds only what the files tell");
     const nlohmann::json content =
         recovered_description(run, original, files, recovered_coverage(run, original, files, seconds));
     daemon::write_json_atomically(output / daemon::run_file, content);
+    written.files.push_back(output / daemon::run_file);
     const nlohmann::json::json_pointer missing("/ledger/pairs/write_failed");
     if (content.contains(missing) && content[missing].is_number() && content[missing] > 0) {
-        std::cout << fmt::format("{}: at least {} coincidences are missing\n", output.string(),
-                                 content[missing].dump());
+        written.warnings.push_back(fmt::format("{}: at least {} coincidences are missing", output.string(),
+                                               content[missing].dump()));
     }
 }
 
-int recover_run(std::filesystem::path run, std::filesystem::path output) {
+int recover_run(std::filesystem::path run, std::filesystem::path output, config::Written& written) {
     if (!run.has_filename()) run = run.parent_path();  // trailing slash
     if (daemon::is_being_written(run)) throw UsageError(run.string() + ": the run is in progress");
     if (output.empty()) output = run.string() + ".recovered";
@@ -201,12 +223,14 @@ int recover_run(std::filesystem::path run, std::filesystem::path output) {
             const bool lacks_seconds = scanned.says_coverage && has_seconds &&
                                        covered.loss.seconds_complete != scanned.whole.loss.seconds_complete;
             if (condition.state == daemon::FileState::complete && !lacks_seconds) {
-                for (const daemon::ListModePart& part : last.parts)
+                for (const daemon::ListModePart& part : last.parts) {
                     link_or_copy(run / part.name, output / part.name);
-                std::cout << fmt::format("{}: {}\n", file.string(), condition.summary());
+                    written.files.push_back(output / part.name);
+                }
+                report(file, condition, written);
             } else {
                 last.join();
-                recover_file(file, condition, covered, output / last.name);
+                recover_file(file, condition, covered, output / last.name, written);
             }
             for (daemon::ListModePart& part : last.parts)
                 part.bytes = std::filesystem::file_size(output / part.name);
@@ -221,19 +245,17 @@ int recover_run(std::filesystem::path run, std::filesystem::path output) {
             if (name.starts_with("triples")) lost.kind = daemon::RecordKind::triples;
             if (name.starts_with("tags")) lost.kind = daemon::RecordKind::tags;
             recovered.push_back(lost);
-            std::cout << error.what() << ": nothing of it can be recovered\n";
+            written.text += std::string(error.what()) + ": nothing of it can be recovered\n";
+            written.facts["recovered"].push_back(
+                {{"file", file.string()}, {"state", lost.state}, {"why", lost.why}});
             status = has_problems;
         }
     }
-    describe_run(run, output, recovered, seconds);
+    describe_run(run, output, recovered, seconds, written);
     return status;
 }
 
-}  // namespace
-
-int recover(const RecoverOptions& options) {
-    auto [target, output] = options;
-    if (std::filesystem::is_directory(target)) return recover_run(target, output);
+int recover_one(const std::filesystem::path& target, std::filesystem::path output, config::Written& written) {
     if (output.empty()) {
         output = daemon::ListModeReader(target).path();
         output.replace_extension(".recovered.plm");
@@ -244,8 +266,20 @@ int recover(const RecoverOptions& options) {
     const Scan scanned = scan(target);
     const daemon::Condition& condition = scanned.condition;
     const auto seconds = recorded_times(std::filesystem::absolute(target).parent_path());
-    recover_file(target, condition, scanned.covered(seconds), output);
+    recover_file(target, condition, scanned.covered(seconds), output, written);
     return condition.state == daemon::FileState::damaged ? has_problems : ok;
+}
+
+}  // namespace
+
+int recover(const RecoverOptions& options) {
+    config::Written written;
+    written.facts["recovered"] = nlohmann::json::array();
+    const int status = std::filesystem::is_directory(options.target)
+                           ? recover_run(options.target, options.output, written)
+                           : recover_one(options.target, options.output, written);
+    config::print_written(std::move(written), options.as_json, "petlm");
+    return status;
 }
 
 }  // namespace petacq::petlm

@@ -8,6 +8,7 @@ namespace petacq::petlm {
 struct RecoverOptions {
     std::filesystem::path target;  ///< file or run directory
     std::filesystem::path output;  ///< file, or directory for a run
+    bool as_json = false;          ///< print what was recovered as JSON
 };
 /// Copies every whole block of a file to `output`; empty: <file without .plm>.recovered.plm. For a run
 /// directory, `output` is a directory (empty: <run>.recovered) that receives its list-mode files under their

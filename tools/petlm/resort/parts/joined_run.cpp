@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/resort/result/resorted_run.hpp"
@@ -14,8 +14,8 @@
 
 namespace petacq::petlm {
 
-void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& parts,
-                const std::filesystem::path& directory) {
+config::Written join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& parts,
+                           const std::filesystem::path& directory) {
     Outputs outputs(true);
     RunWriter run(inputs, engines, directory, outputs);
     std::vector<daemon::ListModePart> coincidences;
@@ -45,7 +45,7 @@ void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& 
     const ResortedRun& made = run.finish(std::move(coincidences), std::move(triples), parts.back_end);
     outputs.commit();
     remove_partial_parts(directory);
-    std::cout << summary(directory, made);
+    return summary(directory, made, outputs);
 }
 
 }  // namespace petacq::petlm

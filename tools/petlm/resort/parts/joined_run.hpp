@@ -10,6 +10,10 @@
 #include "tools/petlm/resort/search/engines.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
 
+namespace petacq::config {
+struct Written;
+}
+
 namespace petacq::petlm {
 
 struct PartsOfRun {
@@ -18,9 +22,9 @@ struct PartsOfRun {
     std::string back_end;                         ///< that made them
 };
 
-/// Writes the files of the run into the directory, and replaces those of an earlier call. Prints what they
+/// Writes the files of the run into the directory, and replaces those of an earlier call. Returns what they
 /// hold. Throws BadInput if a part does not begin where the one before it ends.
-void join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& parts,
-                const std::filesystem::path& directory);
+config::Written join_parts(const Inputs& inputs, const Engines& engines, const PartsOfRun& parts,
+                           const std::filesystem::path& directory);
 
 }  // namespace petacq::petlm

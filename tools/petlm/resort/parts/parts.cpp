@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "config/base/answer.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -104,16 +105,28 @@ int make_parts(const ResortOptions& options) {
     daemon::ProgressLine progress("finding coincidences", job.shards.size(), daemon::ProgressUnit::steps);
     std::size_t made = 0;
     std::string back_end = "all of them were there";
+    std::vector<std::filesystem::path> files;
     for (std::size_t shard = from; shard < to;) {
         std::size_t end = shard;
         while (end < to && !job.part(end))
             ++end;
         if (end > shard) back_end = search(job, shard, end, progress);
+        for (std::size_t each = shard; each < end; ++each)
+            files.push_back(job.directory / part_name(each));
         made += end - shard;
         shard = end + 1;
     }
-    std::cout << fmt::format("{}: part {}/{}: {} of its {} shards searched ({})\n", job.directory.string(),
-                             options.part->number, options.part->of, made, to - from, back_end);
+    config::print_written(
+        {.facts = {{"part", options.part->number},
+                   {"parts", options.part->of},
+                   {"shards", to - from},
+                   {"shards_searched", made},
+                   {"backend", back_end}},
+         .text = fmt::format("{}: part {}/{}: {} of its {} shards searched ({})\n", job.directory.string(),
+                             options.part->number, options.part->of, made, to - from, back_end),
+         .files = std::move(files),
+         .warnings = {}},
+        options.as_json, "petlm");
     return ok;
 }
 
@@ -135,8 +148,10 @@ int join_parts(const ResortOptions& options) {
         if (!found) throw BadInput((job.directory / part_name(shard)).string() + ": gone or changed");
         return *found;
     };
-    join_parts(job.inputs, job.engines,
-               {job.shards.size(), state, fmt::format("{} parts", job.shards.size())}, job.directory);
+    config::print_written(
+        join_parts(job.inputs, job.engines,
+                   {job.shards.size(), state, fmt::format("{} parts", job.shards.size())}, job.directory),
+        options.as_json, "petlm");
     return ok;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "config/base/answer.hpp"
 #include "daemon/listmode/format.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/run/ledger.hpp"
@@ -185,12 +186,23 @@ void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs) {
                                inputs.runs.front().string(), taken.bad_address));
 }
 
-std::string summary(const std::filesystem::path& output, const ResortedRun& made) {
-    const std::string triples =
-        made.gammas ? fmt::format(", {} triples", made.gammas->triples + made.gammas->delayed) : "";
-    return fmt::format("{}: {} prompts, {} delayeds{} from {} singles ({})\n", output.string(),
-                       made.singles.prompts, made.singles.delayeds, triples, made.taken.accepted,
-                       made.back_end);
+config::Written summary(const std::filesystem::path& output, const ResortedRun& made,
+                        const Outputs& outputs) {
+    json facts = {{"prompts", made.singles.prompts},
+                  {"delayeds", made.singles.delayeds},
+                  {"singles", made.taken.accepted},
+                  {"backend", made.back_end}};
+    std::string triples;
+    if (made.gammas) {
+        facts["triples"] = made.gammas->triples + made.gammas->delayed;
+        triples = fmt::format(", {} triples", facts["triples"].get<std::uint64_t>());
+    }
+    return {.facts = std::move(facts),
+            .text = fmt::format("{}: {} prompts, {} delayeds{} from {} singles ({})\n", output.string(),
+                                made.singles.prompts, made.singles.delayeds, triples, made.taken.accepted,
+                                made.back_end),
+            .files = outputs.written(),
+            .warnings = {}};
 }
 
 void complete_run(const Inputs& inputs, const json& settings, daemon::Coverage covered,

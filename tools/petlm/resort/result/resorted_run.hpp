@@ -13,7 +13,12 @@
 #include "daemon/listmode/series.hpp"
 #include "daemon/seconds/second.hpp"
 #include "gpu/pipeline.hpp"
+#include "tools/petlm/records/output.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
+
+namespace petacq::config {
+struct Written;
+}
 
 namespace petacq::petlm {
 
@@ -49,8 +54,8 @@ nlohmann::json file_entry(const daemon::ListModePart& part, daemon::RecordKind k
 /// Throws BadInput if singles named crystals that the scanner does not have.
 void check_taken(const gpu::FrameCounts& taken, const Inputs& inputs);
 
-/// "OUT: 5 prompts, 0 delayeds from 12 singles (cpu, 1 thread)", and a newline.
-std::string summary(const std::filesystem::path& output, const ResortedRun& made);
+/// What to say: "OUT: 5 prompts, 0 delayeds from 12 singles (cpu, 1 thread)".
+config::Written summary(const std::filesystem::path& output, const ResortedRun& made, const Outputs& outputs);
 
 /// Merges the tags of the inputs, and writes run.json. The ledger is the sum of theirs, but for what depends
 /// on the settings: {"coincidence": ..., "energy": ...}, and "gammas" if there are any.

@@ -20,6 +20,7 @@ struct ResortOptions {
     InputOptions input;
     std::filesystem::path output;  ///< list-mode file (NAME.plm), or else the directory of a run
     bool force = false;            ///< replace the output
+    bool as_json = false;          ///< print what was written as JSON
     std::optional<Share> part;     ///< only make this share of the parts of the run
     bool join = false;             ///< only make the run of its parts
     // Settings that are not given are those of the run.
