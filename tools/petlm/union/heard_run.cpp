@@ -39,7 +39,11 @@ void HeardRun::look() {
 }
 
 bool HeardRun::knows_start() const {
-    return daemon::coverage_of_run(*document_).anchor.has_value();
+    try {
+        return daemon::coverage_of_run(*document_).anchor.has_value();
+    } catch (const std::exception& error) {
+        throw BadInput(directory_.string() + ": " + error.what());
+    }
 }
 
 bool HeardRun::has_begun() const {

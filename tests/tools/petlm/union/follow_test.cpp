@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <fstream>
 #include <future>
 #include <map>
 #include <optional>
@@ -229,6 +230,43 @@ TEST_CASE("union: followed runs give the files that they give once they have end
         CHECK(followed.contains("triples" + std::string(round % 2 == 0 ? "" : ".2") + ".plm") == triples);
         check_same_files(followed, united_at_once(options));
     }
+}
+
+TEST_CASE("union: a block that the disk spoils while it is followed is left out", "[union]") {
+    std::mt19937_64 random(45);
+    const TemporaryDirectory directory;
+    const Singles all = some_singles(random, 1000);
+    const std::uint64_t start = all.front().time;
+    const std::uint64_t middle = all[500].time;
+    const std::uint64_t end = all.back().time + 1;
+    auto options = options_for(directory / "u", {directory / "a" / "r", directory / "b" / "r"});
+    options.follow = true;
+    OpenRun a(options.runs[0], start);
+    OpenRun b(options.runs[1], start);
+    a.append(between(all, 0, middle));
+    b.append(between(all, 0, middle));
+    // The header of the fourth block: nothing tells where the fifth one is, until there is an index.
+    const auto file = options.runs[0] / "singles.plm";
+    const std::string bytes = read_file(file);
+    std::size_t block = 0;
+    for (int i = 0; i < 4; ++i)
+        block = bytes.find("PLMBLOCK", block + 1);
+    REQUIRE(block != std::string::npos);
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+            .seekp(static_cast<std::streamoff>(block))
+        << 'Q';
+    auto following = follow_in_background(options);
+    REQUIRE(eventually([&] { return std::filesystem::exists(options.output / "singles.plm.partial"); }));
+    a.append(between(all, middle, end));
+    b.append(between(all, middle, end));
+    a.end(end);
+    b.end(end);
+    CHECK(following.get() == petlm::ok);
+    CHECK(same_bytes(read_singles(options.output / "singles.plm"), all));
+    CHECK(run_json_of(options.output)["united"]["runs"][0]["damage"] ==
+          "1 blocks of its singles cannot be read");
+    const auto followed = files_of(options.output);
+    check_same_files(followed, united_at_once(options));
 }
 
 TEST_CASE("union: runs are followed until all have ended, and a host that comes back is taken up",
