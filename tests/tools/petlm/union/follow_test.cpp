@@ -115,6 +115,18 @@ void check_same_files(const std::map<std::string, std::string>& a,
     CHECK(a.size() == b.size());
 }
 
+/// Changes a byte of the fourth block of a file, so far behind its begin.
+void spoil_fourth_block(const std::filesystem::path& file, std::size_t behind) {
+    const std::string bytes = read_file(file);
+    std::size_t block = 0;
+    for (int i = 0; i < 4; ++i)
+        block = bytes.find("PLMBLOCK", block + 1);
+    REQUIRE(block != std::string::npos);
+    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+            .seekp(static_cast<std::streamoff>(block + behind))
+        << static_cast<char>(bytes[block + behind] ^ 1);
+}
+
 }  // namespace
 
 TEST_CASE("union: coincidences are found while the runs are written", "[union]") {
@@ -164,7 +176,7 @@ TEST_CASE("union: coincidences are found while the runs are written", "[union]")
 
 TEST_CASE("union: followed runs give the files that they give once they have ended", "[union]") {
     std::mt19937_64 random(44);
-    for (int round = 0; round < 4; ++round) {
+    for (int round = 0; round < 8; ++round) {
         const TemporaryDirectory directory;
         Singles all = some_singles(random, 3000);
         // Gammas are among them.
@@ -245,16 +257,8 @@ TEST_CASE("union: a block that the disk spoils while it is followed is left out"
     OpenRun b(options.runs[1], start);
     a.append(between(all, 0, middle));
     b.append(between(all, 0, middle));
-    // The header of the fourth block: nothing tells where the fifth one is, until there is an index.
-    const auto file = options.runs[0] / "singles.plm";
-    const std::string bytes = read_file(file);
-    std::size_t block = 0;
-    for (int i = 0; i < 4; ++i)
-        block = bytes.find("PLMBLOCK", block + 1);
-    REQUIRE(block != std::string::npos);
-    std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
-            .seekp(static_cast<std::streamoff>(block))
-        << 'Q';
+    // Its header: nothing tells where the next block is, until there is an index.
+    spoil_fourth_block(options.runs[0] / "singles.plm", 0);
     auto following = follow_in_background(options);
     REQUIRE(eventually([&] { return std::filesystem::exists(options.output / "singles.plm.partial"); }));
     a.append(between(all, middle, end));
@@ -265,6 +269,51 @@ TEST_CASE("union: a block that the disk spoils while it is followed is left out"
     CHECK(same_bytes(read_singles(options.output / "singles.plm"), all));
     CHECK(run_json_of(options.output)["united"]["runs"][0]["damage"] ==
           "1 blocks of its singles cannot be read");
+    const auto followed = files_of(options.output);
+    check_same_files(followed, united_at_once(options));
+}
+
+TEST_CASE("union: what changes coincidences that were found already makes the union begin again", "[union]") {
+    std::mt19937_64 random(46);
+    const TemporaryDirectory directory;
+    const Singles all = some_singles(random, 2000);
+    const auto time = [&](std::size_t single) { return all.at(single).time; };
+    const std::uint64_t end = all.back().time + 1;
+    auto options = options_for(directory / "u", {directory / "a" / "r", directory / "b" / "r"});
+    options.follow = true;
+    const auto finds_pairs = [&] {
+        return eventually(
+            [&] { return !coincidences_so_far(options.output / "coincidences.plm.partial").empty(); });
+    };
+    std::future<int> following;
+    SECTION("a run that comes late began first") {
+        following = follow_in_background(options);
+        OpenRun b(options.runs[1], time(500));
+        b.append(between(all, time(500), time(1500)));
+        REQUIRE(finds_pairs());
+        OpenRun a(options.runs[0], time(0));
+        a.append(between(all, 0, time(1000)));
+        b.append(between(all, time(1500), end));
+        a.end(time(1000));
+        b.end(end);
+        CHECK(following.get() == petlm::ok);
+        CHECK(same_bytes(read_singles(options.output / "singles.plm"), all));
+    }
+    SECTION("in a time that only one run covers, it has a spoilt block") {
+        OpenRun a(options.runs[0], time(0));
+        OpenRun b(options.runs[1], time(1000));
+        a.append(between(all, 0, time(1500)));
+        b.append(between(all, time(1000), time(1500)));
+        spoil_fourth_block(options.runs[0] / "singles.plm", sizeof(daemon::BlockHeader));
+        following = follow_in_background(options);
+        REQUIRE(finds_pairs());
+        a.append(between(all, time(1500), end));
+        b.append(between(all, time(1500), end));
+        a.end(end);
+        b.end(end);
+        CHECK(following.get() == petlm::ok);
+        CHECK(run_json_of(options.output)["state"] == "partial");
+    }
     const auto followed = files_of(options.output);
     check_same_files(followed, united_at_once(options));
 }
