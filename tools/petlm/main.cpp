@@ -293,7 +293,9 @@ void add_union(CLI::App& app, int& status) {
                         unite);
     sub.add_option("runs", o.runs, "Run directories with singles.plm, two or more")->required();
     add_output(sub, o, "Run directory to write");
-    sub.add_flag("--follow", o.follow, "The runs are still written, or will be: wait until all have ended");
+    sub.add_flag(
+        "--follow", o.follow,
+        "The runs are still written, or will be: find coincidences as they grow, until all have ended");
     sub.add_flag("--any-name", o.any_name, "Take runs of different names");
     sub.add_option("--backend", o.backend, "What computes")
         ->check(CLI::IsMember(petacq::config::words<petacq::config::Backend>.names))

@@ -1,11 +1,19 @@
 // Two hosts hear one stream, and each loses other datagrams of it.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <array>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "tests/end_to_end/daemon_fixture.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/files.hpp"
 
 using namespace petacq;
@@ -47,6 +55,52 @@ bool same(const std::filesystem::path& a, const std::filesystem::path& b) {
     return payload_of(a) == payload_of(b);
 }
 
+/// A run that has ended, written again: its singles in pieces, then the rest.
+class RunAgain {
+  public:
+    RunAgain(std::filesystem::path from, std::filesystem::path to)
+        : from_(std::move(from)), to_(std::move(to)), singles_(read_file(from_ / "singles.plm")) {
+        std::filesystem::create_directories(to_);
+        lock_ = ::open((to_ / ".reserve").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        REQUIRE(::flock(lock_, LOCK_EX) == 0);
+        json run = json::parse(read_file(from_ / "run.json"));
+        run["state"] = "running";
+        for (const char* known_later : {"stop_ticks", "stop_utc", "ledger", "verdict", "files"})
+            run.erase(known_later);
+        run["coverage"]["intervals"] = nullptr;
+        write_file(to_ / "run.json", run.dump());
+    }
+    RunAgain(const RunAgain&) = delete;
+    RunAgain& operator=(const RunAgain&) = delete;
+    ~RunAgain() { ::close(lock_); }
+
+    /// Singles, up to this share of the file.
+    void write(double share) {
+        const auto size = static_cast<std::size_t>(share * static_cast<double>(singles_.size()));
+        std::ofstream(to_ / "singles.plm", std::ios::binary | std::ios::app)
+            << singles_.substr(written_, size - written_);
+        written_ = size;
+    }
+    void end() {
+        write(1);
+        for (const auto& entry : std::filesystem::directory_iterator(from_)) {
+            const auto name = entry.path().filename();
+            if (name != "run.json" && name != "singles.plm")
+                std::filesystem::copy_file(entry.path(), to_ / name);
+        }
+        std::filesystem::copy_file(from_ / "run.json", to_ / "run.json.new");
+        std::filesystem::rename(to_ / "run.json.new", to_ / "run.json");
+        std::filesystem::remove(to_ / ".reserve");
+    }
+
+  private:
+    const std::filesystem::path from_;
+    const std::filesystem::path to_;
+    const std::string singles_;
+    std::size_t written_ = 0;
+    int lock_ = -1;
+};
+
 json settings() {
     return {{"sources", {{"ids", {0, 1, 2, 3}}}},
             {"energy", {{"lower_keV", 430}, {"upper_keV", 650}}},
@@ -56,7 +110,15 @@ json settings() {
               {"before_ticks", 500'000},
               {"after_ticks", 1'000'000},
               {"delay_ticks", 10'000'000}}},
-            {"listmode", {{"write_singles", true}}}};
+            {"listmode", {{"write_singles", true}, {"block_bytes", 65'536}}}};
+}
+
+/// [name] the bytes of each file.
+std::map<std::string, std::string> files_of(const std::filesystem::path& directory) {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(directory))
+        files[entry.path().filename().string()] = read_file(entry.path());
+    return files;
 }
 
 }  // namespace
@@ -144,6 +206,44 @@ TEST_CASE("the union of two hosts is the run of one that lost nothing", "[e2e][h
               hits["only"][1].get<std::uint64_t>() ==
           run["ledger"]["saved_singles"]["written"]);
     CHECK(run_program(PETLM_PROGRAM, {"verify", united.string()}).status == 0);
+
+    // The same while both are written, byte for byte.
+    const auto at_once = files_of(united);
+    std::filesystem::remove_all(united);
+    for (const char* name : {"a", "b"})
+        std::filesystem::rename(site.run(name), site.directory() / name);
+    {
+        RunAgain a(site.directory() / "a", site.run("a"));
+        RunAgain b(site.directory() / "b", site.run("b"));
+        a.write(0.2);
+        b.write(0.2);
+        Process following(PETLM_PROGRAM,
+                          {"union", site.run("a").string(), site.run("b").string(), "--any-name", "--follow",
+                           "--output", united.string()},
+                          site.directory() / "following");
+        const auto has = [&](const std::string& name, double share) {
+            std::error_code absent;
+            const auto bytes = std::filesystem::file_size(united / (name + ".partial"), absent);
+            return !absent &&
+                   static_cast<double>(bytes) > share * static_cast<double>(at_once.at(name).size());
+        };
+        for (const double share : {0.4, 0.6, 0.9}) {
+            a.write(share);
+            b.write(share + 0.1);
+            CHECK(eventually([&] { return has("singles.plm", share - 0.2); }));
+        }
+        CHECK(eventually([&] { return has("coincidences.plm", 0.5); }));
+        b.end();
+        a.end();
+        REQUIRE(following.wait() == 0);
+        CHECK_FALSE(contains(following.errors(), "begins again"));
+    }
+    const auto followed = files_of(united);
+    CHECK(followed.size() == at_once.size());
+    for (const auto& [name, bytes] : at_once) {
+        INFO(name);
+        CHECK((followed.contains(name) && followed.at(name) == bytes));
+    }
 
     // However a host divides its files.
     json divided = settings();

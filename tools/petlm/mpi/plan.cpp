@@ -23,10 +23,6 @@ std::uint64_t watermark_of(const Inputs& inputs, const InputOptions& options) {
     return watermark;
 }
 
-std::uint64_t reach_of(const gpu::CoincidenceRules& rules) {
-    return std::uint64_t{rules.window} + 2 + rules.reach();
-}
-
 namespace {
 
 std::uint64_t singles_in(std::span<const SinglesFiles> runs, gpu::TickRange range) {

@@ -49,8 +49,4 @@ class Plan {
     bool finished_ = false;
 };
 
-/// How far the search of a shard looks past its end: to where the next shard begins, and from there as far as
-/// windows, delayed windows and gammas reach.
-std::uint64_t reach_of(const gpu::CoincidenceRules& rules);
-
 }  // namespace petacq::petlm

@@ -2,21 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <memory>
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "config/base/answer.hpp"
 #include "daemon/listmode/set.hpp"
-#include "daemon/listmode/writer.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/resort/parts/parts.hpp"
+#include "tools/petlm/resort/result/records_out.hpp"
 #include "tools/petlm/resort/result/resorted_run.hpp"
 #include "tools/petlm/resort/result/run_writer.hpp"
 #include "tools/petlm/resort/search/engines.hpp"
@@ -26,50 +23,6 @@
 #include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
-namespace {
-
-/// Only full blocks are written, but for the last one: the bytes do not depend on how fast the search is.
-constexpr std::uint32_t never_ms = UINT32_MAX;
-
-/// The list-mode files that the records of a kind go to, side by side. Each has a thread that writes it.
-class RecordsOut {
-  public:
-    RecordsOut(daemon::RecordKind kind, const std::filesystem::path& path, std::uint32_t files,
-               std::uint32_t block_bytes, const nlohmann::json& description)
-        : writer_(Outputs::partial(path), options(kind, files, block_bytes), description) {}
-    template <class Record>
-    void append(gpu::RecordVector<Record>& records) {
-        if (!records.empty()) writer_.append(std::move(records));
-    }
-    /// Throws std::runtime_error if the disk takes no more.
-    void check() const {
-        if (const std::string why = writer_.failure(); !why.empty()) throw std::runtime_error(why);
-    }
-    /// The files, which are complete under their partial names.
-    std::vector<daemon::ListModePart> close() {
-        writer_.finish();
-        check();
-        std::vector<daemon::ListModePart> files = writer_.parts();
-        for (daemon::ListModePart& file : files)
-            file.name = Outputs::final_name(file.name).string();
-        return files;
-    }
-
-  private:
-    static daemon::ListModeOptions options(daemon::RecordKind kind, std::uint32_t files,
-                                           std::uint32_t block_bytes) {
-        daemon::ListModeOptions options;
-        options.kind = kind;
-        options.files = files;
-        options.block_bytes = block_bytes;
-        options.sync_interval_ms = never_ms;
-        return options;
-    }
-
-    daemon::ListModeWriter writer_;
-};
-
-}  // namespace
 
 void claim_records(Outputs& outputs, const std::filesystem::path& output) {
     const bool one_file = is_one_file(output);
@@ -87,45 +40,23 @@ void claim_records(Outputs& outputs, const std::filesystem::path& output) {
 
 ResortedRun search_whole(const Inputs& inputs, const Engines& engines, std::uint64_t in_a_shard,
                          const std::filesystem::path& output, Outputs& outputs) {
-    const bool one_file = is_one_file(output);
     RunWriter run(inputs, engines, output, outputs);
-    const auto make_out = [&](daemon::RecordKind kind, const std::filesystem::path& path) {
-        return std::make_unique<RecordsOut>(kind, path, one_file ? 1 : engines.configuration.listmode.files,
-                                            inputs.singles.front().block_bytes(),
-                                            engines.description(kind, inputs, run.covered()));
-    };
-    std::unique_ptr<RecordsOut> out;
-    std::unique_ptr<RecordsOut> triples_out;
-    if (engines.rules.search) {
-        out = make_out(daemon::RecordKind::coincidences,
-                       one_file ? output : output / daemon::coincidences_file);
-        if (engines.rules.gammas && !one_file)
-            triples_out = make_out(daemon::RecordKind::triples, output / daemon::triples_file);
-    }
+    RecordsOut out(inputs, engines, run.covered(), output);
     const auto shards = plan_shards(inputs.singles, inputs.interval, in_a_shard);
-    Workers workers(engines, {inputs.singles, shards, 0, shards.size(), shards.front().start, run.seconds()});
+    Workers workers(engines, std::min(engines.workers, shards.size()));
+    workers.start(
+        {inputs.singles, shards, inputs.interval, 0, shards.size(), inputs.interval.start, run.seconds()});
     {
         daemon::ProgressLine progress("finding coincidences", shards.size(), daemon::ProgressUnit::steps);
         for (std::size_t i = 0; i < shards.size(); ++i) {
             ShardResult shard = workers.next();
-            if (out) {
-                for (auto& records : shard.coincidences)
-                    out->append(records);
-                out->check();
-            }
-            if (triples_out) {
-                triples_out->append(shard.triples);
-                triples_out->check();
-            }
+            out.append(shard);
             run.add(shard);
             progress.show(i + 1);
         }
     }
-    const auto files_of = [](const std::unique_ptr<RecordsOut>& records) {
-        return records ? records->close() : std::vector<daemon::ListModePart>();
-    };
-    auto coincidences = files_of(out);
-    return run.finish(std::move(coincidences), files_of(triples_out), workers.description());
+    auto files = out.close();
+    return run.finish(std::move(files.coincidences), std::move(files.triples), workers.description());
 }
 
 int resort(const ResortOptions& given) {

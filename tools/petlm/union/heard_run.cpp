@@ -30,24 +30,39 @@ void HeardRun::look() {
     bool ended = true;
     if (document_->value("state", nlohmann::json()) == "running") {
         ended = !daemon::is_being_written(directory_);
-        *document_ = run_document(directory_);  // it may have ended between the two looks
+        // It may have ended between the two looks, or its data have begun.
+        if (ended || !knows_start()) *document_ = run_document(directory_);
     }
-    if (!singles_) open(ended);
+    if (ended || !singles_) open(ended);
     if (!whole_files_) whole_files_ = singles_ && singles_->extend();
     ended_ = ended;
+}
+
+bool HeardRun::knows_start() const {
+    try {
+        return daemon::coverage_of_run(*document_).anchor.has_value();
+    } catch (const std::exception& error) {
+        throw BadInput(directory_.string() + ": " + error.what());
+    }
+}
+
+bool HeardRun::has_begun() const {
+    return singles_ && !singles_->blocks().empty() && (ended_ || knows_start());
 }
 
 void HeardRun::open(bool ended) {
     if (ended) {
         try {
-            // By their index, whatever blocks are damaged.
-            singles_.emplace(directory_);
+            // By their index, whatever blocks are damaged. The blocks so far are the first ones of these.
+            SinglesFiles whole(directory_);
+            singles_.emplace(std::move(whole));
             whole_files_ = true;
             return;
         } catch (const std::exception&) {
             // They were cut off, or there are none.
         }
     }
+    if (singles_) return;
     try {
         singles_.emplace(SinglesFiles::followed(directory_));
     } catch (const daemon::NotListMode&) {
@@ -55,8 +70,9 @@ void HeardRun::open(bool ended) {
     }
 }
 
-void HeardRun::leave_out(const SinglesFiles::SinglesBlock& block) {
-    ++blocks_left_out_;
+void HeardRun::leave_out(std::size_t number) {
+    const SinglesFiles::SinglesBlock& block = singles_->blocks()[number];
+    blocks_left_out_.insert(number);
     left_out_ = left_out_.unite(gpu::TickRange{block.first_time, daemon::add_or_max(block.last_time, 1)});
 }
 
@@ -67,6 +83,10 @@ daemon::Coverage HeardRun::coverage() const {
         return nothing;
     }
     daemon::Coverage coverage = coverage_of_singles(directory_, *document_);
+    if (!ended_ && !coverage.anchor) {
+        coverage.intervals = daemon::Intervals();
+        return coverage;
+    }
     daemon::Intervals times = times_of(coverage, *singles_);
     if (!whole_files_ || unwritten() > 0) {
         const auto blocks = singles_->blocks();
@@ -90,9 +110,9 @@ std::string HeardRun::damage() const {
     const auto state = document_->value("state", nlohmann::json());
     const bool cut_off = state == "running" || state == "interrupted";  // then it is no news
     if (!whole_files_ && !cut_off) why = "its singles are cut off: their whole blocks are taken";
-    if (blocks_left_out_ > 0) {
+    if (!blocks_left_out_.empty()) {
         why += fmt::format("{}{} blocks of its singles cannot be read", why.empty() ? "" : "; ",
-                           blocks_left_out_);
+                           blocks_left_out_.size());
     }
     return why;
 }

@@ -1,10 +1,13 @@
 // A run of one of the hosts that heard one stream.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -34,16 +37,20 @@ class HeardRun {
     [[nodiscard]] bool ended() const { return ended_; }
     /// nullptr: it has no file of singles, or none yet.
     [[nodiscard]] const SinglesFiles* singles() const { return singles_ ? &*singles_ : nullptr; }
-    /// A block that cannot be read: the run does not cover its time.
-    void leave_out(const SinglesFiles::SinglesBlock& block);
-    /// What its singles cover, once it has ended: up to the last whole block of files that were cut off or
-    /// that the disk did not take, and without blocks that were left out.
+    /// It has singles, and it is known where they begin.
+    [[nodiscard]] bool has_begun() const;
+    /// The block of this number cannot be read: the run does not cover its time.
+    void leave_out(std::size_t number);
+    /// What its singles cover: up to the last whole block of files that were cut off, that the disk did not
+    /// take or that are still written, and without blocks that were left out. Nothing before it is known
+    /// where the run began.
     [[nodiscard]] daemon::Coverage coverage() const;
     /// Why it has less than its run.json says; empty: it has not.
     [[nodiscard]] std::string damage() const;
 
   private:
     void open(bool ended);
+    [[nodiscard]] bool knows_start() const;
     /// Singles that the disk did not take, after those in the files.
     [[nodiscard]] std::uint64_t unwritten() const;
 
@@ -52,7 +59,7 @@ class HeardRun {
     std::optional<SinglesFiles> singles_;
     bool ended_ = false;
     bool whole_files_ = false;
-    std::size_t blocks_left_out_ = 0;
+    std::set<std::uint64_t> blocks_left_out_;  ///< their numbers
     daemon::Intervals left_out_;
 };
 

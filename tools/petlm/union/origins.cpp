@@ -37,10 +37,9 @@ Origins origins_of(const HeardStream& stream, const UnitedSingles& singles,
         if (!lost || !everything) continue;
         origins.datagrams_at_most = std::min(origins.datagrams_at_most.value_or(UINT64_MAX), *lost);
     }
-    origins.modules = singles.origins();
+    origins.modules = singles.origins(stream.runs());
     origins.all.only.resize(runs);
-    for (HitOrigins& module : origins.modules) {
-        module.only.resize(runs);
+    for (const HitOrigins& module : origins.modules) {
         origins.all.several += module.several;
         for (std::size_t i = 0; i < runs; ++i)
             origins.all.only[i] += module.only[i];

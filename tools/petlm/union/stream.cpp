@@ -63,16 +63,17 @@ HeardStream::HeardStream(const UnionOptions& options) : options_(options) {
 }
 
 void HeardStream::look() {
-    for (const std::filesystem::path& directory : options_.runs) {
-        if (is_open(directory) || (options_.follow && !std::filesystem::exists(directory / daemon::run_file)))
-            continue;
-        open(directory);
-    }
-    for (const auto& run : runs_)
+    // First those that are there: a run that comes later has no hits from before what they have by now.
+    for (HeardRun* const run : pointers_)
         run->look();
-    for (const std::filesystem::path& directory : options_.runs)
-        open_continued(directory);
-    for (const auto& run : runs_) {
+    for (std::size_t i = 0; i < options_.runs.size(); ++i) {
+        const std::filesystem::path& directory = options_.runs[i];
+        const bool waits = options_.follow && !std::filesystem::exists(directory / daemon::run_file);
+        if (!waits && !is_open(directory)) open(directory, {false, i});
+    }
+    for (std::size_t i = 0; i < options_.runs.size(); ++i)
+        open_continued(i);
+    for (const HeardRun* const run : pointers_) {
         if (!options_.follow && !run->ended()) {
             throw UsageError(run->directory().string() +
                              ": is still written; expected a run that has ended, or --follow");
@@ -80,34 +81,35 @@ void HeardStream::look() {
     }
 }
 
-void HeardStream::open(const std::filesystem::path& directory) {
+void HeardStream::open(const std::filesystem::path& directory, RunOrder place) {
     auto run = std::make_unique<HeardRun>(directory);
     check(*run);
-    pointers_.push_back(run.get());
-    runs_.push_back(std::move(run));
+    run->look();
+    runs_.emplace(place, std::move(run));
+    pointers_.clear();
+    for (const auto& [its_place, opened] : runs_)
+        pointers_.push_back(opened.get());
 }
 
 bool HeardStream::is_open(const std::filesystem::path& directory) const {
-    return std::any_of(runs_.begin(), runs_.end(),
-                       [&](const auto& run) { return is_same(run->directory(), directory); });
+    return std::any_of(pointers_.begin(), pointers_.end(),
+                       [&](const HeardRun* run) { return is_same(run->directory(), directory); });
 }
 
-void HeardStream::open_continued(const std::filesystem::path& directory) {
+void HeardStream::open_continued(std::size_t named) {
+    const std::filesystem::path& directory = options_.runs[named];
     const std::string name = (directory / "").lexically_normal().parent_path().filename().string();
     const std::filesystem::path beside = (directory / "").lexically_normal().parent_path().parent_path();
     std::filesystem::path latest = directory;
     for (unsigned number = 2;; ++number) {
-        const auto before = std::find_if(runs_.begin(), runs_.end(),
-                                         [&](const auto& run) { return is_same(run->directory(), latest); });
+        const auto before = std::find_if(pointers_.begin(), pointers_.end(), [&](const HeardRun* run) {
+            return is_same(run->directory(), latest);
+        });
         const std::filesystem::path next = beside / fmt::format("{}-{}", name, number);
-        if (before == runs_.end() || !std::filesystem::exists(next / daemon::run_file)) return;
+        if (before == pointers_.end() || !std::filesystem::exists(next / daemon::run_file)) return;
         if (!is_open(next)) {
             if (!continues(next, **before)) return;
-            auto run = std::make_unique<HeardRun>(next);
-            check(*run);
-            run->look();
-            pointers_.push_back(run.get());
-            runs_.push_back(std::move(run));
+            open(next, {true, named, number});
         }
         latest = next;
     }
@@ -117,8 +119,8 @@ bool HeardStream::continues(const std::filesystem::path& directory, const HeardR
     if (!before.ended()) return false;
     const auto anchor = daemon::coverage_of_run(run_document(directory)).anchor;
     if (!anchor) return false;  // it waits for its start
-    return std::any_of(runs_.begin(), runs_.end(), [&](const auto& run) {
-        if (run.get() == &before) return false;
+    return std::any_of(pointers_.begin(), pointers_.end(), [&](const HeardRun* run) {
+        if (run == &before) return false;
         if (!run->ended()) return true;
         const daemon::Coverage own = run->coverage();
         return own.intervals && own.span().start <= anchor->ticks && anchor->ticks < own.span().end;
@@ -126,8 +128,8 @@ bool HeardStream::continues(const std::filesystem::path& directory, const HeardR
 }
 
 void HeardStream::check(const HeardRun& run) const {
-    if (runs_.empty()) return;
-    const HeardRun& other = *runs_.front();
+    if (pointers_.empty()) return;
+    const HeardRun& other = *pointers_.front();
     const json wanted = alike(other.document());
     const json found = alike(run.document());
     for (const auto& [what, value] : wanted.items()) {
@@ -148,27 +150,27 @@ void HeardStream::check(const HeardRun& run) const {
 }
 
 bool HeardStream::ended() const {
-    return !runs_.empty() &&
-           std::all_of(runs_.begin(), runs_.end(), [](const auto& r) { return r->ended(); });
+    return !pointers_.empty() &&
+           std::all_of(pointers_.begin(), pointers_.end(), [](const HeardRun* run) { return run->ended(); });
 }
 
 const HeardRun& HeardStream::first() const {
     const HeardRun* first = nullptr;
     std::uint64_t start = 0;
-    for (const auto& run : runs_) {
+    for (const HeardRun* const run : pointers_) {
         const daemon::Coverage coverage = run->coverage();
         if (!coverage.intervals || coverage.intervals->empty()) continue;
         if (first == nullptr || coverage.span().start < start) {
-            first = run.get();
+            first = run;
             start = coverage.span().start;
         }
     }
-    return first != nullptr ? *first : *runs_.front();
+    return first != nullptr ? *first : *pointers_.front();
 }
 
 daemon::Coverage HeardStream::coverage() const {
     std::vector<daemon::Coverage> all;
-    for (const auto& run : runs_) {
+    for (const HeardRun* const run : pointers_) {
         all.push_back(run->coverage());
         // Each run was recorded by the same rules; that one was cut off does not matter to the others.
         all.back().loss = {};
@@ -186,7 +188,7 @@ daemon::Coverage HeardStream::coverage() const {
 
 std::string HeardStream::doubt() const {
     const daemon::Coverage one = first().coverage();
-    for (const auto& run : runs_) {
+    for (const HeardRun* const run : pointers_) {
         const daemon::Coverage other = run->coverage();
         const auto there = other.anchor ? one.utc_of(other.anchor->ticks) : std::nullopt;
         if (!there) continue;

@@ -1,9 +1,11 @@
 // The runs of the hosts that heard one stream.
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
-
 #include <span>
 #include <string>
 #include <vector>
@@ -22,15 +24,16 @@ class HeardStream {
     /// if one is still written and `follow` is not set.
     explicit HeardStream(const UnionOptions& options);
 
-    /// Opens runs that have come, and takes what has been written since. A run NAME-2 beside a run NAME that
+    /// Takes what has been written since, and opens runs that have come. A run NAME-2 beside a run NAME that
     /// has ended continues it if it began while another host recorded: then a host has come back. So does
     /// NAME-3, and so on. Throws as the constructor does.
     void look();
-    /// Of those that are there. Runs are added at the end.
+    /// Of those that are there, in an order that does not depend on when they came: those that are named, and
+    /// then those that continue them.
     [[nodiscard]] std::span<HeardRun* const> runs() const { return pointers_; }
     /// A run is there, and none of those that are there is written any more.
     [[nodiscard]] bool ended() const;
-    /// The run that began first: the result has its name and its time of day.
+    /// The run that began first, as far as it is known: the result has its name and its time of day.
     [[nodiscard]] const HeardRun& first() const;
     /// All that the runs cover. Once they have ended.
     [[nodiscard]] daemon::Coverage coverage() const;
@@ -38,15 +41,22 @@ class HeardStream {
     [[nodiscard]] std::string doubt() const;
 
   private:
-    void open(const std::filesystem::path& directory);
-    void open_continued(const std::filesystem::path& directory);
+    /// The number of the run that is named, and after all of these those that continue it.
+    struct RunOrder {
+        bool continues = false;
+        std::size_t named = 0;
+        unsigned number = 1;
+        auto operator<=>(const RunOrder&) const = default;
+    };
+    void open(const std::filesystem::path& directory, RunOrder place);
+    void open_continued(std::size_t named);
     [[nodiscard]] bool is_open(const std::filesystem::path& directory) const;
     [[nodiscard]] bool continues(const std::filesystem::path& directory, const HeardRun& before) const;
     void check(const HeardRun& run) const;
 
     const UnionOptions& options_;
-    std::vector<std::unique_ptr<HeardRun>> runs_;
-    std::vector<HeardRun*> pointers_;
+    std::map<RunOrder, std::unique_ptr<HeardRun>> runs_;
+    std::vector<HeardRun*> pointers_;  ///< in the same order
 };
 
 }  // namespace petacq::petlm

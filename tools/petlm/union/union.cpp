@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -14,11 +15,12 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/records/output.hpp"
 #include "tools/petlm/records/union/union_text.hpp"
+#include "tools/petlm/resort/result/records_out.hpp"
 #include "tools/petlm/resort/result/resorted_run.hpp"
 #include "tools/petlm/resort/search/engines.hpp"
-#include "tools/petlm/resort/search/shard.hpp"
 #include "tools/petlm/resort/search_whole.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
+#include "tools/petlm/union/growing_search.hpp"
 #include "tools/petlm/union/origins.hpp"
 #include "tools/petlm/union/stream.hpp"
 #include "tools/petlm/union/united_singles.hpp"
@@ -93,13 +95,46 @@ Inputs inputs_of(const HeardStream& stream, const UnionOptions& options,
     return inputs;
 }
 
-/// The description of the singles of the run that is written.
-json singles_description(const HeardRun& first) {
-    json description = first.singles()->description();
-    for (const char* of_a_file : {"part", "file", "files"})
-        description.erase(of_a_file);
-    if (description.contains("coverage")) description["coverage"]["intervals"] = nullptr;  // known at the end
-    return description;
+/// What the files of the union begin with: what is known of the run that began first before it has ended.
+struct Beginning {
+    const HeardRun* run = nullptr;
+    daemon::Coverage coverage;
+    json singles;  ///< the description in the header of the singles
+    bool operator==(const Beginning& other) const { return run == other.run && singles == other.singles; }
+};
+
+/// Absent: no run has singles yet.
+std::optional<Beginning> beginning_of(const HeardStream& stream) {
+    Beginning beginning;
+    for (const HeardRun* run : stream.runs())
+        if (beginning.run == nullptr && run->singles() != nullptr) beginning.run = run;
+    if (beginning.run == nullptr) return std::nullopt;
+    if (stream.first().singles() != nullptr) beginning.run = &stream.first();
+    daemon::Coverage& coverage = beginning.coverage = beginning.run->coverage();
+    if (coverage.span().ticks() == 0 && !stream.ended()) return std::nullopt;
+    // Known at the end.
+    coverage.intervals.reset();
+    coverage.open_ticks.reset();
+    coverage.anchor.reset();
+    coverage.loss = {};
+    for (daemon::OriginRun& origin : coverage.origin.runs)
+        origin.times.reset();
+    beginning.singles = beginning.run->singles()->header_description();
+    beginning.singles["coverage"] = daemon::to_json(coverage);
+    return beginning;
+}
+
+/// The run as far as it is known when its files are created.
+Inputs begun_inputs(const Beginning& beginning, const UnionOptions& options,
+                    const std::filesystem::path& singles) {
+    Inputs inputs;
+    inputs.coverages.push_back(beginning.coverage);
+    inputs.runs.push_back(options.output);
+    inputs.files_at.push_back(options.output);
+    inputs.documents.push_back(beginning.run->document());
+    inputs.singles.push_back(SinglesFiles::followed(singles));
+    inputs.ended.push_back(false);
+    return inputs;
 }
 
 /// Adds the singles to the files of the run, and where the hits came from. `file`: run.json.
@@ -126,13 +161,12 @@ json complete_document(const std::filesystem::path& file, const Origins& origins
     return document;
 }
 
-Engines engines_of(const HeardStream& stream, const UnionOptions& options) {
+Engines engines_of(const json& document, const UnionOptions& options) {
     ResortOptions resort;
     resort.input = input_of(options);
     resort.output = options.output;
     resort.backend = options.backend;
     resort.threads = options.threads;
-    const json& document = stream.first().document();
     Engines engines = engines_for(document, resort);
     const json listmode = document["configuration"].value("listmode", json::object());
     // Hosts that save singles alone have no search.
@@ -141,56 +175,95 @@ Engines engines_of(const HeardStream& stream, const UnionOptions& options) {
     return engines;
 }
 
-/// Waits for the runs if they are followed, and unites their singles.
-class FollowedSingles {
-  public:
-    FollowedSingles(HeardStream& stream, const UnionOptions& options, const std::filesystem::path& file)
-        : stream_(stream), follow_(options.follow), file_(file) {
-        while (follow_ && stream_.runs().empty())
-            wait();
-        do {
-            unite();
-        } while (united_->was_overtaken());
-    }
-    [[nodiscard]] const UnitedSingles& united() const { return *united_; }
+void wait(HeardStream& stream) {
+    std::this_thread::sleep_for(look_interval);
+    stream.look();
+}
 
-  private:
-    void wait() {
-        std::this_thread::sleep_for(look_interval);
-        stream_.look();
-    }
-    void unite() {
-        united_.reset();
-        std::filesystem::remove(file_);
-        const HeardRun* of_singles = nullptr;
-        while (of_singles == nullptr) {
-            for (const HeardRun* run : stream_.runs())
-                if (of_singles == nullptr && run->singles() != nullptr) of_singles = run;
-            if (of_singles != nullptr) break;
-            if (stream_.ended()) {
-                throw daemon::NotListMode(
-                    stream_.runs().front()->directory().string() +
-                    ": none of the runs has singles; 'listmode.write_singles' saves them");
-            }
-            wait();
+/// Waits for the singles of a run, if the runs are followed.
+Beginning await_beginning(HeardStream& stream) {
+    while (true) {
+        if (std::optional<Beginning> beginning = beginning_of(stream)) return *std::move(beginning);
+        if (stream.ended()) {
+            throw daemon::NotListMode(stream.runs().front()->directory().string() +
+                                      ": none of the runs has singles; 'listmode.write_singles' saves them");
         }
-        const config::Scanner scanner = config::scanner_from_json(of_singles->document()["scanner"]);
-        united_.emplace(file_, of_singles->singles()->block_bytes(), singles_description(*of_singles),
-                        scanner.geometry);
+        wait(stream);
+    }
+}
+
+/// The singles and their coincidences, which grow as the runs do.
+class GrowingUnion {
+  public:
+    GrowingUnion(HeardStream& stream, const UnionOptions& options, const std::filesystem::path& singles)
+        : stream_(stream),
+          options_(options),
+          file_(singles),
+          beginning_(await_beginning(stream)),
+          engines_(engines_of(beginning_.run->document(), options)),
+          singles_(singles, beginning_.run->singles()->block_bytes(), beginning_.singles,
+                   engines_.scanner.geometry),
+          search_(begun_inputs(beginning_, options, singles), engines_, options.output) {}
+
+    /// Until all runs have ended. Returns why another union must begin, as what came late changes what was
+    /// written; empty: this one holds.
+    std::string follow() {
+        std::size_t known = runs_that_began();
         while (true) {
             const bool ended = stream_.ended();
-            united_->advance(stream_.runs());
-            if (ended || united_->was_overtaken()) break;
-            wait();
+            const std::size_t by_now = runs_that_began();
+            if (by_now != std::exchange(known, by_now) && beginning_of(stream_) != beginning_)
+                return began_earlier;
+            singles_.advance(stream_.runs());
+            if (singles_.was_overtaken()) return "a run that came late has earlier hits";
+            if (ended) return settle();
+            search_.advance();
+            wait(stream_);
         }
-        if (!united_->was_overtaken()) united_->close(stream_.coverage());
+    }
+    /// REQUIRES: follow() has returned, without a reason.
+    ResortedRun finish(Outputs& outputs) { return search_.finish(*inputs_, outputs); }
+    [[nodiscard]] const UnitedSingles& singles() const { return singles_; }
+    [[nodiscard]] const Engines& engines() const { return engines_; }
+
+  private:
+    static constexpr const char* began_earlier = "another run began first";
+
+    [[nodiscard]] std::size_t runs_that_began() const {
+        const auto runs = stream_.runs();
+        return static_cast<std::size_t>(
+            std::count_if(runs.begin(), runs.end(), [](const HeardRun* run) { return run->has_begun(); }));
+    }
+    /// Everything is known. Returns as follow().
+    std::string settle() {
+        if (beginning_of(stream_) != beginning_) return began_earlier;
+        json description = beginning_.run->singles()->description();
+        description["coverage"] = daemon::to_json(stream_.coverage());
+        singles_.close(closing_of(beginning_.singles, description));
+        inputs_ = inputs_of(stream_, options_, file_);
+        // Singles in such times do not count, and seconds end there.
+        const bool gaps = inputs_->searched.ranges().size() > 1;
+        return gaps && search_.has_begun() ? "no run has data of some time in between" : "";
     }
 
     HeardStream& stream_;
-    const bool follow_;
+    const UnionOptions& options_;
     const std::filesystem::path file_;
-    std::optional<UnitedSingles> united_;
+    const Beginning beginning_;
+    const Engines engines_;
+    UnitedSingles singles_;
+    GrowingSearch search_;
+    std::optional<Inputs> inputs_;
 };
+
+/// Those that an earlier union has begun, or that a program that was killed has left.
+void remove_partial_records(const std::filesystem::path& directory) {
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+        const std::filesystem::path& file = entry.path();
+        if (file.extension() == ".partial" && file.stem().extension() == ".plm")
+            std::filesystem::remove(file);
+    }
+}
 
 /// The captures of all runs as one, if all of them have captures.
 std::optional<UnitedCapture> unite_captures_of(const HeardStream& stream,
@@ -219,20 +292,27 @@ int unite(const UnionOptions& options) {
     outputs.claim(singles);
     const std::filesystem::path capture = options.output / capture_file;
     outputs.claim(capture);
-    const FollowedSingles all(stream, options, Outputs::partial(singles));
+    std::optional<GrowingUnion> all;
+    while (!all) {
+        remove_partial_records(options.output);
+        all.emplace(stream, options, Outputs::partial(singles));
+        const std::string why = all->follow();
+        if (why.empty()) break;
+        std::cerr << fmt::format("petlm: {}: the union begins again\n", why);
+        all.reset();
+    }
     std::vector<std::string> warnings;
     for (const HeardRun* run : stream.runs())
         if (const std::string why = run->damage(); !why.empty())
             warnings.push_back(fmt::format("{}: {}", run->directory().string(), why));
     if (const std::string why = stream.doubt(); !why.empty()) warnings.push_back(why);
 
-    const Inputs inputs = inputs_of(stream, options, Outputs::partial(singles));
-    const Engines engines = engines_of(stream, options);
-    const ResortedRun made = search_whole(inputs, engines, shard_singles, options.output, outputs);
-    const Origins origins = origins_of(
-        stream, all.united(), unite_captures_of(stream, Outputs::partial(capture)), made, engines.scanner);
+    const ResortedRun made = all->finish(outputs);
+    const Origins origins =
+        origins_of(stream, all->singles(), unite_captures_of(stream, Outputs::partial(capture)), made,
+                   all->engines().scanner);
     const json document = complete_document(Outputs::partial(options.output / daemon::run_file), origins,
-                                            all.united(), Outputs::partial(singles));
+                                            all->singles(), Outputs::partial(singles));
     outputs.commit();
     config::Written written = summary(options.output, made, outputs);
     for (const auto& [what, value] : union_lines(document))

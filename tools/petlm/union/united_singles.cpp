@@ -29,11 +29,11 @@ class UnitedSingles::RunHits {
     bool load() {
         const SinglesFiles* const files = run_->singles();
         while (left_.empty() && files != nullptr && next_ < files->blocks().size()) {
-            const SinglesFiles::SinglesBlock block = files->blocks()[next_++];
+            const std::size_t number = next_++;
             try {
-                left_ = files->read(block, memory_);
+                left_ = files->read(files->blocks()[number], memory_);
             } catch (const BadInput&) {
-                run_->leave_out(block);
+                run_->leave_out(number);
             }
         }
         return !left_.empty();
@@ -41,6 +41,7 @@ class UnitedSingles::RunHits {
     /// REQUIRES: load()
     [[nodiscard]] const gpu::Single& front() const { return left_.front(); }
     void advance() { left_ = left_.subspan(1); }
+    [[nodiscard]] const HeardRun* run() const { return run_; }
     /// Once, for the first hit.
     bool is_first() { return std::exchange(first_, false); }
     /// Nothing follows what load() gives.
@@ -61,8 +62,11 @@ UnitedSingles::UnitedSingles(const std::filesystem::path& file, std::uint32_t bl
       origins_(geometry.bdm_count) {}
 
 void UnitedSingles::advance(std::span<HeardRun* const> runs) {
-    while (runs_.size() < runs.size())
-        runs_.push_back(std::make_unique<RunHits>(*runs[runs_.size()]));
+    for (HeardRun* const run : runs) {
+        const bool known =
+            std::any_of(runs_.begin(), runs_.end(), [&](const auto& r) { return r->run() == run; });
+        if (!known) runs_.push_back(std::make_unique<RunHits>(*run));
+    }
     while (!overtaken_) {
         std::size_t first = runs_.size();
         bool known = true;
@@ -93,8 +97,21 @@ void UnitedSingles::advance(std::span<HeardRun* const> runs) {
     written_.clear();
 }
 
-void UnitedSingles::close(const daemon::Coverage& coverage) {
-    file_.close({{"coverage", daemon::to_json(coverage)}});
+void UnitedSingles::close(const nlohmann::json& closing) {
+    file_.close(closing);
+}
+
+std::vector<HitOrigins> UnitedSingles::origins(std::span<HeardRun* const> runs) const {
+    std::vector<HitOrigins> ordered = origins_;
+    for (HitOrigins& module : ordered) {
+        const std::vector<std::uint64_t> as_added =
+            std::exchange(module.only, std::vector<std::uint64_t>(runs.size()));
+        for (std::size_t i = 0; i < as_added.size(); ++i) {
+            const auto place = std::find(runs.begin(), runs.end(), runs_[i]->run());
+            module.only[static_cast<std::size_t>(place - runs.begin())] = as_added[i];
+        }
+    }
+    return ordered;
 }
 
 void UnitedSingles::count(const gpu::Single& hit, std::size_t run, bool several) {

@@ -33,19 +33,19 @@ class UnitedSingles {
                   const nlohmann::json& description, const config::Geometry& geometry);
 
     /// Writes the hits of which it is known that no run has more, or earlier ones: up to where the first run
-    /// that has not ended has been written. Runs may be added between calls, at the end. A block that cannot
-    /// be read is left out of its run.
+    /// that has not ended has been written. Runs may be added between calls. A block that cannot be read is
+    /// left out of its run.
     void advance(std::span<HeardRun* const> runs);
-    /// `coverage`: what the hits cover.
-    void close(const daemon::Coverage& coverage);
+    /// As RecordFile::close().
+    void close(const nlohmann::json& closing);
 
     /// A run that was added had hits earlier than what was written: they are missing.
     [[nodiscard]] bool was_overtaken() const { return overtaken_; }
     [[nodiscard]] std::uint64_t hits() const { return file_.records(); }
     /// The times of the first and the last hit.
     [[nodiscard]] gpu::TickRange times() const { return times_; }
-    /// [bdm] `only` may be shorter than the runs: those that are not there have none.
-    [[nodiscard]] const std::vector<HitOrigins>& origins() const { return origins_; }
+    /// [bdm] The order of the runs may be another one than when they were added.
+    [[nodiscard]] std::vector<HitOrigins> origins(std::span<HeardRun* const> runs) const;
 
   private:
     class RunHits;
@@ -57,7 +57,7 @@ class UnitedSingles {
     const std::vector<std::uint16_t> module_of_;  ///< [crystal]
     std::vector<std::unique_ptr<RunHits>> runs_;
     std::vector<gpu::Single> written_;  ///< not yet handed to the file
-    std::vector<HitOrigins> origins_;
+    std::vector<HitOrigins> origins_;   ///< [bdm] `only`: [number in runs_], up to the last one that has any
     std::optional<gpu::Single> latest_;
     gpu::TickRange times_;
     bool overtaken_ = false;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -70,8 +71,9 @@ std::uint64_t begin_of(const PartsJob& job, std::size_t shard, GroupStarts& star
 std::string search(const PartsJob& job, std::size_t from, std::size_t to, daemon::ProgressLine& progress) {
     GroupStarts starts(job.inputs.singles, job.engines.rules, job.engines.energies());
     const auto seconds = second_ranges(job.inputs.searched, job.inputs.singles, job.engines.ticks_per_s());
-    Workers workers(job.engines,
-                    {job.inputs.singles, job.shards, from, to, begin_of(job, from, starts), seconds});
+    Workers workers(job.engines, std::min(job.engines.workers, to - from));
+    workers.start({job.inputs.singles, job.shards, job.inputs.interval, from, to, begin_of(job, from, starts),
+                   seconds});
     for (std::size_t shard = from; shard < to; ++shard) {
         const ShardResult result = workers.next();
         write_part(job.directory, shard, result, job.inputs, job.engines, job.covered);

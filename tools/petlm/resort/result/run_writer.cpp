@@ -44,7 +44,7 @@ std::unique_ptr<daemon::SecondsFile> claim_files(const Inputs& inputs, const Eng
 }  // namespace
 
 RunWriter::RunWriter(const Inputs& inputs, const Engines& engines, const std::filesystem::path& output,
-                     Outputs& outputs)
+                     Outputs& outputs, GammaBorders borders)
     : inputs_(inputs),
       engines_(engines),
       output_(output),
@@ -52,7 +52,8 @@ RunWriter::RunWriter(const Inputs& inputs, const Engines& engines, const std::fi
       seconds_file_(claim_files(inputs, engines, covered_, output, outputs)),
       seconds_(inputs.reporting(), inputs.heard(),
                second_ranges(inputs.searched, inputs.singles, engines.ticks_per_s()),
-               engines.scanner.geometry, engines.ticks_per_s(), engines.rules, seconds_file_.get()) {
+               engines.scanner.geometry, engines.ticks_per_s(), engines.rules, seconds_file_.get()),
+      borders_(std::move(borders)) {
     if (engines.rules.gammas) made_.gammas.emplace();
 }
 

@@ -25,14 +25,16 @@ namespace petacq::petlm {
 /// time.
 class RunWriter {
   public:
-    /// Claims the files. `output`: as is_one_file(). The inputs and the engines must stay.
+    /// Claims the files. `output`: as is_one_file(). The inputs and the engines must stay. `borders`: of
+    /// shards whose sums have been settled already.
     RunWriter(const Inputs& inputs, const Engines& engines, const std::filesystem::path& output,
-              Outputs& outputs);
+              Outputs& outputs, GammaBorders borders = {});
 
     /// What the coincidences cover.
     [[nodiscard]] const daemon::Coverage& covered() const { return covered_; }
     [[nodiscard]] std::span<const gpu::TickRange> seconds() const { return seconds_.ranges(); }
-    /// The sums of the next shard, which are settled with those of the shards before.
+    /// The sums of the next shard, which are settled with those of the shards before. Sums without a border
+    /// are taken as they are.
     void add(ShardSums& shard);
     /// There are no more shards: completes the files, which the caller commits. `coincidences`, `triples`:
     /// the files of them, in order. Throws BadInput if singles named crystals that the scanner does not have.

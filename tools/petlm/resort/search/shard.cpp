@@ -40,4 +40,8 @@ std::vector<gpu::TickRange> plan_shards(std::span<const SinglesFiles> runs, gpu:
     return shards;
 }
 
+std::uint64_t reach_of(const gpu::CoincidenceRules& rules) {
+    return std::uint64_t{rules.window} + 2 + rules.reach();
+}
+
 }  // namespace petacq::petlm

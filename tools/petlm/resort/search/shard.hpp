@@ -15,6 +15,7 @@
 #include "gpu/base/records.hpp"
 #include "gpu/interval_sums.hpp"
 #include "gpu/pipeline.hpp"
+#include "gpu/rules/coincidence_rules.hpp"
 #include "gpu/second_cuts.hpp"
 #include "tools/petlm/resort/search/gamma_border.hpp"
 #include "tools/petlm/resort/singles/singles_files.hpp"
@@ -42,6 +43,10 @@ std::vector<gpu::TickRange> next_shards(std::span<const SinglesFiles> runs, gpu:
 /// begin, the last one ends at its end.
 std::vector<gpu::TickRange> plan_shards(std::span<const SinglesFiles> runs, gpu::TickRange interval,
                                         std::uint64_t singles);
+
+/// How far the search of a shard looks past its end: to where the next shard begins, and from there as far as
+/// windows, delayed windows and gammas reach.
+std::uint64_t reach_of(const gpu::CoincidenceRules& rules);
 
 /// What a shard adds to the run, apart from its records.
 struct ShardSums {

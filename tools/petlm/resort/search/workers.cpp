@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "tools/petlm/resort/search/group_starts.hpp"
+
 namespace petacq::petlm {
 namespace {
 
@@ -12,13 +14,7 @@ struct Stopped {};
 
 }  // namespace
 
-Workers::Workers(const Engines& engines, const Work& work)
-    : work_(work),
-      engines_(engines),
-      count_(std::min(engines.workers, work.to - work.from)),
-      taken_(work.from),
-      used_(work.from) {
-    begins_[work_.from] = work_.begin;
+Workers::Workers(const Engines& engines, std::size_t count) : engines_(engines), count_(count) {
     for (std::size_t i = 0; i < count_; ++i)
         threads_.emplace_back([this, i] { run(i); });
 }
@@ -31,6 +27,16 @@ Workers::~Workers() {
     changed_.notify_all();
     for (std::thread& thread : threads_)
         thread.join();
+}
+
+void Workers::start(const Work& work) {
+    {
+        const net::MutexLock lock(mutex_);
+        work_ = work;
+        taken_ = used_ = work.from;
+        begins_ = {{work.from, work.begin}};
+    }
+    changed_.notify_all();
 }
 
 ShardResult Workers::next() {
@@ -51,19 +57,22 @@ std::string Workers::description() const {
 
 void Workers::run(std::size_t worker) {
     try {
-        const std::unique_ptr<ShardSearch> search = engines_.make_search(worker);
-        GroupStarts starts(work_.runs, engines_.rules, engines_.energies());
+        std::unique_ptr<ShardSearch> search;
         for (;;) {
             std::size_t shard = 0;
             {
                 net::MutexLock lock(mutex_);
-                back_end_ = search->back_end();
-                while (!stopping_ && taken_ < work_.to && taken_ >= used_ + 2 * count_)
+                while (!stopping_ && (taken_ == work_.to || taken_ >= used_ + 2 * count_))
                     changed_.wait(lock.native());
-                if (stopping_ || taken_ == work_.to) return;
+                if (stopping_) return;
                 shard = taken_++;
             }
-            work_on(shard, *search, starts);
+            if (!search) {
+                search = engines_.make_search(worker);
+                const net::MutexLock lock(mutex_);
+                back_end_ = search->back_end();
+            }
+            work_on(shard, *search);
         }
     } catch (const Stopped&) {
     } catch (...) {
@@ -74,9 +83,10 @@ void Workers::run(std::size_t worker) {
     changed_.notify_all();
 }
 
-void Workers::work_on(std::size_t shard, ShardSearch& search, GroupStarts& starts) {
+void Workers::work_on(std::size_t shard, ShardSearch& search) {
     gpu::TickRange range = work_.shards[shard];
-    if (shard + 1 < work_.shards.size()) {
+    if (range.end < work_.all.end) {
+        GroupStarts starts(work_.runs, engines_.rules, engines_.energies());
         range.end = starts.next(range, [&] { return begin_of(shard); });
         const net::MutexLock lock(mutex_);
         begins_[shard + 1] = range.end;
@@ -84,9 +94,7 @@ void Workers::work_on(std::size_t shard, ShardSearch& search, GroupStarts& start
     }
     range.start = begin_of(shard);
     ShardResult result;
-    if (range.start < range.end)
-        result = search.search(work_.runs, range, {work_.shards.front().start, work_.shards.back().end},
-                               work_.seconds);
+    if (range.start < range.end) result = search.search(work_.runs, range, work_.all, work_.seconds);
     result.range = range;
     const net::MutexLock lock(mutex_);
     begins_.erase(shard);

@@ -40,6 +40,12 @@ SinglesFiles SinglesFiles::followed(const std::filesystem::path& run) {
 SinglesFiles::~SinglesFiles() = default;
 SinglesFiles::SinglesFiles(SinglesFiles&&) noexcept = default;
 
+nlohmann::json SinglesFiles::header_description() const {
+    nlohmann::json description = files_.front()->header_description();
+    description.erase("part");
+    return description;
+}
+
 void SinglesFiles::add(const std::filesystem::path& file) {
     const daemon::ListModeReader part(file);
     if (!part.trailer()) refuse(file, "incomplete: it has no index");

@@ -47,6 +47,8 @@ class SinglesFiles {
 
     /// The description in the first file.
     [[nodiscard]] const nlohmann::json& description() const { return *description_; }
+    /// The same without the closing description: it is the same before and after the file is closed.
+    [[nodiscard]] nlohmann::json header_description() const;
     [[nodiscard]] std::uint32_t block_bytes() const { return block_bytes_; }
     /// In the order of their records.
     [[nodiscard]] std::span<const SinglesBlock> blocks() const { return blocks_; }
