@@ -37,7 +37,8 @@ class HeardRun {
     /// A block that cannot be read: the run does not cover its time.
     void leave_out(const SinglesFiles::SinglesBlock& block);
     /// What its singles cover, once it has ended: up to the last whole block of files that were cut off or
-    /// that the disk did not take, and without blocks that were left out.
+    /// that the disk did not take, and without blocks that were left out. If its files do not say where it
+    /// began, it began with its first hit or tag. Throws BadInput when that tag cannot be read.
     [[nodiscard]] daemon::Coverage coverage() const;
     /// Why it has less than its run.json says; empty: it has not.
     [[nodiscard]] std::string damage() const;
