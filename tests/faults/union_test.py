@@ -5,7 +5,8 @@ Usage: union_test.py PROGRAMS SOURCE [--seeds FIRST-LAST]
 Real programs: petsim makes the streams, petacqd records what each host hears of one, petlm unites the runs. What must
 hold:
 - the singles of the union are those that the files of the hosts hold, as petlm dump reads them;
-- where each hit is in one of the files, singles, coincidences and tags are those of a host that lost nothing, byte for byte;
+- where each hit is in one of the files, singles and coincidences are those of a host that lost nothing, byte for byte;
+- where each tag is, too, so are the tags, and the union begins when that host began;
 - where a hit is missing within what the union covers, the union does not say that nothing is lost.
 """
 
@@ -180,12 +181,20 @@ class Campaign:
                 assert same, f"{name} differs from that of a host that lost nothing"
             tags = [self.tags(run) for run in (*runs, united, lossless)]
             assert tags[2] == tags[0] | tags[1], "the union has other tags than its runs"
+            if tags[2] == tags[3]:
+                same = payload_of(os.path.join(united, "tags.plm")) == payload_of(os.path.join(lossless, "tags.plm"))
+                assert same, "tags.plm differs from that of a host that lost nothing"
+                assert document["start_ticks"] == self.start_of(lossless), "the union begins at another time"
             return "complete"
         start, stop = document["start_ticks"], document["stop_ticks"]
         inside = sum(count for hit, count in missing.items() if start <= int(hit.split(",")[0]) < stop)
         lost = document["united"]["lost_by_all"]["datagrams"]
         assert not inside or lost is None or lost > 0, f"{inside} hits are missing, but nothing is lost"
         return "incomplete, and says so" if inside else "ends early"
+
+    def start_of(self, run):
+        with open(os.path.join(run, "run.json"), encoding="utf-8") as file:
+            return json.load(file)["start_ticks"]
 
     def tags(self, run):
         path = os.path.join(run, "tags.plm")

@@ -11,9 +11,25 @@
 #include "daemon/space/reserve.hpp"
 #include "daemon/tracking/saturate.hpp"
 #include "tools/petlm/base/status.hpp"
+#include "tools/petlm/records/record_source.hpp"
 #include "tools/petlm/resort/singles/inputs.hpp"
 
 namespace petacq::petlm {
+namespace {
+
+/// The time of the first tag of a run. Absent: it has none, or its file says nothing.
+std::optional<std::uint64_t> first_tag_of(const std::filesystem::path& run) {
+    try {
+        RecordSource tags(run, daemon::RecordKind::tags);
+        tags.take_truncated();
+        if (tags.next() && !tags.reader().tags().empty()) return tags.reader().tags().front().time;
+    } catch (const daemon::NotListMode&) {
+        // A run that was interrupted may have a file without a header.
+    }
+    return std::nullopt;
+}
+
+}  // namespace
 
 HeardRun::HeardRun(std::filesystem::path directory)
     : directory_(std::move(directory)),
@@ -88,6 +104,12 @@ daemon::Coverage HeardRun::coverage() const {
         return coverage;
     }
     daemon::Intervals times = times_of(coverage, *singles_);
+    if (!coverage.intervals && !times.empty()) {
+        // Files that were cut off may not say where the run began. Its tags may come before its hits.
+        const std::uint64_t start = times.span().start;
+        const std::uint64_t first_tag = first_tag_of(directory_).value_or(start);
+        if (first_tag < start) times = times.unite(gpu::TickRange{first_tag, start});
+    }
     if (!whole_files_ || unwritten() > 0) {
         const auto blocks = singles_->blocks();
         const std::uint64_t end = blocks.empty() ? 0 : daemon::add_or_max(blocks.back().last_time, 1);

@@ -43,7 +43,8 @@ class HeardRun {
     void leave_out(std::size_t number);
     /// What its singles cover: up to the last whole block of files that were cut off, that the disk did not
     /// take or that are still written, and without blocks that were left out. Nothing before it is known
-    /// where the run began.
+    /// where the run began. If the files of one that has ended do not say so, it began with its first hit or
+    /// tag. Throws BadInput when that tag cannot be read.
     [[nodiscard]] daemon::Coverage coverage() const;
     /// Why it has less than its run.json says; empty: it has not.
     [[nodiscard]] std::string damage() const;

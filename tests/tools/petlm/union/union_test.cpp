@@ -203,6 +203,56 @@ TEST_CASE("union: tags of one stream count once, and those that one host lost ar
                      [&](const gpu::Tag& a, const gpu::Tag& b) { return order(a) == order(b); }));
 }
 
+TEST_CASE("union: the run of a host that was killed begins with its first tag, before its first hit",
+          "[union]") {
+    std::mt19937_64 random(41);
+    const TemporaryDirectory directory;
+    const Singles earlier = some_singles(random);
+    const Singles all = between(earlier, earlier[100].time, UINT64_MAX);
+    const TickRange times{earlier.front().time, all.back().time + 1};
+    REQUIRE(times.start < all.front().time);
+    std::vector<gpu::Tag> tags;
+    for (std::uint64_t t = times.start; t < times.end; t += 50)
+        tags.push_back(tag(t, 1, gpu::TagKind::clock, static_cast<std::uint32_t>(tags.size())));
+    const auto tags_between = [&](std::uint64_t from, std::uint64_t to) {
+        std::vector<gpu::Tag> some;
+        std::copy_if(tags.begin(), tags.end(), std::back_inserter(some),
+                     [&](const gpu::Tag& t) { return from <= t.time && t.time < to; });
+        return some;
+    };
+    const std::uint64_t joined = all[500].time;
+    const std::uint64_t killed = all[1000].time;
+
+    // Its files were begun before its data, and were not closed.
+    const auto cut = write_heard(
+        directory / "a", between(all, 0, killed), times,
+        {{"state", "running"}, {"start_ticks", nullptr}, {"stop_ticks", nullptr}, {"coverage", nullptr}});
+    daemon::Coverage unknown = covered_by_run(cut, times, resort_scanner().tick_ps);
+    unknown.anchor.reset();
+    unknown.intervals.reset();
+    write_covered(cut / "singles.plm", RecordKind::singles, between(all, 0, killed), unknown);
+    write_covered(cut / "tags.plm", RecordKind::tags, tags_between(0, killed), unknown);
+    for (const char* file : {"singles.plm", "tags.plm"})
+        std::filesystem::resize_file(cut / file, std::filesystem::file_size(cut / file) - 1);
+    const TickRange heard{joined, times.end};
+    const auto other = write_heard(directory / "b", between(all, joined, UINT64_MAX), heard);
+    write_covered(other / "tags.plm", RecordKind::tags, tags_between(joined, UINT64_MAX),
+                  covered_by_run(other, heard, resort_scanner().tick_ps));
+
+    REQUIRE(quietly_unite(options_for(directory / "u", {cut, other})) == petlm::ok);
+    CHECK(same_bytes(read_singles(directory / "u" / "singles.plm"), all));
+    daemon::ListModeReader reader(directory / "u" / "tags.plm");
+    std::vector<gpu::Tag> found;
+    while (reader.next())
+        found.insert(found.end(), reader.tags().begin(), reader.tags().end());
+    CHECK(found.size() == tags.size());
+    CHECK((found == tags));
+    const json run = run_json_of(directory / "u");
+    CHECK(run["start_ticks"] == times.start);
+    CHECK(daemon::coverage_of_run(run).intervals == Intervals(times));
+    CHECK(coverage_in(directory / "u", RecordKind::tags).intervals == Intervals(times));
+}
+
 TEST_CASE("union: runs that are not of one stream are refused, with the reason", "[union]") {
     std::mt19937_64 random(40);
     const TemporaryDirectory directory;
