@@ -49,8 +49,7 @@ std::uint64_t RunInterval::stop_ticks(std::uint64_t watermark) const {
 void RunInterval::ask_to_stop(const std::string& reason, std::optional<std::uint64_t> stop,
                               std::int64_t read_ns, Clock::time_point deadline) {
     if (none() || request_) return;
-    reason_ = reason;
-    request_ = StopRequest{stop, read_ns, deadline};
+    request_ = StopRequest{reason, stop, read_ns, deadline};
 }
 
 bool RunInterval::overdue(Clock::time_point now) const {
@@ -64,7 +63,10 @@ bool RunInterval::wants_stop(std::int64_t host_ns) const {
 
 void RunInterval::fix_stop(std::uint64_t end, Clock::time_point deadline) {
     assert(running() && request_);
-    stop_ = std::max(std::min(stop_.value_or(UINT64_MAX), end), start_);
+    if (!stop_ || end < *stop_) {
+        reason_ = request_->reason;
+        stop_ = std::max(end, start_);
+    }
     request_->fixed = true;
     request_->deadline = deadline;
 }

@@ -82,8 +82,8 @@ class RunInterval {
     /// Whether it is time to fix the stop of a running run: somebody has asked for it, and everything
     /// received before the request has been read.
     [[nodiscard]] bool wants_stop(std::int64_t host_ns) const;
-    /// Stops at `end`, or earlier if that was requested, but not before the start. A run that has not stopped
-    /// at `deadline` is overdue.
+    /// Stops at `end` for the reason of the request, but not before the start. A run whose own stop is not
+    /// later keeps that and its reason. A run that has not stopped at `deadline` is overdue.
     void fix_stop(std::uint64_t end, Clock::time_point deadline);
     /// All input ends before `end`: stops a running run there, unless it is to stop before `end + reach`. A
     /// live run whose sources have ended may have stopped so much later: its watermark stood there.
@@ -103,6 +103,7 @@ class RunInterval {
   private:
     enum class State : std::uint8_t { none, waiting, running };
     struct StopRequest {
+        std::string reason;
         std::optional<std::uint64_t> stop;
         std::int64_t read_ns = 0;
         Clock::time_point deadline;

@@ -47,7 +47,7 @@ class Checks:
             found += self._totals(life)
             found += self._told(life)
             found += self._reception(life, datagrams)
-            found += health.failures(life, story)
+            found += health.failures(life, story, arrived.arrivals)
             found += reception_checks.failures(life, story, arrived.arrivals)
             found += self._runs(life, arrived, story, outcome)
         return found

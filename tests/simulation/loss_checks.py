@@ -26,17 +26,11 @@ def failures(run, arrived):
         yield f"lost: {counted['lost']}, by the numbers of the datagrams {least} to {most}"
 
 
-def _answer(run, request_id, after):
-    return next((at for at, text in run.life.all("answer") if at >= after and run.life.document(text).get("id") == request_id), None)
-
-
 def _begin(run):
     """Between which times the run began to count."""
-    if run.description["asked"]["start_ticks"] is not None:
+    if run.description["asked"]["start_ticks"] is not None or run.start_answered_ns is None:
         return None
-    asked = next(run.life.document(text) for at, text in run.life.all("request") if at == run.asked_ns and f'"{run.name}"' in text)
-    answered = _answer(run, asked["id"], run.asked_ns)
-    return None if answered is None else (run.asked_ns, answered)
+    return run.asked_ns, run.start_answered_ns
 
 
 def _end(run):

@@ -7,6 +7,7 @@ from units import MS, S
 
 TICKS_PER_NS = 64
 MAX_DISORDER = 10 * MS * TICKS_PER_NS  # ticks; the configuration's default, as the timeout
+MAX_LAG = S * TICKS_PER_NS
 TIMEOUT_NS = 500 * MS
 # What moves clocks, or makes times that are wrong.
 CLOCK_FAULTS = ("reset", "step_us", "corrupt", "drift_ppm")
@@ -115,24 +116,32 @@ def _watermark(life, story, arrivals, boards):
     if not len(arrivals.at):
         return
     progress, heard, known = _progress(arrivals, boards)
+    allowed = _highest_watermark(arrivals, progress, heard, known, life.end_ns)
     for at, status in life.statuses:
         ticks = status["watermark_s"] * S * TICKS_PER_NS
         now, before = np.searchsorted(arrivals.at, at, "right") - 1, np.searchsorted(arrivals.at, at - SNAPSHOT_NS, "right") - 1
         # A slow disk may hold up what reads the datagrams.
         if before < 0 or not known[:, before].all() or disturbed(story, at - SNAPSHOT_NS, at, "disk_slow"):
             continue
-        sending = at - heard[:, now] < TIMEOUT_NS - 60 * MS
-        if sending.all():
-            most = progress[sending, now].min() - MAX_DISORDER
-            if ticks > most + 1000:
-                yield f"watermark: {ticks:.0f} at {at / S:.3f} s, the slowest board allows {most}"
-                return
+        if ticks > allowed[now] + 1000:
+            yield f"watermark: {ticks:.0f} at {at / S:.3f} s, the slowest board allows {allowed[now]}"
+            return
         # A board that has just fallen silent may hold it.
         holding = at - heard[:, now] < 4 * TIMEOUT_NS
         least = progress[holding, before].min() - MAX_DISORDER if holding.any() else 0
         if ticks < least - 1000:
             yield f"watermark: {ticks:.0f} at {at / S:.3f} s, all boards had passed {least} {SNAPSHOT_NS / S} s before"
             return
+
+
+def _highest_watermark(arrivals, progress, heard, known, end_ns):
+    """[datagram] how far the watermark may have come until the next datagram arrives. It never decreases: a board that was silent, or
+    lagged, does not take back what the others allowed without it, and holds it again from when it is back in place."""
+    until = np.append(arrivals.at[1:], end_ns)
+    holds = known & (until - heard < TIMEOUT_NS - 60 * MS) & (progress > progress.max(axis=0) - MAX_LAG)
+    # If none does, the present time bounds it.
+    allowed = np.where(holds, progress - MAX_DISORDER, until * TICKS_PER_NS).min(axis=0)
+    return np.maximum.accumulate(allowed)
 
 
 def _late(life, arrivals, boards):

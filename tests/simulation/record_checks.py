@@ -183,7 +183,9 @@ class RecordChecks:
         counted = dropped["received"] + dropped["in_flight_at_start"] - dropped["in_flight_at_end"] - dropped["unknown_source"]
         if told["datagrams_written"] + told["datagrams_dropped"] < counted - dropped["dropped_no_buffer"]:
             self.run.fail("capture", f"{told}, the ledger of the run has {counted} datagrams")
-        times = [at for at, status in self.run.statuses if status["run"]["capture"] is not None]
+        # The status tells of the run before the acquisition has it.
+        since = self.run.start_answered_ns
+        times = [at for at, status in self.run.statuses if status["run"]["capture"] is not None and since is not None and at >= since]
         if told["datagrams_dropped"] or dropped["dropped_kernel"] or dropped["dropped_no_buffer"] or not times:
             return
         arrived = collections.Counter(d for at, d in self.arrived.datagrams if times[0] + READ_NS <= at <= times[-1] - READ_NS

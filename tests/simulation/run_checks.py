@@ -91,6 +91,7 @@ class RunChecks:
         self.statuses = [(at, status) for at, status in life.statuses
                          if status["run"] and status["run"]["id"] == name and not status["run"]["waiting"]]
         self.asked_ns = asked_ns
+        self.start_answered_ns = self._start_answered()
         self.stop_asked_ns = self._next_stop()
         self.found = []
 
@@ -113,6 +114,11 @@ class RunChecks:
         for text in loss_checks.failures(self, arrived):
             self.fail(*text.split(": ", 1))
         return self.found
+
+    def _start_answered(self):
+        """When the operator was told that it has started, or waits for its start_ticks; None: never."""
+        asked = next(self.life.document(text) for at, text in self.life.all("request") if at == self.asked_ns and f'"{self.name}"' in text)
+        return next((at for at, text in self.life.all("answer") if at >= self.asked_ns and self.life.document(text).get("id") == asked["id"]), None)
 
     def _next_stop(self):
         """When the operator next asked to stop a run; None: never."""

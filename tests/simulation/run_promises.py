@@ -103,7 +103,7 @@ def _times(run):
     if not START_NS[0] < start - run.asked_ns < START_NS[1]:
         yield f"times: it was asked to start at {run.asked_ns / S:.3f} s, and starts at {start / S:.3f} s"
     if reason == "duration reached":
-        if abs(stop - start - asked * S) > 1:
+        if asked is None or abs(stop - start - asked * S) > 1:
             yield f"times: it takes {(stop - start) / S:.6f} s, {asked} s were asked for"
         return
     if life.all("terminate") and reason.startswith("daemon stopped"):

@@ -114,11 +114,11 @@ TEST_CASE("a stop waits for what has been received, however long that takes, and
     RunInterval interval = running(100);
     CHECK_FALSE(interval.wants_stop(INT64_MAX));
     interval.ask_to_stop("operator", {}, 5000, t0);
-    CHECK(interval.reason() == "operator");
     CHECK_FALSE(interval.wants_stop(4999));
     CHECK_FALSE(interval.overdue(t0 + 1h));
     CHECK(interval.wants_stop(5000));
     interval.fix_stop(777, t0 + 2h);
+    CHECK(interval.reason() == "operator");
     CHECK_FALSE(interval.wants_stop(INT64_MAX));
     CHECK_FALSE(interval.overdue(t0 + 2h - 1ns));
     CHECK(interval.overdue(t0 + 2h));
@@ -141,6 +141,38 @@ TEST_CASE("a stop that was asked for comes neither after a requested one nor bef
     CHECK(empty.close_at(100) == 100);
 }
 
+TEST_CASE("a run that is asked to stop says so only if it stops earlier for that") {
+    const auto reason_of = [](const RequestedInterval& requested, std::uint64_t end) {
+        RunInterval interval = running(100, requested);
+        interval.begin_data(100);
+        interval.ask_to_stop("operator", {}, 0, t0);
+        interval.fix_stop(end, t0);
+        return interval.reason();
+    };
+    CHECK(reason_of({}, 399) == "operator");
+    const RequestedInterval until_400{{}, 400, {}};
+    CHECK(reason_of(until_400, 399) == "operator");
+    CHECK(reason_of(until_400, 400) == "end of the interval");
+    CHECK(reason_of(until_400, 500) == "end of the interval");
+    const RequestedInterval for_300{{}, {}, 300};
+    CHECK(reason_of(for_300, 399) == "operator");
+    CHECK(reason_of(for_300, 400) == "duration reached");
+    CHECK(reason_of(for_300, 500) == "duration reached");
+    SECTION("the data have not begun") {
+        RunInterval interval = running(100, for_300);
+        interval.ask_to_stop("operator", {}, 0, t0);
+        interval.fix_stop(500, t0);
+        CHECK(interval.reason() == "operator");
+    }
+    SECTION("its duration is over before what had arrived has been read") {
+        RunInterval interval = running(100, for_300);
+        interval.begin_data(100);
+        interval.ask_to_stop("operator", {}, 5000, t0);
+        CHECK(interval.close_at(400) == 400);
+        CHECK(interval.reason() == "duration reached");
+    }
+}
+
 TEST_CASE("a stop may be asked for at a time") {
     RunInterval interval = running(100);
     CHECK_FALSE(interval.asked_stop());
@@ -158,11 +190,12 @@ TEST_CASE("the first request to stop counts, and without a run there is nothing 
     CHECK_FALSE(interval.overdue(t0 + 1h));
     interval.ask_to_stop("first", {}, 10, t0);
     interval.ask_to_stop("second", {}, 20, t0 + 1h);
-    CHECK(interval.reason() == "first");
     CHECK(interval.overdue(t0));
     CHECK_FALSE(interval.wants_stop(INT64_MAX));  // not before it runs
     interval.start();
     CHECK(interval.wants_stop(10));
+    interval.fix_stop(200, t0);
+    CHECK(interval.reason() == "first");
 }
 
 TEST_CASE("the end of the input ends a run, but not before a stop that has been reached") {
