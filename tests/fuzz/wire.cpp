@@ -15,7 +15,7 @@ using fuzz::require;
 
 namespace {
 
-net::ReceiverOptions options_of(unsigned choice) {
+net::ReceiverOptions receiver_of(unsigned choice) {
     net::ReceiverOptions options;
     options.framing = (choice & 1) != 0 ? net::Framing::bare : net::Framing::sequenced;
     if ((choice & 2) != 0) {
@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // The tables of an admission are large: one for each choice, made once.
     static std::array<std::unique_ptr<const net::Admission>, 16> admissions;
     const unsigned choice = input.take<std::uint8_t>() % admissions.size();
-    const net::ReceiverOptions options = options_of(choice);
+    const net::ReceiverOptions options = receiver_of(choice);
     if (!admissions[choice]) admissions[choice] = std::make_unique<const net::Admission>(options);
     while (!input.empty())
         take(*admissions[choice], options.framing, input.take_bytes(input.take<std::uint16_t>()));

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -10,6 +9,7 @@ import time
 import boards
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from control import Control  # noqa: E402  (found by the line above)
 from eventually import eventually  # noqa: E402  (found by the line above)
 
 START_S, LENGTH_S, FROM_S, TO_S, DURATION_S = 5, 0.4, 5.1, 5.3, 0.25
@@ -149,7 +149,7 @@ class Site:
                     raise ProgramFailed(text)
                 return " ready: " in text
             eventually(ready)
-            with Control(self.file("control.sock")) as control:
+            with Daemon(self.file("control.sock")) as control:
                 ports = [entry["port"] for entry in control.call("status")["sockets"]]
                 self.program("petctl", "--socket", "control.sock", "start", "--run", name, *interval)
                 before = time.time_ns()
@@ -166,27 +166,6 @@ class Site:
         return before, after
 
 
-class Control:
-    """The control socket, without a program for each question."""
-
-    def __init__(self, path):
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(path)
-        self._lines = self._socket.makefile("r", encoding="utf-8")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._lines.close()
-        self._socket.close()
-
-    def call(self, method):
-        self._socket.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method}).encode() + b"\n")
-        while True:
-            answer = json.loads(self._lines.readline())
-            if answer.get("id") == 1:
-                return answer["result"]
-
+class Daemon(Control):
     def received(self):
         return self.call("status")["total"]["datagrams"]["received"]

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from control import status_of  # noqa: E402  (found by the line above)
 from eventually import eventually  # noqa: E402  (found by the line above)
 
 MAY_NOT = 77
@@ -59,7 +60,7 @@ class Place:
         return daemon
 
     def status(self, name):
-        return json.loads(self.program("petctl", "--socket", name + ".sock", "status", "--json").stdout)
+        return status_of(os.path.join(self.here, name + ".sock"))
 
     def codes(self, name):
         return [reason["code"] for reason in self.status(name)["health"]["reasons"]]

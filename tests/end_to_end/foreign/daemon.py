@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from control import status_of  # noqa: E402  (found by the line above)
 from eventually import eventually  # noqa: E402  (found by the line above)
 
 
@@ -69,7 +70,7 @@ class Site:
         return self.program("petctl", "--socket", self.file("control.sock"), *arguments)
 
     def status(self):
-        return json.loads(self.petctl("status", "--json"))
+        return status_of(self.file("control.sock"))
 
     def run_json(self, run):
         with open(self.file(run, "run.json"), encoding="utf-8") as file:

@@ -13,6 +13,7 @@ import unittest
 import urllib.request
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from control import status_of  # noqa: E402  (found by the line above)
 from eventually import PATIENCE_S, eventually  # noqa: E402  (found by the line above)
 
 BIN, SOURCE = sys.argv[1:3]
@@ -60,7 +61,7 @@ class Host:
         return program("petctl", "--socket", self._socket, *arguments)
 
     def status(self):
-        return json.loads(self.petctl("status", "--json"))
+        return status_of(self._socket)
 
     def missing(self):
         """The messages that say so."""

@@ -18,6 +18,9 @@ import time
 import urllib.request
 from pathlib import Path
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from control import status_of  # noqa: E402  (found by the line above)
+
 BIN, SOURCE = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 PORT = 9711
 
@@ -71,7 +74,7 @@ class Site:
         return self.run("petctl", "--socket", self.directory / "control.sock", *arguments)
 
     def status(self):
-        return json.loads(self.petctl("status", "--json").stdout)
+        return status_of(self.directory / "control.sock")
 
     def reasons(self):
         return {r["code"]: r["message"] for r in self.status()["health"]["reasons"]}
