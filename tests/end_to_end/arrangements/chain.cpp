@@ -148,7 +148,8 @@ void Chain::import_true_map() {
 }
 
 json Chain::derived(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), {"derive", "--json"});
+    arguments.insert(arguments.begin(), "derive");
+    arguments.emplace_back("--json");
     json document = json::parse(output_of(PETCAL_PROGRAM, arguments));
     const auto output = std::find(arguments.begin(), arguments.end(), "-o");
     REQUIRE(output != arguments.end());
