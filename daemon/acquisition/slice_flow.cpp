@@ -398,9 +398,11 @@ std::string SliceFlow::set_calibration(const config::Calibration& calibration, s
     std::string failure = feed_.set_calibration(calibration);
     if (!failure.empty()) return failure;
     if (options_.synchrony != nullptr) options_.synchrony->set_calibration(calibration);
-    // No frame received so far has a later time, by whichever calibration.
+    // No frame received so far has a later time, by whichever calibration, but for those of boards that lead,
+    // which wait in the pipeline.
     max_offset_ = std::max(max_offset_, max_offset);
     calibrated_from_ = !newest() ? 0 : add_or_max(end_of_received(), options_.max_disorder);
+    calibrated_from_ = std::max(calibrated_from_, add_or_max(feed_.latest_pending_time(), 1));
     max_offset_ = max_offset;
     tracker_.set_max_offset(max_offset);
     return {};

@@ -100,6 +100,9 @@ def failures(life, story, arrivals):
     found = unnamed_drops(life, seen)
     if not disturbed(story, life.begin_ns, life.end_ns, "disk_full", "disk_fails", "disk_fails_to_sync", "disk_slow"):
         wrong = [(at, codes & NEVER) for at, codes in seen if codes & NEVER]
+        # After a restart health still says how the last run ended.
+        if disturbed(story, 0, life.end_ns, "disk_full", "disk_fails", "disk_fails_to_sync"):
+            wrong = [(at, codes - {"run_failed"}) for at, codes in wrong if codes != {"run_failed"}]
         found += [f"health: {sorted(codes)} at {at / S:.3f} s" for at, codes in wrong[:1]]
     for event in story.events:
         at = event.ms * MS
