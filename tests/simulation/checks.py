@@ -28,6 +28,13 @@ GROWING = [("datagrams", "received"), ("datagrams", "accepted"), ("datagrams", "
            ("frames", "accepted"), ("singles", "decided"), ("singles", "prompts"), ("tags", "received"), ("gammas", "triples")]
 
 
+def _since_start(life, run):
+    """What the operator asked for after the last start of this run."""
+    requests = life.all("request")
+    starts = [index for index, (_, text) in enumerate(requests) if f'"run":"{run}"' in text]
+    return requests[starts[-1] + 1:] if starts else []
+
+
 class Checks:
     def __init__(self, bench):
         self.identities = Identities(bench.source)
@@ -81,7 +88,9 @@ class Checks:
         description = read_description(os.path.join(directory, "data", run))
         if description is not None and description["state"] != "running":
             return []  # it had ended since
-        if last[0][1]["run"]["waiting"] and any(at >= last[0][0] and '"method":"stop"' in text for at, text in before.all("request")):
+        began = any(status["run"] and status["run"]["id"] == run and status["state"] == "running" and not status["run"]["waiting"]
+                    for _, status in before.statuses)
+        if not began and any('"method":"stop"' in text for _, text in _since_start(before, run)):
             return []  # it was stopped before its start: nothing is left of it
         known = {known["id"] for _, status in life.statuses for known in status["interrupted"]["runs"]}
         return [] if run in known else [f"interrupted: run {run} is not among {sorted(known)} after the restart"]

@@ -155,6 +155,9 @@ class RunChecks:
         return any(a["run"] == self.name and a["failure"] is None and a["began"] for a in answers)
 
     def _records(self, kind, expected):
+        path = os.path.join(self.directory, f"{kind}.plm")
+        if self.life.exit == KILLED and not expected and os.path.exists(path) and not os.path.getsize(path):
+            return None  # it had just been made
         try:
             torn = self.life.exit == POWER_CUT and not self.ended
             return records_of(os.path.join(self.directory, f"{kind}.plm"), torn)
