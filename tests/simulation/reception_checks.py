@@ -16,6 +16,8 @@ HARMLESS = ("request", "drift_ppm", "lose", "double", "delay")
 # A status tells of a moment shortly before it is read.
 SNAPSHOT_NS = 700 * MS
 SETTLED_NS = 8 * S
+# So long does a board wait for the others that are expected, before detector time begins with it.
+ALONE_NS = 12 * TIMEOUT_NS
 INTERNAL_ERROR = -32603
 
 
@@ -76,12 +78,16 @@ def _works(life, events, arrivals):
     alone = {event.words[0] for event in events if event.what in ("reset", "step_us") and event.words[0] != "all"}
     if len(alone) > 1 or any(event.what == "corrupt" for event in events):
         return
+    starts = [at for at, text in life.all("request") if '"method":"start"' in text]
     # When each disturbance began, and when it was over.
     disturbed = [(event.ms * MS, event.ms * MS + (0 if event.what == "off" else lasts_ns(event))) for event in events if event.what not in HARMLESS]
     for (begin, before), (end, now) in zip(life.statuses, life.statuses[1:]):
         if begin < life.begin_ns + SETTLED_NS or any(since < end and until + SETTLED_NS > begin for since, until in disturbed):
             continue
         inside = (arrivals.at > begin) & (arrivals.at < end - SNAPSHOT_NS)
+        # Where detector time begins anew with a run, a board that is alone waits for the others.
+        if len(np.unique(arrivals.source[inside])) == 1 and any(begin - ALONE_NS < at < end for at in starts):
+            continue
         came = int(arrivals.frames[inside].sum())
         used = now["total"]["frames"]["received"] - before["total"]["frames"]["received"]
         jumps = now["total"]["frames"]["time_jump"] - before["total"]["frames"]["time_jump"]
