@@ -13,6 +13,8 @@ TIMEOUT_NS = 500 * MS
 CLOCK_FAULTS = ("reset", "step_us", "corrupt", "drift_ppm")
 # After these, what arrives is used as before.
 HARMLESS = ("request", "drift_ppm", "lose", "double", "delay")
+# After a reset so many datagrams have had numbers near each other, and it is known.
+FIRST_NUMBERS = 8
 # A status tells of a moment shortly before it is read.
 SNAPSHOT_NS = 700 * MS
 SETTLED_NS = 8 * S
@@ -112,7 +114,10 @@ def _progress(arrivals, boards):
         latest = np.cumsum(arrivals.source == board) - 1
         some = latest >= 0
         progress[board, some] = reached[latest[some]]
-        heard[board, some] = arrivals.at[mine][latest[some]]
+        at = arrivals.at[mine]
+        # Such a frame alone does not bring back a board that was silent.
+        silent = np.diff(at, prepend=-(10**18)) >= TIMEOUT_NS - 60 * MS
+        heard[board, some] = np.maximum.accumulate(np.where(single & silent, -(10**18), at))[latest[some]]
         known[board] = latest >= 2
     return progress, heard, known
 
@@ -227,11 +232,15 @@ def _numbers(life, story, arrivals, boards):
         epochs = _epochs(arrivals, board, [event.ms * MS for event in resets if event.words[0] in (str(board), board, "all")])
         if epochs is None:
             return
-        accepted = 0
+        accepted, missing = 0, np.array([], np.int64)
         for came in epochs:
             numbers, at = np.unique(came, return_index=True)
             if not len(numbers):
                 continue
+            # The first after a reset may be taken for one that was missing before it.
+            if np.isin(came[:FIRST_NUMBERS], missing).any():
+                return
+            missing = np.setdiff1d(np.arange(numbers[0], numbers[-1]), numbers)
             expected["duplicate"] += len(came) - len(numbers)
             expected["lost"] += int(numbers[-1] - numbers[0]) + 1 - len(numbers)
             in_order = numbers[np.argsort(at)]
