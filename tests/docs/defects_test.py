@@ -15,6 +15,8 @@ rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in (ROO
 
 
 def exists(test):
+    if test.startswith("tests/simulation/stories/"):  # the test `simulation` plays all of them
+        return (ROOT / test).is_file()
     python = re.fullmatch(r"(tests/\S+\.py): (test_\w+)", test)
     if not python:
         return test in cases
