@@ -1,5 +1,5 @@
-// What a command says: one set of facts as text or as a JSON document, and what is wrong, in colours on a
-// terminal (colour.hpp).
+// Prints the answer of a command, as text or as a JSON document of the same facts, and its warnings and
+// errors. On a terminal they have colours (colour.hpp).
 #pragma once
 
 #include <filesystem>
@@ -24,15 +24,15 @@ void flush_output();
 /// flush_output().
 void print_answer(const nlohmann::json& facts, const std::string& text, bool as_json);
 
-/// What a command has written.
+/// The answer of a command that writes files.
 struct Written {
     nlohmann::json facts = nlohmann::json::object();
     std::string text;  ///< the facts for people
     std::vector<std::filesystem::path> files;
     std::vector<std::string> warnings;  ///< a sentence each
 };
-/// As print_answer(); the facts get "files" and "warnings". The warnings also go to standard error, before
-/// the answer.
+/// Prints the warnings on standard error, and then the answer as print_answer() does. The JSON document also
+/// lists the files and the warnings, as "files" and "warnings".
 void print_written(Written written, bool as_json, std::string_view program);
 
 }  // namespace petacq::config

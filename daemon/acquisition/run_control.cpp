@@ -291,11 +291,11 @@ void RunControl::stop_as_asked(std::int64_t now_ns) {
                 static_cast<double>(stop - feed_.watermark()) / static_cast<double>(options_.second)));
         }
     }
-    // Without detector time there is no watermark. The boards have as long to make it known as a silent one
-    // has.
-    if (!flow_.time().established())
+    // Without detector time there is no watermark. The run waits for it as long as for a silent board.
+    if (!flow_.time().established()) {
         timeout =
             std::min(timeout, std::chrono::duration_cast<RunInterval::Clock::duration>(source_timeout_));
+    }
     run_.interval.fix_stop(stop, limits_.now() + timeout);
     cut_slice(now_ns);
 }

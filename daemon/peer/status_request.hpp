@@ -11,8 +11,8 @@
 namespace petacq::daemon {
 
 /// Runs `io` until the host has answered, at most for `limit`, and returns its answer or why there is none.
-/// Whoever requests a stop also stops `io`: then this function returns at once. If the system is still
-/// looking for the name of the host, `io` keeps that search.
+/// A caller that requests a stop must stop `io`, too; this function then returns at once. `io` may still have
+/// work to do: the search for the address of the host cannot be interrupted.
 PeerAnswer ask_status(boost::asio::io_context& io, const config::HttpUrl& url,
                       std::chrono::milliseconds limit, const std::stop_token& stopping);
 

@@ -24,7 +24,7 @@ std::uint64_t pool_bytes(const config::Receive& receive) {
     return std::uint64_t{receive.batch_count} * receive.batch_bytes;
 }
 
-/// What a socket of this process would get.
+/// The size of the receive buffer that the kernel grants to a socket of this process.
 std::size_t granted_buffer(std::size_t asked) {
     const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return 0;

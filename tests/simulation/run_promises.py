@@ -82,11 +82,12 @@ def _live(run):
     start, stop = (ticks / TICKS_PER_NS for ticks in (description["coverage"]["intervals"][0][0], description["coverage"]["intervals"][-1][1]))
     silent = sum(event.number(1) * MS for event in events if event.what == "silence" and event.number(1) >= 3000
                  and start + S < event.ms * MS and event.ms * MS + event.number(1) * MS < stop - S)
-    missing = silent / (stop - start) / run.story.settings["boards"]
-    missing += counted["lost"] / (counted["lost"] + counted["received"]) if 20 < counted["lost"] < 2**63 else 0
+    silent /= (stop - start) * run.story.settings["boards"]
+    lost = counted["lost"] / (counted["lost"] + counted["received"]) if 20 < counted["lost"] < 2**63 else 0
     # Each second weighs the same, however many datagrams it had, so that the share of few datagrams is uncertain.
-    if live > 1 - 0.5 * missing:
-        yield f"live: {live}, though {missing:.3f} of the data did not arrive"
+    certain = 0.75 if counted["lost"] >= 100 else 0.5
+    if live > 1 - 0.75 * silent - certain * lost:
+        yield f"live: {live}, though {silent + lost:.3f} of the data did not arrive"
 
 
 def _times(run):

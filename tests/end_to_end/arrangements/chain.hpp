@@ -75,7 +75,7 @@ class Chain {
     [[nodiscard]] config::Scanner scanner() const { return config::load_scanner(site_.scanner()); }
 
   private:
-    /// What petcal derive prints with --json.
+    /// Runs petcal derive with these arguments and --json, and returns the document that it prints.
     [[nodiscard]] nlohmann::json derived(std::vector<std::string> arguments) const;
     void apply(const std::string& step, const std::string& file);
     void use(const std::string& calibration) const;

@@ -1,4 +1,4 @@
-// What is declared at an import, as its command line has it.
+// The options of petlm import that declare facts which the file does not hold.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -298,7 +297,7 @@ int unite(const UnionOptions& options) {
         all.emplace(stream, options, Outputs::partial(singles));
         const std::string why = all->follow();
         if (why.empty()) break;
-        std::cerr << fmt::format("petlm: {}: the union begins again\n", why);
+        config::print_warning("petlm", why + ": the union begins again");
         all.reset();
     }
     std::vector<std::string> warnings;

@@ -1,4 +1,5 @@
-// What is declared at an import is as good as if the file held it, and contradicts neither file nor records.
+// petlm import treats declared facts as if the file held them, and refuses those that the file or its records
+// contradict.
 #include "daemon/coverage/coverage.hpp"
 #include "daemon/system/utc.hpp"
 #include "tests/tools/petlm/import/support.hpp"

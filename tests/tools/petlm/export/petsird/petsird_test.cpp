@@ -1,5 +1,5 @@
-// What petlm writes as PETSIRD, read by the schema in the file: every event, the places of the crystals, the
-// header. No other program runs.
+// A slow reader decodes the PETSIRD files of petlm by the schema in them, and compares every event, the
+// places of the crystals and the header. No other program runs.
 #include <algorithm>
 #include <array>
 #include <cmath>
