@@ -40,8 +40,7 @@ nlohmann::json run_json_beside(const ReplayOptions& options) {
 RequestedInterval interval_of(const ReplayOptions& options, const nlohmann::json& beside) {
     RequestedInterval interval{options.start, options.stop, {}, {}};
     // The run.json of a run that was cut off has no end: take all data then.
-    // The interval that the run took is wider than its coverage: frames before its data count, too. They may
-    // be incomplete, since the capture begins with the run.
+    // A run that was started before its boards sent takes an interval that is wider than its coverage.
     const bool says = beside.contains("taken") && beside.at("taken").is_object();
     const nlohmann::json& taken = says ? beside.at("taken") : beside;
     const auto number = [](const nlohmann::json& in, const char* key) -> std::optional<std::uint64_t> {

@@ -114,7 +114,7 @@ void RunControl::end_input(const std::string& reason, std::int64_t now_ns) {
     if (interval.waiting()) start_overdue_run();
     if (!feed_.failed()) {
         interval.end_input(reason, end, options_.flush_reach);
-        flow_.close_segment(std::max(interval.stop_ticks(end), feed_.watermark()));
+        close_segment(interval.stop_ticks(end));
     }
     finish_run();
 }
@@ -126,8 +126,11 @@ void RunControl::cut_slice(std::int64_t now_ns, Cut cut) {
     check_pipeline();
 }
 
-void RunControl::submit_slice(const SliceFlow::SliceWatermark& next, Cut cut) {
+void RunControl::submit_slice(SliceFlow::SliceWatermark next, Cut cut) {
     begin_data(flow_.data_begin(next.ticks));
+    // Nothing is decided until it is known what is left out.
+    if (run_.interval.waits_for_data() && !next.gives_up && has_data_before(flow_.data_begin_so_far()))
+        next.ticks = feed_.watermark();
     count_spectra();
     SliceEnd end{next.ticks, run_.interval.close_at(next.ticks), {}};
     if (!end.close_at && !flow_.has_news(next.ticks)) return;
@@ -188,10 +191,39 @@ void RunControl::wait_for_seconds() {
 void RunControl::begin_data(std::uint64_t ticks) {
     const auto known = run_.interval.data_begin();
     if (!run_.interval.running() || ticks == UINT64_MAX || (known && ticks <= *known)) return;
+    leave_out_before(ticks);
     run_.interval.begin_data(ticks);
     std::optional<Run::Arrival> arrival;
     if (const auto at = flow_.arrival()) arrival = Run::Arrival{at->time, at->host_ns};
     run_.run->begin_data(*run_.interval.data_begin(), arrival, run_.interval.start_ticks());
+}
+
+/// Whether the run would have records from before this time, at which its data begin; absent: they do not.
+bool RunControl::has_data_before(const std::optional<std::uint64_t>& begin) const {
+    return begin && *begin > run_.interval.start_ticks() && flow_.has_frames_before(*begin) && !has_records();
+}
+
+/// The run covers no time from before its data begin. So what came from there is not in it either, nor in
+/// its ledger, but for its datagrams: the run starts here.
+void RunControl::leave_out_before(std::uint64_t begin) {
+    if (feed_.failed() || !has_data_before(begin)) return;
+    flow_.collect_all();
+    const std::uint64_t start = std::max(begin, feed_.watermark());
+    run_.interval.wait_until(start);
+    count_spectra();
+    flow_.close_segment(start);
+    flow_.collect_all();
+    run_.interval.start();
+    Ledger total = flow_.total(Account::ReadingMode::quick);
+    if (total.singles.decided == run_.at_start.singles.decided && total.gammas == run_.at_start.gammas &&
+        total.tags.ordered == run_.at_start.tags.ordered)
+        return;
+    const DatagramLedger now = std::exchange(total.datagrams, run_.at_start.datagrams);
+    total.datagrams.frames = now.frames;
+    total.datagrams.frames_in_flight_at_end = now.frames_in_flight_at_end;
+    run_.at_start = total;
+    run_.run->ledger_series().start(start, options_.second, total);
+    feed_.histograms(run_.histograms_at_start);
 }
 
 /// From the first data, or the start if boards were sending then, to the stop or the end of what has arrived.
@@ -302,8 +334,14 @@ void RunControl::stop_as_asked(std::int64_t now_ns) {
 
 /// Ends the run at its stop, or at the watermark if that has passed it.
 void RunControl::close_run() {
-    flow_.close_segment(std::max(run_.interval.stop_ticks(feed_.watermark()), feed_.watermark()));
+    close_segment(run_.interval.stop_ticks(feed_.watermark()));
     finish_run();
+}
+
+void RunControl::close_segment(std::uint64_t stop) {
+    if (const auto begin = flow_.data_begin_so_far(); begin && run_.interval.waits_for_data())
+        leave_out_before(std::min(*begin, stop));
+    flow_.close_segment(std::max(stop, feed_.watermark()));
 }
 
 /// The segment of the run has been closed, or the pipeline has failed.

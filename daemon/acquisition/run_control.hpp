@@ -94,7 +94,7 @@ class RunControl {
     void describe(AcquisitionSnapshot& snapshot) const;
 
   private:
-    void submit_slice(const SliceFlow::SliceWatermark& next, Cut cut);
+    void submit_slice(SliceFlow::SliceWatermark next, Cut cut);
     void count_spectra();
     [[nodiscard]] bool row_ends(const SliceEnd& end, Cut cut);
     void withdraw(std::unique_ptr<Run> run, const std::string& reason);
@@ -103,11 +103,14 @@ class RunControl {
     void give_up_start();
     void stop_as_asked(std::int64_t now_ns);
     void close_run();
+    void close_segment(std::uint64_t stop);
     void finish_run();
     [[nodiscard]] bool has_records() const;
     void measure(CollectedSlice& slice);
     void check_seconds();
     void begin_data(std::uint64_t ticks);
+    [[nodiscard]] bool has_data_before(const std::optional<std::uint64_t>& begin) const;
+    void leave_out_before(std::uint64_t begin);
     [[nodiscard]] gpu::TickRange covered(std::uint64_t stop) const;
     void follow_reset(DetectorTime::Back back, std::int64_t now_ns);
 

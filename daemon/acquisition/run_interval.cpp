@@ -24,6 +24,12 @@ void RunInterval::start() {
     state_ = State::running;
 }
 
+void RunInterval::wait_until(std::uint64_t start) {
+    assert(running() && start >= start_);
+    state_ = State::waiting;
+    start_ = start;
+}
+
 void RunInterval::finish() {
     assert(running());
     state_ = State::none;

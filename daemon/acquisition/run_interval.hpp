@@ -1,6 +1,7 @@
 // When a run starts and stops: a state machine without a clock, a thread or data of its own.
 //
 //   none --wait()--> waiting --start()--> running --finish()--> none
+//                       ^-----wait_until()---'
 //
 // A run waits until the watermark reaches its start, then for its first data, and runs until the watermark
 // reaches its stop. The stop may be known from the beginning, follow from the duration once the first data
@@ -42,6 +43,9 @@ class RunInterval {
     void start_by(Clock::time_point deadline) { start_deadline_ = deadline; }
     /// waiting -> running.
     void start();
+    /// running -> waiting: the run starts at this time instead, since what came before is in no run.
+    /// REQUIRES: not before start_ticks().
+    void wait_until(std::uint64_t start);
     /// running -> none.
     void finish();
 

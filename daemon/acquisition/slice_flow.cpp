@@ -149,8 +149,12 @@ void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& dat
                                const Verdict& verdict) {
     const std::uint64_t first = std::min(datagram.first_time, datagram.last_time);
     const std::uint64_t lowest = std::max(subtract_or_zero(first, options_.max_disorder), feed_.watermark());
-    const std::uint64_t earliest =
-        net::earliest_valid_time(options_.frames, batch.data + datagram.offset, datagram.frames, lowest);
+    const auto earliest_from = [&](std::uint64_t low) {
+        return net::earliest_valid_time(options_.frames, batch.data + datagram.offset, datagram.frames, low);
+    };
+    const std::uint64_t taken = earliest_from(feed_.watermark());
+    earliest_taken_ = std::min({earliest_taken_, taken, first});
+    const std::uint64_t earliest = taken < lowest ? earliest_from(lowest) : taken;
     if (earliest < first) tracker_.note_earlier(verdict.source, earliest);
     if (!tracker_.time().established()) {
         earliest_held_ = std::min(earliest_held_, earliest);
@@ -170,6 +174,7 @@ void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
     begin_.watch(from, before ? newest() : std::nullopt);
     if (sending && !before && newest()) begin_.add_held(first, *newest());
     begin_settled_ = false;
+    earliest_taken_ = UINT64_MAX;
 }
 
 void SliceFlow::watch_clock() {
@@ -209,7 +214,7 @@ std::uint64_t SliceFlow::data_end() const {
     const auto newest = this->newest();
     if (!newest) return 0;
     const std::uint64_t end = add_or_max(*newest, max_offset_ + 1);
-    // A wild time inside a datagram does not prolong a run. A replay takes every frame.
+    // A replay takes every frame.
     const bool wild = !input_ended_ && latest_single_ > add_or_max(*newest, options_.max_disorder);
     return wild ? end : std::max(end, add_or_max(latest_single_, 1));
 }
@@ -385,6 +390,7 @@ bool SliceFlow::decide_all() {
     begin_.watch(0, std::nullopt);
     begin_.forget_clock();
     begin_settled_ = false;
+    earliest_taken_ = UINT64_MAX;
     calibrated_from_ = 0;
     covered_from_ = 0;
     if (cuts_) cuts_->restart();

@@ -15,6 +15,7 @@
 #include "daemon/detector/board_readings.hpp"
 #include "daemon/tracking/copy_watch.hpp"
 #include "daemon/tracking/open_datagrams.hpp"
+#include "daemon/tracking/saturate.hpp"
 #include "daemon/tracking/source_tracker.hpp"
 
 namespace petacq::daemon {
@@ -117,6 +118,11 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t data_begin(std::uint64_t watermark) const;
     /// The same as far as it is known when nothing more is to come.
     [[nodiscard]] std::optional<std::uint64_t> data_begin_so_far() const;
+    /// Whether frames have come, since watch_data(), that may be of a time before this one, at which data
+    /// begin.
+    [[nodiscard]] bool has_frames_before(std::uint64_t begin) const {
+        return earliest_taken_ < add_or_max(begin, max_offset_);
+    }
     /// A run is asked for: the time of day is that of the data from now on.
     void watch_clock();
     /// Data begin at this time at the earliest, until detector time starts again.
@@ -152,8 +158,9 @@ class SliceFlow {
     BatchExchange& batches_;
     SourceTracker tracker_;
     DataBegin begin_;
-    bool begin_settled_ = false;       ///< no frame can change begin_ any more
-    std::uint64_t latest_single_ = 0;  ///< of all that were undecided when a slice was collected
+    bool begin_settled_ = false;                 ///< no frame can change begin_ any more
+    std::uint64_t earliest_taken_ = UINT64_MAX;  ///< since watch_data(), until begin_ is settled
+    std::uint64_t latest_single_ = 0;            ///< of all that were undecided when a slice was collected
     bool input_ended_ = false;
     std::uint64_t earliest_held_ = UINT64_MAX;  ///< before detector time begins
     std::optional<std::uint64_t> newest_held_;  ///< likewise

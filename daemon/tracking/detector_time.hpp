@@ -143,6 +143,9 @@ class DetectorTime {
     /// more than max_disorder before all others.
     [[nodiscard]] std::uint64_t earliest() const;
     [[nodiscard]] std::uint64_t newest() const { return newest_; }
+    /// Singles later than this come from wild frames, or from a board far ahead of the others: they neither
+    /// move the watermark nor prolong a run.
+    [[nodiscard]] std::uint64_t end_of_disorder() const { return add_or_max(newest_, options_.max_disorder); }
     /// The earliest believed frame of any member; UINT64_MAX: none. Later than before if the time before was
     /// that of a source that is no member any more.
     [[nodiscard]] std::uint64_t first_of_members() const;

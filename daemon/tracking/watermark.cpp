@@ -55,9 +55,8 @@ std::uint64_t Watermark::without_slow(std::int64_t now_ns,
 /// Past everything received, when no member holds the watermark.
 std::uint64_t Watermark::flushed(std::int64_t now_ns, std::uint64_t latest_pending_time) const {
     if (time_.newest() == 0) return 0;
-    // Pending singles further ahead come from a wild frame: they must not move the watermark.
-    const std::uint64_t reach = add_or_max(add_or_max(time_.newest(), options_.max_jump), max_offset_);
-    const std::uint64_t newest = std::max(time_.newest(), std::min(latest_pending_time, reach));
+    const bool wild = latest_pending_time > time_.end_of_disorder();
+    const std::uint64_t newest = wild ? time_.newest() : std::max(time_.newest(), latest_pending_time);
     const std::uint64_t past =
         add_or_max(newest, add_or_max(max_offset_, add_or_max(options_.flush_reach, 1)));
     const bool all_ended =

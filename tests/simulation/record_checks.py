@@ -140,15 +140,18 @@ class RecordChecks:
         return not any(without)
 
     def _check_interval(self):
-        """The records lie in the times that the run took, and these in the ones that were asked for."""
+        """The records lie in the times that the run covers, these in those that it took, and these in the ones that were asked for."""
         if not self.run.ended:
             return
         taken, asked = self.description["taken"], self.description["asked"]
+        covered = self.description["coverage"]["intervals"] or [[0, 0]]
+        if covered[-1][1] and not taken["start_ticks"] <= covered[0][0] <= covered[-1][1] <= taken["stop_ticks"]:
+            self.run.fail("interval", f"covers {covered}, took {taken}")
         for kind, records in self.files.items():
             if records is not None and len(records):
                 first, last = int(records["time"].min()), int(records["time"].max())
-                if first < taken["start_ticks"] or last >= taken["stop_ticks"]:
-                    self.run.fail("interval", f"{kind} from {first} to {last}, the run took {taken}")
+                if first < covered[0][0] or last >= covered[-1][1]:
+                    self.run.fail("interval", f"{kind} from {first} to {last}, the run covers {covered}")
         if any(event.what in ("reset", "step_us") for event in self.story.events):
             return  # time started again
         start, stop = asked["start_ticks"], asked["stop_ticks"]

@@ -52,6 +52,11 @@ class AcquisitionStand {
         std::filesystem::create_directory(directory / "data");
         const config::Geometry& g = scanner.geometry;
         options.geometry = script.geometry = g;
+        script.time_of = [](const gpu::FrameSpan& span) {
+            std::uint64_t time = 0;
+            std::memcpy(&time, span.frames, sizeof time);
+            return time;
+        };
         script.histograms.per_crystal.resize(g.crystal_count());
         script.histograms.energy.resize(std::size_t{g.bdm_count} * config::energy_bins);
         script.histograms.temperature_sum_16ths.resize(std::size_t{g.bdm_count} * g.du_count);

@@ -96,8 +96,17 @@ TEST_CASE("a run that starts before detector time is known covers only times of 
         stand.send(time + ms + before, 1);
     }
     stand.stop();
-    CHECK(stand.finished[0].end.covered.start == 1001 * ms + before + offset + 1);
-    CHECK(stand.finished[0].end.covered.end == 1051 * ms + before + offset + 1);
+    const daemon::RunEnd& end = stand.finished[0].end;
+    const std::uint64_t start = 1001 * ms + before + offset + 1;
+    CHECK(end.covered.start == start);
+    CHECK(end.covered.end == 1051 * ms + before + offset + 1);
+    // What lies before the covered time is in a segment of its own, and not in the run.
+    CHECK(end.taken.start == start);
+    CHECK(
+        std::ranges::any_of(stand.script.slices, [&](const auto& slice) { return slice.close_at == start; }));
+    CHECK(end.ledger.datagrams.accepted == 100);
+    // The first datagram of board 1 begins before, and the first one or two of board 2.
+    CHECK(end.ledger.singles.decided == 10'000 - (before == 0 ? 200 : 300));
 }
 
 TEST_CASE("a run that is stopped before detector time is known has the frames of all boards up to its stop") {
@@ -120,8 +129,8 @@ TEST_CASE("a run that is stopped before detector time is known has the frames of
     REQUIRE(stand.finished.size() == 1);
     const daemon::RunEnd& end = stand.finished[0].end;
     CHECK(end.covered.end == 1003 * ms + offset + 1);
-    // Three datagrams of each board begin before the stop. The pipeline of this test decides later ones, too.
-    CHECK(end.ledger.singles.decided >= 900);
+    // Three datagrams of each board begin before the stop, and two of these in the covered time.
+    CHECK(end.ledger.singles.decided == 600);
     CHECK(end.ledger.frames.late == 0);
     stand.check_closed();
 }
@@ -132,8 +141,9 @@ TEST_CASE("a replayed run covers no time before the run that it replays") {
     stand.begin({1000 * ms, {}, {}, 1020 * ms});
     stand.stream(1000 * ms, 1050 * ms);
     stand.stop();
-    CHECK(stand.finished[0].end.taken.start == 1000 * ms);
+    CHECK(stand.finished[0].end.taken.start == 1020 * ms);
     CHECK(stand.finished[0].end.covered.start == 1020 * ms);
+    CHECK(stand.finished[0].end.ledger.singles.decided == 3000);
     CHECK(stand.finished[0].end.covered.end == 1050 * ms + offset + 1);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -26,6 +27,9 @@ struct PipelineScript {
 
     config::Geometry geometry;  ///< of the sums of an interval, which are 0
     gpu::SinglesHistograms histograms;
+    /// The time of the frames of a span: a segment that is closed before it leaves them pending. Empty: each
+    /// close decides all.
+    std::function<std::uint64_t(const gpu::FrameSpan&)> time_of;
     /// Called for each span, with the watermark below which frames are late.
     std::function<void(const gpu::FrameSpan&, std::uint64_t)> on_span;
 
@@ -65,7 +69,9 @@ class ScriptedPipeline final : public gpu::Pipeline {
         std::uint64_t accepted = 0;
         for (const gpu::FrameSpan& span : slice.spans) {
             seen.frames += span.count;
-            if (span.time_low <= span.time_high) accepted += span.count;
+            if (span.time_low > span.time_high) continue;
+            accepted += span.count;
+            pending_[script_.time_of ? script_.time_of(span) : 0] += span.count;
         }
         if (script_.on_span)
             for (const gpu::FrameSpan& span : slice.spans)
@@ -79,17 +85,21 @@ class ScriptedPipeline final : public gpu::Pipeline {
         result.frames.received = seen.frames;
         result.frames.accepted = accepted;
         result.frames.time_jump = seen.frames - accepted;
-        const std::uint64_t pending = pending_ + accepted;
-        pending_ = script_.decides || slice.close_at ? 0 : pending;
-        result.counts.decided = result.counts.unpaired = pending - pending_;
+        const bool decides = slice.close_at || script_.decides;
+        const auto end =
+            decides ? pending_.lower_bound(slice.close_at.value_or(slice.watermark)) : pending_.begin();
+        for (auto single = pending_.begin(); single != end; single = pending_.erase(single))
+            result.counts.decided += single->second;
+        result.counts.unpaired = result.counts.decided;
+        for (const auto& [time, count] : pending_)
+            result.pending += count;
         if (script_.pairs && result.counts.decided >= 2) {
             result.counts.prompts = 1;
             result.counts.unpaired -= 2;
             result.coincidences.resize(1);
             result.coincidences[0].time = slice.close_at.value_or(slice.watermark);
         }
-        result.pending = pending_;
-        result.latest_pending_time = pending_ == 0 ? 0 : slice.watermark;
+        result.latest_pending_time = pending_.empty() ? 0 : slice.watermark;
         results_.push_back(std::move(result));
     }
     bool collect(gpu::SliceResult& result, bool wait) override {
@@ -116,7 +126,7 @@ class ScriptedPipeline final : public gpu::Pipeline {
         may_fail("reset");
         if (!results_.empty()) throw std::logic_error("reset with slices in flight");
         ++script_.resets;
-        pending_ = 0;
+        pending_.clear();
     }
     void set_calibration(const config::Calibration& calibration) override {
         may_fail("set_calibration");
@@ -136,7 +146,7 @@ class ScriptedPipeline final : public gpu::Pipeline {
 
     PipelineScript& script_;
     std::deque<gpu::SliceResult> results_;
-    std::uint64_t pending_ = 0;
+    std::map<std::uint64_t, std::uint64_t> pending_;  ///< singles by time
     std::uint64_t watermark_ = 0;
     int calls_ = 0;
 };

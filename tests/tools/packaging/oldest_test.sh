@@ -1,7 +1,7 @@
 #!/bin/sh
 # The Python module with the oldest versions of what it needs, as pyproject.toml names them, from PyPI, and with the programs of a package:
 #
-#   oldest_test.sh PACKAGES [PART ...]    PACKAGES: where tools/package has left petacqd_*.deb; PART: plm, run, ...; without: all
+#   oldest_test.sh PACKAGES [PART ...]    PACKAGES: where tools/package has left petacqd_*.deb; PART: listmode/plm, run, ...; without: all
 #
 # A version without a wheel for this Python is replaced by the oldest that has one.
 set -eu
@@ -27,7 +27,10 @@ done
 pip install --only-binary :all: $wanted
 pip list
 dpkg-deb -x "$packages"/petacqd_*.deb "$work/root"
-[ $# -gt 0 ] || set -- crc32c plm coverage selection dump run run_list gate seconds rates daemon scanner calibration capture histograms hdf5 dicom bids tables/arrow tables/dataset images/image images/single tap live/reconnect petsird petsird_blocks
+# Not those of other programs, of development and of exports.
+others='(documented|typing|plot|notebook|jupyter|install|import|geometry/.*|exports/.*|listmode/hostile|live/bridges)_test[.]py'
+# shellcheck disable=SC2046 # a list of words
+[ $# -gt 0 ] || set -- $(find . -name '*_test.py' -printf '%P\n' | grep -v -x -E "$others" | sed 's/_test[.]py$//' | sort)
 for part in "$@"; do
     status=0
     PETACQ_BIN=$work/root/usr/bin PYTHONDONTWRITEBYTECODE=1 "$work/python/bin/python3" run_tests.py "${part}_test.py" >"$work/log" 2>&1 || status=$?
