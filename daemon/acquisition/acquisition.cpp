@@ -135,7 +135,7 @@ void Acquisition::turn() {
     const Clock::time_point now = Clock::now();
     if (board_.due(now)) {
         // No run needs the present time.
-        if (runs_.none() && flow_.time().deserted(now_ns_)) flow_.restart_time();
+        if (runs_.none() && flow_.time().deserted(now_ns_)) flow_.restart_time(now_ns_);
         publish(board_.histograms_due(now));
     }
     statistics_.busy.stop();

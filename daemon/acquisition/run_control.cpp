@@ -32,7 +32,7 @@ void RunControl::begin(std::unique_ptr<Run> run, const RequestedInterval& interv
     // The next stream may start at any detector time, also at an earlier one.
     if (!flow_.time().supported(now_ns)) {
         flow_.allow_repetition(now_ns);
-        flow_.restart_time();
+        flow_.restart_time(now_ns);
     }
     // Data below the watermark belong to the time before the run.
     std::uint64_t earliest = std::max(flow_.next_watermark(now_ns).ticks, flow_.calibrated_from());
@@ -301,7 +301,7 @@ void RunControl::check_run(std::int64_t now_ns) {
     if (!flow_.time().established()) {
         // Too few datagrams to know any source's time: the run takes all of them.
         close_run();
-        flow_.restart_time();
+        flow_.restart_time(now_ns);
         return;
     }
     log_warning(

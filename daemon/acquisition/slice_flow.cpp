@@ -414,9 +414,9 @@ std::string SliceFlow::set_calibration(const config::Calibration& calibration, s
     return {};
 }
 
-bool SliceFlow::restart_time() {
+bool SliceFlow::restart_time(std::int64_t now_ns) {
     if (!decide_all()) return false;
-    tracker_.restart_watermark();
+    tracker_.restart_watermark(now_ns);
     return true;
 }
 

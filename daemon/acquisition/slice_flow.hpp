@@ -78,7 +78,7 @@ class SliceFlow {
     /// Returns the batches of a slice that is empty or will not be submitted any more.
     void give_back_batches() { batches_.give_back(builder_.contents().batches); }
     /// Decides all pending singles and forgets detector time. Returns false if the pipeline has failed.
-    bool restart_time();
+    bool restart_time(std::int64_t now_ns);
     /// Decides all pending singles; detector time then continues where the sources agree. REQUIRES:
     /// time().went_back().
     bool follow_reset(std::int64_t now_ns);

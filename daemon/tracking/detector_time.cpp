@@ -397,7 +397,7 @@ void DetectorTime::follow_reset(std::int64_t now_ns) {
     begin_time(back_group_, now_ns);
 }
 
-void DetectorTime::restart() {
+void DetectorTime::restart(std::int64_t now_ns) {
     reference_.reset();
     first_proven_ns_.reset();
     members_ = 0;
@@ -406,7 +406,12 @@ void DetectorTime::restart() {
     back_since_ns_.reset();
     for (Source& source : sources_.all()) {
         const Source::FrameTimes& range = source.time.proven() ? source.times : source.row_times;
-        if (range.earliest <= range.newest) source.newest_before = range.newest;
+        const bool ended = source.sequence.ended() && source.sequence.gaps() == 0;
+        const bool heard = source.last_seen && now_ns - *source.last_seen < options_.source_timeout_ns;
+        if (ended || !heard)
+            source.newest_before.reset();
+        else if (range.earliest <= range.newest)
+            source.newest_before = range.newest;
         source.times = source.row_times = {};
         source.forget_clock();
         source.member = false;

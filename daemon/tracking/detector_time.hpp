@@ -78,7 +78,7 @@ class DetectorTime {
     /// no two agree. Does nothing if it has begun, or if none is proven.
     void establish(std::int64_t now_ns, bool alone);
     /// Forgets the members and all clocks: time begins anew.
-    void restart();
+    void restart(std::int64_t now_ns);
 
     /// Present once time has begun. As of the latest decision.
     [[nodiscard]] const std::optional<std::uint64_t>& reference() const { return reference_; }

@@ -53,7 +53,7 @@ struct Source : SourceCounts {
     FrameTimes times;                      ///< since the clock began or moved
     FrameTimes row_times;                  ///< of a row that may move it
     std::uint64_t first = UINT64_MAX;      ///< earliest believed frame of a member
-    /// The newest frame that it had sent when detector time started again.
+    /// The newest frame that it had sent when detector time started again; absent: it was not sending.
     std::optional<std::uint64_t> newest_before;
     bool member = false;
     bool moved = false;      ///< the clock has moved since the source was last in place

@@ -97,9 +97,9 @@ class SourceTracker {
         time_.follow_reset(now_ns);
     }
     /// Forgets the watermark, the members and all clocks: time begins anew. Counters stay.
-    void restart_watermark() {
+    void restart_watermark(std::int64_t now_ns) {
         watermark_.restart();
-        time_.restart();
+        time_.restart(now_ns);
     }
 
     // Of Watermark.

@@ -42,7 +42,7 @@ class Machine {
                 now_ += std::int64_t{input.take<std::uint16_t>()} * static_cast<std::int64_t>(ms);
                 return;
             case 2:
-                if (what % 4 == 0) tracker_.restart_watermark(), watermark_ = 0;
+                if (what % 4 == 0) tracker_.restart_watermark(now_), watermark_ = 0;
                 if (what % 8 == 1) check_totals();
                 return;
             default:

@@ -161,6 +161,19 @@ TEST_CASE("a run covers its first frames if what was sent before it was of anoth
     CHECK(stand.finished[0].end.covered.start == 1000 * ms - offset);
 }
 
+TEST_CASE("a run has all of a stream that was sent before it, too, and had ended") {
+    AcquisitionStand stand;
+    stand.make();
+    stand.stream(1000 * ms, 1050 * ms);
+    stand.silence();
+    stand.begin();
+    stand.sequence.clear();
+    stand.stream(1000 * ms, 1050 * ms);
+    stand.stop();
+    CHECK(stand.finished[0].end.covered.start == 1000 * ms - offset);
+    CHECK(stand.finished[0].end.ledger.singles.decided == 5000);
+}
+
 TEST_CASE("a run that is stopped before the start that was asked for never begins") {
     AcquisitionStand stand;
     stand.make();

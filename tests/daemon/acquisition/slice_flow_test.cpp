@@ -252,7 +252,7 @@ TEST_CASE("detector time starts again after everything has been decided") {
     stand.send(flow, 1, 100 * ms);
     flow.submit({flow.next_watermark(host(101 * ms)).ticks, {}, {}});
     stand.send(flow, 1, 101 * ms);
-    CHECK(flow.restart_time());
+    CHECK(flow.restart_time(host(102 * ms)));
     CHECK(stand.script.resets == 1);
     CHECK(stand.script.slices.back().close_at == UINT64_MAX);
     CHECK(stand.script.slices.back().frames == 100);
@@ -281,7 +281,7 @@ TEST_CASE("the ledger closes at any moment, and when the pipeline fails") {
         flow.submit({std::max(watermark, stand.feed->watermark()), {}, {}});
         CHECK(closes());
         if (i % 2 == 1 || call == "reset") {
-            const bool restarted = flow.restart_time();
+            const bool restarted = flow.restart_time(host((101 + i) * ms));
             CHECK(restarted != stand.feed->failed());
             CHECK(closes());
         }

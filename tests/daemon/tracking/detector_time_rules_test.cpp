@@ -136,7 +136,7 @@ TEST_CASE("rule 3: a proven source in place becomes a member, and stays one whil
     c.time.decide(now);
     CHECK(c.members() == 3);
     CHECK_FALSE(c.time.votes(c.source(3), now));
-    c.time.restart();
+    c.time.restart(now);
     CHECK(c.members() == 0);
     CHECK_FALSE(c.time.established());
     CHECK_FALSE(c.source(1).time.proven());

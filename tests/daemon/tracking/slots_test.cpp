@@ -135,7 +135,7 @@ TEST_CASE("a source that starts another stream keeps its slot") {
         d.send_numbered(id, 1'000'000, start + 4 * ms, start + 5 * ms, 90, now);
     CHECK_FALSE(d.send(boards[0], start, start + ms, 90, now).use);
     CHECK(d.tracker.status(now).replaced == 0);
-    d.tracker.restart_watermark();  // detector time begins anew; the sources stay who they were
+    d.tracker.restart_watermark(now);  // detector time begins anew; the sources stay who they were
     CHECK_FALSE(d.send(boards[0], start, start + ms, 90, now).use);
     CHECK(d.tracker.status(now).replaced == 0);
 }

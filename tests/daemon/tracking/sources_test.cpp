@@ -246,7 +246,7 @@ TEST_CASE("the second stream after an end of stream loses nothing", "[tracking]"
         d.send(id, start + 20 * ms, start + 20 * ms, 1, host(start + 20 * ms), net::flag_end_of_stream);
     }
     d.tracker.watermark(host(start + 20 * ms), 0);
-    d.tracker.restart_watermark();
+    d.tracker.restart_watermark(host(start + 20 * ms));
     d.sequence.clear();
     for (std::uint64_t t = 0; t < 50 * ms; t += ms) {
         for (const std::uint16_t id : {std::uint16_t{1}, std::uint16_t{2}}) {
@@ -364,7 +364,7 @@ TEST_CASE("copies are discarded, also when a stream is sent again or after a res
     CHECK(d.tracker.totals().repeated == 101);
     // Detector time starts again: the operator may send the same stream for another run.
     d.tracker.allow_repetition(host(start + 60'000 * ms));
-    d.tracker.restart_watermark();
+    d.tracker.restart_watermark(host(start + 60'000 * ms));
     CHECK(send_stream(0, start) == 100);
     CHECK(d.tracker.totals().restarted == 2);
     CHECK(d.tracker.totals().lost == 0);
