@@ -149,10 +149,13 @@ class Gate(unittest.TestCase):
         path = self.hdf5("declared.h5", {"prompts": self.columns_9(("1", "2"))})
         # Of 2^40 ticks of 10 ps, at most 11 s.
         self.check_pairs(path, "--window-ns", 2, "--delay-ns", 500, "--duration-s", 11, "--start-utc", "2026-11-20T18:45:00Z",
-                         "--lower-kev", 350, "--upper-kev", 650)
+                         "--lower-kev", 350, "--upper-kev", 650, "--max-multiplicity", 4, "--delayed-rule", "delayed_window",
+                         "--nuclide", "F-18", "--activity-mbq", 10, "--assay", "2026-11-20T18:00:00Z")
         imported = petacq.open_run(support.scratch() / "declared.h5-pairs")
         coverage = imported.coverage
         self.assertEqual((coverage.coincidence["window_ticks"], coverage.coincidence["delay_ticks"]), (200, 50_000))
+        self.assertEqual((coverage.coincidence["max_multiplicity"], coverage.coincidence["delayeds"]), (4, "delayed_window"))
+        self.assertEqual((imported.operator["nuclide"], imported.operator["activity_MBq"]), ("F-18", 10))
         self.assertEqual((coverage.energy["lower_keV"], coverage.energy["upper_keV"]), (350, 650))
         self.assertAlmostEqual(coverage.duration_s, 11)
         self.assertEqual(str(imported.start), "2026-11-20 18:45:00+00:00")
