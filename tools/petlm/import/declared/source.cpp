@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "daemon/coverage/unknown.hpp"
 #include "daemon/run/operator_data.hpp"
 #include "daemon/system/utc.hpp"
 #include "tools/petlm/base/status.hpp"
@@ -112,9 +113,8 @@ void declare_source(Declaration& d) {
     const daemon::OperatorData said = checked_source(asked, start);
     if (told) check_told(d, *told, said);
     if (told && (told->activity_MBq || !said.activity_MBq)) return;
-    d.coverage.activity =
-        daemon::StatedActivity{said.nuclide->name, said.nuclide->half_life_s, said.nuclide->branching_ratio,
-                               said.activity_MBq, said.assay};
+    d.coverage.activity = daemon::stated_activity(said);
+    d.now_known(daemon::unknown_half_life);
     d.source = daemon::to_json(said, start);
     if (!told) d.declared.update(d.source);
     for (const char* member : {"activity_MBq", "assay_utc"})
