@@ -352,6 +352,11 @@ Exported export_hdf5(const ExportSource& source, const ExportOptions& options, O
                       ", one data set per field, with its units as an attribute"};
     exported.notes.insert(exported.notes.begin(),
                           "Attributes of the file are the description in the list-mode file.");
+    for (const auto& [phrase, field] :
+         {std::pair{daemon::unknown_dt, "dt"}, {daemon::unknown_energies, "energies"}}) {
+        if (!daemon::tells(source.coverage(), phrase))
+            exported.notes.push_back(std::string("There is no data set of ") + field + ": not known.");
+    }
     if (!source.run().is_null()) exported.notes.push_back("The data set /run_json is the run's run.json.");
     return exported;
 }

@@ -117,6 +117,9 @@ TEST_CASE("import: tables leave out what the records do not tell, and come back 
         CHECK((json.find("\"dt\"") != std::string::npos) == (c.dt && c.name != "singles"));
         CHECK((json.find("energy") != std::string::npos) == c.energies);
         REQUIRE(exported("hdf5", records, hdf5).status == 0);
+        const std::string how = read_file(hdf5.string() + ".README.txt");
+        CHECK((how.find("There is no data set of dt: not known") != std::string::npos) == !c.dt);
+        CHECK((how.find("There is no data set of energies: not known") != std::string::npos) == !c.energies);
         const hid_t file = H5Fopen(hdf5.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
         REQUIRE(file >= 0);
         for (const std::string& field : c.left_out)
