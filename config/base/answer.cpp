@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "config/base/colour.hpp"
 #include "config/base/error.hpp"
@@ -65,7 +66,9 @@ void print_written(Written written, bool as_json, std::string_view program) {
     nlohmann::json& files = written.facts["files"] = nlohmann::json::array();
     for (const std::filesystem::path& file : written.files)
         files.push_back(file.string());
-    written.facts["warnings"] = written.warnings;
+    nlohmann::json& warnings = written.facts["warnings"] = std::move(written.printed);
+    for (std::string& warning : written.warnings)
+        warnings.push_back(std::move(warning));
     print_answer(written.facts, written.text, as_json);
 }
 

@@ -30,9 +30,11 @@ struct Written {
     std::string text;  ///< the facts for people
     std::vector<std::filesystem::path> files;
     std::vector<std::string> warnings;  ///< a sentence each
+    /// Warnings that were printed when they were known, so that a later failure does not hide them.
+    std::vector<std::string> printed{};
 };
 /// Prints the warnings on standard error, and then the answer as print_answer() does. The JSON document also
-/// lists the files and the warnings, as "files" and "warnings".
+/// lists the files and all warnings, as "files" and "warnings".
 void print_written(Written written, bool as_json, std::string_view program);
 
 }  // namespace petacq::config

@@ -1,4 +1,4 @@
-// The phrases in the list `unknown` of a coverage that programs ask for.
+// Phrases in the list `unknown` of a coverage that programs ask for, or change.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,11 @@
 
 namespace petacq::daemon {
 
+inline constexpr const char* unknown_times = "when its records were taken, and for how long";
+inline constexpr const char* unknown_clock = "the time of day";
+inline constexpr const char* unknown_rules = "the rules by which its records were made";
+inline constexpr const char* unknown_singles_window = "the energy window of its singles";
+inline constexpr const char* unknown_half_life = "half-life and branching ratio of its nuclide";
 inline constexpr const char* unknown_energies = "the energies of its photons (0 in each record)";
 inline constexpr const char* unknown_dt = "the time between the photons of its pairs (0 in each record)";
 

@@ -158,6 +158,12 @@ OperatorData operator_data(const json& said, std::chrono::system_clock::time_poi
     return data;
 }
 
+std::optional<StatedActivity> stated_activity(const OperatorData& data) {
+    if (!data.nuclide) return std::nullopt;
+    return StatedActivity{data.nuclide->name, data.nuclide->half_life_s, data.nuclide->branching_ratio,
+                          data.activity_MBq, data.assay};
+}
+
 json to_json(const OperatorData& data, std::chrono::system_clock::time_point start) {
     json document;
     if (data.nuclide) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/nuclides/nuclides.hpp"
+#include "daemon/coverage/coverage.hpp"
 
 namespace petacq::daemon {
 
@@ -27,6 +28,9 @@ struct OperatorData {
 /// null has none. Throws std::invalid_argument with the reason of a refusal. docs/reference/control.md has
 /// the rules.
 OperatorData operator_data(const nlohmann::json& said, std::chrono::system_clock::time_point start);
+
+/// The source for a coverage; nothing without a nuclide.
+std::optional<StatedActivity> stated_activity(const OperatorData& data);
 
 /// The object "operator" of run.json for a run that started then: what was said, and what follows from it
 /// (`half_life_s`, `branching_ratio`, `activity_at_start_MBq`). Null if nothing was said.

@@ -22,10 +22,7 @@ Coverage Run::known_coverage() const {
     coverage.tick_ps = setting_.scanner->tick_ps;
     const config::Configuration& configuration = *setting_.configuration;
     coverage.rules = {configuration.coincidence, configuration.energy, configuration.gammas};
-    if (const OperatorData& said = request_.operator_data; said.nuclide) {
-        coverage.activity = StatedActivity{said.nuclide->name, said.nuclide->half_life_s,
-                                           said.nuclide->branching_ratio, said.activity_MBq, said.assay};
-    }
+    coverage.activity = stated_activity(request_.operator_data);
     coverage.origin = {
         {{directory_.run_id(), std::filesystem::absolute(directory_.path()).lexically_normal()}},
         setting_.calibration.sha256,

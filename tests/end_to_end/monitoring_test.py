@@ -11,36 +11,26 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.parse
 import urllib.request
 
 BIN, SOURCE, SUBJECT = sys.argv[1:4]
-for folder in ("tools", "tests/daemon/http"):
+for folder in ("tools", "tests/daemon/http", "tests/support"):
     sys.path.insert(0, os.path.join(SOURCE, folder))
 import browser  # noqa: E402  (found by the lines above)
+from eventually import PATIENCE_S, eventually  # noqa: E402
 from page_fields import FIELDS, compare  # noqa: E402
 
 CHROMIUM = browser.find()
 HAS_PROMETHEUS = all(shutil.which(name) for name in ("promtool", "prometheus"))
 EXAMPLES = os.path.join(SOURCE, "config", "examples")
 MONITORING = os.path.join(EXAMPLES, "monitoring")
-PATIENCE_S = 60
 
 
-def eventually(condition):
-    end = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            value = condition()
-            if value:
-                return value
-        except (OSError, KeyError, IndexError, AttributeError):
-            value = None
-        if time.monotonic() > end:
-            raise TimeoutError(f"last: {value}")
-        time.sleep(0.1)
+def answered(condition):
+    """Waits until the programs answer, and so."""
+    return eventually(condition, (OSError, KeyError, IndexError, AttributeError))
 
 
 def fetch(url):
@@ -79,7 +69,7 @@ class Acquisition:
         with open(os.path.join(here, "log"), "w", encoding="utf-8") as log:
             self._daemon = subprocess.Popen([os.path.join(BIN, "petacqd"), "--config", file.name], stderr=log)
         try:
-            eventually(lambda: " ready: " in self._log())
+            answered(lambda: " ready: " in self._log())
             self.target = "127.0.0.1:" + re.search(r"http: listening on \S+, port (\d+)", self._log())[1]
             self.url = f"http://{self.target}/"
             self.control("start", "--run", "r1", "--note", "watched")
@@ -87,7 +77,7 @@ class Acquisition:
                 [os.path.join(BIN, "petsim"), "--crystals", "surface", "--scanner", scanner, "--calibration", calibration, "--quiet", "--threads", "1",
                  "--cylinder", "0,0,0,10,20,0.45", "--sources", "4", "--flush-us", "4000", "--duration-s", "600",
                  "--rate", "60000", "--loss", "0.01", "--to", f"127.0.0.1:{self.status()['sockets'][0]['port']}"])
-            eventually(lambda: self.status()["rates"]["prompts_per_s"] > 0)
+            answered(lambda: self.status()["rates"]["prompts_per_s"] > 0)
         except BaseException:
             self.close()
             raise
@@ -174,34 +164,34 @@ def dashboard_queries():
 class Prometheus(unittest.TestCase):
     def test_a_server_scrapes_a_daemon_that_takes_data(self):
         with Acquisition() as acquisition, PrometheusServer(acquisition.target) as server:
-            eventually(lambda: server.query('up{job="petacqd"}')[0][1] == 1)
+            answered(lambda: server.query('up{job="petacqd"}')[0][1] == 1)
             checked = subprocess.run(["promtool", "check", "metrics"], input=fetch(acquisition.url + "metrics"),
                                      capture_output=True, text=True, check=False)
             self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
 
             # Counters are those of the daemon, and so are rates.
-            eventually(lambda: server.query("rate(petacqd_prompts_total[30s])")[0][1] > 0)
-            eventually(lambda: server.query("petacqd_net_trues_per_second")[0][1] > 0)
+            answered(lambda: server.query("rate(petacqd_prompts_total[30s])")[0][1] > 0)
+            answered(lambda: server.query("petacqd_net_trues_per_second")[0][1] > 0)
             for title, expression in dashboard_queries():
                 with self.subTest(panel=title, query=expression):
-                    eventually(lambda: server.query(expression))
+                    answered(lambda: server.query(expression))
             panels = {title for title, _ in dashboard_queries()}
             self.assertGreater(len(panels), 15)
 
             # Each rule can be evaluated, and the loss of datagrams raises its alert.
-            groups = eventually(lambda: server.get("rules")["groups"])
+            groups = answered(lambda: server.get("rules")["groups"])
             rules = [rule for group in groups for rule in group["rules"]]
             self.assertGreater(len(rules), 10)
             for rule in rules:
-                eventually(lambda: next(r for g in server.get("rules")["groups"] for r in g["rules"]
+                answered(lambda: next(r for g in server.get("rules")["groups"] for r in g["rules"]
                                         if r["name"] == rule["name"])["health"] == "ok")
-            eventually(lambda: server.query('ALERTS{alertname="PetacqdDatagramsLost",alertstate="firing"}'))
+            answered(lambda: server.query('ALERTS{alertname="PetacqdDatagramsLost",alertstate="firing"}'))
             self.assertEqual(server.query('ALERTS{alertname="PetacqdDown"}'), [])
 
             # After the end of the data, all values are exact.
             acquisition.end_data()
             acquisition.control("stop")
-            eventually(lambda: acquisition.status()["rates"]["datagrams_per_s"] == 0)
+            answered(lambda: acquisition.status()["rates"]["datagrams_per_s"] == 0)
             status = acquisition.status()
             total, ledger = status["total"], status["ledger"]
             for metric, value in {
@@ -216,7 +206,7 @@ class Prometheus(unittest.TestCase):
                     "petacqd_ledger_closed": 1,
                     'petacqd_state{state="idle"}': 1}.items():
                 with self.subTest(metric=metric):
-                    self.assertTrue(eventually(lambda: [v for _, v in server.query(metric)] == [float(value)]))
+                    self.assertTrue(answered(lambda: [v for _, v in server.query(metric)] == [float(value)]))
             self.assertGreater(total["datagrams"]["lost"], 0)
 
 

@@ -70,6 +70,7 @@ ORDER = [
     ["tools/petlm/export/geometry"],
     ["tools/petlm/export/petsird"],
     ["tools/petlm/export"],
+    ["tools/petlm/import/declared"],
     ["tools/petlm/import"],
     ["tools/petlm/reconstruction/image"],
     ["tools/petlm/plot", "tools/petlm/reconstruction/frames", "tools/petlm/results"],

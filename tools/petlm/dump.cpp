@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -38,9 +41,9 @@ class LineOutput {
         at_ = csv_text(at_, words);
     }
     template <class Record>
-    void line(const Record& record) {
+    void line(const Record& record, CsvTold told) {
         if (room() < longest_csv_line) flush();
-        at_ = csv_line(at_, record);
+        at_ = csv_line(at_, record, told);
     }
     void flush() {
         for (const char* from = buffer_.data(); from != at_;) {
@@ -90,9 +93,10 @@ std::string_view take_cell(std::string_view& rest) {
 
 /// A record as an object: the columns of its line of CSV, by their names.
 template <class Record>
-void write_json(LineOutput& out, std::string& line, std::string_view names, const Record& record) {
+void write_json(LineOutput& out, std::string& line, std::string_view names, const Record& record,
+                CsvTold told) {
     std::array<char, longest_csv_line> csv{};
-    const char* const end = csv_line(csv.data(), record);
+    const char* const end = csv_line(csv.data(), record, told);
     std::string_view cells(csv.data(), static_cast<std::size_t>(end - csv.data()));
     line.clear();
     while (!names.empty()) {
@@ -102,17 +106,26 @@ void write_json(LineOutput& out, std::string& line, std::string_view names, cons
     out.text(line += "}\n");
 }
 
+CsvTold told_by(const daemon::ListModeReader& reader) {
+    try {
+        return CsvTold::of(daemon::coverage_of(reader.description(), nullptr, false));
+    } catch (const std::invalid_argument&) {
+        return {};  // records of a file whose description is damaged are shown as they are
+    }
+}
+
 /// Prints records of `kind`, if given, and subtracts their number from `limit`.
 void dump_records(daemon::ListModeReader& reader, LineOutput& out, bool as_json,
-                  std::optional<gpu::Kind> kind, std::uint64_t& limit) {
+                  std::optional<gpu::Kind> kind, CsvTold told, std::uint64_t& limit) {
     std::string line;
+    const std::string names = csv_header(reader.kind(), told);
     const auto print = [&](const auto& records, const auto& wanted) {
         for (std::size_t i = 0; i < records.size() && limit != 0; ++i) {
             if (!wanted(records[i])) continue;
             if (as_json) {
-                write_json(out, line, csv_header(reader.kind()), records[i]);
+                write_json(out, line, names, records[i], told);
             } else {
-                out.line(records[i]);
+                out.line(records[i], told);
             }
             --limit;
         }
@@ -227,7 +240,7 @@ int dump(const DumpOptions& options) {
     std::uint64_t left = options.limit.value_or(UINT64_MAX);
     const auto& kind = options.kind;
     LineOutput out;
-    bool header = !options.as_json;
+    std::optional<CsvTold> told;  // by all files: they are of one run
     try {
         const auto [files, seconds] = files_to_dump(options);
         if (seconds) return dump_seconds(files.front(), options, out);
@@ -237,8 +250,11 @@ int dump(const DumpOptions& options) {
                 throw UsageError(reader.path().string() + " holds " + daemon::name_of(reader.kind()) +
                                  ": --kind is for coincidences");
             }
-            if (std::exchange(header, false)) out.text(csv_header(reader.kind()));
-            dump_records(reader, out, options.as_json, kind, left);
+            if (!told) {
+                told = told_by(reader);
+                if (!options.as_json) out.text(csv_header(reader.kind(), *told));
+            }
+            dump_records(reader, out, options.as_json, kind, *told, left);
             out.flush();
             status = std::max(status, check_complete(reader));
             if (left == 0) break;

@@ -16,7 +16,7 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/commands.hpp"
 #include "tools/petlm/export/export.hpp"
-#include "tools/petlm/import/command_line.hpp"
+#include "tools/petlm/import/declared/command_line.hpp"
 #include "tools/petlm/import/import.hpp"
 #include "tools/petlm/lifetime/lifetime.hpp"
 #include "tools/petlm/nema/nema.hpp"
@@ -200,6 +200,8 @@ void add_import(CLI::App& app, int& status) {
         "singles, groups, coincidences, groups-compact or coincidences-compact (petsys; required for .ldat)");
     sub.add_option("--kev-per-unit", o.keV_per_unit, "keV for a unit of the energies in the file (petsys)");
     petacq::petlm::add_declared(sub, o.declared);
+    add_nuclide(sub, o.declared.source, "Nuclide of the source");
+    petacq::petlm::add_declared_activity(sub, o.declared);
     add_output(sub, o, "List-mode file to write (NAME.plm), or run directory");
 }
 

@@ -6,11 +6,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
 
 STAND, SOURCE = sys.argv[1:3]
+sys.path.insert(0, os.path.join(SOURCE, "tests", "support"))
+from eventually import eventually  # noqa: E402  (found by the line above)
+
 EXAMPLES = os.path.join(SOURCE, "config", "examples", "monitoring")
 
 
@@ -19,17 +21,9 @@ def fetch(url):
         return answer.read().decode()
 
 
-def eventually(condition, patience=60):
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        try:
-            value = condition()
-            if value:
-                return value
-        except (OSError, KeyError, IndexError):
-            pass
-        time.sleep(0.1)
-    raise TimeoutError
+def answered(condition):
+    """Waits until Prometheus answers, and so."""
+    return eventually(condition, (OSError, KeyError, IndexError))
 
 
 def promtool(*arguments, **options):
@@ -98,11 +92,11 @@ class Prometheus(unittest.TestCase):
                         answer = json.loads(fetch(f"http://127.0.0.1:{port}/api/v1/query?query={expression}"))
                         return [(r["metric"], float(r["value"][1])) for r in answer["data"]["result"]]
 
-                    eventually(lambda: query("up")[0][1] == 1)
-                    first = eventually(lambda: query("petacqd_datagrams_received_total"))[0][1]
+                    answered(lambda: query("up")[0][1] == 1)
+                    first = answered(lambda: query("petacqd_datagrams_received_total"))[0][1]
                     self.assertEqual(query('petacqd_source_frames_total{source="3"}')[0][1], 22500 * first / 1000)
                     self.show()
-                    eventually(lambda: query("petacqd_datagrams_received_total")[0][1] == first + 1000)
+                    answered(lambda: query("petacqd_datagrams_received_total")[0][1] == first + 1000)
                     self.assertGreater(query("scrape_samples_scraped")[0][1], 100)
                 finally:
                     server.terminate()

@@ -149,10 +149,13 @@ class Gate(unittest.TestCase):
         path = self.hdf5("declared.h5", {"prompts": self.columns_9(("1", "2"))})
         # Of 2^40 ticks of 10 ps, at most 11 s.
         self.check_pairs(path, "--window-ns", 2, "--delay-ns", 500, "--duration-s", 11, "--start-utc", "2026-11-20T18:45:00Z",
-                         "--lower-kev", 350, "--upper-kev", 650)
+                         "--lower-kev", 350, "--upper-kev", 650, "--max-multiplicity", 4, "--delayed-rule", "delayed_window",
+                         "--nuclide", "F-18", "--activity-mbq", 10, "--assay", "2026-11-20T18:00:00Z")
         imported = petacq.open_run(support.scratch() / "declared.h5-pairs")
         coverage = imported.coverage
         self.assertEqual((coverage.coincidence["window_ticks"], coverage.coincidence["delay_ticks"]), (200, 50_000))
+        self.assertEqual((coverage.coincidence["max_multiplicity"], coverage.coincidence["delayeds"]), (4, "delayed_window"))
+        self.assertEqual((imported.operator["nuclide"], imported.operator["activity_MBq"]), ("F-18", 10))
         self.assertEqual((coverage.energy["lower_keV"], coverage.energy["upper_keV"]), (350, 650))
         self.assertAlmostEqual(coverage.duration_s, 11)
         self.assertEqual(str(imported.start), "2026-11-20 18:45:00+00:00")
@@ -393,7 +396,8 @@ class Petsird(unittest.TestCase):
         table.write_text("t,a,b\n" + "".join(f"{1000 + 50 * k},{k},{crystals - 1 - k}\n" for k in range(20)))
         bare = support.scratch() / "bare"
         support.call("petlm", "import", "--format", "csv", table, "--columns", "time=t,crystal_a=a,crystal_b=b", "--scanner",
-                     scanner_file(), "--window-ticks", 300, "--duration-s", 0.002, "-o", bare)
+                     scanner_file(), "--window-ticks", 300, "--duration-s", 0.002, "--nuclide", "Fe-52", "--half-life-s", 29790,
+                     "--branching-ratio", 0.55, "-o", bare)
         file = support.scratch() / "bare.petsird"
         said = io.StringIO()
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
@@ -408,6 +412,16 @@ class Petsird(unittest.TestCase):
         unknown = petacq.open_run(output).coverage.unknown
         self.assertIn(UNKNOWN_DT, unknown)
         self.assertIn(UNKNOWN_ENERGIES, unknown)
+        if not importlib.metadata.version("petsird").startswith("0.9"):
+            # The format has its name alone, and the table lacks it.
+            half_life = "half-life and branching ratio of its nuclide"
+            self.assertIn(half_life, unknown)
+            said_again = support.scratch() / "bare-said"
+            status, text = run("--petsird", file, "--scanner", scanner_file(), "-o", said_again, "--petlm", support.program("petlm"),
+                               "--nuclide", "Fe-52", "--half-life-s", 29790, "--branching-ratio", 0.55)
+            self.assertEqual(status, 0, text)
+            covered = petacq.open_run(said_again).coverage
+            self.assertEqual((covered.activity.nuclide, half_life in covered.unknown), ("Fe-52", False))
         found = pairs_in(output)
         self.assertEqual(found["dt"].tolist() + found["energy_a"].tolist() + found["energy_b"].tolist(), [0] * 60)
         with self.assertRaisesRegex(AssertionError, "does not tell the time between the photons"):
@@ -435,6 +449,8 @@ class Petsird(unittest.TestCase):
         coverage = {
             "version": 1, "tick_ps": TICK_PS, "intervals": [[0, 30 * ms]], "anchor": {"ticks": 0, "unix_ns": 1_800_000_000_000_000_000},
             "rules": {"coincidence": {**support.COINCIDENCE_RULES, "window_ticks": 400}, "energy": None},
+            "activity": {"nuclide": "F-18", "half_life_s": 6584.04, "branching_ratio": 0.9686, "activity_MBq": 8.125,
+                         "assay_unix_ns": 1_799_999_000_000_000_000},
         }
         described = {"tick_ps": TICK_PS, "crystals": crystals, "coverage": coverage}
         (folder / "coincidences.plm").write_bytes(support.listmode(records.tobytes(), [len(records)], **described))
@@ -453,10 +469,16 @@ class Petsird(unittest.TestCase):
 
         self.assertEqual(fields(found), fields(records))
         support.call("petlm", "verify", output)
-        expected = {"format": "petsird", "version": importlib.metadata.version("petsird"), "from": ["run.petsird"]}
+        tool_version = importlib.metadata.version("petsird")
+        expected = {"format": "petsird", "version": tool_version, "from": ["run.petsird"]}
         self.assertEqual(json.loads((output / "run.json").read_text())["imported"], expected)
         covered = petacq.open_run(output).coverage
         self.assertEqual(covered.anchor, (0, 1_800_000_000_000_000_000))
+        if tool_version.startswith("0.9"):  # it has no place for the source
+            self.assertIsNone(covered.activity)
+        else:
+            self.assertEqual((covered.activity.nuclide, covered.activity.activity_MBq), ("F-18", 8.125))
+            self.assertEqual(int(covered.activity.assay.timestamp()), 1_799_999_000)
         self.assertNotIn(UNKNOWN_DT, covered.unknown)
         self.assertIn(UNKNOWN_ENERGIES, covered.unknown)  # of one bin
         self.assertNotIn("the time of day", covered.unknown)

@@ -208,7 +208,7 @@ config::Written derive_crystals(const config::Scanner& scanner, const DeriveCrys
     for (const UnitMap& map : maps)
         refused.push_back(map.refused);
     if (!o.report.empty()) write_crystals_report(o.report, scanner, spectra, maps, known);
-    std::vector<std::string> warnings = check_refusals(g, refused, o.partial);
+    std::vector<std::string> printed = check_refusals(g, refused, o.partial);
     CrystalsResult result = crystals_result(g, maps);
     result.origin = made_by("petcal derive crystals");
     result.origin["scanner"] = scanner.name;
@@ -216,7 +216,7 @@ config::Written derive_crystals(const config::Scanner& scanner, const DeriveCrys
     if (!o.corrections.empty()) result.origin["corrections_sha256"] = config::sha256_of_file(o.corrections);
     save_crystals(o.output, g, result);
     config::Written written = figures_of(g, maps);
-    written.warnings = std::move(warnings);
+    written.printed = std::move(printed);
     return written;
 }
 

@@ -165,7 +165,7 @@ config::Written derive_energy(const config::Scanner& scanner, const DeriveEnergy
             second ? std::optional<SecondLine>({*second, old, o.second_line_keV}) : std::nullopt;
         write_energy_report(o.report, scanner, spectra, units, lines);
     }
-    std::vector<std::string> warnings = check_refusals(g, refused, o.partial);
+    std::vector<std::string> printed = check_refusals(g, refused, o.partial);
     EnergyResult result = energy_result(g, old, units, o.second_line_keV);
     result.map_sha256 = map_checksum(g, old.position_table);
     result.origin = made_by("petcal derive energy");
@@ -179,7 +179,7 @@ config::Written derive_energy(const config::Scanner& scanner, const DeriveEnergy
     save_energy(o.output, g, result);
     config::Written written = figures_of(g, units);
     if (second) add_second_line(g, old, units, o.second_line_keV, written);
-    written.warnings = std::move(warnings);
+    written.printed = std::move(printed);
     return written;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "config/base/answer.hpp"
 #include "config/base/error.hpp"
 #include "tools/petcal/base/units.hpp"
 
@@ -22,6 +23,7 @@ std::vector<std::string> check_refusals(const config::Geometry& geometry,
         std::to_string(count) + " of " + std::to_string(refused.size()) + " units cannot be derived" + text;
     if (!partial) text += "\nWith --partial these keep what the calibration has.";
     if (!partial || count == refused.size()) throw config::Error(text);
+    config::print_warning("petcal", text);
     return {text};
 }
 

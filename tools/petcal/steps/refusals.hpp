@@ -13,8 +13,8 @@
 namespace petacq::petcal {
 
 /// `refused`: by unit, why it cannot be derived; empty: it can. Throws config::Error with the first reasons
-/// when there are any; with `partial` only when no unit is left. Returns a text about those, for a warning;
-/// none without any.
+/// when there are any; with `partial` only when no unit is left. Prints a warning about those, and returns
+/// it; none without any.
 std::vector<std::string> check_refusals(const config::Geometry& geometry,
                                         const std::vector<std::string>& refused, bool partial);
 

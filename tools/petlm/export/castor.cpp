@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "config/nuclides/nuclides.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -241,7 +242,10 @@ void describe(Exported& exported, const ExportSource& source, const ExportOption
             "closer to ID2. ID1 is the earlier photon, so it is never positive.");
     } else {
         exported.lost.push_back(
-            "castor: no TOF was written; it requires --tof-resolution-ps, the FWHM of the time difference.");
+            daemon::tells(source.coverage(), daemon::unknown_dt)
+                ? "castor: no TOF was written; it requires --tof-resolution-ps, the FWHM of the time "
+                  "difference."
+                : "castor: no TOF was written, since the time between the photons of a pair is not known.");
     }
     if (options.has_randoms()) {
         exported.notes.push_back(

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "daemon/coverage/unknown.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/export/export.hpp"
 #include "tools/petlm/export/recorded_time.hpp"
@@ -63,6 +64,7 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
     prompts.close();
     if (delayeds) delayeds->close();
 
+    const bool tells_dt = daemon::tells(source.coverage(), daemon::unknown_dt);
     Exported exported;
     exported.prompts = prompts.pairs();
     exported.delayeds = delayeds ? delayeds->pairs() : 0;
@@ -72,7 +74,7 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
         exported.files.push_back(beside.filename().string() + ": delayeds, the same");
         exported.notes.push_back("The delay is already subtracted from the times of a delayed pair.");
     }
-    exported.notes.push_back("The earlier photon of a pair comes first.");
+    if (tells_dt) exported.notes.push_back("The earlier photon of a pair comes first.");
     exported.notes.push_back(options.time_from_start ? "Times are ticks from " + std::to_string(origin) +
                                                            ", the start of the run."
                                                      : "Times are ticks of detector time, as recorded.");
@@ -81,6 +83,16 @@ Exported export_coinstruct(const ExportSource& source, const ExportOptions& opti
         exported.lost.push_back(fmt::format(
             "coinstruct: {} pairs have times above 2^53 ticks, which an f64 holds only rounded{}", rounded,
             options.time_from_start ? "." : "; --time-from-start counts from the start of the run."));
+    }
+    if (!tells_dt) {
+        exported.lost.emplace_back(
+            "coinstruct: both photons of a pair have its time, since the time between them is not known; the "
+            "format cannot leave it out. Its readers must not use it.");
+    }
+    if (!daemon::tells(source.coverage(), daemon::unknown_energies)) {
+        exported.lost.emplace_back(
+            "coinstruct: the energies are 0, since they are not known; the format cannot leave them out. "
+            "Its readers must take pairs of any energy.");
     }
     exported.lost.push_back(
         "coinstruct: the format does not hold the length of a tick, the scanner, or the run; this text "

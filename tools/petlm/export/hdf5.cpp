@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "config/hdf5/handle.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "daemon/run/directory.hpp"
 #include "daemon/system/utc.hpp"
 #include "tools/petlm/export/export.hpp"
@@ -68,13 +69,19 @@ struct PackedRecords {
     hsize_t count = 0;
 };
 
+/// Which fields the records have; what they do not tell has no data set.
+struct Told {
+    bool dt;
+    bool energies;  ///< of singles and pairs; that of a gamma is always there
+};
+
 /// Writes records to columns in chunks. All cores share the packing, which takes the time.
 template <class Record>
 class RecordTable {
   public:
-    using Pack = PackedRecords (*)(const std::vector<Record>&);
-    RecordTable(std::vector<Hdf5Column> columns, Pack pack)
-        : columns_(std::move(columns)), pack_(pack), packed_([this](const PackedRecords& p) {
+    using Pack = PackedRecords (*)(const std::vector<Record>&, Told);
+    RecordTable(std::vector<Hdf5Column> columns, Pack pack, Told told)
+        : columns_(std::move(columns)), pack_(pack), told_(told), packed_([this](const PackedRecords& p) {
               for (std::size_t i = 0; i < columns_.size(); ++i)
                   columns_[i].write(p.columns[i], p.count);
           }) {}
@@ -95,11 +102,14 @@ class RecordTable {
 
   private:
     void pack_chunk() {
-        packed_.add([records = std::exchange(chunk_, {}), pack = pack_] { return pack(records); });
+        packed_.add([records = std::exchange(chunk_, {}), pack = pack_, told = told_] {
+            return pack(records, told);
+        });
     }
 
     std::vector<Hdf5Column> columns_;
     Pack pack_;
+    Told told_;
     std::vector<Record> chunk_;
     InOrder<PackedRecords> packed_;
 };
@@ -116,25 +126,31 @@ Hdf5Type kind_type(hid_t base, const char* zero) {
 
 /// `pair_of`: the pair of a record.
 template <class Record, class PairOf>
-PackedRecords pack_pairs(const std::vector<Record>& records, PairOf pair_of) {
-    const auto column = [&](auto field) {
-        return packed_hdf5_column(records, [&](const Record& record) { return field(pair_of(record)); });
+PackedRecords pack_pairs(const std::vector<Record>& records, Told told, PairOf pair_of) {
+    PackedRecords packed{{}, records.size()};
+    const auto add = [&](auto field) {
+        packed.columns.push_back(
+            packed_hdf5_column(records, [&](const Record& record) { return field(pair_of(record)); }));
     };
-    return {
-        {column([](const auto& c) { return static_cast<std::uint8_t>(c.kind); }),
-         column([](const auto& c) { return c.time; }), column([](const auto& c) { return c.dt; }),
-         column([](const auto& c) { return c.crystal_a; }), column([](const auto& c) { return c.crystal_b; }),
-         column([](const auto& c) { return c.energy_a; }), column([](const auto& c) { return c.energy_b; })},
-        records.size()};
+    add([](const auto& c) { return static_cast<std::uint8_t>(c.kind); });
+    add([](const auto& c) { return c.time; });
+    if (told.dt) add([](const auto& c) { return c.dt; });
+    add([](const auto& c) { return c.crystal_a; });
+    add([](const auto& c) { return c.crystal_b; });
+    if (told.energies) {
+        add([](const auto& c) { return c.energy_a; });
+        add([](const auto& c) { return c.energy_b; });
+    }
+    return packed;
 }
 
-PackedRecords pack_coincidences(const std::vector<gpu::Coincidence>& records) {
-    return pack_pairs(records, std::identity());
+PackedRecords pack_coincidences(const std::vector<gpu::Coincidence>& records, Told told) {
+    return pack_pairs(records, told, std::identity());
 }
 
-PackedRecords pack_triples(const std::vector<gpu::Triple>& records) {
+PackedRecords pack_triples(const std::vector<gpu::Triple>& records, Told told) {
     PackedRecords packed =
-        pack_pairs(records, [](const gpu::Triple& t) -> const gpu::Coincidence& { return t.pair; });
+        pack_pairs(records, told, [](const gpu::Triple& t) -> const gpu::Coincidence& { return t.pair; });
     const auto add = [&](auto field) { packed.columns.push_back(packed_hdf5_column(records, field)); };
     add([](const auto& t) { return static_cast<std::uint8_t>(t.third); });
     add([](const auto& t) { return t.gamma_dt; });
@@ -143,11 +159,13 @@ PackedRecords pack_triples(const std::vector<gpu::Triple>& records) {
     return packed;
 }
 
-PackedRecords pack_singles(const std::vector<gpu::Single>& records) {
-    const auto column = [&](auto field) { return packed_hdf5_column(records, field); };
-    return {{column([](const auto& s) { return s.time; }), column([](const auto& s) { return s.crystal; }),
-             column([](const auto& s) { return s.energy; })},
-            records.size()};
+PackedRecords pack_singles(const std::vector<gpu::Single>& records, Told told) {
+    PackedRecords packed{{}, records.size()};
+    const auto add = [&](auto field) { packed.columns.push_back(packed_hdf5_column(records, field)); };
+    add([](const auto& s) { return s.time; });
+    add([](const auto& s) { return s.crystal; });
+    if (told.energies) add([](const auto& s) { return s.energy; });
+    return packed;
 }
 
 struct Field {
@@ -157,26 +175,33 @@ struct Field {
 };
 
 /// Those of pack_pairs(). `kinds`: the type of the kind.
-std::vector<Field> pair_fields(hid_t kinds) {
-    return {{"kind", kinds, "1"},
-            {"time", H5T_STD_U64LE, "ticks"},
-            {"dt", H5T_STD_U32LE, "ticks"},
-            {"crystal_a", H5T_STD_U32LE, "1"},
-            {"crystal_b", H5T_STD_U32LE, "1"},
-            {"energy_a", H5T_IEEE_F32LE, "keV"},
-            {"energy_b", H5T_IEEE_F32LE, "keV"}};
+std::vector<Field> pair_fields(hid_t kinds, Told told) {
+    std::vector<Field> fields = {{"kind", kinds, "1"}, {"time", H5T_STD_U64LE, "ticks"}};
+    if (told.dt) fields.push_back({"dt", H5T_STD_U32LE, "ticks"});
+    fields.insert(fields.end(), {{"crystal_a", H5T_STD_U32LE, "1"}, {"crystal_b", H5T_STD_U32LE, "1"}});
+    if (told.energies)
+        fields.insert(fields.end(),
+                      {{"energy_a", H5T_IEEE_F32LE, "keV"}, {"energy_b", H5T_IEEE_F32LE, "keV"}});
+    return fields;
+}
+
+/// Those of pack_singles().
+std::vector<Field> single_fields(Told told) {
+    std::vector<Field> fields = {{"time", H5T_STD_U64LE, "ticks"}, {"crystal", H5T_STD_U32LE, "1"}};
+    if (told.energies) fields.push_back({"energy", H5T_IEEE_F32LE, "keV"});
+    return fields;
 }
 
 /// Writes all records to a group with a column for each field.
 template <class Record>
 Exported write_group(hid_t file, const char* name, const std::vector<Field>& fields,
-                     typename RecordTable<Record>::Pack pack, const ExportSource& source) {
+                     typename RecordTable<Record>::Pack pack, Told told, const ExportSource& source) {
     const Hdf5Group group(H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
     require(static_cast<bool>(group));
     std::vector<Hdf5Column> columns;
     for (const Field& field : fields)
         columns.emplace_back(group.id(), field.name, field.type, field.units);
-    RecordTable<Record> table(std::move(columns), pack);
+    RecordTable<Record> table(std::move(columns), pack, told);
     Exported exported;
     source.for_each_block(source.crystals(), [&](const daemon::ListModeReader& reader) {
         table.add(records_of<Record>(reader));
@@ -187,24 +212,21 @@ Exported write_group(hid_t file, const char* name, const std::vector<Field>& fie
 }
 
 Exported write_records(hid_t file, const ExportSource& source) {
-    if (source.kind() == daemon::RecordKind::singles) {
-        return write_group<gpu::Single>(file, "singles",
-                                        {{"time", H5T_STD_U64LE, "ticks"},
-                                         {"crystal", H5T_STD_U32LE, "1"},
-                                         {"energy", H5T_IEEE_F32LE, "keV"}},
-                                        pack_singles, source);
-    }
+    const Told told{daemon::tells(source.coverage(), daemon::unknown_dt),
+                    daemon::tells(source.coverage(), daemon::unknown_energies)};
+    if (source.kind() == daemon::RecordKind::singles)
+        return write_group<gpu::Single>(file, "singles", single_fields(told), pack_singles, told, source);
     const Hdf5Type kinds = kind_type(H5T_STD_U8LE, "prompt");
-    std::vector<Field> fields = pair_fields(kinds.id());
+    std::vector<Field> fields = pair_fields(kinds.id(), told);
     if (source.kind() == daemon::RecordKind::triples) {
         const Hdf5Type thirds = kind_type(H5T_STD_U8LE, "coincident");
         fields.insert(fields.end(), {{"third", thirds.id(), "1"},
                                      {"gamma_dt", H5T_STD_I32LE, "ticks"},
                                      {"gamma_crystal", H5T_STD_U32LE, "1"},
                                      {"gamma_energy", H5T_IEEE_F32LE, "keV"}});
-        return write_group<gpu::Triple>(file, "triples", fields, pack_triples, source);
+        return write_group<gpu::Triple>(file, "triples", fields, pack_triples, told, source);
     }
-    return write_group<gpu::Coincidence>(file, "coincidences", fields, pack_coincidences, source);
+    return write_group<gpu::Coincidence>(file, "coincidences", fields, pack_coincidences, told, source);
 }
 
 std::string text_of(const nlohmann::json& value) {
@@ -330,6 +352,11 @@ Exported export_hdf5(const ExportSource& source, const ExportOptions& options, O
                       ", one data set per field, with its units as an attribute"};
     exported.notes.insert(exported.notes.begin(),
                           "Attributes of the file are the description in the list-mode file.");
+    for (const auto& [phrase, field] :
+         {std::pair{daemon::unknown_dt, "dt"}, {daemon::unknown_energies, "energies"}}) {
+        if (!daemon::tells(source.coverage(), phrase))
+            exported.notes.push_back(std::string("There is no data set of ") + field + ": not known.");
+    }
     if (!source.run().is_null()) exported.notes.push_back("The data set /run_json is the run's run.json.");
     return exported;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "config/base/ticks.hpp"
+#include "config/nuclides/nuclides.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/castor_lines.hpp"
 #include "tools/petlm/export/geometry/crystal_kinds.hpp"
@@ -49,6 +50,7 @@ class CastorHeader {
             refuse("Data mode", "list-mode", text("data mode"));
         if (lower(text("data type")) != "pet" && text("data type") != "1")
             refuse("Data type", "PET", text("data type"));
+        if (keys_.contains("isotope")) isotope = text("isotope");
         events = whole("number of events");
         start_s = number("start time (s)");
         duration_s = number("duration (s)");
@@ -78,6 +80,7 @@ class CastorHeader {
         return 4 + 4 * floats + (kind ? 1 : 0) + 8;
     }
 
+    std::string isotope;  ///< "": not told
     std::uint64_t events = 0;
     double start_s = 0;
     double duration_s = 0;
@@ -267,6 +270,11 @@ class CastorEvents {
     daemon::Intervals stated_;
 };
 
+/// CASToR takes INF for one that does not decay.
+bool names_no_isotope(const std::string& isotope) {
+    return isotope.empty() || lower(isotope) == "inf" || lower(isotope) == "unknown";
+}
+
 }  // namespace
 
 ForeignFile open_castor(const ForeignInput& input) {
@@ -282,6 +290,13 @@ ForeignFile open_castor(const ForeignInput& input) {
     file.coverage.unknown = {unknown_clock, unknown_rules, unknown_energies,
                              "times of its pairs within a millisecond"};
     if (!events->header().tof) file.coverage.unknown.emplace_back(unknown_dt);
+    const std::string& isotope = events->header().isotope;
+    if (const config::Nuclide* const known = config::find_nuclide(isotope)) {
+        file.coverage.activity =
+            daemon::StatedActivity{known->name, known->half_life_s, known->branching_ratio, {}, {}};
+    } else if (!names_no_isotope(isotope)) {
+        file.coverage.unknown.emplace_back(daemon::unknown_half_life);
+    }
     return file;
 }
 

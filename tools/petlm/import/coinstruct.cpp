@@ -4,12 +4,13 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/coinstruct.hpp"
 #include "tools/petlm/import/byte_reader.hpp"
+#include "tools/petlm/import/export_readme.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
-#include "tools/petlm/import/stated_ticks.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -80,6 +81,8 @@ ForeignFile open_coinstruct(const ForeignInput& input) {
         return remarks;
     };
     file.coverage.unknown = {unknown_times, unknown_clock, unknown_rules};
+    for (std::string& what : unknown_by_readme(input.file))
+        file.coverage.unknown.push_back(std::move(what));
     file.coverage.loss.seconds_complete = false;
     if (!input.options.delayeds)
         file.description = std::make_shared<nlohmann::json>(nlohmann::json{{"delay_ticks", nullptr}});

@@ -9,9 +9,9 @@
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/export/csv_lines.hpp"
 #include "tools/petlm/import/csv_columns.hpp"
+#include "tools/petlm/import/export_readme.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
 #include "tools/petlm/import/line_reader.hpp"
-#include "tools/petlm/import/stated_ticks.hpp"
 
 namespace petacq::petlm {
 namespace {
@@ -44,29 +44,22 @@ gpu::Kind kind_of(const LineReader& lines, std::string_view text) {
 /// The records of our own export. Numbers read back to what they were.
 class OwnLines {
   public:
-    OwnLines(const LineReader& lines, std::uint32_t crystals) : lines_(lines), crystals_(crystals) {}
+    OwnLines(const LineReader& lines, CsvTold told, std::uint32_t crystals)
+        : lines_(lines), told_(told), crystals_(crystals) {}
 
     void read(const Fields& f, gpu::Single& s) const {
         s = {number_of<std::uint64_t>(lines_, f[0], "time"), crystal(f[1]),
-             energy_of(lines_, f[2], "energy")};
+             told_.energies ? energy_of(lines_, f[2], "energy") : 0};
     }
-    void read(const Fields& f, gpu::Coincidence& c) const {
-        c = {number_of<std::uint64_t>(lines_, f[1], "time"),
-             number_of<std::uint32_t>(lines_, f[2], "dt"),
-             crystal(f[3]),
-             crystal(f[4]),
-             energy_of(lines_, f[5], "energy_a"),
-             energy_of(lines_, f[6], "energy_b"),
-             kind_of(lines_, f[0])};
-    }
+    void read(const Fields& f, gpu::Coincidence& c) const { read_pair(f, c); }
     void read(const Fields& f, gpu::Triple& t) const {
-        read(f, t.pair);
-        if (f[7] != "coincident" && f[7] != "delayed")
-            lines_.refuse(fmt::format("gamma '{}': expected coincident or delayed", f[7]));
-        t.third = f[7] == "coincident" ? gpu::ThirdPhoton::coincident : gpu::ThirdPhoton::delayed;
-        t.gamma_dt = number_of<std::int32_t>(lines_, f[8], "gamma_dt");
-        t.gamma_crystal = crystal(f[9]);
-        t.gamma_energy = energy_of(lines_, f[10], "gamma_energy");
+        const std::size_t at = read_pair(f, t.pair);
+        if (f[at] != "coincident" && f[at] != "delayed")
+            lines_.refuse(fmt::format("gamma '{}': expected coincident or delayed", f[at]));
+        t.third = f[at] == "coincident" ? gpu::ThirdPhoton::coincident : gpu::ThirdPhoton::delayed;
+        t.gamma_dt = number_of<std::int32_t>(lines_, f[at + 1], "gamma_dt");
+        t.gamma_crystal = crystal(f[at + 2]);
+        t.gamma_energy = energy_of(lines_, f[at + 3], "gamma_energy");
     }
     void read(const Fields& f, gpu::Tag& t) const {
         constexpr unsigned channels = 16;
@@ -83,6 +76,21 @@ class OwnLines {
     }
 
   private:
+    /// Returns the number of its fields.
+    std::size_t read_pair(const Fields& f, gpu::Coincidence& c) const {
+        c = {};
+        c.kind = kind_of(lines_, f[0]);
+        c.time = number_of<std::uint64_t>(lines_, f[1], "time");
+        std::size_t at = 2;
+        if (told_.dt) c.dt = number_of<std::uint32_t>(lines_, f[at++], "dt");
+        c.crystal_a = crystal(f[at++]);
+        c.crystal_b = crystal(f[at++]);
+        if (told_.energies) {
+            c.energy_a = energy_of(lines_, f[at++], "energy_a");
+            c.energy_b = energy_of(lines_, f[at++], "energy_b");
+        }
+        return at;
+    }
     [[nodiscard]] std::uint32_t crystal(std::string_view text) const {
         const auto number = number_of<std::uint32_t>(lines_, text, "crystal");
         if (number >= crystals_)
@@ -92,13 +100,14 @@ class OwnLines {
     }
 
     const LineReader& lines_;
+    CsvTold told_;
     std::uint32_t crystals_;
 };
 
 template <class Record>
-TakeRecords<Record> own_records(const std::shared_ptr<LineReader>& lines, std::uint32_t crystals,
-                                std::size_t columns) {
-    return [lines, own = OwnLines(*lines, crystals), columns](gpu::RecordVector<Record>& out) {
+TakeRecords<Record> own_records(const std::shared_ptr<LineReader>& lines, CsvTold told,
+                                std::uint32_t crystals, std::size_t columns) {
+    return [lines, own = OwnLines(*lines, told, crystals), columns](gpu::RecordVector<Record>& out) {
         if (!lines->next()) return false;
         const Fields& fields = lines->fields(',');
         if (fields.size() != columns)
@@ -112,18 +121,25 @@ TakeRecords<Record> own_records(const std::shared_ptr<LineReader>& lines, std::u
 bool open_own(const std::shared_ptr<LineReader>& lines, std::uint32_t crystals, ForeignFile& file) {
     const std::string first = lines->line() + '\n';
     const auto columns = static_cast<std::size_t>(std::count(first.begin(), first.end(), ',') + 1);
-    if (first == csv_header(daemon::RecordKind::singles)) {
-        file.records = own_records<gpu::Single>(lines, crystals, columns);
-    } else if (first == csv_header(daemon::RecordKind::tags)) {
-        file.records = own_records<gpu::Tag>(lines, crystals, columns);
-    } else if (first == csv_header(daemon::RecordKind::triples)) {
-        file.records = own_records<gpu::Triple>(lines, crystals, columns);
-    } else if (first == csv_header(daemon::RecordKind::coincidences)) {
-        file.records = own_records<gpu::Coincidence>(lines, crystals, columns);
-    } else {
-        return false;
+    for (const CsvTold told :
+         {CsvTold{}, CsvTold{true, false}, CsvTold{false, true}, CsvTold{false, false}}) {
+        const auto is_of = [&](daemon::RecordKind kind) { return first == csv_header(kind, told); };
+        if (is_of(daemon::RecordKind::singles)) {
+            file.records = own_records<gpu::Single>(lines, told, crystals, columns);
+        } else if (is_of(daemon::RecordKind::tags)) {
+            file.records = own_records<gpu::Tag>(lines, told, crystals, columns);
+        } else if (is_of(daemon::RecordKind::triples)) {
+            file.records = own_records<gpu::Triple>(lines, told, crystals, columns);
+        } else if (is_of(daemon::RecordKind::coincidences)) {
+            file.records = own_records<gpu::Coincidence>(lines, told, crystals, columns);
+        } else {
+            continue;
+        }
+        if (!told.energies) file.coverage.unknown.emplace_back(unknown_energies);
+        if (!told.dt) file.coverage.unknown.emplace_back(unknown_dt);
+        return true;
     }
-    return true;
+    return false;
 }
 
 /// A table of other software.

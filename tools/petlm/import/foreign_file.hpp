@@ -65,12 +65,12 @@ ForeignFile open_safir(const ForeignInput& input);
 config::Scanner scanner_in_hdf5(const std::filesystem::path& file);
 
 /// The phrases of `unknown` that several formats share.
-inline constexpr const char* unknown_times = "when its records were taken, and for how long";
-inline constexpr const char* unknown_clock = "the time of day";
-inline constexpr const char* unknown_rules = "the rules by which its records were made";
-inline constexpr const char* unknown_singles_window = "the energy window of its singles";
+using daemon::unknown_clock;
 using daemon::unknown_dt;
 using daemon::unknown_energies;
+using daemon::unknown_rules;
+using daemon::unknown_singles_window;
+using daemon::unknown_times;
 
 /// A pair of two singles in whichever order. Nothing if they are too far apart: `too_far_apart`.
 std::optional<gpu::Coincidence> pair_of(gpu::Single a, gpu::Single b, gpu::Kind kind);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -15,6 +16,9 @@
 #include "config/base/file.hpp"
 #include "config/base/json_file.hpp"
 #include "config/hdf5/handle.hpp"
+#include "config/nuclides/nuclides.hpp"
+#include "daemon/run/operator_data.hpp"
+#include "daemon/system/utc.hpp"
 #include "tools/petlm/base/status.hpp"
 #include "tools/petlm/import/foreign_file.hpp"
 #include "tools/petlm/import/in_child.hpp"
@@ -256,6 +260,17 @@ class InputTable {
         done_ += count;
         return true;
     }
+    /// Whether the file has the fields, all or none of them.
+    [[nodiscard]] bool has(std::initializer_list<const char*> names) const {
+        const auto there = [&](const char* name) { return file_->has(group_ + "/" + name); };
+        if (std::none_of(names.begin(), names.end(), there)) return false;
+        const auto missing = std::find_if_not(names.begin(), names.end(), there);
+        if (missing != names.end()) {
+            file_->refuse(fmt::format("{}/{}: no such data set; expected all of {}, or none", group_,
+                                      *missing, fmt::join(names, ", ")));
+        }
+        return true;
+    }
     [[nodiscard]] std::string crystal_error(std::initializer_list<std::uint32_t> crystals) const {
         for (const std::uint32_t crystal : crystals)
             if (crystal >= crystals_)
@@ -287,19 +302,27 @@ std::string first_of(std::initializer_list<std::string> errors) {
     return {};
 }
 
-/// The fields of a pair. `pair_of_record`: the pair in a record.
+/// The fields of a pair. `pair_of_record`: the pair in a record. Adds to `unknown` what has no field.
 template <class Record, class Pair>
-void add_pair_columns(InputTable<Record>& table, Pair pair_of_record) {
+void add_pair_columns(InputTable<Record>& table, std::vector<std::string>& unknown, Pair pair_of_record) {
     table.template column<std::uint8_t>(
         "kind", "1", [=](Record& r, std::uint8_t v) { pair_of_record(r).kind = static_cast<gpu::Kind>(v); });
     table.template column<std::uint64_t>("time", "ticks",
                                          [=](Record& r, std::uint64_t v) { pair_of_record(r).time = v; });
-    table.template column<std::uint32_t>("dt", "ticks",
-                                         [=](Record& r, std::uint32_t v) { pair_of_record(r).dt = v; });
+    if (table.has({"dt"})) {
+        table.template column<std::uint32_t>("dt", "ticks",
+                                             [=](Record& r, std::uint32_t v) { pair_of_record(r).dt = v; });
+    } else {
+        unknown.emplace_back(unknown_dt);
+    }
     table.template column<std::uint32_t>(
         "crystal_a", "1", [=](Record& r, std::uint32_t v) { pair_of_record(r).crystal_a = v; });
     table.template column<std::uint32_t>(
         "crystal_b", "1", [=](Record& r, std::uint32_t v) { pair_of_record(r).crystal_b = v; });
+    if (!table.has({"energy_a", "energy_b"})) {
+        unknown.emplace_back(unknown_energies);
+        return;
+    }
     table.template column<float>("energy_a", "keV",
                                  [=](Record& r, float v) { pair_of_record(r).energy_a = v; });
     table.template column<float>("energy_b", "keV",
@@ -326,7 +349,10 @@ void set_records(ForeignFile& file, const std::shared_ptr<InputTable<Record>>& t
     };
 }
 
-void open_records(const std::shared_ptr<Hdf5Input>& input, std::uint32_t crystals, ForeignFile& file) {
+/// Returns what the file has no fields for, as phrases of `unknown`.
+std::vector<std::string> open_records(const std::shared_ptr<Hdf5Input>& input, std::uint32_t crystals,
+                                      ForeignFile& file) {
+    std::vector<std::string> unknown;
     std::vector<std::string> kinds;
     for (const char* kind : {"singles", "coincidences", "triples"})
         if (input->has(kind)) kinds.emplace_back(kind);
@@ -338,17 +364,21 @@ void open_records(const std::shared_ptr<Hdf5Input>& input, std::uint32_t crystal
         const auto table = std::make_shared<InputTable<gpu::Single>>(input, "singles", crystals);
         table->column<std::uint64_t>("time", "ticks", [](gpu::Single& s, std::uint64_t v) { s.time = v; });
         table->column<std::uint32_t>("crystal", "1", [](gpu::Single& s, std::uint32_t v) { s.crystal = v; });
-        table->column<float>("energy", "keV", [](gpu::Single& s, float v) { s.energy = v; });
+        if (table->has({"energy"})) {
+            table->column<float>("energy", "keV", [](gpu::Single& s, float v) { s.energy = v; });
+        } else {
+            unknown.emplace_back(unknown_energies);
+        }
         set_records(file, table, [t = table.get()](const gpu::Single& s) {
             return first_of({t->crystal_error({s.crystal}), energy_error(s.energy)});
         });
     } else if (input->has("coincidences")) {
         const auto table = std::make_shared<InputTable<gpu::Coincidence>>(input, "coincidences", crystals);
-        add_pair_columns(*table, [](gpu::Coincidence& c) -> gpu::Coincidence& { return c; });
+        add_pair_columns(*table, unknown, [](gpu::Coincidence& c) -> gpu::Coincidence& { return c; });
         set_records(file, table, [t = table.get()](const gpu::Coincidence& c) { return pair_error(*t, c); });
     } else if (input->has("triples")) {
         const auto table = std::make_shared<InputTable<gpu::Triple>>(input, "triples", crystals);
-        add_pair_columns(*table, [](gpu::Triple& t) -> gpu::Coincidence& { return t.pair; });
+        add_pair_columns(*table, unknown, [](gpu::Triple& t) -> gpu::Coincidence& { return t.pair; });
         table->column<std::uint8_t>(
             "third", "1", [](gpu::Triple& t, std::uint8_t v) { t.third = static_cast<gpu::ThirdPhoton>(v); });
         table->column<std::int32_t>("gamma_dt", "ticks",
@@ -364,6 +394,7 @@ void open_records(const std::shared_ptr<Hdf5Input>& input, std::uint32_t crystal
     } else {
         input->refuse("expected a group singles, coincidences or triples");
     }
+    return unknown;
 }
 
 json json_in(const Hdf5Input& input, const std::string& text, const char* what) {
@@ -392,6 +423,27 @@ std::shared_ptr<const json> made_of(const Hdf5Input& input) {
     json taken = {{"format", said["format"]}, {"from", said["from"]}};
     if (said.contains("version")) taken["version"] = said["version"];
     return std::make_shared<const json>(std::move(taken));
+}
+
+/// The source that another program has put under "operator" into run.json: half-lives are in the table of
+/// this program. Adds to `missing` that of a nuclide which is not.
+std::optional<daemon::StatedActivity> source_in(const Hdf5Input& input, const json& run,
+                                                std::vector<std::string>& missing) {
+    const json said = run.is_object() ? run.value("operator", json()) : json();
+    const json nuclide = said.is_object() ? said.value("nuclide", json()) : json();
+    if (!nuclide.is_string()) return std::nullopt;
+    if (config::find_nuclide(nuclide.get<std::string>()) == nullptr) {
+        missing.emplace_back(daemon::unknown_half_life);
+        return std::nullopt;
+    }
+    try {
+        const json assay = said.value("assay_utc", json());
+        const auto when = assay.is_string() ? daemon::utc_time(assay.get<std::string>()) : std::nullopt;
+        return daemon::stated_activity(
+            daemon::operator_data(said, when.value_or(std::chrono::system_clock::time_point{})));
+    } catch (const std::invalid_argument& error) {
+        input.refuse(std::string("run_json: operator: ") + error.what());
+    }
 }
 
 }  // namespace
@@ -423,7 +475,7 @@ ForeignFile open_hdf5(const ForeignInput& request) {
     if (crystals && *crystals != count)
         input->refuse(fmt::format("crystals = {}; expected those of the scanner {}, {}", *crystals,
                                   request.scanner.name, count));
-    open_records(input, count, file);
+    std::vector<std::string> missing = open_records(input, count, file);
     const json coverage = json_in(*input, input->attribute_text(input->id(), "coverage"), "coverage");
     if (json run = json_in(*input, input->data_text("run_json"), "run_json"); run.is_object())
         file.run = std::make_shared<const json>(std::move(run));
@@ -437,6 +489,11 @@ ForeignFile open_hdf5(const ForeignInput& request) {
             input->refuse(std::string("attribute coverage: expected that of an export: ") + error.what());
         }
     }
+    file.made_of = made_of(*input);
+    if (file.made_of && file.run && !file.coverage.activity)
+        file.coverage.activity = source_in(*input, *file.run, missing);
+    for (const std::string& what : missing)
+        if (daemon::tells(file.coverage, what)) file.coverage.unknown.push_back(what);
     json description = json::object();
     for (const char* name : {"run_id", "start_utc", "version", "note"})
         if (const std::string text = input->attribute_text(input->id(), name); !text.empty())
@@ -447,7 +504,6 @@ ForeignFile open_hdf5(const ForeignInput& request) {
             description[name] = static_cast<std::uint64_t>(*number);
     }
     file.description = std::make_shared<json>(std::move(description));
-    file.made_of = made_of(*input);
     return file;
 }
 

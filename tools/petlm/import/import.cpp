@@ -16,7 +16,7 @@
 #include "daemon/run/directory.hpp"
 #include "daemon/system/progress_line.hpp"
 #include "tools/petlm/base/status.hpp"
-#include "tools/petlm/import/declared.hpp"
+#include "tools/petlm/import/declared/declared.hpp"
 #include "tools/petlm/import/result.hpp"
 #include "tools/petlm/import/sorted.hpp"
 #include "tools/petlm/records/output.hpp"
@@ -129,6 +129,16 @@ daemon::RecordKind kind_of() {
     return daemon::RecordKind::coincidences;
 }
 
+daemon::RecordKind kind_of(const ForeignFile& file) {
+    return std::visit([]<class Record>(const TakeRecords<Record>&) { return kind_of<Record>(); },
+                      file.records);
+}
+
+/// As its user knows it, who has not seen what another program has made of it.
+std::string name_of_file(const ImportOptions& options, const ForeignFile& file) {
+    return file.made_of ? (*file.made_of)["from"].front().get<std::string>() : options.input.string();
+}
+
 const char* file_name_of(daemon::RecordKind kind) {
     switch (kind) {
         case daemon::RecordKind::singles:
@@ -194,10 +204,10 @@ int import_records(const ImportOptions& options) {
     if (options.delayeds)
         files.push_back(format.open({options, *options.delayeds, gpu::Kind::delayed, scanner}));
     const WithDeclared with =
-        with_declared(coverage_of_import(options, files, scanner), options, files.front());
+        with_declared(coverage_of_import(options, files, scanner), options.declared,
+                      {name_of_file(options, files.front()), kind_of(files.front()), files.front().stated});
     const daemon::Coverage& coverage = with.coverage;
-    const nlohmann::json imported = origin_of_import(options, files, *with.declared);
-    const nlohmann::json description = description_of_import(options, files, scanner, coverage, imported);
+    const nlohmann::json description = description_of_import(options, files, scanner, with);
     const daemon::ListModePart part = std::visit(
         [&]<class Record>(const TakeRecords<Record>&) {
             const daemon::RecordKind kind = kind_of<Record>();
@@ -210,7 +220,7 @@ int import_records(const ImportOptions& options) {
             auto written = write_records<Record>(files, options, kind, file, description, with.limits);
             if (!one_file) {
                 const nlohmann::json run =
-                    run_of_import(options, files, scanner, coverage, imported, kind, written);
+                    run_of_import(options, files, scanner, coverage, description, kind, written);
                 write_text(options.output / daemon::run_file, run.dump(2) + '\n');
             }
             return written;
@@ -226,8 +236,8 @@ int import_records(const ImportOptions& options) {
         for (const std::string& remark : file.remarks())
             written.warnings.push_back(remark);
     for (const std::string& what : coverage.unknown)
-        written.warnings.push_back(
-            fmt::format("{} does not tell {}", imported["from"].front().get<std::string>(), what));
+        written.warnings.push_back(fmt::format(
+            "{} does not tell {}", description["imported"]["from"].front().get<std::string>(), what));
     config::print_written(std::move(written), options.as_json, "petlm");
     return ok;
 }

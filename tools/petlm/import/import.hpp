@@ -2,30 +2,14 @@
 // of its own.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace petacq::petlm {
+#include "tools/petlm/import/declared/options.hpp"
 
-/// What the user says of records whose file does not hold it. Times that are no ticks are decimal numbers.
-struct Declared {
-    std::optional<std::uint32_t> window_ticks;
-    std::optional<std::string> window_ns;  ///< instead of window_ticks
-    std::optional<std::string> window_mode;
-    std::optional<std::string> multiples_policy;
-    std::optional<std::uint32_t> min_module_difference;
-    std::optional<std::uint32_t> max_ring_difference;
-    std::optional<std::uint64_t> delay_ticks;
-    std::optional<std::string> delay_ns;   ///< instead of delay_ticks
-    std::optional<double> lower_keV;       // NOLINT(readability-identifier-naming): a unit
-    std::optional<double> upper_keV;       // NOLINT(readability-identifier-naming): a unit
-    std::optional<std::string> start_utc;  ///< of the first recorded time
-    std::optional<std::uint64_t> start_ticks;
-    std::optional<std::string> duration_s;
-};
+namespace petacq::petlm {
 
 struct ImportOptions {
     std::string format;                             ///< one of import_formats()

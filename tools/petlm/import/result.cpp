@@ -37,6 +37,29 @@ json configuration_of(const daemon::Coverage& coverage, daemon::RecordKind kind)
     return configuration;
 }
 
+/// Of which files and format the records are, and what was declared.
+json origin_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
+                      const json& declared) {
+    json origin;
+    if (const auto& made_of = files.front().made_of) {
+        origin = *made_of;
+    } else {
+        json from = {options.input.filename().string()};
+        if (options.delayeds) from.push_back(options.delayeds->filename().string());
+        origin = {{"format", options.format}, {"from", std::move(from)}};
+    }
+    if (!declared.empty()) origin["declared"] = declared;
+    return origin;
+}
+
+/// What the operator of the run said, where the file tells it, with what was declared of the source.
+json said_of_import(const ForeignFile& file, const json& source) {
+    json said = file.run ? file.run->value("operator", json()) : json();
+    if (!said.is_object()) said = json::object();
+    said.update(source);
+    return said;
+}
+
 }  // namespace
 
 bool is_file_of_import(const std::filesystem::path& output) {
@@ -74,38 +97,24 @@ daemon::Coverage coverage_of_import(const ImportOptions& options, std::span<cons
     return coverage;
 }
 
-json origin_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
-                      const json& declared) {
-    json origin;
-    if (const auto& made_of = files.front().made_of) {
-        origin = *made_of;
-    } else {
-        json from = {options.input.filename().string()};
-        if (options.delayeds) from.push_back(options.delayeds->filename().string());
-        origin = {{"format", options.format}, {"from", std::move(from)}};
-    }
-    if (!declared.empty()) origin["declared"] = declared;
-    return origin;
-}
-
 json description_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
-                           const config::Scanner& scanner, const daemon::Coverage& coverage,
-                           const json& imported) {
+                           const config::Scanner& scanner, const WithDeclared& with) {
     json description = files.front().description ? *files.front().description : json::object();
     const config::Geometry& geometry = scanner.geometry;
     description["scanner"] = scanner.name;
     description["tick_ps"] = scanner.tick_ps;
     description["crystals"] = geometry.crystal_count();
     description["crystals_in_ring"] = geometry.is_ring() ? json(geometry.crystals_in_ring()) : json();
-    description["imported"] = imported;
-    description["coverage"] = daemon::to_json(coverage);
+    description["imported"] = origin_of_import(options, files, *with.declared);
+    description["coverage"] = daemon::to_json(with.coverage);
+    if (!with.source->empty()) description["operator"] = said_of_import(files.front(), *with.source);
     if (!is_file_of_import(options.output))
         description["run_id"] = directory_of_run(options).filename().string();
     return description;
 }
 
 json run_of_import(const ImportOptions& options, std::span<const ForeignFile> files,
-                   const config::Scanner& scanner, const daemon::Coverage& coverage, const json& imported,
+                   const config::Scanner& scanner, const daemon::Coverage& coverage, const json& description,
                    daemon::RecordKind kind, const daemon::ListModePart& part) {
     json run = files.front().run ? *files.front().run : json::object();
     // They tell of files and times that are not here.
@@ -116,7 +125,8 @@ json run_of_import(const ImportOptions& options, std::span<const ForeignFile> fi
     run["run_id"] = directory_of_run(options).filename().string();
     run["state"] = "complete";
     run["stop_reason"] = "the end of the imported file";
-    run["imported"] = imported;
+    const json& imported = run["imported"] = description.at("imported");
+    if (description.contains("operator")) run["operator"] = description["operator"];
     run["scanner"] = config::to_json(scanner);
     json& configuration = run["configuration"];
     const json of_records = configuration_of(coverage, kind);
@@ -125,6 +135,7 @@ json run_of_import(const ImportOptions& options, std::span<const ForeignFile> fi
     if (imported.contains("declared")) {
         if (coverage.rules.coincidence) configuration["coincidence"] = of_records["coincidence"];
         if (coverage.rules.energy) configuration["energy"] = of_records["energy"];
+        if (coverage.rules.gammas) configuration["gammas"] = of_records["gammas"];
     }
     daemon::state_in(run, coverage);
     const auto time = [&](std::uint64_t ticks) { return part.records == 0 ? json() : json(ticks); };

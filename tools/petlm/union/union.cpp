@@ -305,6 +305,8 @@ int unite(const UnionOptions& options) {
         if (const std::string why = run->damage(); !why.empty())
             warnings.push_back(fmt::format("{}: {}", run->directory().string(), why));
     if (const std::string why = stream.doubt(); !why.empty()) warnings.push_back(why);
+    for (const std::string& warning : warnings)
+        config::print_warning("petlm", warning);
 
     const ResortedRun made = all->finish(outputs);
     const Origins origins =
@@ -317,7 +319,7 @@ int unite(const UnionOptions& options) {
     for (const auto& [what, value] : union_lines(document))
         written.text += fmt::format("  {}: {}\n", what, value);
     written.facts["united"] = document.value("united", json());
-    written.warnings = std::move(warnings);
+    written.printed = std::move(warnings);
     config::print_written(std::move(written), options.as_json, "petlm");
     return ok;
 }

@@ -193,6 +193,12 @@ TEST_CASE("units without data are refused, or left out on demand") {
     w.take("mapped.h5", "energies.h5", 3000);
     const std::string energies = "derive energy --spectra energies.h5 --calibration mapped.h5 -o energy.h5";
     CHECK(lacking(w.petcal(energies).out, {"BDM 1, DU 1: expected photopeaks"}) == "");
+    // A failure after the warning does not hide it: no file can be written.
+    const Outcome failed =
+        shell("cd" + quoted(w.dir.path()) + "&& ( trap '' XFSZ; ulimit -f 0;" + quoted(PETCAL_PROGRAM) +
+              energies + " --partial --scanner s.json ) 2>&1 | cat");
+    CHECK(!std::filesystem::exists(w.dir / "energy.h5"));
+    CHECK(lacking(failed.out, {"petcal: 1 of 6 units cannot be derived", "petcal: energy.h5"}) == "");
     const Outcome partial = w.petcal(energies + " --partial");
     CAPTURE(partial.out);
     REQUIRE(partial.status == 0);

@@ -1,4 +1,6 @@
 // Headers of CASToR as programs write them.
+#include "daemon/coverage/coverage.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "tests/tools/petlm/import/support.hpp"
 
 using namespace petacq;
@@ -51,4 +53,32 @@ TEST_CASE("import: six digits of a castor header are as good as they are", "[pet
     CHECK_THAT(exact.out, !contains("six digits"));
     CHECK(outcome_of(1'234'564'000, 1'234'599'999, "1.23457e+06", "30").status == 1);  // 6 s before
     CHECK(outcome_of(1'234'567'890, 1'234'599'999, "1234570.0", "30").status == 1);    // more digits
+}
+
+TEST_CASE("import: the isotope of a castor header is the nuclide", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    const auto scanner = scanner_file(directory);
+    const auto coverage_with = [&](const std::string& isotope, const std::string& options = "") {
+        write_castor(directory / "a", 5, 6, "0", "1");
+        write_file(directory / "a.cdh", read_file(directory / "a.cdh") + isotope);
+        const Outcome outcome =
+            imported("castor", directory / "a.cdh", scanner, directory / "a.plm", options + " --force");
+        CAPTURE(isotope, outcome.out);
+        REQUIRE(outcome.status == 0);
+        return daemon::coverage_from_json(coverage_in(directory / "a.plm"));
+    };
+    const daemon::Coverage known = coverage_with("Isotope: F-18\n");
+    REQUIRE(known.activity);
+    CHECK(known.activity->nuclide == "F-18");
+    CHECK(known.activity->half_life_s == Approx(6584.04));
+    for (const std::string none : {"", "Isotope: INF\n", "Isotope: unknown\n"}) {
+        const daemon::Coverage coverage = coverage_with(none);
+        CHECK_FALSE(coverage.activity);
+        CHECK(daemon::tells(coverage, daemon::unknown_half_life));
+    }
+    CHECK_FALSE(daemon::tells(coverage_with("Isotope: Fe-52\n"), daemon::unknown_half_life));
+    const daemon::Coverage said =
+        coverage_with("Isotope: Fe-52\n", "--nuclide Fe-52 --half-life-s 29790 --branching-ratio 0.55");
+    CHECK(said.activity->nuclide == "Fe-52");
+    CHECK(daemon::tells(said, daemon::unknown_half_life));
 }

@@ -1,6 +1,8 @@
 // What a file does not tell is not used as if it were measured.
 #include <hdf5.h>
 
+#include "daemon/coverage/coverage.hpp"
+#include "daemon/coverage/unknown.hpp"
 #include "tests/tools/petlm/import/support.hpp"
 
 using namespace petacq;
@@ -57,6 +59,124 @@ TEST_CASE("import: PETSIRD claims no time differences and energies that the reco
     const Outcome refused = exported("petsird", unknown_rules, directory / "b.petsird");
     CHECK(refused.status != 0);
     CHECK_THAT(refused.out, contains("petlm import may declare it"));
+}
+
+TEST_CASE("import: tables leave out what the records do not tell, and come back so", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    struct Case {
+        std::string name;
+        std::string text;
+        std::string columns;
+        std::string csv;
+        std::vector<std::string> left_out;  ///< of the fields in HDF5
+        bool dt;
+        bool energies;
+    };
+    const std::string pairs = "time=t,crystal_a=a,crystal_b=b";
+    for (const Case& c :
+         std::vector<Case>{{"neither",
+                            "t,a,b\n100,1,1500\n200,2,1501\n",
+                            pairs,
+                            "kind,time,crystal_a,crystal_b\nprompt,100,1,1500\nprompt,200,2,1501\n",
+                            {"coincidences/dt", "coincidences/energy_a", "coincidences/energy_b"},
+                            false,
+                            false},
+                           {"no-dt",
+                            "t,a,b,e,f\n100,1,1500,511,400\n",
+                            pairs + ",energy_a=e,energy_b=f",
+                            "kind,time,crystal_a,crystal_b,energy_a,energy_b\nprompt,100,1,1500,511,400\n",
+                            {"coincidences/dt"},
+                            false,
+                            true},
+                           {"no-energies",
+                            "t,a,b,d\n100,1,1500,7\n",
+                            pairs + ",dt=d",
+                            "kind,time,dt,crystal_a,crystal_b\nprompt,100,7,1,1500\n",
+                            {"coincidences/energy_a", "coincidences/energy_b"},
+                            true,
+                            false},
+                           {"singles",
+                            "t,c\n100,1\n",
+                            "time=t,crystal=c",
+                            "time,crystal\n100,1\n",
+                            {"singles/energy"},
+                            true,
+                            false}}) {
+        const auto run = imported_table(directory, c.name, c.text, c.columns);
+        const auto records = run / (c.name == "singles" ? "singles.plm" : "coincidences.plm");
+        const auto csv = directory / (c.name + ".out.csv");
+        const auto hdf5 = directory / (c.name + ".h5");
+        const Outcome written = exported("csv", records, csv);
+        CAPTURE(c.name, written.out);
+        REQUIRE(written.status == 0);
+        CHECK(read_file(csv) == c.csv);
+        CHECK_THAT(read_file(csv.string() + ".README.txt"),
+                   contains("since it is not known") || contains("since they are not known"));
+        CHECK(run_petlm("dump" + quoted(records)).out == c.csv);
+        const std::string json = run_petlm("dump --json" + quoted(records)).out;
+        CHECK((json.find("\"dt\"") != std::string::npos) == (c.dt && c.name != "singles"));
+        CHECK((json.find("energy") != std::string::npos) == c.energies);
+        REQUIRE(exported("hdf5", records, hdf5).status == 0);
+        const std::string how = read_file(hdf5.string() + ".README.txt");
+        CHECK((how.find("There is no data set of dt: not known") != std::string::npos) == !c.dt);
+        CHECK((how.find("There is no data set of energies: not known") != std::string::npos) == !c.energies);
+        const hid_t file = H5Fopen(hdf5.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+        REQUIRE(file >= 0);
+        for (const std::string& field : c.left_out)
+            CHECK(H5Lexists(file, field.c_str(), H5P_DEFAULT) == 0);
+        REQUIRE(H5Fclose(file) >= 0);
+        for (const auto& [format, from] : {std::pair{"csv", csv}, {"hdf5", hdf5}}) {
+            const auto back = directory / (c.name + "." + format + ".plm");
+            const Outcome outcome = imported(format, from, directory / "scanner.json", back);
+            CAPTURE(format, outcome.out);
+            REQUIRE(outcome.status == 0);
+            CHECK(run_petlm("dump" + quoted(back)).out == c.csv);
+            const daemon::Coverage coverage = daemon::coverage_from_json(coverage_in(back));
+            CHECK(daemon::tells(coverage, daemon::unknown_dt) == c.dt);
+            CHECK(daemon::tells(coverage, daemon::unknown_energies) == c.energies);
+        }
+    }
+}
+
+TEST_CASE("import: hdf5 with the energy of one photon of a pair is refused", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    write_run(directory / "run", point_source(export_scanner(), {1, 2, 3}, 20));
+    const auto file = directory / "a.h5";
+    REQUIRE(exported("hdf5", directory / "run", file).status == 0);
+    const hid_t opened = H5Fopen(file.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+    REQUIRE(H5Ldelete(opened, "coincidences/energy_b", H5P_DEFAULT) >= 0);
+    REQUIRE(H5Fclose(opened) >= 0);
+    const Outcome outcome = imported("hdf5", file, scanner_file(directory), directory / "out.plm");
+    CAPTURE(outcome.out);
+    CHECK(outcome.status == 1);
+    CHECK_THAT(outcome.out, contains("coincidences/energy_b: no such data set; expected all of energy_a, "
+                                     "energy_b, or none"));
+}
+
+TEST_CASE("import: exports that cannot leave out a field say that it is not known", "[petlm][import]") {
+    const TemporaryDirectory directory;
+    const auto run =
+        imported_table(directory, "run", "t,a,b\n100,1,1500\n200,2,1501\n", "time=t,crystal_a=a,crystal_b=b");
+    const auto file = directory / "pairs.bin";
+    const Outcome coinstruct = exported("coinstruct", run, file);
+    CAPTURE(coinstruct.out);
+    REQUIRE(coinstruct.status == 0);
+    for (const std::string& said : {coinstruct.out, read_file(file.string() + ".README.txt")}) {
+        CHECK_THAT(said, contains("both photons of a pair have its time") && contains("the energies are 0") &&
+                             !contains("The earlier photon"));
+    }
+    // The text beside the file says it to an import.
+    const auto back = directory / "back.plm";
+    REQUIRE(imported("coinstruct", file, directory / "scanner.json", back).status == 0);
+    const daemon::Coverage coverage = daemon::coverage_from_json(coverage_in(back));
+    CHECK_FALSE(daemon::tells(coverage, daemon::unknown_dt));
+    CHECK_FALSE(daemon::tells(coverage, daemon::unknown_energies));
+    const Outcome castor = exported("castor", run, directory / "castor");
+    CAPTURE(castor.out);
+    REQUIRE(castor.status == 0);
+    CHECK_THAT(castor.out, contains("no TOF was written, since the time between the photons") &&
+                               !contains("--tof-resolution-ps"));
+    CHECK_THAT(read_file(directory / "castor" / "prompts.cdh"), !contains("TOF"));
 }
 
 TEST_CASE("import: singles without energies have no energy windows and no winners", "[petlm][import]") {

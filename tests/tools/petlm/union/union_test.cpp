@@ -1,7 +1,9 @@
 // petlm union against a slow reference: hosts that lost different datagrams of one stream.
 #include <array>
+#include <iostream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "tests/tools/petlm/tags.hpp"
 #include "tests/tools/petlm/union/support.hpp"
@@ -142,6 +144,15 @@ TEST_CASE("union: what a host that was killed does not cover comes from the othe
         CHECK(same_bytes(read_singles(directory / "u" / "singles.plm"), all));
         CHECK(run_json_of(directory / "u")["united"]["runs"][0]["damage"] ==
               "1 blocks of its singles cannot be read");
+        // A failure after the warning does not hide it: there is no place for the captures.
+        for (const auto& run : {spoilt, whole})
+            write_file(run / "raw.pcap", "no capture");
+        std::filesystem::create_directories(directory / "v" / "raw.pcap.partial" / "taken");
+        std::ostringstream printed;
+        std::streambuf* const err = std::cerr.rdbuf(printed.rdbuf());
+        CHECK_THROWS(petlm::unite(options_for(directory / "v", {spoilt, whole})));
+        std::cerr.rdbuf(err);
+        CHECK_THAT(printed.str(), contains("petlm: " + spoilt.string() + ": 1 blocks of its singles"));
     }
     SECTION("and it returned with a run of another name") {
         const auto first = write_heard(directory / "a", between(all, 0, killed), {{times.start, killed}});

@@ -25,13 +25,20 @@ _DECLARED = (
     ("--window-ns", "NS", "coincidence window of the pairs"),
     ("--window-mode", "MODE", "how windows were opened"),
     ("--policy", "POLICY", "multiples policy"),
+    ("--max-multiplicity", "N", "larger groups were dropped"),
     ("--min-module-difference", "N", "least number of modules apart, around the ring"),
     ("--max-ring-difference", "N", "largest number of rings apart"),
+    ("--delayed-rule", "RULE", "how delayed pairs were found"),
     ("--lower-kev", "KEV", "energy window of the photons"),
     ("--upper-kev", "KEV", "energy window of the photons"),
     ("--duration-s", "S", "for how long the file measured"),
     ("--start-ticks", "N", "tick at which it began"),
     ("--start-utc", "TIME", "time of day then"),
+    ("--nuclide", "NAME", "nuclide of the source"),
+    ("--half-life-s", "S", "of a nuclide that is missing in the table"),
+    ("--branching-ratio", "RATIO", "its positrons per decay"),
+    ("--activity-mbq", "MBQ", "its activity at the time of the assay"),
+    ("--assay", "TIME", "when the activity was measured"),
 )
 
 

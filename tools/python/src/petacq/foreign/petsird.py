@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from importlib.metadata import version
 from typing import Any
 
@@ -14,6 +15,7 @@ from petacq.coverage import UNKNOWN_DT, UNKNOWN_ENERGIES
 from petacq.errors import PetacqError
 from petacq.foreign.records_file import UNKNOWN_CLOCK, UNKNOWN_RULES, Columns, ForeignRecords, in_order, pairs_of
 from petacq.foreign.sound import each_sound, sound
+from petacq.nuclide_codes import NUCLIDE_CODES
 from petacq.optional import petsird_package
 from petacq.scanner.arranged_scanner import ArrangedScanner
 from petacq.scanner.command import MATERIALS, import_geometry
@@ -21,6 +23,7 @@ from petacq.scanner.petsird_geometry import read_petsird
 from petacq.scanner.scanner import Scanner
 
 _MM_PER_PS = 0.299792458
+_LEAST_MBQ, _MOST_MBQ = 1e-9, 1e6  # of an operator
 _LAST_NS = 9_000_000_000_000_000_000  # a coverage has no later time
 _ENERGIES_IN_BINS = "the energies of its photons within the bins of the file (their middle in each record)"
 
@@ -48,6 +51,7 @@ def read_pairs(path: str | os.PathLike[str], tick_ps: float, scanner: Scanner | 
     records = ForeignRecords("coincidences", document, iter(()), intervals=[], format="petsird", version=version("petsird"),
                              file=os.path.basename(path))
     records.anchor = _start(header.exam)
+    records.source = _source(header.exam)
     records.unknown = [UNKNOWN_CLOCK] if records.anchor is None else []
     records.unknown += [UNKNOWN_RULES, "times of its pairs within a time block"]
     records.unknown.append(_ENERGIES_IN_BINS if tells_energies else UNKNOWN_ENERGIES)
@@ -62,11 +66,33 @@ def _header(petsird: Any, path: str | os.PathLike[str]) -> Any:
         return petsird.BinaryPETSIRDReader(file).read_header()
 
 
+def _ns(time: Any) -> int:
+    """Since 1970, which stands for no time: 0."""
+    ns = 0 if time is None else int(time.numpy_value.astype(np.int64))
+    return ns if 0 < ns <= _LAST_NS else 0
+
+
 def _start(exam: Any) -> tuple[int, int] | None:
-    """When the time blocks begin to count; 1970 stands for no time."""
-    start = None if exam is None else exam.start_of_acquisition
-    ns = 0 if start is None else int(start.numpy_value.astype(np.int64))
-    return (0, ns) if 0 < ns <= _LAST_NS else None
+    """When the time blocks begin to count."""
+    ns = 0 if exam is None else _ns(exam.start_of_acquisition)
+    return (0, ns) if ns else None
+
+
+def _source(exam: Any) -> dict[str, Any] | None:
+    """The nuclide, by its code or its name, and the dose at the start time, which is an activity and its assay. Several sources
+    are none."""
+    listed = getattr(exam, "radiopharmaceuticals", None) or []
+    if len(listed) != 1:
+        return None
+    code = listed[0].radionuclide_code_sequence
+    coded = [name for name, of in NUCLIDE_CODES.items() if (of.scheme, of.value) == (code.coding_scheme_designator, code.code_value)]
+    if not (name := coded[0] if coded else code.code_meaning):
+        return None
+    dose, ns = float(listed[0].radionuclide_total_dose), _ns(listed[0].radiopharmaceutical_start_date_time)
+    if not (_LEAST_MBQ <= dose <= _MOST_MBQ and ns):
+        return {"nuclide": name}
+    assay = datetime.fromtimestamp(ns // 1_000_000 / 1000, timezone.utc)
+    return {"nuclide": name, "activity_MBq": dose, "assay_utc": assay.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
 
 
 def _by_place(points: Any, places: Any, tolerance_mm: float, path: str) -> Any:

@@ -45,6 +45,7 @@ class ForeignRecords:
     unknown: list[str] = field(default_factory=list)  #: what the format does not tell, a phrase each
     intervals: list[list[int]] | None = None  #: ticks that are covered; complete after the last piece; None: not known
     anchor: tuple[int, int] | None = None  #: a tick and its UTC in nanoseconds since 1970; None: not known
+    source: Mapping[str, Any] | None = None  #: ``nuclide``, and ``activity_MBq`` with ``assay_utc`` if they are known
     format: str = ""  #: of the file
     version: str | None = None  #: of the format; None: not known
     file: str = ""  #: its name
@@ -80,7 +81,8 @@ def write_records(path: str | os.PathLike[str], records: ForeignRecords) -> int:
         })
         version = {} if records.version is None else {"version": records.version}
         file.attrs["imported"] = json.dumps({"format": records.format, **version, "from": [records.file]})
-        file["run_json"] = json.dumps({"scanner": records.scanner})
+        operator = {} if records.source is None else {"operator": records.source}
+        file["run_json"] = json.dumps({"scanner": records.scanner, **operator})
     return count
 
 
