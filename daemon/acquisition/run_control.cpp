@@ -339,8 +339,8 @@ void RunControl::close_run() {
 }
 
 void RunControl::close_segment(std::uint64_t stop) {
-    if (const auto begin = flow_.data_begin_so_far(); begin && run_.interval.waits_for_data())
-        leave_out_before(std::min(*begin, stop));
+    if (run_.interval.waits_for_data())
+        leave_out_before(std::min(flow_.data_begin_so_far().value_or(stop), stop));
     flow_.close_segment(std::max(stop, feed_.watermark()));
 }
 

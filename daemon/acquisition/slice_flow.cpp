@@ -169,12 +169,12 @@ void SliceFlow::look_for_begin(const net::Batch& batch, const net::Datagram& dat
 void SliceFlow::watch_data(std::uint64_t from, std::int64_t now_ns) {
     const bool sending = tracker_.time().supported(now_ns);
     const std::uint64_t first = tracker_.time().first_of_members();
-    // Boards that have begun after the start were not sending then.
-    const bool before = sending && first < from;
+    // Boards that have begun after the start were not sending then. Those that have sent past it were.
+    const bool before = first < from && (sending || newest().value_or(0) >= from);
     begin_.watch(from, before ? newest() : std::nullopt);
     if (sending && !before && newest()) begin_.add_held(first, *newest());
     begin_settled_ = false;
-    earliest_taken_ = UINT64_MAX;
+    earliest_taken_ = feed_.pending() == 0 ? UINT64_MAX : from;
 }
 
 void SliceFlow::watch_clock() {

@@ -118,8 +118,7 @@ class SliceFlow {
     [[nodiscard]] std::uint64_t data_begin(std::uint64_t watermark) const;
     /// The same as far as it is known when nothing more is to come.
     [[nodiscard]] std::optional<std::uint64_t> data_begin_so_far() const;
-    /// Whether frames have come, since watch_data(), that may be of a time before this one, at which data
-    /// begin.
+    /// Whether frames from the time of watch_data() on may be of a time before this one, at which data begin.
     [[nodiscard]] bool has_frames_before(std::uint64_t begin) const {
         return earliest_taken_ < add_or_max(begin, max_offset_);
     }
