@@ -196,7 +196,7 @@ class Charts {
     this.singles = lineChart("singles", [["Singles", "singles"]], time, count);
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
-      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0}},
+      {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0, autoSkipPadding: 8}},
       {...count, title: {display: true, text: "singles in the last second"}});
     const both = [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]];
     this.triples = lineChart("triples", both, time, count);
@@ -209,6 +209,15 @@ class Charts {
     for (const chart of [this.coincidences, this.singles, this.loss, this.triples]) zoomable(chart);
     this.paint();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
+  }
+
+  /** Draws them as large as they are now. */
+  fit() {
+    for (const chart of this.all) {
+      chart.options.devicePixelRatio = pixel_ratio();
+      chart.resize();
+    }
+    this.paint();
   }
 
   /** Applies the colours of the page. */
