@@ -1,7 +1,7 @@
 // Figures drawn on a canvas: colours from few to many, a raster of values, axes.
 "use strict";
 
-const most_ticks = 5;
+const most_ticks = 6;
 
 function rgb(hex) {
   return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
@@ -54,7 +54,7 @@ function pixel_ratio() {
   return document.documentElement.classList.contains("paper") ? 4 : window.devicePixelRatio || 1;
 }
 
-/** Axes of the size of the canvas. x and y: {from, to, title, step}; without a step there are about five ticks.
+/** Axes of the size of the canvas. x and y: {from, to, title, step}; without a step there are up to six ticks.
  *  `paint(context, left, top, width, height)` draws between them. */
 function draw_figure(canvas, x, y, paint) {
   const scale = pixel_ratio();

@@ -102,6 +102,7 @@ function trouble({health, state}) {
 class Sorting {
   /** `changed`: called after each choice. */
   constructor(table, name, titles, changed) {
+    this.table = table;
     this.name = name;
     this.changed = changed;
     this.column = null;
@@ -123,7 +124,7 @@ class Sorting {
     const button = this.buttons[i];
     if (button.textContent === title) return;
     button.textContent = title;
-    button.setAttribute("aria-label", `Sort ${this.name} by ${title}, column ${i + 1}`);
+    button.setAttribute("aria-label", `Sort ${this.table.getAttribute("aria-label")} by ${title}, column ${i + 1}`);
     // Screen readers read a cell with its heading: with the unit, and without what a click does.
     button.parentElement.setAttribute("aria-label", title);
   }
