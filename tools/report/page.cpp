@@ -67,7 +67,8 @@ svg text { fill: var(--muted); font-size: 11px; }
   .pictures, .tables { grid-template-columns: 1fr 1fr; gap: 5mm; }
   figure, svg, img, tr { break-inside: avoid; }
   figure img, figure svg { max-height: 220mm; }
-  h1, h2, caption { break-after: avoid; }
+  h1, h2, caption, thead { break-after: avoid; }
+  tbody tr:nth-child(-n + 2) { break-before: avoid; }
   .wide { overflow: visible; }
   a { color: inherit; }
 }
