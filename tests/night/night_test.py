@@ -126,6 +126,9 @@ class Night:
         self.switch_boards_on(0, "--temperature-c", 31, "--temperature-step", f"{HOT}@{HOT_AT}:27",
                               "--silent", f"{SILENT}@{SILENT_AT}-3600")
         self.both_show("frames arrive, no run is in progress", tab="■ NOT RECORDING")
+        if given.pictures:
+            eventually(lambda: (self.machine.status()["rates"]["prompts_per_s"] or 0) > 5000, "full rates")
+            eventually(lambda: self.page.words(".tile dd").split()[0] not in ("0", "–"), "the page shows them")
         self.album.page("2-not-recording", self.page.page, to=".tiles")
 
     def start(self, run, note, picture=None):

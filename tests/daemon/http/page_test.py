@@ -491,7 +491,7 @@ class Page(InBrowser, unittest.TestCase):
             self.assertEqual(page.evaluate("[...document.querySelectorAll('canvas:not([aria-hidden])')].every(c => c.ariaLabel)"), True)
             self.assertLessEqual({"Frames, k/s", "Skew, µs", "Temperature, °C"}, set(roles["columnheader"]))
             self.assertNotIn("", roles["columnheader"])
-            self.assertLessEqual({"earlier", "Sort BDMs by Mean, keV, column 4"}, set(roles["button"]))
+            self.assertLessEqual({"earlier", "later", "Sort BDMs by Mean, keV, column 4"}, set(roles["button"]))
             headings = roles["heading"]
             for title in ("Rates", "Sources", "BDMs", "Run"):
                 self.assertIn(title, headings)
