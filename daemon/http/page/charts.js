@@ -197,7 +197,7 @@ class Charts {
     this.loss = lineChart("loss", [["Lost, %", "lost"]], time, {suggestedMax: 0.01, ticks: {maxTicksLimit: 6}});
     this.spectrum = lineChart("spectrum", [["Singles", "singles"]],
       {min: 0, title: {display: true, text: "keV"}, ticks: {stepSize: 200, maxRotation: 0, autoSkipPadding: 8}},
-      {...count, grace: "25%", title: {display: true, text: "singles in the last second"}});  // above its line are the names of windows
+      {...count, grace: "25%", title: {display: true, text: "singles, last second"}});  // above its line are the names of windows
     const both = [["Triples", "prompts"], ["Delayed triples", "delayeds", [3, 3]]];
     this.triples = lineChart("triples", both, time, count);
     const of_gammas = (id, text, y) => lineChart(id, both, {title: {display: true, text}, ticks: {maxTicksLimit: 6, maxRotation: 0}},
